@@ -7,6 +7,8 @@ import pytest
 
 from tests.app.desks import desk_sync, operation
 from workbench.app import current
+from workbench.app.desk.routes import grid, look
+from workbench.errors import InputError
 from workbench.sessions import Session
 
 
@@ -116,3 +118,89 @@ def test_two_sessions_of_one_project_share_its_pool(mail: Session) -> None:
     assert fraud._family is mail._family
     current.forget(mail.id)
     assert current.opened(fraud.id)._family is not mail._family
+
+
+def looked(session: Session, n: int = 20) -> list[dict[str, Any]]:
+    return look(session.id, "ann", {"kind": "history", "mode": "every", "n": n}, "token")["items"]
+
+
+def said_of(session: Session, item: int) -> dict[str, str | None]:
+    return next(one["said"] for one in looked(session) if one["item"] == item)
+
+
+def test_earlier_rows_are_looked_at_and_amended_as_one_act(mail: Session) -> None:
+    first, second, third = synced(mail)["queue"][:3]
+    synced(mail, answers(first, {"topic": "refund", "fraud": "yes", "urgent": None}))
+    synced(mail, answers(second, {}, skip=True))
+    assert [(one["item"], one["kind"]) for one in looked(mail)] == [
+        (second["item"], "skip"), (first["item"], "answers"),
+    ]  # fmt: skip
+    assert said_of(mail, first["item"]) == {"topic": "refund", "fraud": "yes", "urgent": None}
+    change = operation("amend", item=first["item"], answers={"topic": "delivery", "urgent": "yes"})
+    reply = synced(mail, change, change)
+    assert [ack["status"] for ack in reply["acks"]] == ["saved", "saved"]
+    assert said_of(mail, first["item"]) == {"topic": "delivery", "fraud": "yes", "urgent": "yes"}
+    row = operation("amend", item=second["item"], answers={"topic": "refund", "fraud": "no", "urgent": "no"})
+    assert synced(mail, row)["acks"][0]["status"] == "saved"
+    assert said_of(mail, second["item"])["topic"] == "refund"
+    never = operation("amend", item=third["item"], answers={"topic": "refund"})
+    assert "no answer of yours to 'topic'" in synced(mail, never)["acks"][0]["why"]
+    for target in (row, change):
+        synced(mail, operation("undo", target=target["op"]))
+    assert said_of(mail, first["item"]) == {"topic": "refund", "fraud": "yes", "urgent": None}
+    assert said_of(mail, second["item"]) == {}
+
+
+def test_a_class_that_is_typed_comes_with_its_row_and_goes_with_it(mail: Session) -> None:
+    card = synced(mail)["queue"][0]
+    row = {"topic": "praise", "fraud": "no", "urgent": "no"}
+    reply = synced(
+        mail, answers(card, row), answers(card, row, adds=["fraud"]), answers(card, row, adds=["topic"])
+    )
+    assert [ack["status"] for ack in reply["acks"]] == ["refused", "refused", "saved"]
+    about = next(one for one in reply["asked"] if one["name"] == "topic")
+    assert [one["name"] for one in about["classes"]] == ["refund", "delivery", "praise"]
+    assert mail.classes == ("refund", "delivery", "praise") and mail.question("fraud").classes == (
+        "yes",
+        "no",
+    )
+    bad = answers(synced(mail)["queue"][0], {**row, "fraud": "maybe"}, adds=["fraud"])
+    assert "gets no class" in synced(mail, bad)["acks"][0]["why"]
+    synced(mail, operation("undo", target=reply["numbers"]["last"]))
+    assert mail.classes == ("refund", "delivery")
+
+
+def test_a_grid_is_of_one_question_and_one_undo(mail: Session) -> None:
+    for card in synced(mail, want=12)["queue"]:
+        high = "yes" if card["item"] > 20 else "no"
+        synced(mail, answers(card, {"topic": "refund", "fraud": high, "urgent": "no"}), want=0)
+    with pytest.raises(InputError, match="no model yet"):
+        grid(mail.id, "ann", {"mode": "every"}, "token")
+    mail.question("fraud").refit()
+    found = grid(mail.id, "ann", {"mode": "every", "n": 6}, "token")
+    assert (found["question"], found["class"], found["switch"]) == ("fraud", "yes", True)
+    assert [(one["question"], one["class"]) for one in found["others"]] == [("fraud", "yes"), ("fraud", "no")]
+    other = {"mode": "every", "question": "fraud", "class": "no"}
+    assert grid(mail.id, "ann", other, "token")["class"] == "no"
+    found = grid(mail.id, "ann", {"mode": "every", "n": 6}, "token")
+    asks, items = ([one[part] for one in found["items"]] for part in ("ask", "item"))
+    given = operation("grid", asks=asks[1:], question="fraud", **{"class": "yes", "rejected": asks[:1]})
+    strange = operation("grid", asks=asks, question="tone", **{"class": "yes"})
+    reply = synced(mail, strange, given)
+    assert [ack["status"] for ack in reply["acks"]] == ["refused", "saved"]
+    fraud = mail.question("fraud")
+    assert all(fraud.state.labels.get(item) == "yes" for item in items[1:])
+    assert not any(item in mail.state.labels for item in items)
+    assert synced(mail, operation("undo", target=given["op"]))["acks"][0]["status"] == "saved"
+    assert not any(item in fraud.state.labels for item in items)
+
+
+def test_a_row_that_was_on_screen_is_taken_although_another_was_asked_meanwhile(mail: Session) -> None:
+    card = synced(mail)["queue"][0]
+    for one in mail.asked():
+        one.release([ask for ask, held in one.state.asks.items() if held.item == card["item"]])
+    bob = mail.as_annotator("bob")
+    assert card["item"] in [ask.item for ask in bob.ask_items(40)]
+    given = answers(card, {"topic": "refund", "fraud": "yes", "urgent": "no"})
+    assert synced(mail, given)["acks"][0]["status"] == "saved"
+    assert said_of(mail, card["item"]) == {"topic": "refund", "fraud": "yes", "urgent": "no"}

@@ -13,6 +13,7 @@ from benchmarks.driving import PATIENCE, ROOT, Server, settled, visit
 from tests.browser.homes import answered
 
 WIDTHS = (400, 800, 1024, 1440)
+OF_ALL = "label-all"  # the desk of all questions
 PAGES = ("", "label", "compare", "uncertainty", "calibration", "adversarial", "lessons", "history", "help")
 NEEDED = "no axe-core: run npm install --no-save axe-core here, or set WORKBENCH_AXE to its file"
 
@@ -35,6 +36,13 @@ def project(server: Server) -> str:
 
 
 @pytest.fixture(scope="module")
+def several(server: Server) -> str:
+    """The id of a project with a model and further questions."""
+    asked = [("species", []), ("tone", ["calm", "angry"]), "large", "rare"]
+    return answered(server, "iris", 8, name="Iris and more", questions=asked)
+
+
+@pytest.fixture(scope="module")
 def window(profile: Any) -> Iterator[Any]:
     """One light window for all pages."""
     window = profile.new_page()
@@ -43,11 +51,19 @@ def window(profile: Any) -> Iterator[Any]:
     window.close()
 
 
-@pytest.fixture(scope="module", params=PAGES, ids=lambda name: name or "data")
-def opened(request: pytest.FixtureRequest, window: Any, server: Server, project: str) -> Any:
+def go(page: Any, server: Server, name: str, project: str, several: str) -> None:
+    if name != OF_ALL:
+        visit(page, f"{server.url}/{name}?project={project}")
+        return
+    visit(page, f"{server.url}/label?project={several}")
+    page.locator(".desk .every [role=switch]").nth(1).wait_for()
+
+
+@pytest.fixture(scope="module", params=(*PAGES, OF_ALL), ids=lambda name: name or "data")
+def opened(request: pytest.FixtureRequest, window: Any, server: Server, project: str, several: str) -> Any:
     """The window with a page in it, opened at the smallest width."""
     window.set_viewport_size({"width": WIDTHS[0], "height": 900})
-    visit(window, f"{server.url}/{request.param}?project={project}")
+    go(window, server, request.param, project, several)
     return window
 
 
@@ -81,14 +97,14 @@ def test_a_page_has_no_serious_violation(opened: Any, axe: str) -> None:
 
 
 @pytest.mark.slow  # alone: axe on every page, dark: contrast is another
-@pytest.mark.parametrize("name", PAGES, ids=lambda name: name or "data")
+@pytest.mark.parametrize("name", (*PAGES, OF_ALL), ids=lambda name: name or "data")
 def test_a_dark_page_has_no_serious_violation(
-    browser: Any, server: Server, project: str, axe: str, name: str
+    browser: Any, server: Server, project: str, several: str, axe: str, name: str
 ) -> None:
     context = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme="dark")
     page = context.new_page()
     page.set_default_timeout(PATIENCE)
-    visit(page, f"{server.url}/{name}?project={project}")
+    go(page, server, name, project, several)
     found = violations(page, axe)
     context.close()
     assert found == []

@@ -61,8 +61,61 @@ def test_two_questions_are_answered_while_the_item_stays(page: Any, server: Serv
         assert not session.question("urgent").state.labels
         page.keyboard.press("q")
         page.locator(".desk .every").wait_for()
+        page.locator(".desk .answers:not(.every)").wait_for(state="detached")
         at_the_desk(page)
         assert page.locator(".desk [data-command=questions]").inner_text().startswith("One question")
+
+
+def test_earlier_answers_a_new_class_and_a_grid_over_all_questions(page: Any, server: Server) -> None:
+    with store_of(server) as store:
+        session = _project(server, store, [("topic", ["delivery", "damage"]), "lamp", "urgent"])
+        lamp, topic = session.question("lamp"), session.question("topic")
+        for item in range(40, 80):
+            lamp.label_item(item, "no" if item % 4 else "yes")
+        lamp.refit()
+        visit(page, f"{server.url}/label?project={session.id}")
+        at_the_desk(page)
+        first = page.locator(".desk .title").inner_text()
+        # a class that is typed has its button at once, and is stored with the row
+        page.keyboard.press("+")
+        page.locator(".desk [role=dialog] input").fill("praise")
+        page.keyboard.press("Enter")
+        page.locator(".desk [data-question=topic] [data-class=praise][aria-pressed=true]").wait_for()
+        press_and_wait(page, "Enter")
+        page.locator(".desk [data-question=topic] [data-class=praise] kbd").wait_for()
+        assert list(topic.state.labels.values()) == ["praise"]
+        # back: what was said stands, what is pressed changes it, Esc is at the item again
+        shown = page.locator(".desk .title").inner_text()
+        page.keyboard.press("ArrowLeft")
+        page.locator(".desk .badge.back").get_by_text("topic praise").wait_for()
+        assert page.locator(".desk .title").inner_text() == first
+        _shot(page, "every-back")
+        page.locator(".desk [data-question=urgent]").click()
+        page.locator(".desk [data-command=save]").get_by_text("Save what changed").click()
+        page.locator(".desk .badge.back").get_by_text("urgent").wait_for()
+        page.wait_for_function(SAVED)
+        page.keyboard.press("Escape")
+        page.locator(".desk .badge.back").wait_for(state="hidden")
+        assert page.locator(".desk .title").inner_text() == shown
+        said = {one.question_name: list(one.state.labels.values())[-1] for one in session.asked()}
+        assert said["urgent"] == "yes" and said["topic"] == "praise"
+        # a grid is of one question and one class; others are a click away
+        before = lamp.state.n_labelled
+        page.keyboard.press("g")
+        dialog = page.locator(".desk [role=dialog]")
+        dialog.get_by_text("Which of these are not “lamp”?").wait_for()
+        dialog.get_by_role("button", name="not lamp (").click()
+        dialog.get_by_text("Which of these are “lamp”?").wait_for()
+        dialog.get_by_role("button", name="lamp (", exact=False).first.click()
+        dialog.get_by_text("Which of these are not “lamp”?").wait_for()
+        _shot(page, "every-grid")
+        n = dialog.locator(".tile").count()
+        page.keyboard.press("a")
+        dialog.get_by_text(f"Confirm {n - 1} items as “lamp”").wait_for()
+        page.keyboard.press("Enter")
+        dialog.wait_for(state="detached")
+        page.wait_for_function(SAVED)
+        assert lamp.state.n_labelled == before + n - 1 and topic.state.n_labelled == 1
 
 
 def test_a_question_is_added_on_the_data_page(page: Any, server: Server) -> None:

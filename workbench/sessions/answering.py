@@ -152,10 +152,10 @@ class Answers:
                     raise InputError("A check cannot be skipped, or the draw would not be fair: say unsure.")
                 payload["check"] = int(ask.details["check"])
         if event.kind == "label":
-            payload["class"] = self._key(transaction, str(event.payload["class"]), new)
+            payload["class"] = self.key(transaction, str(event.payload["class"]), new)
         self.add(transaction, replace(event, payload=payload))
 
-    def _key(self, transaction: Transaction, name: str, new: bool) -> str:
+    def key(self, transaction: Transaction, name: str, new: bool) -> str:
         """The key of a class; a new one comes with the label that names it, and goes with its undo."""
         state = transaction.state
         if not new or name in state.classes:
@@ -299,7 +299,7 @@ class Answers:
             about["check"] = check.started
         if not label:
             return self.add(transaction, Event.unsure(item, **about))
-        return self.add(transaction, Event.label(self._key(transaction, label, new), item, **about))
+        return self.add(transaction, Event.label(self.key(transaction, label, new), item, **about))
 
     def relabel(
         self,

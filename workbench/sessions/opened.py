@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -25,6 +25,20 @@ from workbench.sessions.rounds import Round
 from workbench.store import Event, ProjectRecord, ProjectState, Store
 from workbench.store.events import SOURCE
 from workbench.store.retry import retried
+
+
+class Taken(NamedTuple):
+    """Open items that a model takes for one class.
+
+    Attributes:
+        name: of the class.
+        n_items: how many.
+        sure: the sum of the fourth powers of their probabilities.
+    """
+
+    name: str
+    n_items: int
+    sure: float
 
 
 class Opened:
@@ -143,6 +157,14 @@ class Opened:
         Raises:
             InputError: there is no fit, or nothing is left to ask.
         """
+        return max(self.grid_classes(), key=lambda one: one.sure).name
+
+    def grid_classes(self) -> list[Taken]:
+        """The classes of which the published fit takes open items to be, as they are called now.
+
+        Raises:
+            InputError: there is no fit, or nothing is left to ask.
+        """
         published, state = self._fits.published(), self.state
         if published is None:
             two = len(state.trained_classes) > 1 or self.stale
@@ -151,8 +173,11 @@ class Opened:
         p = published.model.probabilities[self._questions.askable(state)]
         if not len(p):
             raise InputError("Nothing is left to ask.")
-        surest = np.bincount(p.argmax(axis=1), weights=p.max(axis=1) ** 4, minlength=p.shape[1])
-        return published.names(state)[int(surest.argmax())]
+        n_classes, code = p.shape[1], p.argmax(axis=1)
+        many = np.bincount(code, minlength=n_classes)
+        sure = np.bincount(code, weights=p.max(axis=1) ** 4, minlength=n_classes)
+        named = zip(published.names(state), many, sure, strict=True)
+        return [Taken(name, int(n), float(worth)) for name, n, worth in named if n]
 
     @property
     def fitted_with(self) -> Mapping[str, Any]:

@@ -27,11 +27,11 @@ class Operation:
             the questions of a grid), "correct" (one's own earlier answer: a class, or "" for unsure),
             "relabel" or "clear" (items in review), "twins" (the copies of an item get its
             class), "want" (to be asked about items), "read" (the
-            instructions), "example" (of a class), "answers" (to several questions about an item), "undo" or
-            "redo".
+            instructions), "example" (of a class), "answers" (to several questions about an item),
+            "amend" (one's own earlier answers to several), "undo" or "redo".
         ask: id of the question.
-        item: index into the pool, for "flag", "note", "correct", "twins" and "example"; with a question, the
-            item it must be of.
+        item: index into the pool, for "flag", "note", "correct", "twins", "example", "answers" and
+            "amend"; with a question, the item it must be of.
         items: indices, for "relabel", "clear" and "want".
         label: name of the class, for "label", "confirm", "correct", "relabel", "twins" and "example".
         new: for "label" and "correct", the class may be one that there is not yet: the label brings it.
@@ -40,7 +40,9 @@ class Operation:
         version: of the instructions, for "read".
         asks: ids of the questions that are confirmed.
         rejected: ids of the questions of the grid that are not of the class.
-        answers: for "answers", name of a question -> class, or None for unsure.
+        answers: for "answers" and "amend", name of a question -> class, or None for unsure.
+        adds: for these, the questions whose class may be one that there is not yet.
+        question: for "confirm", the name of the question that the grid was of; "" for the session's own.
         takes: for "undo" and "redo", id of the operation it takes back or puts back; refused when that is
             not the annotator's last any more.
         more: further provenance, such as {"milliseconds": 812}.
@@ -60,6 +62,8 @@ class Operation:
     rejected: Sequence[str] = ()
     takes: str = ""
     answers: Mapping[str, str | None] = field(default_factory=dict)
+    adds: Sequence[str] = ()
+    question: str = ""
     more: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -17,7 +17,7 @@ from workbench.sessions.opening import further_question
 from workbench.sessions.operations import SKIPPED, Acknowledgement, Operation
 from workbench.sessions.project import all_together
 from workbench.sessions.questions import LONGEST_NAME, NO, YES, Question, several, unknown_question
-from workbench.sessions.taxonomy import key_of
+from workbench.sessions.taxonomy import key_of, new_name
 from workbench.store import YES_NO, Event, ProjectSummary
 from workbench.store.retry import retried
 
@@ -241,8 +241,8 @@ class Several(Labelling):
     def _named(self, answers: Mapping[str, Any]) -> list[tuple[Self, Any]]:
         return [(self.question(str(name)), value) for name, value in answers.items()]
 
-    def _as_event(self, value: Any) -> Event:
-        """What somebody said of this question."""
+    def _as_event(self, value: Any, *, new: bool = False) -> Event:
+        """What somebody said of this question; with `new`, of a class that there may not be yet."""
         if value is None:
             return Event.unsure()
         if isinstance(value, bool):
@@ -252,6 +252,12 @@ class Several(Labelling):
                 )
             return Event.label(YES if value else NO)
         if isinstance(value, str):
+            if new:
+                if self.question_kind == YES_NO:
+                    raise InputError(
+                        f"{self.question_name!r} is answered by {YES} or {NO}: it gets no class."
+                    )
+                return Event.label(new_name(self.state, value))
             return Event.label(key_of(self.state, value))
         if isinstance(value, Event) and value.kind in CLOSING:
             return value
@@ -259,8 +265,21 @@ class Several(Labelling):
             f"{self.question_name!r} is answered with the name of a class, None or an event; got {value!r}."
         )
 
-    def _tell_about(self, item: int, ask_id: str, event: Event, operation: str | None, token: str) -> None:
-        """Answer this question about an item, by what was asked of it where something was."""
+    def _tell_about(
+        self,
+        item: int,
+        ask_id: str,
+        event: Event,
+        operation: str | None,
+        token: str,
+        *,
+        seen: bool = False,
+        new: bool = False,
+    ) -> None:
+        """Answer this question about an item, by what was asked of it where something was.
+
+        With `seen` the item was on screen: the answer is taken, as one more vote where others were asked.
+        """
         with self._project.recording() as transaction:
             state = transaction.state
             if not ask_id:
@@ -268,14 +287,14 @@ class Several(Labelling):
                 ask_id = next((one.id for one in waiting if one.item == item), "")
             event = replace(event, payload={**event.payload, TOGETHER: token})
             if ask_id:
-                self._answers.tell(transaction, ask_id, event, operation)
+                self._answers.tell(transaction, ask_id, event, operation, late=seen, new=new)
                 return
             [checked] = self._answers.to_label([item])
             if checked in state.answered:
                 raise Conflict(f"{self.question_name!r} is answered for this item.")
             payload = {**event.payload, "item": checked, "role": TOGETHER}
             if event.kind == "label":
-                payload["class"] = key_of(state, str(event.payload["class"]))
+                payload["class"] = self._answers.key(transaction, str(event.payload["class"]), new)
             if operation is not None:
                 payload["operation"] = operation
             self._add(transaction, replace(event, payload=payload))
@@ -335,8 +354,14 @@ class Several(Labelling):
             return [self._operate(operation, others) for operation in operations]
 
     def _operate(self, given: Operation, others: Sequence[Self]) -> Acknowledgement:
-        if given.kind == "answers":
+        if given.kind in ("answers", "amend"):
             return self._answer_row(given, others)
+        if given.question and given.question != self.question_name:
+            of = next((one for one in others if one.question_name == given.question), None)
+            if of is None:
+                names = [one.question_name for one in (self, *others)]
+                return Acknowledgement(given.id, "refused", str(unknown_question(given.question, names)))
+            return of._operate(given, [self, *(one for one in others if one is not of)])
         if given.takes and given.takes not in self.state.operations:
             done_in = next((one for one in others if given.takes in one.state.operations), None)
             if done_in is not None:
@@ -391,18 +416,42 @@ class Several(Labelling):
             unknown = [name for name in given.answers if name not in every]
             if unknown:
                 raise unknown_question(unknown[0], list(every))
-            told = [(every[name], every[name]._as_event(value)) for name, value in given.answers.items()]
+            # all of it is looked at before anything is written
+            fresh = {n for n in given.adds if n in every and given.answers.get(n) not in every[n].classes}
+            told = [
+                (every[name], every[name]._as_event(value, new=name in fresh))
+                for name, value in given.answers.items()
+            ]
+            if given.kind == "amend":
+                self._amend(item, told, given, fresh)
+                return Acknowledgement(given.id, "saved")
             closed = [one.question_name for one, _ in told if item in one.state.answered]
             if closed:
                 raise Conflict(f"{closed[0]!r} is answered for this item.")
             for one, event in told:
                 event = replace(event, payload={**event.payload, **given.more})
-                one._tell_about(item, "", event, given.id, given.id)
+                new = one.question_name in fresh
+                one._tell_about(item, "", event, given.id, given.id, seen=True, new=new)
         except Conflict as conflict:
             return Acknowledgement(given.id, "conflict", str(conflict))
         except InputError as error:
             return Acknowledgement(given.id, "refused", str(error))
         return Acknowledgement(given.id, "saved")
+
+    def _amend(
+        self, item: int, told: Sequence[tuple[Self, Event]], given: Operation, fresh: Iterable[str]
+    ) -> None:
+        """Answer several questions about an item again that this annotator answered before."""
+        for one, _ in told:
+            state = one.state
+            mine = self.annotator in state.votes.get(item, {})
+            if not mine and item not in state.skipped and item not in state.unsure:
+                raise InputError(f"There is no answer of yours to {one.question_name!r} about this item.")
+        more = {**given.more, "operation": given.id, TOGETHER: given.id}
+        for one, event in told:
+            with one._project.recording() as transaction:
+                name, new = str(event.payload.get("class", "")), one.question_name in fresh
+                one._answers.correct(transaction, item, name, more, new=new)
 
     @retried
     def undo(self, of: int | None = None) -> Event | None:

@@ -43,6 +43,7 @@ class Desk extends Speaker {
   }
 
   update(data, trigger) {
+    this.turning = false;
     const another = data.person !== this.data.person;
     const changed = JSON.stringify(data.classes) !== JSON.stringify(this.data.classes);
     this.renew(data, trigger);
@@ -241,7 +242,7 @@ class Desk extends Speaker {
     }
     if (!card) return;
     if (this.view !== null) {
-      const words = `${keyName(this.data.commands.back)} goes further back, ${keyName(this.data.commands.forward)} forward; a class changes the answer. Esc returns to the question.`;
+      const words = `${keyName(this.data.commands.back)} goes further back, ${keyName(this.data.commands.forward)} forward; ${this.changes} Esc returns to the question.`;
       this.aside.append(make("h2", { textContent: "An earlier answer" }), make("p", { textContent: words }));
       return;
     }
@@ -314,13 +315,13 @@ class Desk extends Speaker {
       .catch((error) => place.replaceChildren(make("p", { class: "small", textContent: error instanceof TypeError ? "No answer from the server." : error.message })));
   }
 
-  matches(typed = this.search) {
+  matches(typed = this.search, classes = this.data.classes) {
     // classes that hold every typed word, in any order; the model's guesses first
     const plain = (name) => name.toLowerCase().replace(/[_\-\s]+/g, " ");
     const words = plain(typed).split(" ").filter(Boolean);
     const order = new Map(((!this.hidden && this.card?.guess_order) || []).map((name, place) => [name, place]));
     const rank = (name) => (order.has(name) ? order.get(name) : 1e6);
-    return this.data.classes
+    return classes
       .filter((one) => words.every((word) => plain(one.name).includes(word)))
       .map((one, place) => ({ ...one, place }))
       .sort((a, b) => rank(a.name) - rank(b.name) || a.place - b.place);
@@ -370,6 +371,11 @@ class Desk extends Speaker {
     if (colour) button.style.setProperty("--colour", colour);
     button.classList.toggle("coloured", Boolean(colour));
     return button;
+  }
+
+  // how an earlier answer is changed
+  get changes() {
+    return "a class changes the answer.";
   }
 
   answerOf(card) {
@@ -500,8 +506,11 @@ class Desk extends Speaker {
     return !this.checking || !["skip", "grid", "find", "like", "accept", "twins"].includes(command);
   }
 
-  // the page draws the other desk; what is not sent yet waits in the browser
+  // The page draws the other desk; what is not sent yet waits in the browser. Keys are for that one: while both
+  // stand there they would be taken twice.
   turnQuestions() {
+    this.turning = true;
+    setTimeout(() => { this.turning = false; }, 5000);
     this.trigger?.("mode", newId());
   }
 
@@ -572,20 +581,20 @@ class Desk extends Speaker {
   // ------------------------------------------------------------------------------------- a class that is typed
 
   // A field: what is typed and Enter is a class, one there is where it is called so or was chosen with the arrows.
-  naming(give, placeholder) {
+  naming(give, placeholder, classes = () => this.data.classes) {
     let at = -1; // the one of those offered that Enter takes; -1 is what was typed
     let offered = [];
     const list = make("div", { class: "list", role: "listbox", "aria-label": "Classes that there are" });
     const typed = () => box.value.trim();
     const draw = () => {
-      offered = typed() ? this.matches(typed()).slice(0, 6) : [];
+      offered = typed() ? this.matches(typed(), classes()).slice(0, 6) : [];
       at = Math.min(at, offered.length - 1);
       list.replaceChildren(...offered.map((one, place) => make("button", { class: "answer", role: "option", tabIndex: -1, "aria-selected": String(place === at), onclick: () => take(one.name) }, make("span", { class: "name" }, ...broken(one.name)))));
     };
     const take = (name) => {
       const words = name || typed();
       if (!words) return;
-      const same = this.data.classes.find((one) => one.name.toLowerCase() === words.toLowerCase());
+      const same = classes().find((one) => one.name.toLowerCase() === words.toLowerCase());
       box.value = "";
       at = -1;
       draw();
@@ -639,13 +648,18 @@ class Desk extends Speaker {
       return;
     }
     const operation = this.send({ kind: "correct", item: card.item, class: name, ...(what.new ? { new: true } : {}) });
-    this.did(operation, { kind: "correct" });
-    for (const one of this.history)
-      if (one.card && one.card.item === card.item) Object.assign(one, { kind: what.kind, class: name });
+    const [was, is] = [{ kind: card.kind, class: card.class }, { kind: what.kind, class: name }];
+    this.did(operation, { kind: "correct", item: card.item, was, is });
+    this.became(card.item, is);
     Object.assign(card, { kind: what.kind, class: name });
     this.drawn = null;
     this.draw();
     this.say(`${name ? `Changed to ${name}.` : "Changed to unsure."} ${this.takes}`);
+  }
+
+  // what this tab remembers of an item that was answered again, or whose new answer was taken back
+  became(item, said) {
+    for (const one of this.history) if (one.card && one.card.item === item) Object.assign(one, said);
   }
 
   async back() {
@@ -655,9 +669,9 @@ class Desk extends Speaker {
       for (const one of [...this.history].reverse()) {
         if (!one.card || one.kind === "correct" || seen.has(one.card.item)) continue;
         seen.add(one.card.item);
-        this.trail.push({ ...one.card, node: null, ask: null, kind: one.kind, class: one.class });
+        this.trail.push(this.looked_at(one));
       }
-      this.earlier = this.post("look", { kind: "history", n: 60 }).then((reply) => {
+      this.earlier = this.post("look", { kind: "history", n: 60, ...this.mode }).then((reply) => {
         for (const card of reply?.items || []) if (card.kind && !seen.has(card.item)) this.trail?.push(card);
       }).catch(() => {});
     }
@@ -669,6 +683,16 @@ class Desk extends Speaker {
       return;
     }
     this.see(next);
+  }
+
+  // a card of the trail
+  looked_at(one) {
+    return { ...one.card, node: null, ask: null, kind: one.kind, class: one.class };
+  }
+
+  // what requests say of the desk they come from
+  get mode() {
+    return {};
   }
 
   forward() {
@@ -720,6 +744,7 @@ class Desk extends Speaker {
     this.undone.push(last);
     if (last.kind === "flag") this.flags.set(last.item, !last.on);
     if (last.kind === "note") this.remarks.get(last.noted)?.pop();
+    if (last.was) this.became(last.item, last.was);
     if (!last.card) {
       this.draw();
       return;
@@ -744,6 +769,7 @@ class Desk extends Speaker {
     this.after.set(sent.op, (ack) => this.took(ack, "Put back"));
     this.history.push(last); // so that the next undo takes it back again
     if (last.kind === "flag") this.flags.set(last.item, last.on);
+    if (last.is) this.became(last.item, last.is);
     if (last.card) this.done.add(last.card.item);
     if (this.card && this.card.role === "again" && this.card.item === last.card?.item) this.queue.shift();
     this.draw();
@@ -751,7 +777,7 @@ class Desk extends Speaker {
 
   // what only the server knows the whole of is asked of it, and shown once it was done
   step(kind) {
-    const sent = this.send({ kind, target: null });
+    const sent = this.send({ kind, target: this.lastThere(kind) });
     if (kind === "undo") this.awaited.add(sent.op);
     this.after.set(sent.op, (ack) => {
       const about = ack.about;
@@ -766,6 +792,11 @@ class Desk extends Speaker {
       this.drawn = null;
       this.draw();
     });
+  }
+
+  // which act a step is about that this tab did not do; the server knows it without being told
+  lastThere() {
+    return null;
   }
 
   took(ack, how = "Taken back") {
@@ -969,10 +1000,20 @@ class Desk extends Speaker {
     else box.focus({ preventScroll: true });
   }
 
-  async grid() {
+  // what a grid could be of instead
+  otherGrids() {
+    return [];
+  }
+
+  // in words: what a grid takes its items for
+  gridWords(reply) {
+    return { which: `Which of these are not “${reply.class}”?`, as: `as ${reply.class}` };
+  }
+
+  async grid(of = {}) {
     let reply;
     try {
-      reply = await this.post("grid", { n: 24 });
+      reply = await this.post("grid", { n: 24, ...this.mode, ...of });
     } catch (error) {
       this.say(error instanceof TypeError ? "No answer from the server." : error.message);
       return;
@@ -981,6 +1022,7 @@ class Desk extends Speaker {
       this.say(reply?.why || "The model is sure of no further items of one class yet.");
       return;
     }
+    const said = this.gridWords(reply);
     const wrong = new Set();
     const letters = "abcdefghijklmnopqrstuvwx";
     const tiles = reply.items.map((card, place) => {
@@ -1001,22 +1043,22 @@ class Desk extends Speaker {
     const words = () => {
       const n = reply.items.length - wrong.size;
       confirm.disabled = !n;
-      confirm.replaceChildren(n ? `Confirm ${counted(n, "item")} as ${reply.class}` : "Nothing is left to confirm", make("kbd", { textContent: n ? "Enter" : "Esc" }));
+      confirm.replaceChildren(n ? `Confirm ${counted(n, "item")} ${said.as}` : "Nothing is left to confirm", make("kbd", { textContent: n ? "Enter" : "Esc" }));
     };
     const done = () => {
       if (confirm.disabled) return;
       const kept = reply.items.filter((card) => !wrong.has(card.item)).map((card) => card.ask);
       const rejected = reply.items.filter((card) => wrong.has(card.item)).map((card) => card.ask);
-      const operation = this.send({ kind: "grid", class: reply.class, asks: kept, rejected });
+      const operation = this.send({ kind: "grid", class: reply.class, asks: kept, rejected, ...(reply.question ? { question: reply.question } : {}) });
       this.did(operation, { kind: "grid" });
       this.after.set(operation.op, ({ left_out: others = 0 }) => this.say(
-        `${counted(kept.length - others, "item")} confirmed as ${reply.class}` + (others ? `; ${others} were answered, or are held, by somebody else.` : ".") + ` ${this.takes}`,
+        `${counted(kept.length - others, "item")} confirmed ${said.as}` + (others ? `; ${others} were answered, or are held, by somebody else.` : ".") + ` ${this.takes}`,
       ));
       this.close();
     };
     confirm.addEventListener("click", done);
     words();
-    const overlay = this.open(`Which of these are not “${reply.class}”?`, make("div", { class: `grid of-${reply.items[0].face.kind}` }, ...tiles), confirm);
+    const overlay = this.open(said.which, ...this.otherGrids(reply), make("div", { class: `grid of-${reply.items[0].face.kind}` }, ...tiles), confirm);
     overlay.node.firstChild.classList.add("wide");
     overlay.keys = (key) => {
       const place = letters.indexOf(key.toLowerCase());
@@ -1043,7 +1085,7 @@ class Desk extends Speaker {
   }
 
   key(event) {
-    if (!this.here || event.isComposing || event.repeat) return;
+    if (!this.here || this.turning || event.isComposing || event.repeat) return;
     if (this.overlay) {
       this.overlayKey(event);
       return;

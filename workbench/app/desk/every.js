@@ -7,7 +7,7 @@ class DeskOfEvery extends Desk {
   }
 
   get switches() {
-    const open = new Set((this.card?.questions || []).map((one) => one.name));
+    const open = new Set((this.shown?.questions || []).map((one) => one.name));
     return this.asked.filter((one) => !one.classes && open.has(one.name));
   }
 
@@ -15,14 +15,16 @@ class DeskOfEvery extends Desk {
     return this.switches.some((one) => !one.key);
   }
 
-  // what stands for an item: what was pressed, else the model's guess, else no
+  // what stands for an item: what was pressed or said before, else the model's guess, else no
   chosen(card) {
     if (!card.chosen) {
       card.chosen = {};
       card.turned = new Set();
       for (const one of card.questions) {
         const about = this.asked.find((other) => other.name === one.name);
-        if (about) card.chosen[one.name] = about.classes ? one.guess || null : one.p >= 0.5 ? "yes" : "no";
+        if (!about) continue;
+        const told = card.said && one.name in card.said;
+        card.chosen[one.name] = told ? card.said[one.name] : about.classes ? one.guess || null : one.p >= 0.5 ? "yes" : "no";
       }
     }
     return card.chosen;
@@ -30,8 +32,8 @@ class DeskOfEvery extends Desk {
 
   // the question with classes whose turn it is
   get turn() {
-    const card = this.card;
-    if (!card) return null;
+    const card = this.shown;
+    if (!card?.questions) return null;
     const open = new Set(card.questions.map((one) => one.name));
     return this.asked.find((one) => one.classes && open.has(one.name) && !card.turned?.has(one.name)) || null;
   }
@@ -48,11 +50,15 @@ class DeskOfEvery extends Desk {
     const turn = this.turn;
     const lines = this.asked.filter((one) => one.classes && of.has(one.name)).map((one) => {
       const now = one === turn;
-      const buttons = one.classes.map(({ name, key }) => make("button", {
+      // one that was typed has its button before the server lists it
+      const typed = chosen[one.name] && !one.classes.some((other) => other.name === chosen[one.name]) ? [{ name: chosen[one.name], key: "" }] : [];
+      const buttons = [...one.classes, ...typed].map(({ name, key }) => make("button", {
         class: "answer", "data-class": name, "aria-pressed": String(chosen[one.name] === name), onclick: () => this.choose(one, name),
       }, make("span", { class: "name" }, ...broken(name)), now && key ? make("kbd", { textContent: keyName(key) }) : null));
       const head = make("h3", { title: one.words }, one.name, of.get(one.name).unsure ? this.mark(of.get(one.name)) : null);
-      return make("section", { class: `asked ${now ? "turn" : ""}`, "data-question": one.name, "aria-current": now ? "step" : null }, head, make("div", { class: "choices" }, ...buttons));
+      // a model needs two classes: until then the button for another one stands among them
+      const more = one.classes.length < 2 ? [make("button", { class: "command", onclick: () => this.another(one) }, "New class")] : [];
+      return make("section", { class: `asked ${now ? "turn" : ""}`, "data-question": one.name, "aria-current": now ? "step" : null }, head, make("div", { class: "choices" }, ...buttons, ...more));
     });
     // of those that are searched: what was typed, else first what is on or unsure
     const first = (one) => chosen[one.name] === "yes" || of.get(one.name).unsure;
@@ -63,7 +69,7 @@ class DeskOfEvery extends Desk {
       return make("button", {
         class: "answer switch", role: "switch", "aria-checked": String(on), "data-question": one.name, title: one.words || one.name,
         onclick: () => this.turnOver(one.name),
-      }, make("span", { class: "knob" }), make("span", { class: "name" }, ...broken(one.name)), said.unsure ? this.mark(said) : null, one.key ? make("kbd", { textContent: keyName(one.key) }) : null);
+      }, make("span", { class: "knob" }), make("span", { class: "name" }, ...broken(one.name)), this.view !== null && chosen[one.name] === null ? make("span", { class: "doubt", textContent: "you: unsure" }) : said.unsure ? this.mark(said) : null, one.key ? make("kbd", { textContent: keyName(one.key) }) : null);
     });
     const row = make("div", { class: "switches" }, ...switches);
     if (this.searching) {
@@ -72,7 +78,7 @@ class DeskOfEvery extends Desk {
       row.prepend(this.box);
       if (focused) setTimeout(() => this.box.focus({ preventScroll: true }), 0);
     }
-    const save = make("button", { class: "command strong", "data-command": "save", onclick: () => this.confirm() }, "Save all and go on", make("kbd", { textContent: keyName(this.data.commands.accept) }));
+    const save = make("button", { class: "command strong", "data-command": "save", onclick: () => this.confirm() }, this.view === null ? "Save all and go on" : "Save what changed", make("kbd", { textContent: keyName(this.data.commands.accept) }));
     this.answers.replaceChildren(...lines, ...(this.switches.length ? [row] : []), save);
   }
 
@@ -86,7 +92,7 @@ class DeskOfEvery extends Desk {
   }
 
   turnOver(name) {
-    const card = this.card;
+    const card = this.shown;
     if (!card) return;
     const chosen = this.chosen(card);
     chosen[name] = chosen[name] === "yes" ? "no" : "yes";
@@ -94,23 +100,25 @@ class DeskOfEvery extends Desk {
     this.live.textContent = `${name}: ${chosen[name]}`;
   }
 
-  choose(one, name) {
-    const card = this.card;
+  choose(one, name, fresh = false) {
+    const card = this.shown;
     if (!card) return;
     this.chosen(card)[one.name] = name;
     card.turned.add(one.name);
+    if (fresh) card.adds = [...new Set([...(card.adds || []), one.name])];
     if (!this.turn && !this.switches.length) this.confirm();
     else this.drawAnswers();
   }
 
   confirm() {
-    const card = this.card;
+    const card = this.shown;
     if (!card) {
       this.say("No item is on screen yet: the key was not taken.");
       return;
     }
     const chosen = this.chosen(card);
-    const open = Object.keys(chosen).find((name) => chosen[name] === null);
+    // what was said to be unsure may stay so
+    const open = Object.keys(chosen).find((name) => chosen[name] === null && !(this.view !== null && card.said?.[name] === null));
     if (open) {
       this.say(`Choose a class of ${open} first: the model has no guess.`);
       return;
@@ -123,10 +131,109 @@ class DeskOfEvery extends Desk {
   }
 
   answer(what) {
+    if (this.view !== null) {
+      this.amend(what);
+      return;
+    }
     const card = this.card;
-    if (card && what.kind === "unsure") super.answer({ kind: "answers", answers: Object.fromEntries(card.questions.map((one) => [one.name, null])) });
-    else if (card && what.kind === "skip") super.answer({ kind: "answers", answers: {}, skip: true });
-    else super.answer(what);
+    if (!card || !["answers", "unsure", "skip"].includes(what.kind)) {
+      super.answer(what);
+      return;
+    }
+    card.said = what.kind === "skip" ? {} : this.saidBy(card, what);
+    const adds = what.kind === "answers" && card.adds ? { adds: card.adds } : {};
+    super.answer({ kind: "answers", answers: card.said, ...(what.kind === "skip" ? { skip: true } : adds) });
+  }
+
+  // what an answer says of each question: unsure is of all of them
+  saidBy(card, what) {
+    return what.kind === "answers" ? what.answers : Object.fromEntries(card.questions.map((one) => [one.name, null]));
+  }
+
+  // the questions of which something else is said now
+  amend(what) {
+    const card = this.shown;
+    if (what.kind === "skip") {
+      this.say("An answer cannot be skipped: take it back, or say unsure.");
+      return;
+    }
+    const was = { ...card.said };
+    const answers = Object.fromEntries(Object.entries(this.saidBy(card, what)).filter(([name, said]) => was[name] !== said));
+    if (!Object.keys(answers).length) {
+      this.leave();
+      return;
+    }
+    const is = { ...was, ...answers };
+    const adds = (card.adds || []).filter((name) => name in answers);
+    this.did(this.send({ kind: "amend", item: card.item, answers, ...(adds.length ? { adds } : {}) }), { kind: "amend", item: card.item, was, is });
+    this.became(card.item, is);
+    Object.assign(card, { said: is, kind: "answers", chosen: null });
+    this.drawn = null;
+    this.draw();
+    this.say(`Changed to ${this.answerOf(card)}. ${this.takes}`);
+  }
+
+  became(item, said) {
+    for (const one of this.history) if (one.card && one.card.item === item) one.card.said = said;
+  }
+
+  looked_at(one) {
+    const said = one.card.said || {};
+    return { ...one.card, node: null, ask: null, kind: Object.keys(said).length ? "answers" : "skip", said, chosen: null, adds: null };
+  }
+
+  get mode() {
+    return { mode: "every" };
+  }
+
+  get changes() {
+    return `press what is wrong, and ${keyName(this.data.commands.accept)} saves it.`;
+  }
+
+  answerOf(card) {
+    if (!card.said) return super.answerOf(card); // one of those found by words
+    if (card.kind === "skip") return "skipped";
+    const parts = this.asked.filter((one) => one.name in card.said).flatMap((one) => {
+      const said = card.said[one.name];
+      if (said === null) return [`${one.name} unsure`];
+      return one.classes ? [`${one.name} ${said}`] : said === "yes" ? [one.name] : [];
+    });
+    return parts.join(", ") || "no switch";
+  }
+
+  undo() {
+    super.undo();
+    if (this.card?.role === "again") this.card.turned = new Set(); // each question has its turn once more
+  }
+
+  lastThere(kind) {
+    return this.numbers?.[kind === "undo" ? "last" : "put"] || null;
+  }
+
+  // a new class of the question whose turn it is, else of the last one with classes
+  another(of = null) {
+    const open = new Set((this.shown?.questions || []).map((one) => one.name));
+    const one = of || this.turn || this.asked.filter((other) => other.classes && open.has(other.name)).at(-1);
+    if (!one) return;
+    const field = this.naming((name, fresh) => { this.close(); this.choose(one, name, fresh); }, "Its name; those there are are offered", () => one.classes);
+    this.open(`A class of ${one.name} for this item`, field.node);
+    field.box.focus({ preventScroll: true });
+  }
+
+  gridWords(reply) {
+    const { question, switch: turns } = reply;
+    if (!turns) return { which: `${question}: which of these are not “${reply.class}”?`, as: `as ${question} ${reply.class}` };
+    const yes = reply.class === "yes";
+    return { which: yes ? `Which of these are not “${question}”?` : `Which of these are “${question}”?`, as: yes ? `as “${question}”` : `as not “${question}”` };
+  }
+
+  otherGrids(reply) {
+    const called = (one) => (this.asked.find((other) => other.name === one.question)?.classes ? `${one.question} ${one.class}` : one.class === "yes" ? one.question : `not ${one.question}`);
+    const buttons = reply.others.map((one) => make("button", {
+      class: "command", "aria-pressed": String(one.question === reply.question && one.class === reply.class),
+      onclick: () => this.grid({ question: one.question, class: one.class }),
+    }, `${called(one)} (${one.n.toLocaleString("en")})`));
+    return [make("div", { class: "commands", role: "group", "aria-label": "Other grids" }, ...buttons)];
   }
 
   command(event) {
@@ -168,17 +275,19 @@ class DeskOfEvery extends Desk {
   pick() {} // a digit is no place in a list here
 
   may(command) {
-    return super.may(command) && !["grid", "back", "forward", "name", "twins", "accept"].includes(command);
+    if (command === "name") return this.asked.some((one) => one.classes);
+    return super.may(command) && !["twins", "accept"].includes(command);
   }
 
   request() {
-    return { ...super.request(), mode: "every" };
+    return { ...super.request(), ...this.mode };
   }
 
   take_in(reply, asked) {
+    const stands = () => JSON.stringify([this.shown?.questions, this.asked]);
+    const before = stands();
     if (reply.asked) this.known = reply.asked;
-    const before = JSON.stringify(this.shown?.questions);
     super.take_in(reply, asked);
-    if (before !== JSON.stringify(this.shown?.questions)) this.drawAnswers();
+    if (before !== stands()) this.drawAnswers();
   }
 }

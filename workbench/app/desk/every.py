@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING, Any
 from workbench.app import acts
 from workbench.app.desk import cards, preferences
 from workbench.app.keys import COMMANDS, MAX_BUTTONS, keys_for
+from workbench.errors import InputError
 from workbench.sessions.questions import YES
 from workbench.store import YES_NO
 
 if TYPE_CHECKING:
     from workbench.sessions import Session
     from workbench.sessions.asking_items import ItemAsk
+    from workbench.sessions.opened import Taken
 
 MODE = "every"
+MOST_GRIDS = 24
+"""Grids to choose from."""
 UNSURE = (0.2, 0.8)
 """Between these a switch is marked: the model does not know."""
 
@@ -98,6 +102,105 @@ def release_old(sessions: Sequence[Session], screen: str) -> None:
         old = [i for i in waiting if state.asks[i].item != shown and not state.asks[i].released]
         chosen = ("policy", "uniform", "cold-start", "together")
         one.release([i for i in old if state.asks[i].role in chosen])
+
+
+def history(session: Session, n: int, picture: str) -> dict[str, Any]:
+    """The items a person decided about last, as `routes.look` gives a history, with `said` of each question.
+
+    Args:
+        session: of the person, of any question.
+        n: how many items, at most.
+        picture: address of pictures, with {item} in it.
+    """
+    sessions = session.asked()
+    items = []
+    for item, said in earlier(sessions, session.annotator, n).items():
+        about = {"item": item, "id": str(session.pool.items.ids[item]), "open": False, "said": said}
+        about |= {"kind": "answers" if said else "skip", "flag": item in session.state.flagged}
+        names = said or [one.question_name for one in sessions if item in one.state.skipped]
+        about["questions"] = [{"name": name} for name in names]
+        items.append(about | {"face": cards.face(session.pool, item, picture)})
+    return {"items": items, "open": [], "askable": 0, "total": len(items)}
+
+
+def earlier(sessions: Sequence[Session], person: str, n: int) -> dict[int, dict[str, str | None]]:
+    """The items that a person decided about last, newest first, with what they said of each question.
+
+    Args:
+        sessions: of the questions that are asked.
+        person: whose answers.
+        n: how many items, at most.
+
+    Returns:
+        Item -> name of a question -> class, or None for unsure; without those that were set aside.
+    """
+    found: dict[int, str] = {}
+    for one in sessions:
+        answered, seen = one.state.answered, 0
+        for event in reversed(one.events):
+            mine = event.annotator == person and event.kind in ("label", "skip", "unsure")
+            if not mine or event.item is None or event.item not in answered:
+                continue
+            seen += event.item not in found
+            found[event.item] = max(event.time, found.get(event.item, event.time))
+            if seen == n:
+                break
+    newest = sorted(found, key=lambda item: found[item], reverse=True)[:n]
+    return {item: _said(sessions, person, item) for item in newest}
+
+
+def _said(sessions: Sequence[Session], person: str, item: int) -> dict[str, str | None]:
+    said: dict[str, str | None] = {}
+    for one in sessions:
+        state = one.state
+        vote = state.votes.get(item, {}).get(person)
+        if vote is not None:
+            said[one.question_name] = state.class_names.get(state.resolve(vote.key))
+        elif item in state.unsure:
+            said[one.question_name] = None
+    return said
+
+
+def grid(
+    sessions: Sequence[Session], question: object = None, name: object = None
+) -> tuple[Session, str, dict[str, Any]]:
+    """Which question and class a grid is of.
+
+    Yes of a switch comes before no, and what the models are surest of first.
+
+    Args:
+        sessions: of the questions that are asked.
+        question: the name of the one that is wanted; None for the first.
+        name: the class of it that is wanted.
+
+    Returns:
+        The session of the question, the class, and what the reply says of them: question, switch (whether it
+        is answered by yes or no) and others: what there could be instead, each with question, class and n.
+
+    Raises:
+        InputError: no question has a model, or none has an item left.
+    """
+    there, why = [], "There is no question."
+    for one in sessions:
+        try:
+            there += [(one, taken) for taken in one.grid_classes()]
+        except InputError as error:
+            why = str(error)
+    if not there:
+        raise InputError(why)
+    there.sort(key=lambda each: (_is_no(*each), -each[1].sure))
+    wanted = [(one, taken) for one, taken in there if (one.question_name, taken.name) == (question, name)]
+    of, chosen = (wanted or there)[0]
+    others = [
+        {"question": one.question_name, "class": taken.name, "n": taken.n_items}
+        for one, taken in there[:MOST_GRIDS]
+    ]
+    about = {"question": of.question_name, "switch": of.question_kind == YES_NO, "others": others}
+    return of, chosen.name, about
+
+
+def _is_no(one: Session, taken: Taken) -> bool:
+    return one.question_kind == YES_NO and taken.name != YES
 
 
 def numbers(session: Session, sessions: Sequence[Session], person: str, fitting: bool) -> dict[str, Any]:

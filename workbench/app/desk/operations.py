@@ -120,15 +120,17 @@ _KINDS: dict[str, dict[str, _Check]] = {
         "class": _name,
         "asks": _list(_id, MOST_IN_GRID, least=1),
         "rejected": _list(_id, MOST_IN_GRID),
+        "question": _name,
     },
     "read": {"version": _version},
     "example": {"item": _item, "class": _name, "on": _on},
     "undo": {"target": _id_or_none},
     "redo": {"target": _id_or_none},
     "requeue": {},
-    "answers": {**_ASK, "answers": _answers, "skip": _on},
+    "answers": {**_ASK, "answers": _answers, "skip": _on, "adds": _list(_name, MOST_QUESTIONS)},
+    "amend": {"item": _item, "answers": _answers, "adds": _list(_name, MOST_QUESTIONS)},
 }
-_OPTIONAL = frozenset({"time", "ms", "ask", "target", "new", "shown", "skip"})
+_OPTIONAL = frozenset({"time", "ms", "ask", "target", "new", "shown", "skip", "adds", "question"})
 
 
 NOT_FOR_GUESTS = "A guest answers questions, and changes neither classes nor what others said."
@@ -200,6 +202,8 @@ def checked(given: Any, person: str, project: str) -> Operation:
         version=found.get("version", 0),
         text=SKIPPED if found.get("skip") else found.get("text", ""),
         answers=found.get("answers", {}),
+        adds=found.get("adds", ()),
+        question=found.get("question", ""),
         asks=found.get("asks", ()),
         rejected=found.get("rejected", ()),
         takes=found.get("target", ""),

@@ -443,7 +443,8 @@ def _sync_every(session: Session, person: str, body: Mapping[str, Any], token: s
         "gone": [ask for ask in have if ask not in now],
         "released": [],
         "first": now[0] if now else None,
-        "numbers": every.numbers(session, sessions, person, any(_fitting(one) for one in sessions)),
+        "numbers": every.numbers(session, sessions, person, any(_fitting(one) for one in sessions))
+        | telling.numbers(session),
         "asked": asked,
         "classes": [],
         "commands": commands,
@@ -503,7 +504,8 @@ def look(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
     Args:
         project: id of the project.
         person: who asks.
-        body: kind ("history", "find", "like", or "seen": what the model sees of one item), words, item, n.
+        body: kind ("history", "find", "like", or "seen": what the model sees of one item), words, item, n;
+            of a history with mode "every" each item has `said`: name of a question -> class, or None.
         token: for the addresses of pictures.
 
     Returns:
@@ -520,6 +522,8 @@ def look(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
     n = operations.field(body, "n", most=MOST_SHOWN, default=24)
     if body.get("kind") == "seen":
         return cards.model_input(session.pool, _item(session, body))
+    if body.get("kind") == "history" and body.get("mode") == every.MODE and len(session.questions) > 1:
+        return every.history(session, n, f"{BASE}/{project}/image/{{item}}?k={token}")
     if body.get("kind") == "history":
         found = _own_answers(session, person, n)
         askable: set[int] = set()
@@ -566,11 +570,17 @@ def grid(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
     Args:
         project: id of the project.
         person: who asks.
-        body: class (the one of the most sure items unless given) and n.
+        body: class (the one of the most sure items unless given) and n; with mode "every" also question.
         token: for the addresses of pictures.
     """
     session = session_of(project, person)
-    name = str(body.get("class") or "") or session.grid_class()
+    if body.get("mode") == every.MODE and len(session.questions) > 1:
+        of, name, about = every.grid(session.asked(), body.get("question"), body.get("class"))
+        return about | _grid(of, name, body, token, project)
+    return _grid(session, str(body.get("class") or "") or session.grid_class(), body, token, project)
+
+
+def _grid(session: Session, name: str, body: Mapping[str, Any], token: str, project: str) -> dict[str, Any]:
     asks = session.ask_grid(name, operations.field(body, "n", most=operations.MOST_IN_GRID, default=24))
     picture = f"{BASE}/{project}/image/{{item}}?k={token}"
     items = [
