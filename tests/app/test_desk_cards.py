@@ -13,7 +13,8 @@ from tests.app.desks import desk_sync, fitted, operation, table
 from workbench.app import current, seeing
 from workbench.app.desk import cards
 from workbench.app.desk.cards import encoded, face, neighbour_faces, thumbnail_face
-from workbench.app.desk.routes import class_keys, grid, look, picture, sync
+from workbench.app.desk.pictures import picture
+from workbench.app.desk.routes import class_keys, grid, look, sync
 from workbench.app.review import summary
 from workbench.app.text import plain
 from workbench.errors import InputError

@@ -12,7 +12,8 @@ from workbench.app.asking import question
 from workbench.app.current import PERSON_COOKIE
 from workbench.app.desk import every, telling, tokens
 from workbench.app.desk.checking import MODE
-from workbench.app.desk.routes import BASE, class_keys
+from workbench.app.desk.requests import BASE
+from workbench.app.desk.routes import class_keys
 from workbench.app.keys import MAX_BUTTONS
 
 if TYPE_CHECKING:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from math import inf
 from typing import TYPE_CHECKING, Any
 
-from workbench.app import acts, host_names, login
+from workbench.app import acts
 from workbench.app.desk import (
     cards,
     checking,
@@ -22,8 +19,10 @@ from workbench.app.desk import (
     telling,
     tokens,
 )
-from workbench.errors import InputError, StorageError
-from workbench.reading import cut
+from workbench.app.desk.performing import MOST_CARDS, MOST_OPERATIONS, keep_fitting, perform, session_of
+from workbench.app.desk.pictures import picture, picture_told
+from workbench.app.desk.requests import BASE, RefusedError, answered, json_body, pictured, threaded
+from workbench.errors import InputError
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -32,24 +31,9 @@ if TYPE_CHECKING:
     from workbench.sessions import Ask, Session
     from workbench.sessions.asking_items import ItemAsk
     from workbench.sessions.model import FittedModel
-    from workbench.sessions.operations import Acknowledgement, Operation
 
-BASE = "/api/desk"
-_log = logging.getLogger(__name__)
-MOST_BYTES = 256_000  # of a request
-MOST_OPERATIONS = 200
 MOST_TOGETHER = 25  # operations of one person in a transaction
-MOST_CARDS = 16
 MOST_SHOWN = 60  # found items with their faces
-
-
-class RefusedError(Exception):
-    """A request that is answered with a status and a sentence."""
-
-    def __init__(self, status: int, why: str) -> None:
-        super().__init__(why)
-        self.status = status
-        self.why = why
 
 
 def routes() -> list[Any]:
@@ -77,11 +61,11 @@ async def _sync(request: Request) -> Response:
         body = await json_body(request) | {"guest": holder.guest}
         ops = body.get("ops")
         limits.LIMITS.operations(holder.person, len(ops) if isinstance(ops, list) else 0)
-        reply = await _threaded(sync, holder.project, holder.person, body, tokens.for_pictures(holder))
+        reply = await threaded(sync, holder.project, holder.person, body, tokens.for_pictures(holder))
         # whether a fit is due is looked at after the reply has left
-        return reply, BackgroundTask(_threaded, keep_fitting, holder.project, holder.person)
+        return reply, BackgroundTask(threaded, keep_fitting, holder.project, holder.person)
 
-    return await _answered(request, work)
+    return await answered(request, work)
 
 
 def _posted(answer: Callable[[str, str, Mapping[str, Any], str], Any]) -> Callable[[Request], Any]:
@@ -91,9 +75,9 @@ def _posted(answer: Callable[[str, str, Mapping[str, Any], str], Any]) -> Callab
         async def work(holder: tokens.Bearer) -> tuple[Any, Any]:
             body = await json_body(request)
             pictures = tokens.for_pictures(holder)
-            return await _threaded(answer, holder.project, holder.person, body, pictures), None
+            return await threaded(answer, holder.project, holder.person, body, pictures), None
 
-        return await _answered(request, work)
+        return await answered(request, work)
 
     return handler
 
@@ -101,145 +85,11 @@ def _posted(answer: Callable[[str, str, Mapping[str, Any], str], Any]) -> Callab
 async def _image(request: Request) -> Response:
     given = str(request.query_params.get("side", "0"))
     side = min(int(given), 4096) if given.isascii() and given.isdigit() and len(given) < 6 else 0
-    return await _pictured(request, picture, request.path_params["item"], side)
+    return await pictured(request, picture, request.path_params["item"], side)
 
 
 async def _picture_told(request: Request) -> Response:
-    return await _pictured(request, picture_told, request.path_params["name"])
-
-
-async def _pictured(request: Request, work: Callable[..., tuple[bytes, str]], *given: Any) -> Response:
-    """A picture, for whoever holds a token of this project's pictures and may open it."""
-    from starlette.responses import Response as Plain
-
-    try:
-        holder = _allowed(request, str(request.query_params.get("k", "")), "pictures")
-        await _threaded(_admitted, dict(request.cookies), holder)
-        octets, kind = await _threaded(work, holder.project, *given)
-    except RefusedError as refused:
-        return json_reply({"why": refused.why}, refused.status)
-    except InputError as error:
-        return json_reply({"why": str(error)}, 404)
-    headers = {"cache-control": "private, max-age=3600", "x-content-type-options": "nosniff"}
-    return Plain(octets, media_type=kind, headers=headers)
-
-
-async def _answered(request: Request, work: Any) -> Response:
-    from starlette.requests import ClientDisconnect
-
-    try:
-        if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-            raise RefusedError(415, "The desk takes JSON only.")
-        holder = _allowed(request, request.headers.get("x-desk-token", ""))
-        limits.LIMITS.requests(holder.person)
-        async with limits.LIMITS.turn(holder.project, holder.person):
-            guest = await _threaded(_admitted, dict(request.cookies), holder)
-            holder = replace(holder, guest=guest)
-            reply, background = await work(holder)
-            return json_reply(reply, 200, background)
-    except limits.TooMuchError as error:
-        # the browser keeps what it has, says so and comes again
-        return json_reply({"why": str(error), "wait": error.seconds}, 429)
-    except RefusedError as refused:
-        # sent again it would be refused again, unlike what a person can do something about
-        return json_reply({"why": refused.why, "never": refused.status in (400, 413)}, refused.status)
-    except StorageError as error:
-        # the browser keeps what it has and tries again
-        return json_reply({"why": f"the server cannot store answers ({error})"}, 503)
-    except InputError as error:
-        return json_reply({"why": str(error)}, 409)
-    except ClientDisconnect:
-        # a tab that was closed while it sent: nobody reads this, and its answers wait in the browser
-        return json_reply({"why": "The request ended before all of it had come."}, 400)
-    except (
-        Exception
-    ) as error:  # a full disk, a database that is gone: the browser keeps what it has and tries again
-        _log.exception("The desk could not answer")
-        reason = cut(" ".join(str(getattr(error, "orig", None) or error).split()))
-        return json_reply({"why": f"the server cannot store answers ({reason})"}, 503)
-
-
-async def _threaded(work: Any, *given: Any) -> Any:
-    from starlette.concurrency import run_in_threadpool
-
-    return await run_in_threadpool(work, *given)
-
-
-def json_reply(document: Any, status: int = 200, background: Any = None) -> Response:
-    """A document as the reply to a request; of 429 with the time to wait in its header.
-
-    Args:
-        document: JSON.
-        status: of HTTP.
-        background: done after the reply has left.
-    """
-    from starlette.responses import Response as Plain
-
-    octets = json.dumps(document, allow_nan=False, separators=(",", ":")).encode()
-    headers = {"cache-control": "no-store"}
-    if status == 429:
-        headers["retry-after"] = str(document["wait"])
-    return Plain(octets, status, headers, media_type="application/json", background=background)
-
-
-async def json_body(request: Request) -> dict[str, Any]:
-    """The JSON object of a request, within `MOST_BYTES`.
-
-    Raises:
-        RefusedError: it is none, or larger.
-    """
-    octets = b""
-    async for part in request.stream():
-        octets += part
-        if len(octets) > MOST_BYTES:
-            raise RefusedError(413, "That is more than the desk sends at once.")
-    try:
-        # a number of thousands of digits is no integer here, and refused where it stands
-        found = json.loads(octets, parse_int=lambda digits: int(digits) if len(digits) < 40 else inf)
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        raise RefusedError(400, "The desk takes a JSON object.")
-    return found
-
-
-def _allowed(request: Request, token: str, use: str = "desk") -> tokens.Bearer:
-    """Who asks: this server's own page, with a token for this project."""
-    import streamlit as st
-
-    host = request.headers.get("host")
-    names = st.get_option("server.allowedHosts")
-    if names and not host_names.is_known(host, names):
-        raise RefusedError(403, "This server is not known by that name.")
-    if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
-        raise RefusedError(403, "Only this server's own pages may use the desk.")
-    origin = request.headers.get("origin")
-    if origin is not None and origin.partition("://")[2] != host:
-        raise RefusedError(403, "Only this server's own pages may use the desk.")
-    holder = tokens.bearer(token, use=use)
-    if holder is None or holder.project != request.path_params["project"]:
-        raise RefusedError(401, "This page must be opened anew.")
-    return holder
-
-
-def _admitted(cookies: Mapping[str, str], holder: tokens.Bearer) -> bool:
-    """Where there is a log-in: whoever sends this is who the token was made for, and may open the project.
-
-    Returns:
-        Whether it is a guest.
-    """
-    if not login.required():
-        return False
-    person = login.of_cookies(cookies)
-    if person is None:
-        raise RefusedError(403, "You are not logged in any more: open this page anew.")
-    if person.name != holder.person:
-        raise RefusedError(403, f"This page is {holder.person}'s, and you are {person.name}: open it anew.")
-    try:
-        login.admit(holder.project, person)
-    except InputError as error:
-        raise RefusedError(403, str(error)) from error
-    return person.guest is not None
+    return await pictured(request, picture_told, request.path_params["name"])
 
 
 # --------------------------------------------------------------------------- the work
@@ -595,47 +445,6 @@ def _grid(session: Session, name: str, body: Mapping[str, Any], token: str, proj
     return {"class": name, "items": items}
 
 
-def picture(project: str, item: int, side: int = 0) -> tuple[bytes, str]:
-    """A picture's bytes and media type.
-
-    Args:
-        project: id of the project.
-        item: index into the pool.
-        side: pixels of its longer side, at most; 0 for all.
-
-    Raises:
-        InputError: there is no such picture.
-    """
-    from workbench.app import current
-    from workbench.pools.photos import PhotoItems
-
-    pool = current.opened(project).pool
-    inside = 0 <= item < len(pool)
-    if inside and side and isinstance(pool.items, PhotoItems) and pool.items.photos.longest(item) > side:
-        return cards.encoded(pool.items.photos.small(side)[item], "JPEG"), "image/jpeg"
-    shown = pool.items.show(item) if inside else None
-    if shown is None or shown.image is None:
-        raise InputError(f"There is no picture of item {item}.")
-    form = "PNG" if shown.image.size <= 200_000 else "JPEG"
-    return cards.encoded(shown.image, form, side), f"image/{form.lower()}"
-
-
-def picture_told(project: str, name: str) -> tuple[bytes, str]:
-    """A picture of the instructions: its bytes and media type.
-
-    Args:
-        project: id of the project.
-        name: that it is kept under.
-
-    Raises:
-        InputError: there is no such picture.
-    """
-    from workbench.app import current
-
-    found = current.opened(project).picture(name)
-    return found.data, found.media
-
-
 def instructions(project: str, person: str, body: Mapping[str, Any], token: str) -> dict[str, Any]:
     """What people are told before they label, as `telling.sheet` gives it.
 
@@ -649,20 +458,6 @@ def instructions(project: str, person: str, body: Mapping[str, Any], token: str)
     return telling.sheet(session_of(project, person), BASE, token, examples=not blind)
 
 
-def session_of(project: str, person: str) -> Session:
-    """The session of a person on a project that is open in this process."""
-    from workbench.app import current
-
-    return current.opened(project).as_annotator(person)
-
-
-def keep_fitting(project: str, person: str) -> None:
-    """See that a model which knows more is on its way, after somebody's answers."""
-    from workbench.app import current
-
-    current.keep_fitting_all(session_of(project, person))
-
-
 def _fitting(session: Session) -> bool:
     """Whether a model that knows more is on its way."""
     from workbench.app import current
@@ -672,73 +467,6 @@ def _fitting(session: Session) -> bool:
 
 def _is_guest(body: Mapping[str, Any]) -> bool:
     return bool(body.get("guest"))
-
-
-def perform(
-    session: Session, given: Sequence[Any], *, check: bool = False, guest: bool = False
-) -> list[dict[str, Any]]:
-    """Acknowledgements of operations, in their order; runs of them go into one transaction each."""
-    acks: list[dict[str, Any]] = []
-    run: list[Operation] = []
-
-    def finish() -> None:
-        acks.extend(_told(session, run))
-        run.clear()
-
-    for one in given:
-        try:
-            operation = operations.checked(one, session.annotator, session.id)
-        except InputError as error:
-            finish()
-            acks.append({"op": operations.named(one), "status": "refused", "why": str(error)})
-            continue
-        if guest and not operations.for_guests(operation):
-            finish()
-            acks.append({"op": operation.id, "status": "refused", "why": operations.NOT_FOR_GUESTS})
-            continue
-        if operation.kind == "requeue":
-            finish()
-            session.ask_again()
-            acks.append({"op": operation.id, "status": "saved", "why": ""})
-            continue
-        if operation.kind in ("label", "skip", "unsure") and not operation.ask:
-            # an item that was taken back and answered before its new question arrived
-            finish()
-            operation = replace(operation, ask=_question_of(session, operation.item, check))
-        run.append(operation)
-    finish()
-    return acks
-
-
-def _told(session: Session, run: Sequence[Operation]) -> list[dict[str, Any]]:
-    """Acknowledgements of operations that go into one transaction; one that breaks it is refused alone."""
-    if not run:
-        return []
-    try:
-        done = session.tell_many(run)
-    except InputError:
-        raise
-    except (ValueError, TypeError, ArithmeticError, LookupError) as error:
-        # not the place where things are kept, which is tried again, but what is to be kept there
-        if len(run) > 1:
-            return [ack for one in run for ack in _told(session, [one])]
-        _log.exception("An operation could not be done")
-        why = f"It could not be stored ({type(error).__name__})."
-        return [{"op": run[0].id, "status": "refused", "why": why}]
-    return [_acknowledged(session, one) for one in done]
-
-
-def _acknowledged(session: Session, done: Acknowledgement) -> dict[str, Any]:
-    more: dict[str, Any] = {"left_out": len(done.left_out)} if done.left_out else {}
-    if done.about is not None:
-        more["about"] = acts.about(session, done.about)
-    return {"op": done.operation, "status": done.status, "why": done.why, **more}
-
-
-def _question_of(session: Session, item: int, check: bool = False) -> str:
-    asks = session.next_checks(MOST_CARDS) if check else session.ask(MOST_CARDS)
-    waiting = [ask.id for ask in asks if ask.item == item]
-    return waiting[0] if waiting else ""
 
 
 def _closed(session: Session, have: Sequence[str]) -> list[str]:

@@ -11,16 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.app import login
 from workbench.app.desk import cards, limits
-from workbench.app.desk.routes import (
-    MOST_OPERATIONS,
-    RefusedError,
-    json_body,
-    json_reply,
-    keep_fitting,
-    perform,
-    picture,
-    session_of,
-)
+from workbench.app.desk.performing import MOST_OPERATIONS, keep_fitting, perform, session_of
+from workbench.app.desk.pictures import picture
+from workbench.app.desk.requests import RefusedError, json_body, json_reply
 from workbench.app.programs import description
 from workbench.errors import InputError, StorageError
 from workbench.reading import cut

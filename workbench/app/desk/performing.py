@@ -1,0 +1,101 @@
+"""What a person did, taken in: operations become acknowledgements."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from workbench.app import acts
+from workbench.app.desk import operations
+from workbench.errors import InputError
+
+if TYPE_CHECKING:
+    from workbench.sessions import Session
+    from workbench.sessions.operations import Acknowledgement, Operation
+
+_log = logging.getLogger(__name__)
+MOST_CARDS = 16
+MOST_OPERATIONS = 200
+
+
+def session_of(project: str, person: str) -> Session:
+    """The session of a person on a project that is open in this process."""
+    from workbench.app import current
+
+    return current.opened(project).as_annotator(person)
+
+
+def keep_fitting(project: str, person: str) -> None:
+    """See that a model which knows more is on its way, after somebody's answers."""
+    from workbench.app import current
+
+    current.keep_fitting_all(session_of(project, person))
+
+
+def perform(
+    session: Session, given: Sequence[Any], *, check: bool = False, guest: bool = False
+) -> list[dict[str, Any]]:
+    """Acknowledgements of operations, in their order; runs of them go into one transaction each."""
+    acks: list[dict[str, Any]] = []
+    run: list[Operation] = []
+
+    def finish() -> None:
+        acks.extend(_told(session, run))
+        run.clear()
+
+    for one in given:
+        try:
+            operation = operations.checked(one, session.annotator, session.id)
+        except InputError as error:
+            finish()
+            acks.append({"op": operations.named(one), "status": "refused", "why": str(error)})
+            continue
+        if guest and not operations.for_guests(operation):
+            finish()
+            acks.append({"op": operation.id, "status": "refused", "why": operations.NOT_FOR_GUESTS})
+            continue
+        if operation.kind == "requeue":
+            finish()
+            session.ask_again()
+            acks.append({"op": operation.id, "status": "saved", "why": ""})
+            continue
+        if operation.kind in ("label", "skip", "unsure") and not operation.ask:
+            # an item that was taken back and answered before its new question arrived
+            finish()
+            operation = replace(operation, ask=_question_of(session, operation.item, check))
+        run.append(operation)
+    finish()
+    return acks
+
+
+def _told(session: Session, run: Sequence[Operation]) -> list[dict[str, Any]]:
+    """Acknowledgements of operations that go into one transaction; one that breaks it is refused alone."""
+    if not run:
+        return []
+    try:
+        done = session.tell_many(run)
+    except InputError:
+        raise
+    except (ValueError, TypeError, ArithmeticError, LookupError) as error:
+        # not the place where things are kept, which is tried again, but what is to be kept there
+        if len(run) > 1:
+            return [ack for one in run for ack in _told(session, [one])]
+        _log.exception("An operation could not be done")
+        why = f"It could not be stored ({type(error).__name__})."
+        return [{"op": run[0].id, "status": "refused", "why": why}]
+    return [_acknowledged(session, one) for one in done]
+
+
+def _acknowledged(session: Session, done: Acknowledgement) -> dict[str, Any]:
+    more: dict[str, Any] = {"left_out": len(done.left_out)} if done.left_out else {}
+    if done.about is not None:
+        more["about"] = acts.about(session, done.about)
+    return {"op": done.operation, "status": done.status, "why": done.why, **more}
+
+
+def _question_of(session: Session, item: int, check: bool = False) -> str:
+    asks = session.next_checks(MOST_CARDS) if check else session.ask(MOST_CARDS)
+    waiting = [ask.id for ask in asks if ask.item == item]
+    return waiting[0] if waiting else ""

@@ -1,0 +1,173 @@
+"""What every request of the desk passes: who asks, how much at a time, and how a refusal is said."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from workbench.app import host_names, login
+from workbench.app.desk import limits, tokens
+from workbench.errors import InputError, StorageError
+from workbench.reading import cut
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+BASE = "/api/desk"
+MOST_BYTES = 256_000  # of a request
+_log = logging.getLogger(__name__)
+
+
+class RefusedError(Exception):
+    """A request that is answered with a status and a sentence."""
+
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why)
+        self.status = status
+        self.why = why
+
+
+async def pictured(request: Request, work: Callable[..., tuple[bytes, str]], *given: Any) -> Response:
+    """A picture, for whoever holds a token of this project's pictures and may open it."""
+    from starlette.responses import Response as Plain
+
+    try:
+        holder = _allowed(request, str(request.query_params.get("k", "")), "pictures")
+        await threaded(_admitted, dict(request.cookies), holder)
+        octets, kind = await threaded(work, holder.project, *given)
+    except RefusedError as refused:
+        return json_reply({"why": refused.why}, refused.status)
+    except InputError as error:
+        return json_reply({"why": str(error)}, 404)
+    headers = {"cache-control": "private, max-age=3600", "x-content-type-options": "nosniff"}
+    return Plain(octets, media_type=kind, headers=headers)
+
+
+async def answered(request: Request, work: Any) -> Response:
+    """The reply to what a page of the desk sends, or what is wrong with it and whether to send it again.
+
+    Args:
+        request: JSON, with a token.
+        work: bearer of the token -> the reply, and what is done after it has left.
+    """
+    from starlette.requests import ClientDisconnect
+
+    try:
+        if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+            raise RefusedError(415, "The desk takes JSON only.")
+        holder = _allowed(request, request.headers.get("x-desk-token", ""))
+        limits.LIMITS.requests(holder.person)
+        async with limits.LIMITS.turn(holder.project, holder.person):
+            guest = await threaded(_admitted, dict(request.cookies), holder)
+            holder = replace(holder, guest=guest)
+            reply, background = await work(holder)
+            return json_reply(reply, 200, background)
+    except limits.TooMuchError as error:
+        # the browser keeps what it has, says so and comes again
+        return json_reply({"why": str(error), "wait": error.seconds}, 429)
+    except RefusedError as refused:
+        # sent again it would be refused again, unlike what a person can do something about
+        return json_reply({"why": refused.why, "never": refused.status in (400, 413)}, refused.status)
+    except StorageError as error:
+        # the browser keeps what it has and tries again
+        return json_reply({"why": f"the server cannot store answers ({error})"}, 503)
+    except InputError as error:
+        return json_reply({"why": str(error)}, 409)
+    except ClientDisconnect:
+        # a tab that was closed while it sent: nobody reads this, and its answers wait in the browser
+        return json_reply({"why": "The request ended before all of it had come."}, 400)
+    except (
+        Exception
+    ) as error:  # a full disk, a database that is gone: the browser keeps what it has and tries again
+        _log.exception("The desk could not answer")
+        reason = cut(" ".join(str(getattr(error, "orig", None) or error).split()))
+        return json_reply({"why": f"the server cannot store answers ({reason})"}, 503)
+
+
+async def threaded(work: Any, *given: Any) -> Any:
+    """What `work` returns of these arguments, in a thread of the server's pool."""
+    from starlette.concurrency import run_in_threadpool
+
+    return await run_in_threadpool(work, *given)
+
+
+def json_reply(document: Any, status: int = 200, background: Any = None) -> Response:
+    """A document as the reply to a request; of 429 with the time to wait in its header.
+
+    Args:
+        document: JSON.
+        status: of HTTP.
+        background: done after the reply has left.
+    """
+    from starlette.responses import Response as Plain
+
+    octets = json.dumps(document, allow_nan=False, separators=(",", ":")).encode()
+    headers = {"cache-control": "no-store"}
+    if status == 429:
+        headers["retry-after"] = str(document["wait"])
+    return Plain(octets, status, headers, media_type="application/json", background=background)
+
+
+async def json_body(request: Request) -> dict[str, Any]:
+    """The JSON object of a request, within `MOST_BYTES`.
+
+    Raises:
+        RefusedError: it is none, or larger.
+    """
+    octets = b""
+    async for part in request.stream():
+        octets += part
+        if len(octets) > MOST_BYTES:
+            raise RefusedError(413, "That is more than the desk sends at once.")
+    try:
+        # a number of thousands of digits is no integer here, and refused where it stands
+        found = json.loads(octets, parse_int=lambda digits: int(digits) if len(digits) < 40 else inf)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise RefusedError(400, "The desk takes a JSON object.")
+    return found
+
+
+def _allowed(request: Request, token: str, use: str = "desk") -> tokens.Bearer:
+    """Who asks: this server's own page, with a token for this project."""
+    import streamlit as st
+
+    host = request.headers.get("host")
+    names = st.get_option("server.allowedHosts")
+    if names and not host_names.is_known(host, names):
+        raise RefusedError(403, "This server is not known by that name.")
+    if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
+        raise RefusedError(403, "Only this server's own pages may use the desk.")
+    origin = request.headers.get("origin")
+    if origin is not None and origin.partition("://")[2] != host:
+        raise RefusedError(403, "Only this server's own pages may use the desk.")
+    holder = tokens.bearer(token, use=use)
+    if holder is None or holder.project != request.path_params["project"]:
+        raise RefusedError(401, "This page must be opened anew.")
+    return holder
+
+
+def _admitted(cookies: Mapping[str, str], holder: tokens.Bearer) -> bool:
+    """Where there is a log-in: whoever sends this is who the token was made for, and may open the project.
+
+    Returns:
+        Whether it is a guest.
+    """
+    if not login.required():
+        return False
+    person = login.of_cookies(cookies)
+    if person is None:
+        raise RefusedError(403, "You are not logged in any more: open this page anew.")
+    if person.name != holder.person:
+        raise RefusedError(403, f"This page is {holder.person}'s, and you are {person.name}: open it anew.")
+    try:
+        login.admit(holder.project, person)
+    except InputError as error:
+        raise RefusedError(403, str(error)) from error
+    return person.guest is not None
