@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from workbench.app import comparison, current, downloads, forms, stopping, widgets
+from workbench.app import comparison, current, downloads, forms, widgets
+from workbench.app.comparison_round import at_one_round, when_to_stop
+from workbench.app.comparison_tables import named, ranks, summary
 from workbench.app.glossary import explain
-from workbench.app.text import duration, one_line, percent, plural, verbatim
+from workbench.app.text import duration, one_line, plural, verbatim
 from workbench.classifiers import CLASSIFIERS
 from workbench.classifiers import title_of as model_title
 from workbench.errors import InputError
@@ -20,12 +22,9 @@ from workbench.policies.registry import title_of
 
 if TYPE_CHECKING:
     from workbench.app.jobs import Job
-    from workbench.metrics import LabelsSaved, PairedTest
     from workbench.studies import StudyResult, StudySpec
-    from workbench.studies.statistics import Curves
 
 HEIGHT = 430
-ROUND_HEIGHT = 480
 
 
 def choose(token: str | None) -> None:
@@ -358,15 +357,6 @@ def others_added(found: comparison.Comparison) -> list[tuple[comparison.Comparis
     return added if without is None else [(without, comparison.results(without)), *added]
 
 
-def named(one: comparison.Comparison) -> str:
-    title = comparison.title_of_pool(one.spec.pools[0])
-    model = one.spec.classifiers[0]
-    words = [title, model_title(model)]
-    if one.spec.guess:
-        words.append("with " + ", ".join(map(comparison.guess_title, one.spec.guess)).lower())
-    return " · ".join(words)
-
-
 def together(several: list[tuple[comparison.Comparison, StudyResult]], measure: str) -> Any:
     if len(several) == 1:
         one, results = several[0]
@@ -394,246 +384,6 @@ def take_away(fig: Any, several: list[StudyResult]) -> None:
             "comparison.csv",
             "comparison-rows",
             kind="tertiary",
-        )
-
-
-def ranks(several: list[StudyResult], measure: str) -> None:
-    found = comparison.ranking(several, measure)
-    if found is None:
-        return
-    from workbench.figures.ranks import critical_difference_diagram
-
-    ranking, n = found
-    st.subheader(f"Mean ranks over {plural(n, 'comparison')}")
-    titles = [title_of(p) for p in ranking.names]
-    fig = critical_difference_diagram(titles, ranking.mean_ranks, ranking.critical_difference)
-    widgets.figure(
-        fig, "comparison-ranks", "Mean rank of each policy; bars join those that are not told apart"
-    )
-    downloads.figure_downloads(fig, "mean-ranks", "save-ranks")
-    words = [f"Friedman's test: p = {ranking.p:.2g}."] if ranking.p == ranking.p else []
-    if ranking.groups:
-        groups = "; ".join(", ".join(map(title_of, group)) for group in ranking.groups)
-        words.append(f"Not told apart by Nemenyi's test: {groups}.")
-    elif ranking.critical_difference == ranking.critical_difference:
-        words.append("Nemenyi's test tells all of them apart.")
-    if words:
-        st.caption(" ".join(words))
-
-
-def at_one_round(found: comparison.Comparison, results: StudyResult) -> None:
-    """One slider for curve values, reliability and map of the same round."""
-    policies = [p for p in found.spec.policies if results.of(p)]
-    if not policies:
-        return
-    with st.expander("One round, looked at", key="comparison-round-box", on_change="rerun") as box:
-        if not box.open:
-            return
-        left, right = st.columns([1, 2], gap="medium")
-        policy = left.selectbox(
-            "Policy",
-            policies,
-            format_func=title_of,
-            key="round-policy",
-        )
-        seed, rounds = min(results.of(policy).items())
-        if len(rounds) < 2:
-            return
-        number = right.slider("Round", 0, len(rounds) - 1, len(rounds) - 1, key="round-number")
-        try:
-            model = comparison.round_model(found, policy, seed, int(number))
-        except InputError as error:
-            st.error(verbatim(error), icon=":material/error:")
-            return
-        one = rounds[int(number)]
-        st.caption(
-            f"Seed {seed}, {plural(one.n_labelled, 'label')}: error {percent(one.error)}, NLL {one.nll:.3f}, "
-            f"ECE {percent(one.ece)}. The model is fitted again on that round's labels."
-        )
-        fig = learning_curve(
-            comparison.curves(results, policies, "error"),
-            measure="Test error",
-            height=280,
-            marks={"this round": float(one.n_labelled)},
-        )
-        widgets.figure(fig, "round-curve", "Test error against the number of labels, this round marked")
-        downloads.figure_downloads(fig, f"curve-round-{number}", "save-round-curve")
-        reliability_and_map(model, int(number))
-
-
-def when_to_stop(found: comparison.Comparison, results: StudyResult) -> None:
-    """What the stopping rules would have said during a run."""
-    policies = [p for p in found.spec.policies if results.of(p)]
-    if not policies:
-        return
-    with st.expander("When to stop", key="comparison-stop-box", on_change="rerun") as box:
-        if not box.open:
-            return
-        left, right = st.columns([1, 2], gap="medium", vertical_alignment="bottom")
-        policy = left.selectbox(
-            "Policy",
-            policies,
-            format_func=title_of,
-            key="stop-policy",
-        )
-        seed = min(results.of(policy))
-        right.caption(
-            f"Seed {seed}. Advice only: nothing here ends a run. The run's models are fitted again to see "
-            "what they predicted on a fixed sample of the pool."
-        )
-        job = comparison.advice(found, policy, seed)
-        if job.status != "done":
-            widgets.job_panel(job, "stop-advice", again=True)
-            return
-        stopping.shown(*job.result)
-
-
-def reliability_and_map(model: Any, number: int) -> None:
-    from workbench.figures.maps import pool_map
-    from workbench.figures.reliability import reliability_diagram
-    from workbench.sessions import insight
-
-    honest = insight.calibration(model)
-    left, right = widgets.split([1, 1], "round-panels")
-    with left:
-        fig = reliability_diagram(honest.table, height=ROUND_HEIGHT)
-        widgets.figure(
-            fig, "round-reliability", "Accuracy against confidence on the test items of this round"
-        )
-        downloads.figure_downloads(fig, f"reliability-round-{number}", "save-round-reliability")
-    with right:
-        name = "variation-ratio" if model.latent is not None else "entropy"
-        seen = insight.pool_map(model, name, limit=4000)
-        fig = pool_map(
-            seen.plane.points,
-            items=seen.items,
-            values=insight.measure(model, name),
-            measure=seen.title,
-            classes=model.classes,
-            labels=labels_of(model),
-            height=ROUND_HEIGHT,
-        )
-        widgets.figure(fig, "round-map", "The pool on its plane, coloured by uncertainty, labels marked")
-        downloads.figure_downloads(fig, f"map-round-{number}", "save-round-map")
-
-
-def labels_of(model: Any) -> Any:
-    import numpy as np
-
-    labels = np.full(len(model.pool), -1)
-    labels[model.items] = model.codes
-    return labels
-
-
-def summary(several: list[tuple[comparison.Comparison, StudyResult]], measure: str) -> None:
-    from workbench.studies.statistics import summarise
-
-    found = [(named(one), comparison.paired_curves(results, measure)) for one, results in several]
-    rows = [(of, r) for of, paired in found if paired is not None for r in summarise(paired)]
-    if not rows:
-        return
-    import pandas as pd
-
-    title, share = comparison.MEASURES[measure]
-
-    def shown(value: float) -> str:
-        return percent(value) if share else f"{value:.3f}"
-
-    # a column that says one number on every row is a sentence below
-    runs = {r.area.n for _, r in rows}
-    more = int(len(several) > 1)
-    widgets.style(
-        "@media (max-width: 500px) { .st-key-comparison-table :is(th, td) { padding-inline: 0.2rem;"
-        " font-size: 0.85rem; }"
-        # a number and its unit stay on one line
-        f" .st-key-comparison-table td:is(:nth-child({2 + more}), :nth-child({3 + more})) *"
-        " { white-space: nowrap; } }"
-    )
-    with st.container(key="comparison-table"):
-        st.table(
-            pd.DataFrame(
-                [
-                    ({"Comparison": verbatim(of, 60)} if len(several) > 1 else {})
-                    | {
-                        "Policy": verbatim(title_of(r.policy), 40),
-                        "At the end": shown(r.last.value),
-                        "Mean over the curve": shown(r.area.value),
-                        "Better than random": "–"
-                        if r.won is None
-                        else f"{r.won} of {plural(r.area.n, 'seed')}",
-                        "Verdict": verdict(r.test),
-                    }
-                    | ({"Labels saved": saved(r.saved, r.area.n)} if measure == "error" else {})
-                    | ({"Whole runs": r.area.n} if len(runs) > 1 else {})
-                    for of, r in rows
-                ]
-            ),
-            border="horizontal",
-            hide_index=True,
-            alt=f"{title} of each policy",
-        )
-    better = "lower" if next(paired for _, paired in found if paired).lower_is_better else "higher"
-    whole = f" ({plural(runs.pop(), 'whole run')} each)" if len(runs) == 1 else ""
-    with st.expander("How these numbers are reckoned", key="comparison-reckoned"):
-        st.caption(
-            f"Means over the seeds that every policy has finished{whole}; over the curve: its height over "
-            f"the labels spent. Better: a {better} mean over the curve than random's with the same seed. "
-            "Verdict: Wilcoxon's test of these means on paired seeds, corrected for several policies (Holm)."
-            + (
-                " Labels saved: to reach random's mean error at the end, counted on each seed and averaged, "
-                "as in the sentence on top; at least so many where random itself did not get there on each "
-                "of these seeds."
-                if measure == "error"
-                else ""
-            )
-        )
-    policy_pairs([(of, paired) for of, paired in found if paired is not None], len(several) > 1)
-
-
-def verdict(test: PairedTest | None) -> str:
-    if test is None:
-        return "–"
-    return test.verdict + (f" (p = {test.p_holm:.2g})" if test.n >= MIN_SEEDS else "")
-
-
-def saved(found: LabelsSaved | None, n: int) -> str:
-    if found is None:
-        return "–"
-    if not found.n_arrived:
-        return "not on one seed"
-    span = f" ({found.low:.0f} to {found.high:.0f})" if found.n_arrived >= 3 else ""
-    on = f", on {found.n_arrived} of {plural(n, 'seed')}" if found.n_arrived < n else ""
-    return f"{found.bound} {found.mean:.0f}{span}{on}".lstrip()
-
-
-def policy_pairs(found: list[tuple[str, Curves]], several: bool) -> None:
-    """The policies against each other."""
-    from workbench.studies.statistics import pairwise
-
-    rows = [(of, test) for of, paired in found for test in pairwise(paired, comparison.BASELINE)]
-    if not rows:
-        return
-    import pandas as pd
-
-    with st.expander("Policies against each other", key="comparison-pairs"):
-        st.dataframe(
-            pd.DataFrame(
-                [
-                    ({"Comparison": of} if several else {})
-                    | {
-                        "Policy": title_of(t.policy),
-                        "Against": title_of(t.baseline),
-                        "Difference of the means": f"{t.difference:+.4f}"
-                        + (f" ({t.low:+.4f} to {t.high:+.4f})" if t.n >= 3 else ""),
-                        "Lower on": f"{t.wins} of {plural(t.n, 'seed')}",
-                        "Verdict": verdict(t),
-                    }
-                    for of, t in rows
-                ]
-            ),
-            hide_index=True,
-            key="comparison-pairs-table",
-            alt="Each pair of policies",
         )
 
 
