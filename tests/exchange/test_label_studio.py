@@ -20,8 +20,10 @@ from typing import Any
 
 import pytest
 
+from tests.exchange import of_other_programs
 from tests.exchange.test_scopes import photos, project
 from workbench.exchange import export_labels, import_labels
+from workbench.exchange.questions import read_answers, take_answers
 
 __all__ = ["photos"]
 
@@ -93,3 +95,16 @@ def test_label_studio_takes_our_tasks_and_gives_them_back(
     back = call(f"{label_studio}/api/projects/{made['id']}/export?exportType=JSON&download_all_tasks=true")
     labels = import_labels(json.dumps(back).encode(), session.pool, "label-studio", session.classes)
     assert dict(labels) == dict(session.state.labels)
+
+
+def test_two_questions_and_twenty_switches_go_there_and_come_back(label_studio: str, store: Any) -> None:
+    session = of_other_programs.answered(store)
+    with zipfile.ZipFile(io.BytesIO(export_labels(session, "label-studio", "questions"))) as packed:
+        config, tasks = packed.read("config.xml").decode(), json.loads(packed.read("tasks.json"))
+    made = call(f"{label_studio}/api/projects", {"title": "letters", "label_config": config})
+    taken = call(f"{label_studio}/api/projects/{made['id']}/import", tasks)
+    assert (taken["task_count"], taken["annotation_count"]) == (len(tasks), len(tasks))
+    back = call(f"{label_studio}/api/projects/{made['id']}/export?exportType=JSON&download_all_tasks=true")
+    other = of_other_programs.begun(store, "again")
+    take_answers(other, read_answers(json.dumps(back).encode(), other, "label-studio"), "there")
+    assert of_other_programs.labels_of(other) == of_other_programs.labels_of(session)

@@ -7,6 +7,9 @@ import zipfile
 import numpy as np
 import pytest
 
+from tests.exchange import of_other_programs as others
+from tests.pools.test_images import zipped
+from tests.pools.test_shapes import photos
 from workbench.errors import InputError
 from workbench.exchange import export_labels, open_bundle, write_project_bundle
 from workbench.exchange.questions import answers_several, read_answers, take_answers
@@ -101,6 +104,79 @@ def test_huggingface_reads_a_class_a_question_and_a_sequence_of_tags(store, tmp_
     assert made.features["topic"].names == ["refund", "delivery"]
     assert made.features["tags"].feature.names == ["fraud", "urgent"]
     assert made[2]["tags"] == [1] and made[3]["tags"] == [0]
+
+
+@pytest.mark.parametrize("wrote", ["Label Studio", "datasets"])
+def test_what_other_programs_wrote_of_two_questions_and_twenty_switches_comes_back(store, wrote):
+    expected = others.labels_of(others.answered(store))
+    session = others.begun(store, "again")
+    if wrote == "Label Studio":
+        data, format = others.LABEL_STUDIO.read_bytes(), "label-studio"
+        # somebody answered the first item there, and saw all switches
+        said = {name: others.PERSON.get(name, "no") for name in (*others.SWITCHES, "topic")}
+        for name, label in said.items():
+            expected[name][0] = label
+        expected["the tone"].pop(0)
+    else:
+        data, format = others.DATASETS.read_bytes(), "parquet"
+    assert answers_several(data, session, format)
+    take_answers(session, read_answers(data, session, format), wrote)
+    assert others.labels_of(session) == expected
+    assert min(map(len, expected.values())) >= 2
+
+
+def test_files_of_other_programs_that_lack_names_are_refused_with_the_way_out(store):
+    session = begun(store)
+    flat = json.dumps([{"id": 1, "item": 0, "topic": "refund", "annotation_id": 3, "lead_time": 1.5}])
+    with pytest.raises(InputError, match="JSON-MIN"):
+        read_answers(flat.encode(), session, "label-studio")
+    with pytest.raises(InputError, match="to_parquet"):
+        read_answers(b'{"item": 0, "tags": [1, 0]}\n', session, "jsonl")
+
+
+def test_yes_is_one_where_the_names_of_codes_are_lost(store, tmp_path):
+    import pyarrow.parquet as pq
+
+    with zipfile.ZipFile(io.BytesIO(export_labels(answered(store), "huggingface", "questions"))) as packed:
+        [path] = [name for name in packed.namelist() if name.endswith(".parquet")]
+        table = pq.read_table(io.BytesIO(packed.read(path))).select(["item", "fraud"]).to_pandas()
+    session = begun(store, name="other")
+    data = table.to_csv(index=False).encode()
+    take_answers(session, read_answers(data, session, "csv"), "codes")
+    assert labels_of(session)["fraud"] == {item: "no" if item % 3 else "yes" for item in range(6)}
+
+
+def test_a_name_with_the_sign_between_names_comes_back_from_a_cell(store):
+    names = ("semi;colon", "semi", "a;b;c", "urgent")
+    session = begun(store, names)
+    for place, one in enumerate(session.asked()):
+        one.label_items([0, 1], "yes" if place != 1 else "no")
+    other = begun(store, names, name="other")
+    take_answers(other, read_answers(export_labels(session, "csv", "questions"), other, "csv"), "file")
+    assert labels_of(other) == labels_of(session)
+    cells = read_answers(b"item,tags\n3,semi;semi;colon\n4,a;b;c;urgent\n", other, "csv")
+    assert dict(cells.labels["semi"]) == {3: "yes", 4: "no"} and not cells.strange
+    assert dict(cells.labels["a;b;c"]) == {3: "no", 4: "yes"}
+
+
+def test_pictures_go_to_huggingface_with_all_questions(store, tmp_path):
+    import pyarrow.parquet as pq
+
+    (tmp_path / "photos.zip").write_bytes(zipped(photos(8)))
+    session = Session.create(
+        tmp_path / "photos.zip", questions=[("kind", []), "sharp"], store=store, annotator="ann",
+        classifier="logistic-regression", policy="margin",
+    )  # fmt: skip
+    items = session.pool.trainable[:3].tolist()
+    session.question("sharp").label_items(items, "yes")
+    data = export_labels(session, "huggingface", "questions")
+    with zipfile.ZipFile(io.BytesIO(data)) as packed:
+        [path] = [name for name in packed.namelist() if name.endswith(".parquet")]
+        table = pq.read_table(io.BytesIO(packed.read(path)))
+    described = json.loads(table.schema.metadata[b"huggingface"])["info"]["features"]
+    assert described["image"] == {"_type": "Image"}
+    assert all(cell["bytes"].startswith((b"\x89PNG", b"\xff\xd8")) for cell in table["image"].to_pylist())
+    assert dict(read_answers(data, session, "huggingface").labels["sharp"]) == dict.fromkeys(items, "yes")
 
 
 def test_label_studio_is_told_of_one_choice_and_of_several(store):

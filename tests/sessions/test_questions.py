@@ -122,18 +122,26 @@ def test_the_desks_operations_are_told_to_every_question(store):
     assert ask.item not in fraud.state.skipped
 
 
-def test_a_question_added_late_has_every_item_open(store):
-    session = begun(store, [TOPIC])
-    session.label_items(range(50), "refund")
+def test_a_question_added_when_500_items_are_labelled_has_every_item_open(store):
+    session = Session.create(
+        points(520), questions=[TOPIC], store=store, annotator="ann", classifier="logistic-regression",
+        policy="margin", evaluation_share=0.0, early_share=0.0, uniform_share=0.0,
+    )  # fmt: skip
+    session.label_items(range(500), "refund")
     tone = session.add_question(("tone", ["calm", "angry"]))
-    assert tone.n_left == 60 and session.n_left == 10
-    assert session.questions == ("topic", "tone")
-    assert set(session.ask_items(60)[-1].asks) == {"tone"}
+    assert tone.n_left == 520 and session.n_left == 20
+    assert session.questions == ("topic", "tone") and session.state.n_labelled == 500
+    asks = session.ask_items(30)
+    assert {frozenset(ask.asks) for ask in asks} == {frozenset({"tone"}), frozenset({"topic", "tone"})}
+    assert session.tell(next(ask for ask in asks if len(ask.asks) == 1), {"tone": "calm"})
+    assert (session.state.n_labelled, tone.state.n_labelled) == (500, 1)
 
 
 def test_a_question_put_aside_is_asked_no_more_and_keeps_its_answers(store):
     session = begun(store)
     session.question("fraud").label_item(2, "yes")
+    with pytest.raises(InputError, match="another column 'id'"):
+        session.rename_question("fraud", "id")
     session.rename_question("fraud", "scam")
     session.archive_question("scam")
     assert session.questions == ("topic",)
@@ -186,6 +194,7 @@ def test_items_are_drawn_to_measure_every_question(store):
         ([TOPIC, ("tone", [])], "has no classes"),
         ([TOPIC, ("tone", "calm")], "a list of names"),
         ([TOPIC, ""], "needs a name"),
+        ([TOPIC, "tags"], "Files call another column 'tags'"),
         ([Question("fraud", ["maybe"], "yes / no")], "has no classes of its own"),
         ([Question("fraud", ["a"], "many")], "A question is"),
         ([TOPIC, 3], "A question is a name"),

@@ -346,6 +346,10 @@ def read_tasks(data: bytes) -> list[dict[str, Any]]:
     tasks = _document(data, MAX_IMPORT)
     if not isinstance(tasks, list):
         raise InputError("A Label Studio export is a JSON list of tasks.")
+    if tasks and isinstance(tasks[0], dict) and "annotation_id" in tasks[0] and "data" not in tasks[0]:
+        raise InputError(
+            "This is Label Studio's JSON-MIN, which has its own numbers in the place of ids. Export as JSON."
+        )
     return tasks
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import io
 import json
 import secrets
@@ -35,6 +36,8 @@ CARRIED_BY = ("csv", "jsonl", "label-studio", "huggingface")
 """Formats of such exports."""
 READ_FROM = ("csv", "jsonl", "parquet", "label-studio", "huggingface")
 """Formats of files that answer several questions."""
+PICTURE = "image"
+"""The column of pictures, for Hugging Face."""
 TAGS = "tags"
 """The column, and the choice of several, that lists the yes / no questions answered with yes."""
 _LISTS = (TAGS, "labels")
@@ -87,7 +90,7 @@ class _Table:
         self.switches = [one.question_name for one in asked if one.question_kind == YES_NO]
         self.others = [name for name in self.labels if name not in self.switches]
         self.items = sorted({item for labels in self.labels.values() for item in labels})
-        taken = {"id", "item", TAGS, *self.labels}
+        taken = {"id", "item", TAGS, PICTURE, *self.labels}
         self._own = {
             name if name not in taken else f"item_{name}": cell for name, cell in own_cells(self.pool).items()
         }
@@ -177,15 +180,17 @@ def _write_huggingface(out: IO[bytes], table: _Table) -> None:
     for name in table.columns:
         values = [row[name] for row in rows]
         if name in table.labels:
-            codes = {one: code for code, one in enumerate(table.classes[name])}
+            # yes is 1: what drops the names of the codes, as to_csv does, still says what was answered
+            called = [NO, YES] if name in table.switches else list(table.classes[name])
+            codes = {one: code for code, one in enumerate(called)}
             columns[name] = pa.array([None if v is None else codes[v] for v in values], pa.int64())
-            features[name] = {"names": list(table.classes[name]), "_type": "ClassLabel"}
+            features[name] = {"names": called, "_type": "ClassLabel"}
         elif name == TAGS:
             places = {one: code for code, one in enumerate(table.switches)}
             coded = [None if v is None else [places[one] for one in v] for v in values]
             columns[name] = pa.array(coded, pa.list_(pa.int64()))
-            names = {"names": list(table.switches), "_type": "ClassLabel"}
-            features[name] = {"feature": names, "_type": "Sequence"}
+            known = {"names": list(table.switches), "_type": "ClassLabel"}
+            features[name] = {"feature": known, "_type": "Sequence"}
         elif name == "item":
             columns[name] = pa.array(values, pa.int64())
             features[name] = {"dtype": "int64", "_type": "Value"}
@@ -193,11 +198,20 @@ def _write_huggingface(out: IO[bytes], table: _Table) -> None:
             said = [None if value is None else valid_text(str(value)) for value in values]
             columns[name] = pa.array(said, pa.string())
             features[name] = {"dtype": "string", "_type": "Value"}
+    if table.pool.kind == "image":
+        names, pictures = FileNames(table.pool), []
+        for row in rows:
+            data, ending = picture_of(table.pool, row["item"])
+            pictures.append({"bytes": data, "path": names.of(row["item"], ending)})
+        columns[PICTURE] = pa.array(pictures, pa.struct([("bytes", pa.binary()), ("path", pa.string())]))
+        features[PICTURE] = {"_type": "Image"}
     described = {b"huggingface": json.dumps({"info": {"features": features}}).encode()}
     made = pa.table(columns).replace_schema_metadata(described)
     held = io.BytesIO()
     pq.write_table(made, held)
-    path = "data/train-00000-of-00001.parquet"
+    # `datasets` keeps what it read by the folder's name and this path, whatever the file holds
+    digest = hashlib.sha256(held.getbuffer()).hexdigest()[:16]
+    path = f"data/train-00000-of-00001-{digest}.parquet"
     card = f"---\nconfigs:\n- config_name: default\n  data_files:\n  - split: train\n    path: {path}\n---\n"
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr(zipfile.ZipInfo("README.md", (1980, 1, 1, 0, 0, 0)), card)
@@ -280,7 +294,7 @@ def read_answers(data: bytes, session: Session, format: str) -> Answers:
                 continue
             given = {name: _answer(row[name], kinds[name], name, where) for name in kinds if name in row}
             for column in (name for name in _LISTS if name in row and name not in kinds):
-                tags = _tags(row[column], where)
+                tags = _tags(row[column], where, switches)
                 if tags is None:
                     continue
                 strange |= dict.fromkeys(tag for tag in tags if tag not in switches)
@@ -359,19 +373,40 @@ def _answer(cell: Any, kind: str, name: str, where: str) -> str | None:
     raise InputError(f"{where} says {cut(text)} of {name!r}, which is answered by yes or no.")
 
 
-def _tags(cell: Any, where: str) -> list[str] | None:
-    """The names that a cell lists; None where it says nothing."""
+def _tags(cell: Any, where: str, known: Sequence[str]) -> list[str] | None:
+    """The names that a cell lists; None where it says nothing.
+
+    Args:
+        cell: a list, or a text with ";" between names; one of `known` may have that sign within.
+        where: what messages call its row.
+        known: names of the yes / no questions.
+    """
     if isinstance(cell, np.ndarray):
         cell = cell.tolist()
     if isinstance(cell, list):
         if not all(isinstance(one, str) for one in cell):
-            raise InputError(f"{where} lists {cut(cell)}; names are texts.")
+            raise InputError(
+                f"{where} lists {cut(cell)}; names are texts. Where these are codes, the file that has their "
+                "names is Parquet: `to_parquet` of datasets writes it."
+            )
         return [one.strip() for one in cell]
     if cell is None or (isinstance(cell, float) and np.isnan(cell)) or not str(cell).strip():
         return None
     if not isinstance(cell, str):
         raise InputError(f"{where} lists {cut(cell)}; names are texts, with ; between them.")
-    return [one.strip() for one in cell.split(";") if one.strip()]
+    return _parted(cell, [name for name in known if ";" in name])
+
+
+def _parted(cell: str, whole: Sequence[str]) -> list[str]:
+    """The names between ";", those of `whole` in one piece."""
+    found, rest = [], cell.split(";")
+    while rest:
+        sizes = [name.count(";") + 1 for name in whole]
+        joined = [";".join(rest[:size]).strip() for size in sizes]
+        size = max((n for n, name, text in zip(sizes, whole, joined, strict=True) if name == text), default=1)
+        found.append(";".join(rest[:size]).strip())
+        rest = rest[size:]
+    return [name for name in found if name]
 
 
 def _rows(data: bytes, format: str) -> Iterator[tuple[dict[str, Any], str]]:
@@ -391,9 +426,11 @@ def _rows(data: bytes, format: str) -> Iterator[tuple[dict[str, Any], str]]:
 def _tasks(data: bytes) -> Iterator[tuple[dict[str, Any], str]]:
     for number, task in enumerate(read_tasks(data), start=1):
         made = [one for one in task.get("annotations", []) if not one.get("was_cancelled")]
+        # somebody who answered there saw all choices: what they left out is a no
+        seen = bool(made) and made[-1].get("lead_time") is not None
         row = {
             name: task.get("data", {}).get(name)
-            for name in (*_BY, "answered")
+            for name in (*_BY, *(() if seen else ("answered",)))
             if name in task.get("data", {})
         }
         for result in (result for one in made[-1:] for result in one.get("result", [])):
@@ -410,7 +447,8 @@ def _parquet_rows(data: bytes) -> Iterator[tuple[dict[str, Any], str]]:
 
     if data.startswith(b"PK"):
         data = read_member(data, lambda name: PurePosixPath(name).suffix == ".parquet", "a .parquet file")
-    table = pq.read_table(io.BytesIO(data), use_threads=False)
+    columns = [name for name in pq.read_schema(io.BytesIO(data)).names if name != PICTURE]
+    table = pq.read_table(io.BytesIO(data), columns=columns, use_threads=False)
     described = (table.schema.metadata or {}).get(b"huggingface")
     features = (
         {}

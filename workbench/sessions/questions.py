@@ -15,6 +15,8 @@ YES, NO = "yes", "no"
 MOST_QUESTIONS = 300
 """Most questions of one project."""
 LONGEST_NAME = 100
+TAKEN = ("id", "item", "tags", "image")
+"""What columns of files are called beside those of the questions."""
 
 
 @dataclass(frozen=True)
@@ -68,9 +70,7 @@ class Question:
         return made._checked()
 
     def _checked(self) -> Question:
-        name = valid_text(str(self.name)).strip()
-        if not name or len(name) > LONGEST_NAME:
-            raise InputError(f"A question needs a name of 1 to {LONGEST_NAME} characters; got {cut(name)}.")
+        name = question_name(str(self.name))
         if isinstance(self.classes, str):
             raise InputError(f"The classes of {name!r} are a list of names; got {cut(self.classes)}.")
         names = class_names(self.classes)
@@ -82,6 +82,20 @@ class Question:
                 raise InputError(f"{name!r} is answered by {YES} or {NO}, and has no classes of its own.")
             names = (YES, NO)
         return replace(self, name=name, classes=names, kind=kind)
+
+
+def question_name(given: str) -> str:
+    """A name for a question, without blanks around it.
+
+    Raises:
+        InputError: an empty or a long one, or one that files need for something else.
+    """
+    name = valid_text(given).strip()
+    if not name or len(name) > LONGEST_NAME:
+        raise InputError(f"A question needs a name of 1 to {LONGEST_NAME} characters; got {cut(name)}.")
+    if name in TAKEN:
+        raise InputError(f"Files call another column {name!r}: give the question another name.")
+    return name
 
 
 def several(given: Sequence[Any], there: Sequence[str] = ()) -> list[Question]:

@@ -16,7 +16,7 @@ from workbench.sessions.labelling import Labelling
 from workbench.sessions.opening import further_question
 from workbench.sessions.operations import SKIPPED, Acknowledgement, Operation
 from workbench.sessions.project import all_together
-from workbench.sessions.questions import LONGEST_NAME, NO, YES, Question, several, unknown_question
+from workbench.sessions.questions import NO, YES, Question, question_name, several, unknown_question
 from workbench.sessions.taxonomy import key_of, new_name
 from workbench.store import YES_NO, Event, ProjectSummary
 from workbench.store.retry import retried
@@ -111,10 +111,7 @@ class Several(Labelling):
         Raises:
             InputError: there is none of this name, or one that has the other.
         """
-        cleaned = to.strip()
-        if not cleaned or len(cleaned) > LONGEST_NAME:
-            raise InputError(f"A question needs a name of 1 to {LONGEST_NAME} characters.")
-        self.store.change_question(self.question(name).id, name=cleaned)
+        self.store.change_question(self.question(name).id, name=question_name(to))
         self._family.listed(now=True)
 
     def archive_question(self, name: str, on: bool = True) -> None:
