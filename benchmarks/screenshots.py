@@ -251,7 +251,7 @@ class Pages:
     def _attack(page: Any) -> None:
         settled(page)
         page.click(".st-key-start-attack button")
-        page.wait_for_selector(".st-key-strength-curves", timeout=6 * PATIENCE)
+        page.wait_for_selector(".st-key-attack-downloads", timeout=6 * PATIENCE)
 
     @staticmethod
     def _experiment(page: Any) -> None:

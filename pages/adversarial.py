@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,14 @@ CAUTION = """
 - A rate to rely on. This is one split, one seed, one model; the papers' area of almost 1 on MNIST
   was not reproduced in our runs.
 """
+
+
+ALONE = (
+    "A picture that was tampered with has no neighbours, so the model is fitted without them: it is wrong "
+    "more often than at the desk."
+)
+# detectors whose number is a share of 1
+SHARES = ("variation-ratio", "variation-ratio-mc", "least-confident")
 
 
 def choose(token: str | None) -> None:
@@ -76,6 +85,12 @@ def cannot(opened: Any) -> str:
 
 def subject_of(opened: Any) -> str:
     if opened is None:
+        other = current.session()
+        if other is not None:
+            st.markdown(
+                f"**{verbatim(other.project.name, 40)}** holds no pictures, so there are no pixels to "
+                "change. Try it on pictures that are here:"
+            )
         return "fresh"
     picked = st.segmented_control(
         "What to attack",
@@ -115,7 +130,6 @@ def form() -> None:
                     help="Models without gradients cannot be attacked here.",
                 )
         default = usual_attacks(classifier, opened if subject == "project" else None)
-        usual = "adaptive-pgd" in default
         n_test = right.number_input(
             "Images to attack",
             10,
@@ -134,21 +148,15 @@ def form() -> None:
             key="attack-strength",
             help="Largest change of a pixel: 1 turns black into white. Six strengths from 0 to here.",
         )
-        attacks = st.pills(
-            "Attacks",
-            list(ATTACKS),
-            selection_mode="multi",
-            default=default,
-            format_func=lambda n: ATTACKS[n].title,
-            key="attack-names" if usual else f"attack-names-{default[0]}",
-        )
-        for one in attacks:
-            st.caption(f"**{ATTACKS[one].title}**: {verbatim(ATTACKS[one].summary)}")
+        tried = st.empty()
         # the button that starts stands first, whatever is decided before it is pressed
         row = st.container(horizontal=True, vertical_alignment="center", gap="medium", key="attack-start")
         go = row.container(width="content")
-        with row.popover("More", icon=":material/tune:"):
+        with row.popover("Attacks and more", icon=":material/tune:", key="attack-more"):
+            attacks = which_attacks(default)
             n_train, loss, steps, seed = machinery(fresh=subject == "fresh")
+        if attacks:
+            tried.markdown(what_is_tried(attacks))
         softmax = row.toggle(
             "Compare with a softmax network",
             key="attack-softmax" if "transfer" not in default else "attack-softmax-transfer",
@@ -198,6 +206,28 @@ def usual_attacks(classifier: str, project: Any) -> list[str]:
     return ["transfer", "noise"]
 
 
+def which_attacks(default: list[str]) -> list[str]:
+    """The attacks to try."""
+    chosen: list[str] = st.pills(
+        "Attacks",
+        list(ATTACKS),
+        selection_mode="multi",
+        default=default,
+        format_func=lambda n: ATTACKS[n].title,
+        key="attack-names" if "adaptive-pgd" in default else f"attack-names-{default[0]}",
+    )
+    return chosen
+
+
+def what_is_tried(attacks: list[str]) -> str:
+    """A line for each attack: what it does, then its name; the control last."""
+    lines = ["Each image is changed in these ways, from nothing to the strongest:"]
+    for name in sorted(attacks, key=lambda one: one == CONTROL):
+        words = verbatim(re.sub(r" \([^)]*\)", "", ATTACKS[name].summary))
+        lines.append(f"- **{verbatim(ATTACKS[name].title)}**: {words}")
+    return "\n".join(lines)
+
+
 def model_title(classifier: str) -> str:
     return verbatim(classifier_title(classifier), 60)
 
@@ -215,6 +245,8 @@ def own_model(opened: Any, classifier: str) -> None:
         f"{plural(opened.model.n_labelled, 'label')}"
     )
     st.caption(f"Attacked are {known}.")
+    if opened.model.seen is not None:
+        st.caption(ALONE, help=explain("leans on neighbours"))
 
 
 def begin(
@@ -519,10 +551,14 @@ def pictures(outcome: Any, k: int, names: dict[str, str], attack: str, strength:
             true = int(result.truth[item])
             now = f":{'green' if after == true else 'red'}[{name(after)}]"
             st.markdown(f"**{name(true)}**, said {name(before)}, now **{now}**")
-            st.caption(f"{result.clean_scores[k, item]:.3f} → {result.scores[a, s, k, item]:.3f}")
+            form = "{:.0%}" if result.detectors[k] in SHARES else "{:.3f}"
+            doubt = (form.format(v) for v in (result.clean_scores[k, item], result.scores[a, s, k, item]))
+            st.caption(" → ".join(doubt).replace("%", " %"))
     st.caption(
         "Above the clean image, what was added (grey is nothing), and the image tampered with. Below what it "
-        f"is, what the model said and says now, and its {detector_words(detector)} before and after."
+        f"is, what the model said and says now, and its {detector_words(detector)} before and after: the "
+        "higher, the more it doubts.",
+        help=explain("detector", "variation ratio", "entropy", "BALD"),
     )
 
 

@@ -125,24 +125,12 @@ def form() -> None:
 
 
 def ways_of_choosing(classifier: str) -> list[str]:
-    """The policies that are held against random, each with a sentence."""
+    """The policies that are held against random."""
     possible = [p for p in forms.policies_for(classifier) if p != comparison.BASELINE]
     # those to begin with stand first
     possible.sort(key=lambda p: not POLICIES[p].advice)
     best, why = forms.suggestion(possible)
-    policies: list[str] = st.pills(
-        "Ways of choosing, held against random",
-        possible,
-        selection_mode="multi",
-        default=possible[best : best + 1],
-        format_func=lambda n: POLICIES[n].title,
-        key=f"compare-policies-{classifier}",
-        help=f"Measured: {verbatim(why)}" if why else None,
-    )
-    for one in policies:
-        words = POLICIES[one].advice or f"Asks first where {POLICIES[one].high}."
-        st.caption(f"**{verbatim(POLICIES[one].title)}**: {verbatim(words)}")
-    return policies
+    return choose_policies(possible, possible[best], why, f"compare-policies-{classifier}")
 
 
 def how_many_seeds() -> int:
@@ -162,6 +150,36 @@ def how_many_seeds() -> int:
             icon=":material/info:",
         )
     return int(seeds)
+
+
+def choose_policies(possible: list[str], first: str, why: str, key: str) -> list[str]:
+    """Those recommended, and the others where somebody asks for all; what each does, in a line."""
+    told = [f"Measured: {verbatim(why)}"] if why else []
+    few = [one for one in possible if POLICIES[one].advice or one == first]
+    rest = [one for one in possible if one not in few]
+    found = st.pills(
+        "Ways of choosing, held against random",
+        [*few, forms.ALL] if rest else few,
+        selection_mode="multi",
+        default=[first],
+        format_func=lambda n: f"All {len(possible)} ..." if n == forms.ALL else POLICIES[n].title,
+        key=key,
+        help="\n\n".join([*told, *(explain(name) for name in ("BALD",) if "bald" in few)]) or None,
+    )
+    chosen: list[str] = [one for one in found if one != forms.ALL]
+    if forms.ALL in found:
+        chosen += st.pills(
+            "Others",
+            rest,
+            selection_mode="multi",
+            format_func=lambda n: POLICIES[n].title,
+            key=f"{key}-others",
+            label_visibility="collapsed",
+        )
+    for one in chosen:
+        words = POLICIES[one].advice or f"Asks first where {POLICIES[one].high}."
+        st.caption(f"**{verbatim(POLICIES[one].title)}**: {verbatim(words)}")
+    return chosen
 
 
 def machinery(row: Any) -> tuple[int, int]:

@@ -332,6 +332,13 @@ def projects() -> None:
         listed(active, people)
     elif active:
         st.header("Go on with a project")
+        n = len(active[:CARDS])
+        if n > 3 and n % 3 == 1:
+            # four in a row, or two, where three would leave the last one alone
+            widgets.style(
+                ".st-key-projects { grid-template-columns:"
+                " repeat(auto-fill, minmax(max(13rem, 22%), 1fr)) !important; }"
+            )
         with st.container(key="projects"):
             for record in active[:CARDS]:
                 project_card(record, people.get(record.id, []))

@@ -140,7 +140,7 @@ def doubts(rows: list[review.Decision], state: Any, top: Any) -> dict[int, revie
         model = st.session_state[key] = session.model
     if model is None or model.classes != state.classes:
         with top:
-            st.markdown(f"**{parts[0]}.** What a model thinks of them is said here after the next fit.")
+            st.markdown(f"**{counted}.** What a model thinks of them is said here after the next fit.")
         return {}
     job = seeing.cross_validation(session, model)
     crossed = job.result if job.status == "done" else None
@@ -156,7 +156,7 @@ def doubts(rows: list[review.Decision], state: Any, top: Any) -> dict[int, revie
             words = f"**{first.rstrip('.')}.** {rest}".strip()
             st.markdown(words, help=explain("confident learning"))
         elif job.active:
-            st.markdown(f"**{parts[0]}.** Each label is being compared with a model that did not see it.")
+            st.markdown(f"**{counted}.** Each label is being compared with a model that did not see it.")
         else:
             st.markdown(verbatim(job.error or "The comparison with a model was cancelled."))
             widgets.try_again(job, "review-again-cross")
@@ -563,10 +563,8 @@ with st.container(
 if "imported" in st.session_state:
     n, last = st.session_state.pop("imported")
     st.session_state[DONE] = (f"Imported {plural(n, 'label')}.", last, st.session_state[frame.VISIT])
-parts = [plural(len(state.codes), "item") + " labelled"]
-parts += [
-    f"{n:,} {word}" for n, word in ((len(state.skipped), "skipped"), (len(state.unsure), "unsure")) if n
-]
+counted = plural(len(state.codes), "item") + " labelled"
+parts = [f"{n:,} {word}" for n, word in ((len(state.skipped), "skipped"), (len(state.unsure), "unsure")) if n]
 parts += [f"{len(state.conflicts):,} on which people differ"] if state.conflicts else []
 top = st.container(key="history-top")
 # on one line, so that nothing moves under the pointer when something was done

@@ -19,6 +19,10 @@ BUTTONS = 12
 PAIR, FUNCTIONS = "Side by side", "Class functions"
 BY_NEIGHBOURS, BY_COMPONENTS, TWO_FEATURES = "Neighbours", "Principal components", "Two features"
 LAYOUTS = (BY_NEIGHBOURS, BY_COMPONENTS, TWO_FEATURES)
+HOW_TO_READ = (
+    "Each dot is an item, alike ones close together; the larger marks are labelled. Click one to see and "
+    "label it; with the lasso, many."
+)
 BEHIND = {"regions": "Predicted class", "blend": "Probabilities as colour", "none": "Nothing"}
 
 
@@ -381,8 +385,8 @@ def drawn(view: Any, values: Any, title: str, scale: tuple[float, float] | None,
 
 
 def chart(fig: Any, key: str, alt: str) -> None:
-    if where.place is None:
-        # a place on a neighbour map has no unit
+    if where.place is None or where.axes[0].startswith(mapping.WIDEST):
+        # a place on such a map has no unit
         fig.update_xaxes(showticklabels=False, showgrid=False)
         fig.update_yaxes(showticklabels=False, showgrid=False)
     elif session.pool.n_features == 1:
@@ -588,12 +592,12 @@ with left:
         functions(view, item)
     else:
         what_to_label()
+        st.caption(HOW_TO_READ)
         chart(
             drawn(view, values, title, None, 620),
             f"map-{session.id}",
             f"The pool on a plane, coloured by {title.lower()}; labelled items are marked by class",
         )
-        st.caption("Click a point to see and label its item; with the lasso, many.")
         about_the_map(where, behind)
         if laying is not None:
             making(laying)

@@ -56,7 +56,9 @@ def test_a_new_project_can_be_asked_for_by_it(project: Session) -> None:
 
 
 def test_it_can_be_compared(project: Session) -> None:
-    assert {"Nearness", "far-out"} <= offered(open_page("compare"), "compare-policies")
+    test = open_page("compare")
+    test.session_state["compare-policies-large-margin"] = [forms.ALL]
+    assert {"Nearness", "far-out"} <= offered(test.run(), "compare-policies")
 
 
 def test_the_desk_asks_by_it_and_says_why(project: Session) -> None:

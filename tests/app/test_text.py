@@ -3,7 +3,15 @@ from pathlib import Path
 
 import pytest
 
-from workbench.app.text import calibration_verdict, for_people, one_line, percent, plural, verbatim
+from workbench.app.text import (
+    calibration_meaning,
+    calibration_verdict,
+    for_people,
+    one_line,
+    percent,
+    plural,
+    verbatim,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -66,6 +74,12 @@ def test_a_verdict_says_the_direction_and_knows_chance(
     assert calibration_verdict(confidence, accuracy, n) == said
     assert "it is cat in 83 %" in calibration_verdict(confidence, accuracy, n, "cat")
     assert "within chance" in calibration_verdict(1.0, 1.0, 5)
+
+
+def test_few_items_are_not_said_to_tell_more_than_they_can() -> None:
+    assert calibration_meaning(0.95, 0.88, 40).startswith("As far as 40 items can tell, you can take")
+    assert calibration_meaning(0.9, 0.9, 359).startswith("You can take its percentages")
+    assert "too high" in calibration_meaning(0.9, 0.6, 40)
 
 
 def test_every_term_a_page_explains_is_in_the_glossary() -> None:

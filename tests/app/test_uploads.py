@@ -312,6 +312,13 @@ def test_a_half_filled_last_column_is_taken_for_the_classes_and_a_first_one_of_n
     assert "20 labels taken over, 40 to ask" in said
     # one sentence for the empty cells of all columns, as the table says the same of each
     assert said.count("empty") == 1 and "22 cells of 2 columns are empty" in said
+    # as much as half of the labels may be there, however long their names are
+    names = ("leaves before the end of the year", "stays")
+    half = "".join(
+        f"C{i},{'' if i % 30 == 0 else i % 9},{names[i % 2] if i < 30 else ''}\n" for i in range(60)
+    )
+    known = inspect_table(f"customer,age,churn\n{half}".encode(), file_name="a.csv", columns="auto")
+    assert likely_uses(known)["churn"] == {"use": "class"}
     # a column that is full, or hardly emptier than another, is a property as before
     full = text.replace(",\n", ",undecided\n")
     assert "churn" not in likely_uses(inspect_table(full.encode(), file_name="a.csv", columns="auto"))

@@ -9,6 +9,16 @@ from benchmarks.driving import PATIENCE, settled, visit
 from tests.browser.test_labelling import start_digits
 
 
+def press_attacks(page, *names):
+    """Press attacks in the menu that holds them, which is shut afterwards."""
+    page.locator(".st-key-attack-more button").click()
+    for name in names:
+        page.locator(".st-key-attack-names").get_by_text(name, exact=True).click()
+        settled(page)
+    page.keyboard.press("Escape")
+    page.locator(".st-key-attack-names").wait_for(state="hidden")
+
+
 def fill(page, key, value):
     field = page.locator(f".st-key-{key} input")
     field.fill(str(value))
@@ -105,14 +115,14 @@ def test_the_projects_own_model_is_attacked(page, server):
 @pytest.mark.slow  # alone: choices of attacks that cannot be are told beside the button
 def test_what_cannot_be_done_is_said_in_place(page, server):
     visit(page, f"{server.url}/adversarial")
+    page.get_by_text("FGSM: One step").wait_for()
     # transfer needs the softmax network
-    page.locator(".st-key-attack-names").get_by_text("Transfer").click()
-    settled(page)
+    press_attacks(page, "Transfer")
+    page.get_by_text("Transfer: ").wait_for()
     page.click(".st-key-start-attack button")
     page.wait_for_selector("text=needs the softmax network")
-    for name in ("FGSM", "Adaptive PGD", "Random signs", "Transfer"):
-        page.locator(".st-key-attack-names").get_by_text(name, exact=True).click()
-        settled(page)
+    press_attacks(page, "FGSM", "Adaptive PGD", "Random signs", "Transfer")
+    page.get_by_text("Each image is changed in these ways").wait_for(state="hidden")
     page.click(".st-key-start-attack button")
     page.wait_for_selector("text=Choose at least one attack")
 

@@ -240,12 +240,14 @@ def test_big_maps_are_thinned_keep_labelled_items_and_say_so() -> None:
     assert thinned(10, np.array([3])).tolist() == list(range(10))
 
 
-def test_a_map_of_200_classes_has_no_legend_in_its_place() -> None:
+def test_a_map_of_200_classes_marks_what_is_labelled_and_names_none() -> None:
     points, labels = np.random.default_rng(0).normal(size=(400, 2)), np.repeat(np.arange(200), 2)
     classes = [f"species {i}" for i in range(200)]
     fig = pool_map(points, classes=classes, labels=labels)
-    assert not fig.layout.showlegend and not [t for t in fig.data if t.showlegend is not False]
-    assert "200 classes" in fig.layout.annotations[0].text
+    # one kind of mark for all: 200 of them would stand in the map's place and could not be told apart
+    assert [t.name for t in fig.data if t.showlegend is not False] == ["labelled, of 200 classes"]
+    assert len(fig.data) == 1 and fig.data[0].customdata[3][3] == "species 1"
+    assert "point at an item for its class" in fig.layout.annotations[0].text
     few = pool_map(points, classes=classes, labels=np.where(labels < 10, labels, -1))
     assert few.layout.showlegend and sum(t.showlegend is not False for t in few.data) == 10
 

@@ -9,6 +9,7 @@ import streamlit as st
 
 from workbench.app import items, review
 from workbench.app.text import percent, plural, verbatim
+from workbench.store.events import SOURCE
 
 if TYPE_CHECKING:
     from workbench.pools import Pool
@@ -92,7 +93,8 @@ def _label(rows: Sequence[review.Decision], item: int) -> str:
 def _words(pool: Pool, row: review.Decision, said: review.Opinion | None, n: int) -> None:
     """What people and the model say of it."""
     stands = f"**{verbatim(row.label, 120)}**" if row.label else f"({row.status})"
-    by = f", says {verbatim(row.who, 30)}" if row.who and row.label else ""
+    who = "its file" if row.who == SOURCE else row.who
+    by = f", says {verbatim(who, 30)}" if who and row.label else ""
     st.markdown(f"{stands}{by}")
     if said is not None and said.disagrees:
         st.markdown(f"**{verbatim(said.label, 120)}**, says the model ({percent(said.confidence, 0)})")

@@ -33,6 +33,10 @@ MOST_LINES = 2_000
 _MOST_MAPS = 8
 
 
+WIDEST = "widest spread of the items"
+"""Title of an axis along the first principal component, with its share of the variance behind it."""
+
+
 @dataclass(frozen=True, eq=False)
 class Layout:
     """The pool on a plane.
@@ -157,7 +161,7 @@ def layout(session: Session, columns: tuple[int, int] | None = None) -> Layout:
         if plane.explained is None:
             return Layout(plane.points, plane.names, True, "", plane.place)
         share = plane.explained
-        axes = (f"principal component 1 ({share[0]:.0%})", f"principal component 2 ({share[1]:.0%})")
+        axes = (f"{WIDEST} ({share[0]:.0%})", f"the next widest ({share[1]:.0%})")
         if share.sum() > 0:
             said = (
                 f"A projection: the two directions of largest spread hold {share.sum():.0%} of the variance, "

@@ -372,7 +372,7 @@ def cross_validation(session: Session, model: FittedModel) -> Job:
         model.uid, str(made["classifier"]), repr(sorted(options.items())), int(session.settings["seed"]),
         model, options,
     )  # fmt: skip
-    return manager().compute(session.id, inputs, _crossed, title="Cross-validation")
+    return manager().compute(session.id, inputs, _crossed, title="Comparing labels")
 
 
 def _crossed(job: Job, given: Crossing) -> Any:

@@ -72,11 +72,17 @@ def _within_chance(confidence: float, accuracy: float, n: int) -> bool:
     return bool(abs(confidence - accuracy) <= 2 * (share * (1 - share) / (n + 2)) ** 0.5)
 
 
+MANY = 200
+"""Items from which on a gap of seven points is noticed; with fewer a verdict says how few they are."""
+
+
 def calibration_meaning(confidence: float, accuracy: float, n: int) -> str:
     """What that means for somebody who uses the predictions; arguments as in `calibration_verdict`."""
     if _within_chance(confidence, accuracy, n):
+        far = "You" if n >= MANY else f"As far as {plural(n, 'item')} can tell, you"
         return (
-            "You can take its percentages at their word: of what it gives 90 %, about nine in ten are right."
+            f"{far} can take its percentages at their word: of what it gives 90 %, about nine in ten are "
+            "right."
         )
     if confidence > accuracy:
         return "Read its percentages as too high: check by hand also what it seems sure of, or label more."

@@ -79,8 +79,10 @@ def answers_needed(costs: Sequence[Cost], chosen: Cost, everything: int, *, heig
             y=[chosen.answers],
             mode="markers+text",
             marker={"color": GOOD, "size": 13, "symbol": "diamond", "line": {"color": "white", "width": 1.5}},
-            text=[f"  about {chosen.answers:,.0f}"],
-            textposition="bottom right" if chosen.answers > 0.85 * everything else "middle right",
+            text=[f"about {chosen.answers:,.0f}"],
+            textfont={"size": 13, "weight": 600},
+            # on the side that the curve leaves free: it falls to the right
+            textposition="bottom center" if chosen.answers > 0.85 * everything else "top right",
             hovertemplate=f"at most {chosen.error:.1%} wrong: about {chosen.answers:,.0f} answers"
             "<extra></extra>",
             cliponaxis=False,

@@ -48,6 +48,8 @@ def thinned(n: int, keep: Ints, limit: int = theme.THIN_FROM) -> Ints:
 
 STAR = {"size": 19, "symbol": "star", "color": "#F4D35E", "line": {"width": 1.6, "color": "#1B1F24"}}
 """The next question."""
+MARK = {"size": 9, "symbol": "square-open", "color": theme.NEUTRAL, "line": {"width": 1.2}}
+"""Labelled items of more classes than a legend names."""
 RING = {"size": 20, "symbol": "circle-open", "color": "#D1495B", "line": {"width": 3}}
 """Items that are asked about."""
 
@@ -112,7 +114,7 @@ def pool_map(
         x=theme.text(axes[0]),
         y=theme.text(axes[1]),
         height=height,
-        legend=0 < len(np.unique(labels[labelled])) <= MOST_NAMED or len(asked) > 0 or next_item is not None,
+        legend=labelled.size > 0 or len(asked) > 0 or next_item is not None,
     )
     if regions is not None:
         _draw_regions(fig, regions, classes)
@@ -121,23 +123,33 @@ def pool_map(
     _draw_open(fig, points, keep[labels[keep] < 0], about, kind, value_range, faint)
     present = np.unique(labels[labelled])
     legend = len(present) <= MOST_NAMED
-    for code in present:
+    for code in present if legend else ():
         of_class = labelled[labels[labelled] == code]
         [marks] = parts.class_marks(
             points[of_class], labels[of_class], classes, size=12, rim=1.6, legend=legend, kind=kind
         )
         fig.add_trace(marks.update(about.words(of_class, "labelled %{customdata[3]}")))
+    if not legend:
+        # more classes than colours and shapes: a mark of each would say nothing, and hide what is open
+        fig.add_trace(
+            kind(
+                x=points[labelled, 0],
+                y=points[labelled, 1],
+                mode="markers",
+                name=f"labelled, of {len(present)} classes",
+                marker=MARK,
+                **about.words(labelled, "labelled %{customdata[3]}"),
+            )
+        )
     if len(asked):
         _draw_marks(fig, points, np.asarray(asked, dtype=np.int64), about, ringed_as, RING)
     if next_item is not None:
         _draw_marks(fig, points, np.array([next_item]), about, "next question", STAR)
     counted = f"n = {n:,} items" if len(keep) == n else f"{len(keep):,} of {n:,} items drawn"
-    parts.corner(
-        fig, counted if legend else f"{counted} · {len(present)} classes: point at an item for its own"
-    )
+    parts.corner(fig, counted if legend else f"{counted} · point at an item for its class")
     if fig.layout.showlegend:
         # the tool bar stands above the legend, not on it; on a narrow page many names take two lines
-        fig.update_layout(margin_t=70 if len(present) <= _ONE_LINE else 100)
+        fig.update_layout(margin_t=70 if len(present) <= _ONE_LINE or not legend else 100)
     return _selectable(fig, revision)
 
 

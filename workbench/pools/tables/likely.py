@@ -74,9 +74,9 @@ def likely_uses(report: TableReport) -> dict[str, dict[str, str]]:
     """Uses that are likelier than those guessed column by column, seen in the whole table.
 
     Often some of a table's rows have their labels already: a last column of few values, most of its cells
-    empty and far more than of any other, holds the classes. A first column of words that are all different
-    names the rows, but where nothing else could be learnt from: then it holds the texts, however short they
-    are, and a second column of few values beside it their classes.
+    empty and more than of any other, or a quarter and far more, holds the classes. A first column of words
+    that are all different names the rows, but where nothing else could be learnt from: then it holds the
+    texts, however short they are, and a second column of few values beside it their classes.
     """
     found: dict[str, dict[str, str]] = {}
     columns = report.columns
@@ -84,7 +84,8 @@ def likely_uses(report: TableReport) -> dict[str, dict[str, str]]:
     if len(columns) > 1 and "class" not in uses and uses[-1] == "category":
         last, others = columns[-1], max(column.n_missing for column in columns[:-1])
         mostly = last.n_missing > max(report.n_rows / 2, 2 * others)
-        if mostly and not names_predictions(last.name) and 2 <= last.n_unique <= LIKELY_CLASSES:
+        clearly = last.n_missing >= max(report.n_rows / 4, 10 * others)
+        if (mostly or clearly) and not names_predictions(last.name) and 2 <= last.n_unique <= LIKELY_CLASSES:
             found[last.name] = {"use": "class"}
     first = columns[0]
     if alone := _texts_alone(columns, uses, report.n_rows):
