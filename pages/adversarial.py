@@ -282,7 +282,7 @@ def begin(
         seed=int(seed),
         project="" if project is None else str(project.project.name),
     )
-    choose(robustness.start(spec, project, None if fresh is None else fresh.pool))
+    choose(robustness.start(spec, project, fresh))
 
 
 def title_of(attack: str) -> str:

@@ -17,13 +17,20 @@ def _as_the_server_runs_pages() -> None:
     leave_keras_alone()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _computed_here() -> Iterator[None]:
+    """What a test puts in the way of a fit or a lesson is in this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WORKBENCH_FIT", "inline")
+        yield
+
+
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("home")
         patch.setenv("WORKBENCH_HOME", str(folder))
         patch.setenv("WORKBENCH_WARM", "0")
-        patch.setenv("WORKBENCH_FIT", "inline")  # what a test puts in a fit's way is in this process
         patch.delenv("WORKBENCH_DATABASE_URL", raising=False)
         yield folder
         Store.open().close()

@@ -76,6 +76,59 @@ def test_one_that_dies_is_told_and_started_again(companion: Companion) -> None:
     assert companion.call(CALLS + "added", 1, 1) == 2
 
 
+def test_a_call_that_is_to_stop_is_told_and_one_that_does_not_hear_is_ended(
+    companion: Companion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, asked = companion.call(CALLS + "pid"), threading.Event()
+    heard: list[int] = []
+
+    def hear(n: int) -> None:
+        heard.append(n)
+        asked.set()
+
+    assert companion.call(CALLS + "counting", 10**9, hear=hear, stop=asked.is_set) < 10**9
+    assert companion.call(CALLS + "pid") == first
+    # a stop that comes late is no other call's
+    assert companion.call(CALLS + "counting", 3, hear=hear, stop=lambda: False) == 3
+    monkeypatch.setattr("workbench.work.companion.PATIENCE", 0.01)
+    asked.clear()
+    with pytest.raises(Cancelled):
+        companion.call(CALLS + "deaf", hear=hear, stop=asked.is_set)
+    assert companion.call(CALLS + "pid") != first
+
+
+def test_calls_follow_each_other_and_one_that_waits_can_be_given_up(companion: Companion) -> None:
+    inside, leave, told = threading.Event(), threading.Event(), list[int]()
+
+    def hear(n: int) -> bool:
+        inside.set()
+        return leave.is_set()
+
+    first = threading.Thread(target=lambda: companion.call(CALLS + "counting", 10**9, hear=hear))
+    first.start()
+    assert inside.wait(60)
+    with pytest.raises(Cancelled):
+        companion.call(CALLS + "added", 1, 1, stop=lambda: True)
+    second = threading.Thread(target=lambda: told.append(companion.call(CALLS + "added", 1, 1)))
+    second.start()
+    assert not told
+    leave.set()
+    for one in (first, second):
+        one.join(60)
+    assert told == [2]
+
+
+def test_a_process_that_nobody_calls_is_ended_for_its_memory() -> None:
+    import psutil
+
+    made = Companion("idle", alone=False, idle=0.01)
+    watched = psutil.Process(made.call(CALLS + "pid"))
+    psutil.wait_procs([watched], timeout=60)
+    assert not watched.is_running() or watched.status() == psutil.STATUS_ZOMBIE
+    assert made.call(CALLS + "added", 1, 1) == 2
+    made.end()
+
+
 @pytest.mark.skipif(not hasattr(os, "getpgid"), reason="POSIX")
 def test_it_ends_with_whoever_started_it() -> None:
     program = (

@@ -1,4 +1,4 @@
-"""The process beside the server: it makes the fits, so that the server keeps no engine and answers meanwhile.
+"""The process beside the server that makes the fits: the server keeps no engine and answers meanwhile.
 
 `WORKBENCH_FIT=inline` makes fits in the server all the same.
 """
@@ -6,21 +6,16 @@
 from __future__ import annotations
 
 import atexit
-import os
 from collections.abc import Callable
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
+from workbench.app.beside import is_apart
 from workbench.work.companion import Companion
 
 if TYPE_CHECKING:
     from workbench.progress import FitCallback
     from workbench.sessions import Session
-
-
-def is_apart() -> bool:
-    """Whether fits are made in a process of their own."""
-    return os.environ.get("WORKBENCH_FIT") != "inline"
 
 
 @cache

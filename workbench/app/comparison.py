@@ -10,12 +10,12 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from workbench.app import login, sharing
+from workbench.app import beside, login, sharing
 from workbench.app.jobs import Job, manager
 from workbench.app.seeing import cached
 from workbench.app.stamps import stamp
 from workbench.app.text import duration
-from workbench.errors import Cancelled, InputError
+from workbench.errors import InputError
 
 if TYPE_CHECKING:
     from workbench.figures.curves import Curve, Saving
@@ -41,7 +41,6 @@ MEASURES = {
 KIND = "comparison"
 ADVICE = "stopping-advice"
 EXPECTED = "expected-time"
-PUBLISHED_EVERY = 0.5  # seconds
 
 
 @dataclass(frozen=True)
@@ -307,9 +306,8 @@ def expected(spec: StudySpec, workers: int, *, begin: bool) -> Job | None:
         return present
 
     def work(job: Job) -> Expected:
-        from workbench.studies.estimate import expected_time
-
-        return expected_time(spec, lambda one: one.load_pool(), job.report, workers=workers)
+        found: Expected = beside.compute(job, "expected", spec, workers, where=beside.long_work)
+        return found
 
     return manager().submit(owner, EXPECTED, work, title="Timing a few rounds", lane="study")
 
@@ -523,19 +521,14 @@ def advice(comparison: Comparison, policy: str, seed: int) -> Job:
         return present
 
     def work(job: Job) -> tuple[list[int], list[Advised]]:
-        from workbench.sessions import Round, RunSpec
-        from workbench.sessions.stopping import STOPPING, advise, replay
+        from workbench.sessions import RunSpec
         from workbench.store import Store
 
         spec = RunSpec.from_json(record.spec)
-        rounds = [Round.from_json(r.record) for r in Store.open().rounds(record.id)]
-        seen = []
-        for one in replay(spec, spec.load_pool(), rounds, lambda fraction, objective: job.should_stop()):
-            seen.append(one)
-            job.report(len(seen) / len(rounds), f"round {len(seen)} of {len(rounds)}")
-        budget = {"labels": rounds[0].n_labelled + spec.budget}
-        rules = [advise(seen, name, **(budget if name == "budget" else {})) for name in STOPPING]
-        return [one.n_labelled for one in seen], rules
+        found: tuple[list[int], list[Advised]] = beside.compute(
+            job, "advised_run", spec, Store.open().url, record.id
+        )
+        return found
 
     return manager().submit(owner, ADVICE, work, title="Stopping advice")
 
@@ -549,50 +542,44 @@ def _record(comparison: Comparison, policy: str, seed: int) -> RunRecord:
 
 def _submit(token: str, spec: StudySpec, project: str | None, workers: int) -> Job:
     def work(job: Job) -> StudyResult:
-        from workbench.sessions import Round, RunSpec, Store
-        from workbench.studies import StudyResult, run_study
+        from workbench.sessions import Round, RunSpec
+        from workbench.store import Store
+        from workbench.studies import StudyResult
 
         planned = spec.runs()
         total = sum(one.n_rounds for one in planned)
         found: dict[tuple[str, int], tuple[RunSpec, list[Round]]] = {}
-        pools: dict[int, Pool] = {}
         done = ended = 0
-        published = float("-inf")
         speed = _Speed(total)
 
-        def load(one: RunSpec) -> Pool:
-            # the file may have changed since another comparison, so nothing is kept beyond this one
-            if one.seed not in pools:
-                pools.clear()
-                pools[one.seed] = one.load_pool()
-            return pools[one.seed]
-
-        def heard(one: RunSpec, finished: Round) -> None:
-            nonlocal done, ended, published
-            found.setdefault((one.policy, one.seed), (one, []))[1].append(replace(finished, state=None))
-            done += 1
-            ended += not finished.queried.size
-            if monotonic() - published > PUBLISHED_EVERY:
-                published = monotonic()
-                # copies: the page reads while the next round is added
-                runs = [(one, list(rounds)) for one, rounds in found.values()]
-                words = f"{ended} of {len(planned)} runs finished{speed(published, done)}"
-                job.report(done / total, words, partial=StudyResult(spec, runs, "cancelled"))
+        def hear(news: list[tuple[RunSpec, Round]]) -> None:
+            nonlocal done, ended, speed
+            if not news:
+                done, ended, speed = 0, 0, _Speed(total)
+                found.clear()
+                return
+            for one, finished in news:
+                found.setdefault((one.policy, one.seed), (one, []))[1].append(finished)
+                done += 1
+                ended += not finished.queried.size
+            # copies: the page reads while the next round is added
+            runs = [(one, list(rounds)) for one, rounds in found.values()]
+            words = f"{ended} of {len(planned)} runs finished{speed(monotonic(), done)}"
+            job.report(done / total, words, partial=StudyResult(spec, runs, "cancelled"))
 
         job.report(0.0, "starting")
-        result = run_study(
+        made: StudyResult = beside.compute(
+            job,
+            "compared",
             spec,
-            heard,
-            job.should_stop,
-            store=Store.open(),
-            project=project,
-            study=token,
-            workers=workers,
-            load=load,
+            Store.open().url,
+            token,
+            project,
+            workers,
+            where=beside.long_work,
+            hear=hear,
         )
-        if result.status == "cancelled":
-            raise Cancelled(job.title)
-        return result
+        return made
 
     # here, before the work imports it: Plotly stumbles over a pandas that another thread is importing
     import pandas  # noqa: F401

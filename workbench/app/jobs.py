@@ -118,6 +118,10 @@ class Countdown:
         self._job, self._clock = job, clock
         self._marks: deque[tuple[float, float]] = deque()
 
+    def hear(self, said: tuple[float, str, Any]) -> None:
+        """What a process beside this one says of the work."""
+        self(*said[:2])
+
     def __call__(self, fraction: float, message: str) -> None:
         """As `Job.report`."""
         now = self._clock()

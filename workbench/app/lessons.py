@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from workbench.app import lesson_figures, stored
+from workbench.app import beside, lesson_figures, stored
 from workbench.app.jobs import Job, manager
 from workbench.app.lesson_figures import Drawn, Values
 from workbench.app.prose import Part, plain
@@ -157,17 +157,11 @@ def _part(given: Mapping[str, Any]) -> Part:
     return Part(picture=int(given.get("picture", 0)), **rows)
 
 
-def _compute(function: str, controls: tuple[Control, ...], values: Values, job: Job) -> Any:
-    """Call a function of the studies; one that yields shows each result so far."""
-    from workbench.studies import lessons
-
+def _compute(function: str, controls: tuple[Control, ...], long: bool, values: Values, job: Job) -> Any:
+    """Have a function of the studies called; one that yields shows each result so far."""
     given = {c.argument or c.name: values[c.name] for c in controls if not c.mark}
-    made = getattr(lessons, function)(**given, report=job.report)
-    if isinstance(made, Iterator):
-        for job.partial in made:
-            pass
-        return job.partial
-    return made
+    where = beside.long_work if long else beside.short_work
+    return beside.compute(job, "lesson", function, given, where=where)
 
 
 def _read(path: Path = TEXTS) -> tuple[Lesson, ...]:
@@ -177,7 +171,7 @@ def _read(path: Path = TEXTS) -> tuple[Lesson, ...]:
     for entry in document["lesson"]:
         controls = tuple(_controls(entry.pop("control"), document["control"]))
         guess, parts = entry.pop("guess", None), entry.pop("parts", {})
-        compute = partial(_compute, entry.pop("compute"), controls)
+        compute = partial(_compute, entry.pop("compute"), controls, not entry["minutes"])
         draw = getattr(lesson_figures, entry.pop("draw"))
         made.append(
             Lesson(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from workbench.app import apart
+from workbench.app import apart, beside
 from workbench.app.jobs import Job, manager
 from workbench.work.timeleft import TimeLeft
 
@@ -72,7 +72,7 @@ class Rival:
         seed: of the project: the same test items.
         budget: labels asked for after the start.
         guess: the sources that the person's fits begin with.
-        of: the pool.
+        session: of the project.
         given: the options.
     """
 
@@ -84,7 +84,7 @@ class Rival:
     seed: int
     budget: int
     guess: tuple[str, ...]
-    of: Pool = field(repr=False, compare=False)
+    session: Session = field(repr=False, compare=False)
     given: Mapping[str, Any] = field(repr=False, compare=False)
 
 
@@ -118,7 +118,7 @@ def baseline(session: Session, reach: int) -> tuple[Points, Job | None]:
         pool.fingerprint, str(chosen["classifier"]), repr(sorted(options.items())), start,
         int(chosen.get("measured", 0)), int(chosen["seed"]), reach - len(start),
         tuple(one["source"] for one in (session.fitted_with.get("guess") or {}).get("sources", ())),
-        pool, options,
+        session, options,
     )  # fmt: skip
     job = manager().compute(session.id, rival, _run_rival, title="Random questions", lane="study")
     found = job.result if job.status == "done" else job.partial
@@ -132,33 +132,19 @@ def first_items(session: Session) -> tuple[int, ...]:
 
 
 def _run_rival(job: Job, rival: Rival) -> Points:
-    from workbench.sessions import simulate
-
-    runs: Points = []
-    for seed in range(BASELINE_SEEDS):
-        labels: list[int] = []
-        errors: list[float] = []
-        runs.append((labels, errors))
-        rounds = simulate(
-            rival.of,
-            rival.classifier,
-            "random",
-            options=rival.given,
-            initial=rival.start,
-            measured=rival.measured,
-            measured_by=rival.seed,
-            budget=rival.budget,
-            batch=2,
-            seed=seed,
-            guess=rival.guess or None,
-        )
-        for done in rounds:
-            labels.append(done.n_labelled)
-            errors.append(done.error)
-            fraction = (seed + (done.n_labelled - labels[0]) / rival.budget) / BASELINE_SEEDS
-            # a copy: the page may read while the next point is added
-            job.report(fraction, "random questions", partial=[(list(a), list(b)) for a, b in runs])
-    return runs
+    session = rival.session
+    settings = {
+        "initial": rival.start,
+        "measured": rival.measured,
+        "measured_by": rival.seed,
+        "budget": rival.budget,
+        "guess": rival.guess or None,
+    }
+    found: Points = beside.compute(
+        job, "random_runs", session.store.url, session.id, BASELINE_SEEDS, rival.classifier,
+        dict(rival.given), settings, where=beside.long_work, session=session,
+    )  # fmt: skip
+    return found
 
 
 def reach_for(n_labelled: int) -> int:

@@ -6,16 +6,12 @@ import secrets
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from workbench.app import login
+from workbench.app import beside, login
 from workbench.app.jobs import Countdown, Job, manager
-from workbench.arrays import Ints
 from workbench.classifiers import protocols
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
-    from workbench.pools import Pool
     from workbench.sessions import Session
     from workbench.studies.attacks import AttackSpec
 
@@ -24,13 +20,13 @@ KIND = "attack"
 _OF: dict[str, tuple[str | None, str]] = {}  # id -> the project that is attacked, and who started it
 
 
-def start(spec: AttackSpec, session: Session | None = None, pool: Pool | None = None) -> str:
+def start(spec: AttackSpec, session: Session | None = None, fresh: Session | None = None) -> str:
     """Start an experiment.
 
     Args:
         spec: what to attack, and how.
         session: of the project whose published model is attacked as it is; None fits one for the purpose.
-        pool: to fit on, when it is open already; None loads the spec's.
+        fresh: of the project on whose pool to fit it; None loads the spec's.
 
     Returns:
         Its id.
@@ -41,27 +37,21 @@ def start(spec: AttackSpec, session: Session | None = None, pool: Pool | None = 
     token = secrets.token_hex(8)
     person = login.of_page() if login.required() else None
     _OF[token] = (None if session is None else session.id, "" if person is None else person.key)
-    if session is None:
+    if session is not None and session.model is None:
+        raise InputError("This project has no model yet. Label some images first.")
+    of = session or fresh
+    given = (spec, "", None) if of is None else (spec, of.store.url, of.id)
 
-        def work(job: Job) -> Any:
-            from workbench.studies.attacks import attack_experiment
-
-            return attack_experiment(spec, Countdown(job), pool=pool)
-    else:
-        model = session.model
-        if model is None:
-            raise InputError("This project has no model yet. Label some images first.")
-        items: Ints
-        codes: Ints | None
-        items, codes = session.held_out()
-        if not len(items):
-            # nobody knows their classes, so what the model says of the clean image counts as right
-            items, codes = np.setdiff1d(session.pool.trainable, model.items), None
-
-        def work(job: Job) -> Any:
-            from workbench.studies.attacks import attack_model
-
-            return attack_model(spec, model, items, codes, Countdown(job))
+    def work(job: Job) -> Any:
+        return beside.compute(
+            job,
+            "attacked",
+            *given,
+            session is None,
+            where=beside.long_work,
+            hear=Countdown(job).hear,
+            session=of,
+        )
 
     job = manager().submit(token, KIND, work, title="Attack", lane="study")
     job.about = spec

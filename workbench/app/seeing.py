@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from workbench.app import beside
 from workbench.app.jobs import Job, manager
 from workbench.arrays import Array, Floats, Ints
 
@@ -343,16 +344,18 @@ class Crossing:
         classifier: it was made with, not the one that was chosen since.
         options: of the classifier, printed.
         seed: of the project.
-        model: the one of this uid.
+        number: of the model's round.
         given: the options.
+        session: of the project.
     """
 
     uid: str
     classifier: str
     options: str
     seed: int
-    model: FittedModel = field(repr=False, compare=False)
+    number: int = field(repr=False, compare=False)
     given: Mapping[str, Any] = field(repr=False, compare=False)
+    session: Session = field(repr=False, compare=False)
 
 
 def cross_validation(session: Session, model: FittedModel) -> Job:
@@ -370,17 +373,14 @@ def cross_validation(session: Session, model: FittedModel) -> Job:
     options = made["options"]
     inputs = Crossing(
         model.uid, str(made["classifier"]), repr(sorted(options.items())), int(session.settings["seed"]),
-        model, options,
+        model.number, options, session,
     )  # fmt: skip
     return manager().compute(session.id, inputs, _crossed, title="Comparing labels")
 
 
 def _crossed(job: Job, given: Crossing) -> Any:
-    from workbench.sessions import insight
-    from workbench.sessions.model import Learner
-
-    model = given.model
-    learner = Learner(
-        model.pool, given.classifier, given.given, seed=given.seed, classes=model.classes, mean=model.mean
+    session = given.session
+    return beside.compute(
+        job, "crossed", session.store.url, session.id, given.number, given.classifier, dict(given.given),
+        session=session,
     )  # fmt: skip
-    return insight.cross_validated(model, learner)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
 
-from workbench.app import downloads, frame, widgets
+from workbench.app import beside, downloads, frame, widgets
 from workbench.app.jobs import Job, manager
 from workbench.app.text import plural, verbatim
 
@@ -46,20 +45,11 @@ def project_advice(session: Session, *, again: bool = False) -> Job | None:
     chosen = [rounds[i] for i in picked]
 
     def work(job: Job) -> tuple[list[int], list[Any]]:
-        from workbench.sessions.stopping import STOPPING, advise, observe, stop_set
-
-        pool = session.pool
-        watched = stop_set(
-            len(pool), int(session.settings["seed"]), None if pool.test is None else pool.test.test
+        numbers = [one.number for one in chosen]
+        found: tuple[list[int], list[Any]] = beside.compute(
+            job, "advised_project", session.store.url, session.id, numbers, session=session
         )
-        seen = []
-        for number, one in enumerate(chosen):
-            job.report(number / len(chosen), f"fit {number + 1} of {len(chosen)}")
-            model = session.model_at(one.number)
-            seen.append(replace(observe(model, watched, error=one.error, n_test=one.n_test), number=number))
-        # nobody has said how many labels there are to spend
-        rules = [advise(seen, name) for name in STOPPING if name != "budget"]
-        return [one.n_labelled for one in seen], rules
+        return found
 
     made = manager().submit(session.id, KIND, work, title="When to stop")
     made.about = len(rounds)

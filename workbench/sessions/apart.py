@@ -103,7 +103,7 @@ def fit_there(
         What was stored; None where nothing can be fitted yet.
     """
     trust_typed(named)
-    session = _opened(url, project).as_annotator(annotator)
+    session = opened(url, project).as_annotator(annotator)
     if session.stale and session.refit(lambda done, objective: say((done, objective))) is None:
         return None
     published = session._fits.published()
@@ -116,7 +116,20 @@ def warm(say: Callable[[Any], bool]) -> None:
     import sklearn.cluster  # noqa: F401
 
 
-def _opened(url: str, project: str) -> Session:
+def keep(session: Session) -> None:
+    """Have `opened` give this one, where the work is done in the process that holds it."""
+    _OPEN[session.store.url, session.id] = session
+    while len(_OPEN) > _MOST_OPEN:
+        _OPEN.popitem(last=False)
+
+
+def opened(url: str, project: str) -> Session:
+    """A project by its id, kept open for the next time.
+
+    Args:
+        url: of the database.
+        project: its id.
+    """
     from workbench.sessions.session import Session
     from workbench.store import Store
 

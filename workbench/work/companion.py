@@ -1,7 +1,7 @@
 """One process beside this one that calls functions by name, one at a time.
 
 What it imports and holds stays out of this process; where it dies, only the call that it was at is lost. It
-ends with this process, however that ends.
+ends with this process, however that ends, and where it is told so once nobody has called for a while.
 """
 
 from __future__ import annotations
@@ -13,17 +13,20 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from workbench.errors import InputError
+from workbench.errors import Cancelled, InputError
 from workbench.writing import alone_in
 
 NICE = 5
 """How much later than this process it comes where both want the processor."""
 _HEAD = 8  # bytes that say how long a message is
+_LOOK = 0.1  # seconds between two looks at whether a call is to stop
+PATIENCE = 5.0
+"""Seconds that a call which was asked to stop has for it; then the process is ended."""
 
 
 class DiedError(Exception):
@@ -37,17 +40,29 @@ class _WrongError(Exception):
 class Companion:
     """A process that is started when it is first needed, and again after it died.
 
-    Calls of several threads follow each other. Of all companions of a machine and a user one works at a time.
+    Calls of several threads follow each other.
 
     Args:
         name: of what it does.
         environment: further variables for it.
+        alone: of all companions of this name, of a machine and a user, one works at a time.
+        idle: seconds without a call after which the process is ended, for its memory; None keeps it.
     """
 
-    def __init__(self, name: str, environment: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        environment: dict[str, str] | None = None,
+        *,
+        alone: bool = True,
+        idle: float | None = None,
+    ) -> None:
         self.name = name
         self._environment = dict(environment or {})
+        self._alone, self._idle = alone, idle
         self._turn = threading.Lock()
+        self._writing = threading.Lock()
+        self._calls = 0
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -56,29 +71,41 @@ class Companion:
         process = self._process
         return None if process is None or process.poll() is not None else process.pid
 
-    def call(self, target: str, *given: Any, hear: Callable[[Any], bool | None] | None = None) -> Any:
+    def call(
+        self,
+        target: str,
+        *given: Any,
+        hear: Callable[[Any], bool | None] | None = None,
+        stop: Callable[[], bool] | None = None,
+    ) -> Any:
         """Call a function there.
 
         Args:
-            target: "module:function"; its first argument is `say`, which gives `hear` something and returns
-                whether the work should stop.
+            target: "module:function"; its first argument is `say`, which gives `hear` something, of None
+                nothing, and returns whether the work should stop.
             given: further arguments; they are pickled.
             hear: called in this thread with what the function says; True asks it to stop. What it raises ends
                 the process.
+            stop: asked again and again whether the call is to stop. It is told so, and has `PATIENCE` seconds
+                for it; one that still waits for its turn does not begin.
 
         Returns:
             What the function returned.
 
         Raises:
             DiedError: the process ended meanwhile.
+            Cancelled: `stop` said so before it was this call's turn, or the process was ended for it.
             Exception: whatever the function raised; of an error that cannot be pickled its words.
         """
-        with self._turn, alone_in(_meeting_place(self.name)):
+        with self._in_turn(stop), alone_in(_meeting_place(self.name)) if self._alone else nullcontext():
             process = self._started()
             try:
-                return self._called(process, (target, given), hear)
+                with self._watched(process, stop):
+                    return self._called(process, (target, given), hear)
             except (EOFError, OSError) as error:
                 self._stop(process)
+                if stop is not None and stop():
+                    raise Cancelled(target) from error
                 raise DiedError(_how(process)) from error
             except _WrongError as wrong:
                 raise wrong.args[0] from None
@@ -93,12 +120,65 @@ class Companion:
             process.kill()
             process.wait()
 
-    @staticmethod
+    @contextmanager
+    def _in_turn(self, stop: Callable[[], bool] | None) -> Iterator[None]:
+        while not self._turn.acquire(timeout=_LOOK if stop is not None else -1):
+            if stop is not None and stop():
+                raise Cancelled("before its turn")
+        try:
+            self._calls += 1
+            yield
+        finally:
+            self._turn.release()
+            if self._idle is not None:
+                timer = threading.Timer(self._idle, self._end_if_idle, (self._calls,))
+                timer.daemon = True
+                timer.start()
+
+    def _end_if_idle(self, calls: int) -> None:
+        """End the process unless it was called since, or is at a call now."""
+        if self._calls == calls and self._turn.acquire(blocking=False):
+            try:
+                if self._process is not None:
+                    self._stop(self._process)
+            finally:
+                self._turn.release()
+
+    @contextmanager
+    def _watched(self, process: subprocess.Popen[bytes], stop: Callable[[], bool] | None) -> Iterator[None]:
+        """Tell the process to stop when `stop` says so, and end it when it does not."""
+        ended = threading.Event()
+
+        def watch(stop: Callable[[], bool]) -> None:
+            while not ended.wait(_LOOK):
+                if stop():
+                    with suppress(OSError, ValueError):
+                        self._tell(process, None)
+                    if not ended.wait(PATIENCE):
+                        process.kill()
+                        process.wait()  # the next call sees that it is gone
+                    return
+
+        watcher = None if stop is None else threading.Thread(target=watch, args=(stop,), daemon=True)
+        if watcher is not None:
+            watcher.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            if watcher is not None:
+                watcher.join()  # it must not stop the next call
+
+    def _tell(self, process: subprocess.Popen[bytes], message: Any) -> None:
+        assert process.stdin is not None
+        with self._writing:
+            _send(process.stdin, message)
+
     def _called(
-        process: subprocess.Popen[bytes], call: Any, hear: Callable[[Any], bool | None] | None
+        self, process: subprocess.Popen[bytes], call: Any, hear: Callable[[Any], bool | None] | None
     ) -> Any:
-        assert process.stdin is not None and process.stdout is not None
-        _send(process.stdin, call)
+        assert process.stdout is not None
+        self._tell(process, call)
         while True:
             kind, value = _receive(process.stdout)
             if kind == "done":
@@ -106,7 +186,7 @@ class Companion:
             if kind == "raised":
                 raise _WrongError(value)
             if hear is not None and _heard(hear, value):
-                _send(process.stdin, None)
+                self._tell(process, None)
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
@@ -200,7 +280,8 @@ def main() -> None:
     threading.Thread(target=listen, daemon=True).start()
 
     def say(value: Any) -> bool:
-        _send(out, ("said", value))
+        if value is not None:
+            _send(out, ("said", value))
         return stop.is_set()
 
     while True:

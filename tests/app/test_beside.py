@@ -1,0 +1,149 @@
+"""Long computations in processes beside the server: that die, are cancelled, and leave no engine in it."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.sessions.fakes import DYING, ENDLESS, FAKE
+from workbench.app import beside, comparison
+from workbench.app.jobs import Job
+from workbench.errors import Cancelled, InputError
+from workbench.pools import load_pool
+from workbench.sessions import Session
+from workbench.store import Store
+from workbench.studies import StudySpec, run_study
+from workbench.work.companion import Companion
+
+
+@pytest.fixture(autouse=True)
+def processes(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WORKBENCH_FIT")
+
+
+@pytest.fixture(scope="module")
+def companion(home: Path) -> Iterator[Companion]:
+    made = Companion("test-beside", {"WORKBENCH_TEST_DEATHS": str(home / "left")}, alone=False)
+    yield made
+    made.end()
+
+
+def labelled(session: Session) -> Session:
+    pool = session.pool
+    assert pool.truth is not None
+    for item in pool.trainable[::9].tolist():
+        session.label_item(item, pool.classes[int(pool.truth[item])])
+    return session
+
+
+def crossed(job: Job, session: Session, companion: Companion) -> Any:
+    model = session.model
+    assert model is not None
+    given = session.store.url, session.id, model.number, str(session.settings["classifier"]), {}
+    return beside.compute(job, "crossed", *given, where=lambda: companion, session=session)
+
+
+def spec(classifier: str, **more: Any) -> StudySpec:
+    given: dict[str, Any] = {"policies": ("margin", "random"), "seeds": 1, "budget": 6} | more
+    return StudySpec("beside", ("iris",), (classifier,), **given)
+
+
+def compared(job: Job, study: str, given: StudySpec, companion: Companion, hear: Any) -> Any:
+    where = Store.open().url, study, None, 1
+    return beside.compute(job, "compared", given, *where, where=lambda: companion, hear=hear)
+
+
+def test_cross_validation_beside_is_that_made_here(
+    home: Path, companion: Companion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = labelled(Session.create("iris", classifier=FAKE, policy="margin", annotator="ann"))
+    session.refit()
+    found = crossed(Job("a", "b", ""), session, companion)
+    monkeypatch.setenv("WORKBENCH_FIT", "inline")
+    for one, other in zip(found, crossed(Job("a", "b", ""), session, companion), strict=True):
+        np.testing.assert_allclose(one, other)
+
+
+def test_a_process_that_dies_is_told_and_the_work_begun_again(
+    home: Path, companion: Companion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORKBENCH_TEST_DEATHS", str(home / "left"))
+    given = spec(DYING, options={"spared": 5})
+    told: list[str] = []
+    job = Job("a", "b", "Comparison")
+    rounds: list[tuple[str, int]] = []
+
+    def hear(news: list[Any]) -> None:
+        if not news:
+            rounds.clear()
+        rounds.extend((one.policy, finished.n_labelled) for one, finished in news)
+        told.append(job.message)
+
+    (home / "left").write_text("1", encoding="utf-8")
+    found = compared(job, "dies", given, companion, hear)
+    assert "ended with 9; it begins again" in told[-1]
+    plain = run_study(given, load=lambda one: load_pool("iris").split(one.seed))
+    assert found.status == "finished" and found.rows() == plain.rows()
+    # rounds that the first attempt told are told once
+    assert len(rounds) == len(set(rounds))
+    (home / "left").write_text("9", encoding="utf-8")
+    with pytest.raises(InputError, match="ended with 9, 2 times"):
+        compared(job, "dies again", given, companion, hear)
+
+
+def test_a_comparison_that_is_cancelled_in_a_fit_ends_and_goes_on_later(
+    home: Path, companion: Companion
+) -> None:
+    job, first = Job("a", "b", "Comparison"), companion.call("tests.sessions.fakes:pid")
+
+    def hear(news: list[Any]) -> None:
+        if news:
+            job.cancel()
+
+    with pytest.raises(Cancelled):
+        compared(job, "stops", spec(ENDLESS), companion, hear)
+    (run,) = Store.open().runs(study="stops")
+    assert run.status == "cancelled" and run.n_rounds >= 1
+    assert companion.call("tests.sessions.fakes:pid") == first
+
+
+def test_a_job_of_the_server_is_computed_beside_it(home: Path) -> None:
+    given = spec(FAKE)
+    job = comparison.job_of(comparison.start(given))
+    assert job is not None and job.wait(300) and job.status == "done", job.error or job.details
+    assert beside.long_work().pid is not None
+    plain = run_study(given, load=lambda one: load_pool("iris").split(one.seed))
+    assert job.result.rows() == plain.rows()
+    assert job.partial is not None
+    beside.long_work().end()
+
+
+@pytest.mark.slow  # TensorFlow is imported three times
+def test_nothing_that_pages_compute_leaves_the_engine_in_the_server(home: Path) -> None:
+    """In a process of its own: this one has loaded the engine for other tests."""
+    session = labelled(Session.create("iris", policy="margin", annotator="ann"))
+    code = (
+        "import sys\n"
+        "from workbench.app import comparison, current, lessons, oracle, robustness, seeing, stopping\n"
+        "from workbench.studies import StudySpec\n"
+        "from workbench.studies.attacks import AttackSpec\n"
+        f"one = current.opened({session.id!r}); current.keep_fitting(one).wait()\n"
+        "jobs = [seeing.cross_validation(one, one.model), stopping.project_advice(one, again=True)]\n"
+        "jobs.append(oracle.baseline(one, 20)[1])\n"
+        "runs = StudySpec('x', ('iris',), ('large-margin',), ('margin',), seeds=1, budget=2)\n"
+        "jobs.append(comparison.job_of(comparison.start(runs)))\n"
+        "attack = AttackSpec('digits', n_train=60, n_test=20, strengths=(0.0, 0.1), attacks=('fgsm',))\n"
+        "jobs.append(robustness.job_of(robustness.start(attack)))\n"
+        "lesson = lessons.find('two-doubts'); jobs.append(lessons.start(lesson, lesson.preset))\n"
+        "for job in jobs: job.wait(); assert job.status == 'done', (job.kind, job.error, job.details)\n"
+        "print([name for name in ('tensorflow', 'gpflow') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=dict(os.environ)
+    )
+    assert done.stdout == "[]\n", done.stderr

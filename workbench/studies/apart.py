@@ -1,0 +1,317 @@
+"""Computations of pages in a process of their own: what the server asks for by name, and how it hears of it.
+
+The first argument of each is `say`: it takes (fraction, words, the result so far or None), or None where
+there is nothing to say, and returns whether to stop. Projects are opened there, from the database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.arrays import Floats, Ints
+from workbench.errors import Cancelled
+from workbench.registry import trust_typed
+from workbench.sessions.apart import opened
+
+if TYPE_CHECKING:
+    from workbench.pools.pool import Pool
+    from workbench.sessions.rounds import Round
+    from workbench.sessions.spec import RunSpec
+    from workbench.sessions.stopping import Advised
+    from workbench.studies.attacks import AttackOutcome, AttackSpec
+    from workbench.studies.estimate import Expected
+    from workbench.studies.spec import StudySpec
+    from workbench.studies.study import StudyResult
+
+Say = Callable[[Any], bool]
+Points = list[tuple[list[int], list[float]]]
+PUBLISHED_EVERY = 0.5
+"""Seconds between two results so far."""
+
+
+class Report:
+    """Tells how far a work is, and stops it where that is wanted.
+
+    Args:
+        say: of the process that asked.
+    """
+
+    def __init__(self, say: Say) -> None:
+        self._say = say
+        self._told = (0.0, "")
+
+    def __call__(self, fraction: float, message: str = "", partial: Any = None) -> None:
+        """As `Job.report`.
+
+        Raises:
+            Cancelled: it is to stop.
+        """
+        self._told = (fraction, message)
+        if self._say((fraction, message, partial)):
+            raise Cancelled(message)
+
+    def publish(self, partial: Any) -> None:
+        """A result so far, while the work is as far as it said last.
+
+        Raises:
+            Cancelled: it is to stop.
+        """
+        self(*self._told, partial)
+
+    def should_stop(self) -> bool:
+        """Asked by work that stops at a place of its own choosing."""
+        return bool(self._say(None))
+
+
+def called(say: Say, named: Any, target: str, given: Sequence[Any]) -> Any:
+    """Call a function of this module.
+
+    Args:
+        say: its first argument.
+        named: code that a person vouched for where this was asked for.
+        target: its name.
+        given: its further arguments.
+    """
+    trust_typed(named)
+    return globals()[target](say, *given)
+
+
+def attacked(say: Say, spec: AttackSpec, database: str, project: str | None, fresh: bool) -> AttackOutcome:
+    """Attack a model of a project or of a pool.
+
+    Args:
+        say: told how far it is.
+        spec: what to attack, and how.
+        database: its address.
+        project: whose published model is attacked; None for a pool that the spec names.
+        fresh: fit a model on the project's pool for the purpose.
+
+    Raises:
+        InputError: as `attack_experiment` and `attack_model`.
+    """
+    from workbench.studies.attacks import attack_experiment, attack_model
+
+    trust_typed(spec.classifier, spec.options)
+    report = Report(say)
+    if project is None:
+        return attack_experiment(spec, report)
+    session = opened(database, project)
+    model = session.model
+    if fresh or model is None:
+        return attack_experiment(spec, report, pool=session.pool)
+    items: Ints
+    codes: Ints | None
+    items, codes = session.held_out()
+    if not len(items):
+        # nobody knows their classes, so what the model says of the clean image counts as right
+        items, codes = np.setdiff1d(session.pool.trainable, model.items), None
+    return attack_model(spec, model, items, codes, report)
+
+
+def compared(
+    say: Say, spec: StudySpec, database: str, study: str, project: str | None, workers: int
+) -> StudyResult:
+    """Run, or go on with, the runs of a comparison that is kept in the database.
+
+    Args:
+        say: told each half second of the rounds that are there since: a list of (run, round). An empty one
+            comes first, as rounds of an earlier attempt are told again.
+        spec: its runs.
+        database: its address.
+        study: its name there.
+        project: it is shown with.
+        workers: processes that share the runs.
+
+    Raises:
+        Cancelled: it was told to stop.
+        InputError: as `run_study`.
+    """
+    from workbench.store import Store
+    from workbench.studies.study import run_study
+
+    trust_typed(spec.classifiers, spec.policies, spec.options)
+    pools: dict[int, Pool] = {}
+    news: list[tuple[RunSpec, Round]] = []
+    published = float("-inf")
+
+    def load(one: RunSpec) -> Pool:
+        # the file may have changed since another comparison, so nothing is kept beyond this one
+        if one.seed not in pools:
+            pools.clear()
+            pools[one.seed] = one.load_pool()
+        return pools[one.seed]
+
+    def heard(one: RunSpec, finished: Round) -> None:
+        nonlocal published
+        news.append((one, replace(finished, state=None)))
+        if monotonic() - published > PUBLISHED_EVERY:
+            published = monotonic()
+            stop = say(list(news))
+            news.clear()
+            if stop:
+                raise Cancelled(study)
+
+    say([])
+    result = run_study(
+        spec, heard, Report(say).should_stop, store=Store.open(database), project=project, study=study,
+        workers=workers, load=load,
+    )  # fmt: skip
+    if result.status == "cancelled":
+        raise Cancelled(study)
+    return result
+
+
+def expected(say: Say, spec: StudySpec, workers: int) -> Expected:
+    """How long the runs of a study would take; see `expected_time`."""
+    from workbench.studies.estimate import expected_time
+
+    trust_typed(spec.classifiers, spec.policies, spec.options)
+    return expected_time(spec, lambda one: one.load_pool(), Report(say), workers=workers)
+
+
+def advised_run(say: Say, spec: RunSpec, database: str, run: str) -> tuple[list[int], list[Advised]]:
+    """What each stopping rule says of a stored run: its labels [R], and the rules' advice.
+
+    Args:
+        say: told how far it is.
+        spec: of the run.
+        database: its address.
+        run: id there.
+    """
+    from workbench.sessions.rounds import Round
+    from workbench.sessions.stopping import STOPPING, advise, replay
+    from workbench.store import Store
+
+    trust_typed(spec.classifier, spec.policy, spec.options)
+    report = Report(say)
+    rounds = [Round.from_json(r.record) for r in Store.open(database).rounds(run)]
+    seen = []
+    for one in replay(spec, spec.load_pool(), rounds, lambda fraction, objective: report.should_stop()):
+        seen.append(one)
+        report(len(seen) / len(rounds), f"round {len(seen)} of {len(rounds)}")
+    budget = {"labels": rounds[0].n_labelled + spec.budget}
+    rules = [advise(seen, name, **(budget if name == "budget" else {})) for name in STOPPING]
+    return [one.n_labelled for one in seen], rules
+
+
+def advised_project(
+    say: Say, database: str, project: str, numbers: Sequence[int]
+) -> tuple[list[int], list[Advised]]:
+    """What each stopping rule says of a project: labels [R] of the rounds, and the rules' advice.
+
+    Args:
+        say: told how far it is.
+        database: its address.
+        project: its id.
+        numbers: of the rounds that are fitted again.
+    """
+    from workbench.sessions.stopping import STOPPING, advise, observe, stop_set
+
+    report, session = Report(say), opened(database, project)
+    pool, rounds = session.pool, {one.number: one for one in session.rounds}
+    watched = stop_set(
+        len(pool), int(session.settings["seed"]), None if pool.test is None else pool.test.test
+    )
+    seen = []
+    for place, number in enumerate(numbers):
+        report(place / len(numbers), f"fit {place + 1} of {len(numbers)}")
+        one = rounds[number]
+        model = session.model_at(number)
+        seen.append(replace(observe(model, watched, error=one.error, n_test=one.n_test), number=place))
+    # nobody has said how many labels there are to spend
+    rules = [advise(seen, name) for name in STOPPING if name != "budget"]
+    return [rounds[number].n_labelled for number in numbers], rules
+
+
+def lesson(say: Say, function: str, given: Mapping[str, Any]) -> Any:
+    """What a lesson shows.
+
+    Args:
+        say: told each result so far.
+        function: of `workbench.studies.lessons`.
+        given: its arguments.
+    """
+    from workbench.studies import lessons
+
+    report = Report(say)
+    made = getattr(lessons, function)(**given, report=report)
+    if not isinstance(made, Iterator):
+        return made
+    found = None
+    for found in made:
+        report.publish(found)
+    return found
+
+
+def crossed(
+    say: Say,
+    database: str,
+    project: str,
+    number: int,
+    classifier: str,
+    options: Mapping[str, Any],
+) -> tuple[Ints, Ints, Floats]:
+    """Predictions for a project's labelled items by models that did not see them; see `cross_validated`.
+
+    Args:
+        say: told how far it is.
+        database: its address.
+        project: its id.
+        number: of the round whose training set is predicted.
+        classifier: it was made with.
+        options: of the classifier.
+    """
+    from workbench.sessions.insight import cross_validated
+    from workbench.sessions.model import Learner
+
+    trust_typed(classifier, options)
+    Report(say)(0.0, "fitting without a fifth of the labels")
+    session = opened(database, project)
+    model = session.model
+    if model is None or model.number != number:
+        model = session.model_at(number)
+    seed = int(session.settings["seed"])
+    learner = Learner(model.pool, classifier, options, seed=seed, classes=model.classes, mean=model.mean)
+    return cross_validated(model, learner)
+
+
+def random_runs(
+    say: Say,
+    database: str,
+    project: str,
+    seeds: int,
+    classifier: str,
+    options: Mapping[str, Any],
+    settings: Mapping[str, Any],
+) -> Points:
+    """Errors that random questions reach from a project's first labels: (labels, errors) of each run.
+
+    Args:
+        say: told how far it is, with the runs as far as they are.
+        database: its address.
+        project: whose pool is labelled.
+        seeds: how many runs.
+        classifier: that is fitted.
+        options: of it.
+        settings: further arguments of `simulate`, budget among them.
+    """
+    from workbench.sessions.simulate import simulate
+
+    trust_typed(classifier, options)
+    report, pool, runs = Report(say), opened(database, project).pool, Points()
+    for seed in range(seeds):
+        labels: list[int] = []
+        errors: list[float] = []
+        runs.append((labels, errors))
+        for done in simulate(pool, classifier, "random", options=options, batch=2, seed=seed, **settings):
+            labels.append(done.n_labelled)
+            errors.append(done.error)
+            fraction = (seed + (done.n_labelled - labels[0]) / settings["budget"]) / seeds
+            # a copy: the page may read while the next point is added
+            report(fraction, "random questions", [(list(a), list(b)) for a, b in runs])
+    return runs
