@@ -1,6 +1,7 @@
 """Batches: worth asking about and unlike each other."""
 
 import tracemalloc
+from inspect import signature
 
 import numpy as np
 import pytest
@@ -122,6 +123,38 @@ def testposterior_factors_shrink_what_was_labelled() -> None:
     shrink = (known**2).sum(axis=1) / (prior**2).sum(axis=1)
     assert np.all(shrink <= 1 + 1e-12)
     assert shrink[:5].mean() < shrink[5:].mean()
+
+
+def test_posterior_factors_are_those_of_the_explicit_inverse() -> None:
+    # a label of every class counts, the first one's too
+    b = belief(labelled=np.arange(6), labels=np.array([0, 0, 1, 2, 3, -1]))
+    rows = b.askable[:20]
+    A, r = posterior_factors(b, rows)
+    phi = b.inducing_projection(np.concatenate([rows, b.labelled[:5]]))
+    prior = (phi**2).sum(axis=1).max()
+    here, known = phi[:20], phi[20:]
+    noise = signature(posterior_factors).parameters["noise"].default
+    explicit = here @ np.linalg.inv(np.eye(phi.shape[1]) + known.T @ known / (noise * prior)) @ here.T
+    assert np.allclose(A @ A.T, explicit, atol=1e-10)
+    assert r == pytest.approx(np.maximum(prior - (here**2).sum(axis=1), 1e-6 * prior))
+
+
+def test_determinantal_takes_the_most_probable_items_of_its_process() -> None:
+    b = belief(n=60)
+    values = utilities("margin", b, rng())
+    rows = b.askable[np.argsort(-values[b.askable])]
+    A, r = posterior_factors(b, rows)
+    K = A @ A.T + np.diag(r)
+    deviations = np.sqrt(K.diagonal())
+    u = values[rows]
+    q = 0.05 + 0.95 * (u - u[-1]) / (u[0] - u[-1])
+    L = q[:, None] * K / np.outer(deviations, deviations) * q
+    chosen = [0]
+    while len(chosen) < 45:
+        rest = [i for i in range(len(rows)) if i not in chosen]
+        gains = [np.linalg.slogdet(L[np.ix_([*chosen, i], [*chosen, i])])[1] for i in rest]
+        chosen.append(rest[int(np.argmax(gains))])
+    assert query("margin", b, 45, rng(), selector="determinantal").indices.tolist() == rows[chosen].tolist()
 
 
 def test_covariance_starts_with_the_best_and_then_avoids_its_neighbours() -> None:

@@ -9,7 +9,7 @@ from scipy.stats import norm
 from tests.policies.helpers import belief, rng
 from workbench.classifiers import make_classifier
 from workbench.classifiers.latent import Latent
-from workbench.policies import Belief, query, utilities
+from workbench.policies import Belief, foresight, query, utilities
 from workbench.policies.foresight import foresee
 from workbench.policies.scored_model import belief_of
 
@@ -117,6 +117,15 @@ def test_the_closest_come_first_and_the_others_follow_by_margin(name: str) -> No
     assert values[shortlist].min() > values[others].max()
     assert np.array_equal(others[np.argsort(-values[others])], others[np.argsort(-close[others])])
     assert set(query(name, b, 10, rng()).indices.tolist()) <= set(shortlist.tolist())
+
+
+def test_a_large_pool_is_judged_on_a_hundred_items_none_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged: list[np.ndarray] = []
+    kept = foresight.foresee
+    monkeypatch.setattr(foresight, "foresee", lambda b, c, t: judged.append(t) or kept(b, c, t))
+    b = belief(n=400)
+    utilities("epig", b, rng())
+    assert len(set(judged[0].tolist())) == 100 and set(judged[0].tolist()) <= set(b.askable.tolist())
 
 
 @pytest.mark.parametrize("classifier", ["large-margin", "bayesian-svm"])
