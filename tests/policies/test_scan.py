@@ -10,7 +10,7 @@ import pytest
 
 from workbench.classifiers.latent import Latent
 from workbench.errors import Cancelled, InputError
-from workbench.policies import POLICIES, Belief, utilities, variation_ratio
+from workbench.policies import POLICIES, Belief, batches, utilities, variation_ratio
 from workbench.policies.scan import ScanResult, score_pool
 from workbench.pools.formats.parquet import ParquetSource
 from workbench.pools.streams import open_source
@@ -312,6 +312,8 @@ class TestBadInput:
             (np.zeros((5, D)), {"exclude": [5]}, "Excluded rows"),
             (np.zeros((5, D)), {"policy": "margins"}, "Did you mean 'margin'"),
             (np.zeros((5, D)), {"policy": "k-means"}, "cannot stream"),
+            (np.zeros((5, D)), {"policy": "epig"}, "cannot stream"),
+            (np.zeros((5, D)), {"policy": batches.core_set}, "cannot stream"),
             (np.zeros((5, D)), {"policy": 3}, "A policy is"),
             (np.zeros((5, D)), {"scheduler": "somewhere"}, "tcp://host:8786"),
         ],
