@@ -38,6 +38,20 @@ def test_a_class_that_somebody_takes_for_another_is_in_their_confusion():
     assert found.confusions[2, 0, 1] > 0.8 and found.confusions[0, 0, 0] > 0.9
     assert (found.codes == truth).all()
     np.testing.assert_allclose(found.confusions.sum(axis=2), 1.0, atol=1e-4)
+    np.testing.assert_allclose(found.shares, np.bincount(truth, minlength=3) / 200, atol=0.02)
+
+
+def test_a_majority_is_shares_of_the_answers():
+    found = majority([0, 0, 0, 1, 2, 2], [1, 1, 0, 2, 0, 2], 3)
+    np.testing.assert_allclose(found, [[1 / 3, 2 / 3, 0], [0, 0, 1], [0.5, 0, 0.5]])
+
+
+def test_the_interval_of_agreement_is_that_of_tables_drawn_again():
+    table = np.array([[3, 0], [2, 1], [0, 2], [1, 1], [0, 3], [2, 0], [1, 2]])
+    drawn = np.random.default_rng(4).multinomial(7, np.full(7, 1 / 7), 60)
+    alphas = [krippendorff_alpha(np.repeat(table, times, axis=0)).kappa for times in drawn]
+    found = alpha_interval(table, draws=60, seed=4)
+    np.testing.assert_allclose(found, np.percentile(alphas, [2.5, 97.5]))
 
 
 def test_three_labels_say_little():

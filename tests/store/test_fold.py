@@ -401,6 +401,15 @@ def test_an_answered_question_stays_answered_after_undo() -> None:
     assert fold(numbered([asked, answer])).reopened == {}
 
 
+def test_a_question_that_was_handed_on_waits_for_one_person() -> None:
+    asked = Event.asked([{"id": "q", "item": 2, "role": "policy"}], 99.0)
+    other = Event.asked([{"id": "r", "item": 3, "role": "policy"}], 99.0)
+    state = fold(numbered([by("ann", asked), by("ann", other), by("bob", asked)]))
+    assert state.waiting == {"ann": ("r",), "bob": ("q",)}
+    again = fold(numbered([by("ann", asked), by("ann", other), by("ann", asked)]))
+    assert again.waiting == {"ann": ("q", "r")}
+
+
 def test_evaluation_items_are_never_training_items() -> None:
     asked = by("ann", Event.asked([{"id": "q", "item": 2, "role": "evaluation"}], 99.0))
     state = fold(numbered([asked, by("ann", Event.label("a", 2)), by("ann", Event.label("b", 3))]))
