@@ -30,6 +30,7 @@ from workbench.sessions.start import diverse_rows, standardised
 MARKS = (50, 100, 200, 500, 1000)
 PENALTIES = {"logistic": [0.01, 0.1, 1.0, 10.0], "svm": [0.001, 0.01, 0.1, 1.0]}
 _FOLDS = 5
+_OPTIONS = {"length": "length_scale_factor", "rare": "rare_margin"}
 SETS = ("mnist", "fashion_mnist", "cifar10_jpeg", "banking77")
 
 
@@ -169,7 +170,7 @@ def curve(
         seed: of the order of items.
         side: "default" (what a new project has: geometry and neighbours chosen from the labels), "alone"
             (the same without neighbours), "length:F" (the default with F median distances as its length
-            scale), "fixed" (geometry of the pool), "svm", "logistic";
+            scale), "rare:F" (the default with such a wider margin of classes with few labels), "fixed" (geometry of the pool), "svm", "logistic";
             these two with a strength behind a colon ("svm:strong") see features that lean on neighbours.
         inside: measured on the pool's items without a label, which are in the graph, instead.
     """
@@ -178,7 +179,7 @@ def curve(
     test, open_ = order[: len(y) // 3], list(order[len(y) // 3 :])
     y = np.unique(y, return_inverse=True)[1]
     side, _, strength = side.partition(":")
-    ours = side in ("default", "alone", "fixed", "length")
+    ours = side in ("default", "alone", "fixed", *_OPTIONS)
     if strength and not ours:
         X = smoothed(X, np.sort(order[len(y) // 3 :]), strength)
     learner: Any = None
@@ -186,8 +187,8 @@ def curve(
         options = dict(default().options) if side == "default" else {"choice": "auto", "neighbours": "none"}
         if side == "fixed":
             options = {"choice": "fixed"}
-        if side == "length":
-            options = dict(default().options) | {"length_scale_factor": float(strength)}
+        if side in _OPTIONS:
+            options = dict(default().options) | {_OPTIONS[side]: float(strength)}
         pool = pool_of(X, y, np.sort(order[len(y) // 3 :]))
         learner = Learner(pool, "large-margin", options, seed=seed)
     scale = 1.0 if ours else common_scale(X)
@@ -283,6 +284,9 @@ def main(flags: Sequence[str] | None = None) -> int:
     parser.add_argument("--inside", action="store_true", help="measure on the pool's unlabelled items")
     parser.add_argument("--fixed", action="store_true", help="the fixed geometry, too")
     parser.add_argument("--lengths", nargs="*", default=[], help="the default with these length scales, too")
+    parser.add_argument(
+        "--rare", nargs="*", default=[], help="the default with these margins of rare classes"
+    )
     parser.add_argument("--kinds", nargs="*", default=[], help="only these features (shapes, pieces, ...)")
     parser.add_argument("--encoders", nargs="*", default=[], help="names of encoders to measure beside them")
     parser.add_argument("--start", type=int, default=0, help="only the error after so many first labels")
@@ -295,7 +299,9 @@ def main(flags: Sequence[str] | None = None) -> int:
     rivals = ("svm", "logistic") if arguments.rivals else ()
     leaning = [f"{side}:{strength}" for side in rivals for strength in arguments.leaning]
     mine = [name for name in ("alone", "fixed") if getattr(arguments, name)]
-    others = (*mine, *(f"length:{float(length):g}" for length in arguments.lengths), *rivals, *leaning)
+    options = [f"length:{float(length):g}" for length in arguments.lengths]
+    options += [f"rare:{float(margin):g}" for margin in arguments.rare]
+    others = (*mine, *options, *rivals, *leaning)
     for name in arguments.sets:
         curves: dict[str, list[list[float]]] = {}
         for seed in range(arguments.seeds):
