@@ -170,7 +170,8 @@ def curve(
         seed: of the order of items.
         side: "default" (what a new project has: geometry and neighbours chosen from the labels), "alone"
             (the same without neighbours), "length:F" (the default with F median distances as its length
-            scale), "rare:F" (the default with such a wider margin of classes with few labels), "fixed" (geometry of the pool), "svm", "logistic";
+            scale), "rare:F" (with such a wider margin of classes with few labels), "fixed" (geometry of the
+            pool), "svm", "logistic";
             these two with a strength behind a colon ("svm:strong") see features that lean on neighbours.
         inside: measured on the pool's items without a label, which are in the graph, instead.
     """

@@ -153,6 +153,7 @@ def test_the_length_scale_is_chosen_by_what_was_left_out():
         ({"kernel": "cubic"}, "Unknown kernel"),
         ({"variance": -1.0}, "variance must be positive"),
         ({"n_inducing": 0}, "n_inducing must be at least 1"),
+        ({"rare_margin": -0.1}, "rare_margin must be at least 0"),
         ({"rivals": 0}, "rivals must be at least 1"),
         ({"ard": True}, "hyperparameters"),
         ({"dtype": "int8"}, "float64"),
@@ -381,3 +382,51 @@ def test_learnt_features_begin_smoother_than_pixels_and_tables():
         assert model.kernel_.length_scale == pytest.approx(factor * model.geometry_.length_scale)
         model.set_params(length_scale_factor=1.3).fit(rows, y)
         assert model.kernel_.length_scale == pytest.approx(1.3 * model.geometry_.length_scale)
+
+
+def _a_rare_class_among_others(seed):
+    """Unit features of three classes, y, and rows of a fourth as large that has one label."""
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(size=(4, 10))
+
+    def drawn(y):
+        X = centres[y] + 0.9 * rng.normal(size=(len(y), 10))
+        return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+    y = np.repeat([0, 1, 2, 3], [12, 12, 12, 1])
+    test = np.repeat([0, 1, 2, 3], 200)
+    return drawn(y), y, drawn(test), test
+
+
+def test_a_class_with_few_labels_is_foretold_more_often_by_its_wider_margin():
+    found = []
+    for seed in range(4):
+        X, y, X_test, test = _a_rare_class_among_others(seed)
+        counts, errors = [], []
+        for margin in (0.0, 1.0, 3.0):
+            model = LargeMarginClassifier(
+                choice="fixed", random_state=0, common_scale=True, rare_margin=margin
+            ).fit(X, y)
+            predicted = model.predict(X_test)
+            counts.append(int((predicted == 3).sum()))
+            errors.append(float(np.mean(predicted != test)))
+        assert counts[0] < counts[1] < counts[2]
+        found.append(errors)
+    assert np.mean(found, axis=0)[1] < np.mean(found, axis=0)[0] - 0.01
+
+
+def test_the_wider_margin_is_for_learnt_features_and_for_classes_that_differ_in_labels():
+    X, y, X_test, _ = _a_rare_class_among_others(0)
+
+    def latents(rows, labels, common=True, **options):
+        model = LargeMarginClassifier(choice="fixed", random_state=0, common_scale=common, **options)
+        return model.fit(rows, labels).predictor_.mean(X_test)
+
+    assert np.array_equal(latents(X, y), latents(X, y, rare_margin=1.0))
+    assert not np.allclose(latents(X, y), latents(X, y, rare_margin=0.0), atol=1e-3)
+    assert np.array_equal(latents(5.0 * X, y), latents(5.0 * X, y, rare_margin=0.0))
+    assert np.array_equal(latents(X, y, common=False), latents(X, y, common=False, rare_margin=0.0))
+    # where all have as many labels no class is asked for more
+    even = np.arange(len(y)) % 4
+    rows, even = X[:36], even[:36]
+    np.testing.assert_allclose(latents(rows, even), latents(rows, even, rare_margin=0.0), atol=1e-6)
