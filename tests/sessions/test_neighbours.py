@@ -12,6 +12,7 @@ from workbench.errors import InputError
 from workbench.exchange.bundles import read_bundle, write_run_bundle
 from workbench.exchange.models import load_model
 from workbench.pools import load_pool
+from workbench.pools.items import ArrayItems, RowNumbers
 from workbench.pools.neighbours import STRENGTHS
 from workbench.sessions.leaning import MANY, Lean, Making, choose, in_turn, is_due
 from workbench.sessions.model import Learner
@@ -235,3 +236,44 @@ def test_bad_wishes_are_said(digits):
         Learner(digits, "large-margin", {"neighbours": "very"})
     with pytest.raises(InputError, match="Set neighbours to none"):
         Learner(digits, "large-margin-net", {"neighbours": "strong"})
+
+
+def _of(X, y):
+    iris = load_pool("iris")
+    names = tuple(f"x{i}" for i in range(X.shape[1]))
+    return replace(
+        iris, features=X, truth=y, items=ArrayItems(RowNumbers(len(X)), X, names), test=None,
+        fingerprints=np.arange(len(X), dtype=np.uint64),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("wish", ["auto", "strong", "both"])
+def test_copies_a_constant_column_and_a_far_cluster_make_a_model_all_the_same(wish, recwarn):
+    rng = np.random.default_rng(0)
+    y = np.arange(120) % 3
+    X = rng.normal(size=(120, 4)) + 3.0 * rng.normal(size=(3, 4))[y]
+    X[:45] = X[y[:45]]  # copies: distances of 0
+    X[:, 2] = 7.0
+    X[-9:] += 1e6
+    pool = _of(X, y)
+    learner = Learner(pool, "large-margin", {"choice": "auto", "neighbours": wish})
+    model = learner.fit(np.arange(48), y[:48], number=0)
+    assert np.isfinite(model.probabilities).all() and np.isfinite(list(model.lean.losses.values())).all()
+    assert model.lean.strength in STRENGTHS and not model.lean.failed
+    assert not [one for one in recwarn if issubclass(one.category, RuntimeWarning)]  # no division by 0
+
+
+@pytest.mark.parametrize("wish", ["auto", "strong"])
+def test_where_all_items_are_equal_the_choice_falls_to_none(wish):
+    y = np.arange(90) % 3
+    pool = _of(np.ones((90, 4)), y)
+    learner = Learner(pool, "large-margin", {"choice": "auto", "neighbours": wish})
+    model = learner.fit(np.arange(30), y[:30], number=0)
+    assert model.lean == Lean() and model.seen is None and np.isfinite(model.probabilities).all()
+
+
+def test_features_that_are_not_finite_are_refused_before_there_is_a_graph():
+    X = np.random.default_rng(0).normal(size=(80, 3))
+    X[4, 1] = np.nan
+    with pytest.raises(InputError, match="holds nan"):
+        load_pool(X)
