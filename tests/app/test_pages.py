@@ -209,6 +209,28 @@ def test_the_map_of_a_wide_pool_is_called_a_projection(labelled: Session) -> Non
         assert "of the variance" in flat and f"{made.trust_of_components:.3f}" in flat
 
 
+def test_the_map_joins_neighbours_when_asked(labelled: Session) -> None:
+    from workbench.app import mapping
+
+    graph = labelled.neighbours.neighbourhood
+    pairs = mapping.neighbour_lines(labelled, [])
+    assert pairs is not None and len(pairs) > len(graph) and np.isin(pairs, graph.rows).all()
+    one = int(graph.rows[7])
+    of_one = mapping.neighbour_lines(labelled, [one])
+    assert of_one is not None and set(of_one[:, 0]) == {one}
+    assert set(of_one[:, 1].tolist()) == set(graph.around(one, 10).tolist())
+    test = open_page("uncertainty", labelled.id)
+
+    def drawn() -> int:
+        return max(len(json.loads(one.proto.spec)["data"]) for one in test.get("plotly_chart"))
+
+    before = drawn()
+    test.toggle(key="neighbour-lines").set_value(True).run()
+    assert not test.exception and drawn() == before + 1
+    test.toggle(key="neighbour-lines").set_value(False).run()
+    assert drawn() == before
+
+
 def test_a_pool_of_two_features_keeps_its_own_plane_and_has_regions(home: Path) -> None:
     from workbench.app import mapping
 
