@@ -6,10 +6,12 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from benchmarks.driving import Server, settled, visit
 from tests.browser.homes import store_of
 from tests.browser.test_bad_input import upload
-from tests.browser.test_labelling import SAVED, at_the_desk, press_and_wait
+from tests.browser.test_labelling import SAVED, at_the_desk, exported, press_and_wait
 from workbench.sessions import Session
 
 
@@ -153,20 +155,15 @@ def test_twenty_switches_are_confirmed_together(page: Any, server: Server) -> No
         assert len(said) == 20
 
 
-def test_columns_and_typed_ones_are_questions_where_a_project_begins(page: Any, server: Server) -> None:
+def choose_columns(page: Any, likely: int, names: tuple[str, ...]) -> None:
+    """Choose columns as questions where a file is opened; so many look like answers."""
     from playwright.sync_api import TimeoutError as Late
 
-    things = [f"thing {n}" for n in range(1, 21)]
-    rows = [",".join(["text", "tone", *things])]
-    for i in range(120):
-        tags = ["" if i % 2 else str(int((i + place) % 5 == 0)) for place in range(20)]
-        rows.append(",".join([f"order number {i} came late again", "" if i % 3 else "calm", *tags]))
-    upload(page, server, ("\n".join(rows) + "\n").encode(), "mail.csv")
     box = page.locator(".st-key-own-further-box")
-    box.get_by_text("21 columns may hold answers").click()
+    box.get_by_text(f"{likely} columns may hold answers").click()
     box.get_by_text("Columns that hold their answers").wait_for()
     chosen = box.locator("[data-testid=stMultiSelect] input")
-    for name in ("tone", "thing 2"):
+    for name in names:
         # a run of the page that comes late closes the list: it is opened again
         option = page.get_by_role("option", name=name, exact=True).first
         for _ in range(8):
@@ -179,6 +176,17 @@ def test_columns_and_typed_ones_are_questions_where_a_project_begins(page: Any, 
             break
         box.locator("[data-testid=stMultiSelectTagsContainer]").get_by_text(name, exact=True).wait_for()
     page.keyboard.press("Escape")
+
+
+def test_columns_and_typed_ones_are_questions_where_a_project_begins(page: Any, server: Server) -> None:
+    things = [f"thing {n}" for n in range(1, 21)]
+    rows = [",".join(["text", "tone", *things])]
+    for i in range(120):
+        tags = ["" if i % 2 else str(int((i + place) % 5 == 0)) for place in range(20)]
+        rows.append(",".join([f"order number {i} came late again", "" if i % 3 else "calm", *tags]))
+    upload(page, server, ("\n".join(rows) + "\n").encode(), "mail.csv")
+    choose_columns(page, 21, ("tone", "thing 2"))
+    box = page.locator(".st-key-own-further-box")
     typed = box.get_by_role("textbox", name="Others, one a line")
     typed.fill("urgent\nplace: shop, web")
     typed.press("Control+Enter")
@@ -192,3 +200,108 @@ def test_columns_and_typed_ones_are_questions_where_a_project_begins(page: Any, 
         assert session.questions == ("tone", "thing 2", "urgent", "place")
         assert session.state.n_labelled == 40 and session.question("thing 2").state.n_labelled == 60
         assert session.question("place").classes == ("shop", "web")
+
+
+TAGS = tuple(f"about {word}" for word in ("lamps", "chairs", "shelves", *(f"thing {n}" for n in range(17))))
+
+
+def _letters() -> bytes:
+    rows = ["id,text,tone,tags"]
+    for i in range(90):
+        tags = ";".join(name for place, name in enumerate(TAGS) if (i * 7 + place * 3) % 11 == 0)
+        filled = i % 3 == 0
+        tone, cell = ("calm" if i % 2 else "angry", tags) if filled else ("", "")
+        rows.append(f"l{i},Letter number {i} that came on day {i * 13 % 31},{tone},{cell}")
+    return ("\n".join(rows) + "\n").encode()
+
+
+def _open_questions(session: Session, page: Any) -> tuple[int, list[Session]]:
+    """The item on screen, and the sessions of the questions that are open about it."""
+    name = page.locator(".desk .title").inner_text()
+    item = [str(one) for one in session.pool.items.ids].index(name)
+    return item, [one for one in session.asked() if item not in one.state.answered]
+
+
+def _answer_by_keys(session: Session, page: Any) -> dict[str, str]:
+    """Answer what is open about the item on screen: the first class of each, and the first switch turned."""
+    _, asked = _open_questions(session, page)
+    switches = [one for one in asked if one.question_kind == "yes / no"]
+    others = [one for one in asked if one not in switches]
+    if switches:
+        page.locator(f".desk [role=switch][data-question='{switches[0].question_name}']").click()
+        page.locator(".desk [role=switch][aria-checked=true]").first.wait_for()
+    for place, one in enumerate(others):
+        page.locator(f".desk .asked.turn[data-question='{one.question_name}']").wait_for()
+        if switches or place < len(others) - 1:
+            page.keyboard.press("1")
+            pressed = f".desk .asked:not(.turn)[data-question='{one.question_name}'] [aria-pressed=true]"
+            page.locator(pressed).wait_for()
+        else:
+            press_and_wait(page, "1")  # the last one of them stores the row
+    if switches:
+        press_and_wait(page, "Enter")
+    said = {one.question_name: one.classes[0] for one in others}
+    return said | {one.question_name: "yes" if one is switches[0] else "no" for one in switches}
+
+
+@pytest.mark.slow  # alone: a file with two questions and twenty switches, from the upload to the import again
+def test_two_questions_and_twenty_switches_from_the_file_to_the_next_tool(page: Any, server: Server) -> None:
+    # bring it, and say what the columns are for
+    upload(page, server, _letters(), "letters.csv")
+    choose_columns(page, 2, ("tone", "tags"))
+    box = page.locator(".st-key-own-further-box")
+    typed = box.get_by_role("textbox", name="Others, one a line")
+    typed.fill("topic: refund, delivery")
+    typed.press("Control+Enter")
+    box.get_by_text("topic", exact=True).wait_for()
+    page.click(".st-key-start-own button")
+    page.wait_for_url("**/label*")
+    at_the_desk(page)
+    with store_of(server) as store:
+        session = Session.open("letters", store=store)
+        assert session.questions == (
+            "tone",
+            *sorted(session.questions[1:-1], key=session.questions.index),
+            "topic",
+        )
+        assert len(session.questions) == 22 and session.state.n_labelled == 30
+        # label, one question of one row corrected later
+        given: dict[str, dict[str, str]] = {}
+        for _ in range(6):
+            name = page.locator(".desk .title").inner_text()
+            given[name] = _answer_by_keys(session, page)
+        ids = [str(one) for one in session.pool.items.ids]
+        for name, said in given.items():
+            item = ids.index(name)
+            assert {q: session.question(q).state.labels[item] for q in said} == said
+        last, row = list(given.items())[-1]
+        page.keyboard.press("ArrowLeft")
+        page.locator(".desk .badge.back").wait_for()
+        assert page.locator(".desk .title").inner_text() == last
+        page.locator(".desk [data-question=topic] [data-class=delivery]").click()
+        if any(name in TAGS for name in row):
+            page.locator(".desk [data-command=save]").click()
+        page.locator(".desk .badge.back").get_by_text("topic delivery").wait_for()
+        page.wait_for_function(SAVED)
+        page.keyboard.press("Escape")
+        page.locator(".desk .badge.back").wait_for(state="hidden")
+        assert session.question("topic").state.labels[ids.index(last)] == "delivery"
+        # look at it again: History is of the question at the side
+        page.get_by_role("link", name="History").click()
+        page.get_by_role("combobox", name="Question").click()
+        page.get_by_role("option", name="topic", exact=True).click()
+        page.get_by_text("6 of 90 items labelled").wait_for()
+        # know when it is enough, of that question too
+        page.get_by_role("link", name="Finish").click()
+        page.get_by_role("heading", name="Finish").first.wait_for()
+        settled(page)
+        assert not page.locator("[data-testid=stException]").count()
+        # take it away: a column a question, and again into the program
+        table = exported(page)
+        assert list(table.columns)[:2] == ["id", "text"] and {"tone", "topic", "tags"} <= set(table.columns)
+        cells = table.set_index("id")
+        assert cells.loc[last, "topic"] == "delivery" and len(cells) >= 30
+        for name, said in given.items():
+            on = {q for q, answer in said.items() if answer == "yes"}
+            listed = cells.loc[name, "tags"]
+            assert on <= set(listed.split(";") if isinstance(listed, str) else ())
