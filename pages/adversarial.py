@@ -304,6 +304,9 @@ def shown(outcome: Any) -> None:
         sentence, meaning = verdict(result, k, attack, strength)
         st.markdown(f"**{verbatim(sentence)}**")
         st.markdown(meaning)
+        mine = opened_project() if outcome.spec.project else None
+        if mine is not None and mine.model is not None and mine.model.seen is not None:
+            st.caption(ALONE, help=explain("leans on neighbours"))
     with seen:
         pictures(outcome, k, names, attack, strength)
     with st.expander("How it grows with the strength", key="attack-grows", on_change="rerun") as box:

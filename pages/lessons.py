@@ -98,7 +98,7 @@ def beside(lesson: lessons.Lesson, values: lessons.Values, said: str, *, found: 
     if found and in_class():
         teaching.tally(lesson)
     if said:
-        st.markdown(f"**Measured here.** {verbatim(said, 1200)}")
+        teaching.measured(said)
     st.header("What to look for")
     teaching.tell(lesson, "look")
     with st.expander("The story before the guess", key="lesson-before"):

@@ -341,7 +341,8 @@ def own_encoder(kind: str) -> str | None:
 
 
 def images(path: str, file: File) -> None:
-    """Images: what the model sees of them, a look at them, and the start."""
+    """Images: a look at them, what the model sees of them, and the start."""
+    seen = st.container(key="images-seen")  # first, though they are read by what is chosen below
     features = st.selectbox(
         "Features", list(FEATURES), format_func=lambda key: FEATURES[key][0], key="images-features"
     )
@@ -375,7 +376,8 @@ def images(path: str, file: File) -> None:
         if "resize=" in str(error) or "mode=" in str(error):
             st.caption("Size and colours above bring all images to one; shapes take them as they are.")
         return
-    preview(pool)
+    with seen:
+        preview(pool)
     start("own", "image", file.stem, len(pool.classes), not pool.has_truth, "cat\ndog", path, options, pool)
 
 
@@ -402,8 +404,12 @@ def preview(pool: Any) -> None:
     """A pool before it is started: some of its items, their classes, what was done to them."""
     from workbench.figures.thumbnails import sheet, tile
 
-    st.markdown(f"**{verbatim(pool.title, 60)}** · {verbatim(pool.description)}")
+    names = ", ".join(verbatim(name, 30) for name in pool.classes[:12])
+    names += f" and {len(pool.classes) - 12} more" if len(pool.classes) > 12 else ""
+    classes = f"{plural(len(pool.classes), 'class', 'classes')}: {names}" if pool.has_truth else ""
     if pool.kind == "image":
+        shape = verbatim(pool.description).rstrip(".")
+        st.markdown(f"**{shape}**" + (f"; {classes}." if classes else "."))
         step = max(1, len(pool) // 24)
         shown = [tile(pool.items.show(i).image, 96) for i in range(0, len(pool), step)[:24]]
         st.image(
@@ -415,12 +421,11 @@ def preview(pool: Any) -> None:
     else:
         import pandas as pd
 
+        st.markdown(f"**{verbatim(pool.title, 60)}** · {verbatim(pool.description)}")
         rows = pd.DataFrame(pool.features[:8, :40], columns=list(pool.feature_map.columns[:40]))
         st.dataframe(rows, hide_index=True, key="preview", alt="First rows")
-    if pool.has_truth:
-        names = ", ".join(verbatim(name, 30) for name in pool.classes[:12])
-        more = f" and {len(pool.classes) - 12} more" if len(pool.classes) > 12 else ""
-        st.caption(f"{plural(len(pool.classes), 'class', 'classes')}: {names}{more}")
+        if classes:
+            st.caption(classes)
     for note in pool.notes:
         st.caption(f":material/info: {verbatim(note)}")
 
