@@ -1,7 +1,5 @@
 """scikit-learn's classifiers behind our contract."""
 
-import pickle
-
 import numpy as np
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
@@ -14,22 +12,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from tests.classifiers.problems import split
-from workbench.classifiers import CLASSIFIERS, Geometry, make_classifier
+from workbench.classifiers import Geometry, make_classifier
 from workbench.classifiers.baselines import LaplaceGPClassifier
 from workbench.errors import InputError
-from workbench.metrics import error_rate, negative_log_likelihood
+from workbench.metrics import error_rate
 
 NAMES = ("svm-platt", "logistic-regression", "gp-laplace")
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("load", [load_iris, load_wine])
-def test_learns(name, load):
-    a, b, ya, yb = split(load)
-    p = make_classifier(name, random_state=0).fit(a, ya).predict_proba(b)
-    assert error_rate(yb, p) <= 0.09
-    assert negative_log_likelihood(yb, p) < 0.3
-    np.testing.assert_allclose(p.sum(1), 1, atol=1e-12)
 
 
 def test_they_are_scikit_learns():
@@ -87,34 +75,23 @@ def test_few_labels_and_classes_without_any(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_state_round_trip_is_exact(name):
+def test_a_seed_that_nobody_gave_is_saved(name):
     a, b, ya, _ = split(load_iris)
     words = np.array(["one", "two", "three"])[ya]
     for geometry in (None, Geometry.of(a, 5, 0)):
-        model = make_classifier(name, geometry=geometry).fit(a, words)  # random_state=None: the seed is saved
-        state = model.get_state()
-        assert all(v.dtype != object for v in state.values())
-        copy = make_classifier(name).set_state(state)
+        model = make_classifier(name, geometry=geometry).fit(a, words)
+        copy = make_classifier(name).set_state(model.get_state())
         np.testing.assert_array_equal(copy.predict_proba(b), model.predict_proba(b))
         np.testing.assert_array_equal(copy.predict(b), model.predict(b))
-        np.testing.assert_array_equal(
-            pickle.loads(pickle.dumps(model)).predict_proba(b), model.predict_proba(b)
-        )
-    del state["codes_"]
-    with pytest.raises(InputError, match="codes_"):
-        make_classifier(name).set_state(state)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_callback_and_latents(name):
-    a, b, ya, _ = split(load_iris)
+def test_a_fit_reports_once(name):
+    a, _, ya, _ = split(load_iris)
     seen = []
-    model = make_classifier(name).fit(a, ya, callback=lambda f, o: seen.append((f, o)))
+    make_classifier(name).fit(a, ya, callback=lambda f, o: seen.append((f, o)))
     assert len(seen) == 1
     assert seen[0][0] == 1.0
-    assert not CLASSIFIERS[name].has_latent
-    with pytest.raises(InputError, match="no latent functions"):
-        model.predict_latent(b)
 
 
 def test_laplace_learns_hyperparameters_and_refuses_too_many_rows(monkeypatch):
@@ -122,10 +99,6 @@ def test_laplace_learns_hyperparameters_and_refuses_too_many_rows(monkeypatch):
     fixed = LaplaceGPClassifier(random_state=0).fit(a, ya)
     learned = LaplaceGPClassifier(hyperparameters="learned", random_state=0).fit(a, ya)
     assert learned.objective_ > fixed.objective_
-    with pytest.raises(InputError, match="fixed"):
-        LaplaceGPClassifier(hyperparameters="some").fit(a, ya)
-    with pytest.raises(InputError, match="variance"):
-        LaplaceGPClassifier(variance=-1).fit(a, ya)
     monkeypatch.setattr("workbench.classifiers.baselines.MAX_LAPLACE_ROWS", 50)
     with pytest.raises(InputError, match="at most 50 labels"):
         LaplaceGPClassifier().fit(a, ya)

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.model_selection import train_test_split
 
-from workbench.classifiers import Geometry, Latent, make_classifier
+from workbench.classifiers import Geometry, Latent
 from workbench.classifiers.bayesian_svm import (
     BatchBayesianSVMClassifier,
     BayesianSVMClassifier,
@@ -16,7 +16,6 @@ from workbench.classifiers.bayesian_svm import (
     LinearBayesianSVMClassifier,
     svm_probabilities,
 )
-from workbench.errors import InputError
 
 ALL = [
     BayesianSVMClassifier,
@@ -36,18 +35,6 @@ def cancer():
 def wine():
     X, y = load_wine(return_X_y=True)
     return train_test_split(X, y, test_size=0.4, random_state=0, stratify=y)
-
-
-@pytest.mark.parametrize("kind", ALL)
-def test_learns_two_and_three_classes(kind, cancer, wine):
-    for data, error in ((cancer, 0.08), (wine, 0.06)):
-        X, X_test, y, y_test = data
-        model = kind(random_state=0).fit(X, y)
-        p = model.predict_proba(X_test)
-        assert (model.predict(X_test) != y_test).mean() < error
-        assert p.sum(axis=1) == pytest.approx(1)
-        assert -np.log(p[np.arange(len(y_test)), y_test]).mean() < 0.35
-        assert model.predict_latent(X_test).mean.shape == p.shape
 
 
 def test_binary_probability_is_the_expected_probit():
@@ -88,7 +75,6 @@ def test_inducing_points_at_the_data_give_the_batch_model(wine):
 
 
 def test_a_gp_with_a_linear_kernel_is_the_linear_model(cancer):
-    import gpflow
 
     X, X_test, y, _ = cancer
     kernel = gpflow.kernels.Linear(0.5) + gpflow.kernels.Constant(0.5)
@@ -191,47 +177,14 @@ def test_callback_stops_and_the_model_predicts(kind, wine):
     assert model.n_iter_ < kind(random_state=0).fit(X, y).n_iter_ + 1
 
 
-def test_float32_predicts_like_float64(cancer):
-    X, X_test, y, _ = cancer
-    for kind in ALL:
-        double, single = (kind(random_state=0, dtype=d).fit(X, y) for d in ("float64", "float32"))
-        assert single.predict_latent(X_test).mean.dtype == np.float32
-        assert single.predict_proba(X_test) == pytest.approx(double.predict_proba(X_test), abs=0.01)
-
-
-@pytest.mark.parametrize("kind", ALL)
-def test_state_round_trip_is_exact(kind, wine, tmp_path):
+def test_the_maximising_variant_is_saved_exactly_and_in_both_precisions(wine):
+    """It is in no registry, so the contract does not try it."""
     X, X_test, y, _ = wine
-    model = kind(random_state=0).fit(X, y)
-    np.savez(tmp_path / "state.npz", **model.get_state())
-    with np.load(tmp_path / "state.npz") as state:
-        again = clone(model).set_state(dict(state))
-    assert np.array_equal(again.predict_proba(X_test), model.predict_proba(X_test))
-    with pytest.raises(InputError, match="lacks"):
-        clone(model).set_state({k: v for k, v in model.get_state().items() if k not in ("mean_", "r_")})
-
-
-def test_options_that_make_no_sense_are_refused(wine):
-    X, _, y, _ = wine
-    for options, message in (
-        ({"hyperparameters": "guess"}, "hyperparameters"),
-        ({"ard": True}, "ard"),
-        ({"learning_rate": "fast"}, "learning_rate"),
-        ({"learning_rate": 2.0}, "learning_rate"),
-        ({"variance": -1.0}, "variance"),
-        ({"batch_size": 0}, "batch_size"),
-        ({"inducing": "grid"}, "inducing"),
-        ({"kernel": "cosine"}, "kernel"),
-        ({"epochs": 3}, "epochs=3 does nothing in full sweeps"),
-        ({"learning_rate": 0.1}, "does nothing in full sweeps"),
-        ({"kernel": gpflow.kernels.Matern32(), "variance": 2.0}, "variance=2.0 does nothing"),
-    ):
-        with pytest.raises(InputError, match=message):
-            make_classifier("bayesian-svm", **options).fit(X, y)
-    with pytest.raises(InputError, match="It has:"):
-        make_classifier("bayesian-svm-linear", n_inducing=3)
-    with pytest.raises(InputError, match="variance"):
-        make_classifier("bayesian-svm-batch", variance=0).fit(X, y)
+    double, single = (ECMSVMClassifier(random_state=0, dtype=d).fit(X, y) for d in ("float64", "float32"))
+    assert single.predict_latent(X_test).mean.dtype == np.float32
+    assert single.predict_proba(X_test) == pytest.approx(double.predict_proba(X_test), abs=0.01)
+    again = clone(double).set_state(double.get_state())
+    assert np.array_equal(again.predict_proba(X_test), double.predict_proba(X_test))
 
 
 def test_random_and_k_means_inducing_points_differ(wine):

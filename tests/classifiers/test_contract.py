@@ -54,6 +54,8 @@ CHECKED = [
 ]  # fmt: skip
 # those whose checks take long are trained by them in .ci/run only, with the steps that needs
 LONG = {"logistic-softmax-gibbs", "svgp-softmax", "wasserstein", "softmax-net", "large-margin-net"}
+# those that draw while they train
+DRAWN = {"wasserstein", "softmax-net", "large-margin-net", "logistic-softmax-gibbs"}
 TRAINING = {"classifiers_train", "classifiers_classes", "estimators_dtypes", "dtype_object"}
 
 
@@ -151,6 +153,14 @@ def test_the_state_is_plain_arrays_and_makes_an_equal_model(fitted):
     assert set(again.get_state()) == set(state)
     with pytest.raises(InputError, match="not a saved"):
         clone(model).set_state({})
+    missed = set()
+    for key in state.keys() - {"feature_names_in_"}:
+        try:
+            clone(model).set_state({k: v for k, v in state.items() if k != key})
+        except InputError as error:
+            assert key.rpartition(".")[2] in str(error)
+            missed.add(key)
+    assert "classes_" in missed
 
 
 @pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)])
@@ -205,6 +215,9 @@ def test_the_same_seed_gives_the_same_model(fitted):
     X, codes = blobs(90)
     again = make(name).fit(X, codes)
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    if name in DRAWN:
+        other = make(name, random_state=1).fit(X, codes)
+        assert not np.array_equal(other.predict_proba(X), model.predict_proba(X))
 
 
 # ------------------------------------------------------------------ labels
@@ -462,6 +475,8 @@ def test_float32_input_and_precision(fitted):
     assert error(single) < 0.12
     assert np.abs(single.predict_proba(new) - double.predict_proba(new)).max() < 0.1
     if options:
+        if single.has_latent and name != "wasserstein":  # whose head is of doubles
+            assert single.predict_latent(new).mean.dtype == np.float32
         with pytest.raises(InputError, match="float64"):
             make(name, dtype="float16").fit(X, codes)
 
@@ -628,13 +643,24 @@ def test_scikit_learns_checks_but_those_that_train_at_length(name):
 
 
 @pytest.mark.slow  # alone: scikit-learn's own checks of the families that train long
-@pytest.mark.parametrize("name", ["logistic-softmax-gibbs", "softmax-net", "large-margin-net"])
-def test_scikit_learns_checks_in_full(name):
-    options = {
-        "logistic-softmax-gibbs": BRIEF["logistic-softmax-gibbs"],
-        "softmax-net": {"learning_rate": 3e-3, "epochs": 10, "min_steps": 150},
-        "large-margin-net": {
-            "learning_rate": 3e-3, "pretrain_epochs": 5, "joint_epochs": 1, "min_steps": 60, "n_inducing": 8
-        },
-    }[name]  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("logistic-softmax-gibbs", BRIEF["logistic-softmax-gibbs"]),
+        ("softmax-net", {"learning_rate": 3e-3, "epochs": 10, "min_steps": 150}),
+        (
+            "large-margin-net",
+            {
+                "learning_rate": 3e-3, "pretrain_epochs": 5, "joint_epochs": 1, "min_steps": 60,
+                "n_inducing": 8,
+            },
+        ),
+        # each likelihood once and each optimiser: what the checks train is the same estimator around them
+        ("svgp-softmax", {"max_iter": 60}),
+        ("svgp-robust-max", {"optimizer": "adam", "max_iter": 60}),
+        ("svgp-heaviside", {"max_iter": 60}),
+        ("wasserstein", {}),
+    ],
+)  # fmt: skip
+def test_scikit_learns_checks_in_full(name, options):
     check_estimator(make_classifier(name, random_state=0, **options), on_skip=None)

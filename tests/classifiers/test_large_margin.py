@@ -141,30 +141,6 @@ def test_the_length_scale_is_chosen_by_what_was_left_out():
     assert tiny.kernel_.length_scale == pytest.approx(0.6 * tiny.geometry_.length_scale)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"solver": "newton"}, "solver must be one of 'sweeps'"),
-        ({"calibration": "platt"}, "calibration must be one of"),
-        ({"hyperparameters": "yes"}, "hyperparameters must be one of"),
-        ({"input_scaling": "pca"}, "input_scaling must be one of"),
-        ({"inducing": "grid"}, "inducing must be one of"),
-        ({"inducing": np.ones((3, 9))}, "array"),
-        ({"kernel": "cubic"}, "Unknown kernel"),
-        ({"variance": -1.0}, "variance must be positive"),
-        ({"n_inducing": 0}, "n_inducing must be at least 1"),
-        ({"rare_margin": -0.1}, "rare_margin must be at least 0"),
-        ({"rivals": 0}, "rivals must be at least 1"),
-        ({"ard": True}, "hyperparameters"),
-        ({"dtype": "int8"}, "float64"),
-    ],
-)
-def test_options_that_make_no_sense_are_named(options, message):
-    X, y = overlapping(30, 3)
-    with pytest.raises(InputError, match=message):
-        LargeMarginClassifier(**options).fit(X, y)
-
-
 def test_a_gpflow_kernel_is_used_as_it_is_and_not_saved():
     import gpflow
 
@@ -322,13 +298,6 @@ def test_the_wide_mean_is_taken_where_it_helps_and_left_where_it_follows_the_noi
     assert taken == {"overlapping": False, "digits": True}
 
 
-@pytest.mark.parametrize("rate", [1.5, 2.0, float("inf")])
-def test_steps_longer_than_the_whole_way_are_refused(rate):
-    X, y = overlapping(40, 3)
-    with pytest.raises(InputError, match=r"learning_rate of natural gradients must lie in \(0, 1\]"):
-        LargeMarginClassifier(solver="natural-gradient", learning_rate=rate).fit(X, y)
-
-
 def test_the_temperatures_prior_knows_the_learnt_variance():
     X, y = load_iris(return_X_y=True)
     model = LargeMarginClassifier(hyperparameters="type-II", calibration=None, n_mean=0).fit(X, y)
@@ -351,13 +320,6 @@ def test_what_was_left_out_is_there_after_a_fit_and_says_more_with_more_labels()
     assert left_out_of(large_margin(calibration=None).fit(X[:12], y[:12])) is None
     many.set_params(calibration=None).fit(X, y)
     assert left_out_of(many) is None
-
-
-@pytest.mark.parametrize("options", [{"epochs": 5}, {"batch_size": 32}, {"solver": "adam", "max_sweeps": 3}])
-def test_options_of_another_solver_are_refused(options):
-    X, y = overlapping(30, 3)
-    with pytest.raises(InputError, match="does nothing with solver="):
-        LargeMarginClassifier(**options).fit(X, y)
 
 
 def test_a_fit_changes_no_option():

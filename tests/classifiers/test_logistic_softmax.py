@@ -8,7 +8,6 @@ from sklearn.model_selection import train_test_split
 
 from workbench.classifiers import Geometry, make_classifier
 from workbench.classifiers.logistic_softmax import LogisticSoftmaxClassifier, LogisticSoftmaxGibbsClassifier
-from workbench.errors import InputError
 
 
 @pytest.fixture(scope="module")
@@ -162,21 +161,6 @@ def test_callback_stops_every_kind_of_fit(wine):
         model.fit(X, y, callback=lambda fraction, value: seen.append(fraction) or len(seen) == 2)  # noqa: B023
         assert len(seen) == 2 and 0 < seen[0] < seen[1] <= 1, options
         assert np.isfinite(model.predict_proba(X_test)).all()
-
-
-def test_options_that_make_no_sense_are_refused(wine):
-    X, _, y, _ = wine
-    for options, message in (
-        ({"bound": "tight"}, "bound"),
-        ({"prior_mean": "zero"}, "prior_mean"),
-        ({"class_batch": 0}, "class_batch"),
-        ({"bound": "plain", "batch_size": 10}, "plain"),
-    ):
-        with pytest.raises(InputError, match=message):
-            make_classifier("logistic-softmax", **options).fit(X, y)
-    for options in ({"n_samples": 0}, {"burn_in": -1}, {"prior_mean": "zero"}):
-        with pytest.raises(InputError, match=next(iter(options))):
-            make_classifier("logistic-softmax-gibbs", **options).fit(X, y)
 
 
 # ------------------------------------------------------------------------------------ Gibbs

@@ -1,12 +1,9 @@
-import pickle
-from pathlib import Path
-
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 
-from workbench.classifiers import Geometry, make_classifier, networks
+from workbench.classifiers import Geometry, networks
 from workbench.classifiers.networks import LargeMarginNetClassifier, SoftmaxNetClassifier
 from workbench.engine import network_training
 from workbench.errors import InputError
@@ -51,30 +48,6 @@ def test_training_together_raises_the_objective(net):
     trace = net.objective_trace_
     assert trace[-1] == net.objective_ > trace[0]
     assert net.n_iter_ >= 80
-
-
-@pytest.mark.slow  # alone: a network's fit is its seed's
-@pytest.mark.parametrize("which", ["net", "softmax_net"])
-def test_same_seed_same_result(which, digits, request):
-    model = request.getfixturevalue(which)
-    again = clone(model).fit(*digits[:2])
-    np.testing.assert_allclose(again.predict_proba(digits[2]), model.predict_proba(digits[2]), atol=1e-6)
-    other = clone(model).set_params(random_state=1).fit(*digits[:2])
-    assert np.abs(other.predict_proba(digits[2]) - model.predict_proba(digits[2])).max() > 1e-3
-
-
-@pytest.mark.parametrize("which", ["net", "softmax_net"])
-def test_state_is_exact_and_plain(which, digits, request, tmp_path: Path):
-    model = request.getfixturevalue(which)
-    np.savez(tmp_path / "state.npz", **model.get_state())
-    with np.load(tmp_path / "state.npz", allow_pickle=False) as state:
-        restored = clone(model).set_state(dict(state))
-    for other in (restored, pickle.loads(pickle.dumps(model))):
-        assert (other.predict_proba(digits[2]) == model.predict_proba(digits[2])).all()
-        assert (other.network_features(digits[2]) == model.network_features(digits[2])).all()
-    if model.has_latent:
-        for a, b in zip(restored.predict_latent(digits[2]), model.predict_latent(digits[2]), strict=True):
-            assert (a == b).all()
 
 
 def test_a_labelling_round_refits_the_head_alone(digits):
@@ -203,24 +176,6 @@ def test_rows_of_numbers_get_dense_layers():
     y = np.where(X[:, 1] > 50, "up", "down")
     model = LargeMarginNetClassifier(min_steps=80, learning_rate=3e-3, random_state=0).fit(X, y)
     assert model.network_ == "mlp" and model.score(X, y) > 0.9
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"input_shape": (7, 7)}, "49"),
-        ({"input_shape": (8, 8, 1, 1)}, "height, width"),
-        ({"input_shape": (8, 8), "network": "tiny"}, "no network"),
-        ({"input_shape": (8, 8), "refit": "some"}, "refit"),
-        ({"calibration": "platt"}, "calibration"),
-        ({"batch_size": 0}, "batch_size"),
-        ({"learning_rate": 0}, "learning_rate"),
-        ({"geometry": Geometry.of(np.eye(5), 2, 0)}, "5 features"),
-    ],
-)
-def test_bad_options_say_what_is_wrong(options, words, digits):
-    with pytest.raises(InputError, match=words):
-        make_classifier("large-margin-net", **options).fit(*digits[:2])
 
 
 def test_there_are_no_features_without_labels():

@@ -333,9 +333,13 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
             draft.mean_weighed_ = int(state["mean_weighed_"])
         if not draft._trivial():
             geometry = {k.removeprefix("geometry."): v for k, v in state.items() if k.startswith("geometry.")}
-            if geometry:
-                draft.geometry_ = Geometry.from_arrays(geometry)
-            draft._set_state(state)
+            try:
+                if geometry:
+                    draft.geometry_ = Geometry.from_arrays(geometry)
+                draft._set_state(state)
+            except KeyError as error:
+                name = type(self).__name__
+                raise InputError(f"This is not a saved {name}: it lacks {error.args[0]}.") from error
         self._publish(draft)
         return self
 
