@@ -35,8 +35,8 @@ TAUGHT = {
     "calibration-gibbs": "",
 }
 # those of docs/label-your-data.md that need a project of their own -> most pixels of height
-DESK = {"desk-classes": 660, "desk-review": 900}
-CUT = DESK | {"compare": 790}
+DESK = {"desk-classes": 820, "desk-review": 900}
+CUT = DESK | {"compare": 790, "lesson-guess": 580}
 GAP = 12
 SCHEMES = ("light", "dark")
 OWN = tuple(own_projects.KINDS)

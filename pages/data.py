@@ -332,13 +332,7 @@ def projects() -> None:
         listed(active, people)
     elif active:
         st.header("Go on with a project")
-        n = len(active[:CARDS])
-        if n > 3 and n % 3 == 1:
-            # four in a row, or two, where three would leave the last one alone
-            widgets.style(
-                ".st-key-projects { grid-template-columns:"
-                " repeat(auto-fill, minmax(max(13rem, 22%), 1fr)) !important; }"
-            )
+        none_alone("projects", len(active[:CARDS]))
         with st.container(key="projects"):
             for record in active[:CARDS]:
                 project_card(record, people.get(record.id, []))
@@ -348,6 +342,13 @@ def projects() -> None:
             with st.expander(title), st.container(key=f"projects-{key}"):
                 for record in more[:MOST_PROJECTS]:
                     project_card(record, people.get(record.id, []))
+
+
+def none_alone(grid: str, n: int) -> None:
+    """Four cards in a row, or two, where three would leave the last one alone."""
+    if n > 3 and n % 3 == 1:
+        columns = "repeat(auto-fill, minmax(max(13rem, 22%), 1fr))"
+        widgets.style(f".st-key-{grid} {{ grid-template-columns: {columns} !important; }}")
 
 
 def listed(records: list[Any], people: dict[str, list[str]]) -> None:
@@ -389,6 +390,7 @@ def project_line(record: Any, people: list[str]) -> None:
 
 def pools() -> None:
     st.header("Try it on a pool that is here")
+    none_alone("pools", len(POOLS))
     with st.container(key="pools"):
         for name in POOLS:
             card(name)

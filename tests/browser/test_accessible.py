@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,14 @@ from tests.browser.homes import answered
 
 WIDTHS = (400, 800, 1024, 1440)
 OF_ALL = "label-all"  # the desk of all questions
-PAGES = ("", "label", "compare", "uncertainty", "calibration", "adversarial", "lessons", "history", "help")
+PAGES = (
+    "", "label", "finish", "compare", "uncertainty", "calibration", "adversarial", "lessons",
+    "history", "help",
+)  # fmt: skip
+HALF = "id,age,city,leaves\n" + "".join(
+    f"C{i},{20 + i % 30},{('Oslo', 'Rome')[i % 2]},{('yes', 'no')[i % 2] if i < 20 else ''}\n"
+    for i in range(40)
+)
 NEEDED = "no axe-core: run npm install --no-save axe-core here, or set WORKBENCH_AXE to its file"
 
 
@@ -83,6 +91,10 @@ def violations(page: Any, axe: str) -> list[str]:
     page.set_viewport_size({"width": WIDTHS[-1], "height": 900})
     settled(page)
     assert page.title().endswith(" · Workbench") and "Iris" in page.title()
+    return serious(page, axe)
+
+
+def serious(page: Any, axe: str) -> list[str]:
     page.evaluate(axe)
     return page.evaluate(
         "async () => (await axe.run(document, {resultTypes: ['violations']})).violations"
@@ -108,3 +120,32 @@ def test_a_dark_page_has_no_serious_violation(
     found = violations(page, axe)
     context.close()
     assert found == []
+
+
+@pytest.mark.slow  # alone: axe on what is drawn only once somebody has pressed or brought something
+def test_what_opens_has_no_serious_violation(page: Any, server: Server, project: str, axe: str) -> None:
+    found: dict[str, list[str]] = {}
+    visit(page, f"{server.url}/compare?project={project}")
+    page.locator("[class*=st-key-compare-policies-]").get_by_text(re.compile(r"^All \d+")).click()
+    page.locator("[class*=-others]").wait_for()
+    settled(page)
+    found["all policies"] = serious(page, axe)
+    visit(page, f"{server.url}/adversarial?project={project}")
+    page.get_by_text("holds no pictures").wait_for()
+    page.locator(".st-key-attack-more button").click()
+    page.locator(".st-key-attack-names").wait_for()
+    settled(page)
+    found["attacks"] = serious(page, axe)
+    visit(page, f"{server.url}/lessons?lesson=together")
+    page.locator(".st-key-together-example .plot-container").wait_for()
+    found["together"] = serious(page, axe)
+    page.keyboard.press("Control+k")
+    page.locator("dialog[open] input").wait_for()
+    found["palette"] = serious(page, axe)
+    visit(page, server.url)
+    file = {"name": "customers.csv", "mimeType": "text/csv", "buffer": HALF.encode()}
+    page.locator(".st-key-upload input[type=file]").set_input_files([file])
+    page.get_by_text("the class is leaves, 20 labels taken over").wait_for()
+    settled(page)
+    found["a table"] = serious(page, axe)
+    assert found == {name: [] for name in found}

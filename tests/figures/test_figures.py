@@ -183,14 +183,16 @@ def map_arrays(n: int = 30):
 def test_the_map_marks_labelled_items_by_class_and_colours_the_rest() -> None:
     points, values, labels = map_arrays()
     fig = pool_map(
-        points, values=values, measure="Variation ratio", classes=["a", "b", "c"], labels=labels, asked=[7]
-    )
+        points, values=values, measure="Variation ratio", classes=["a", "b", "c"], labels=labels, asked=[7],
+        next_item=9,
+    )  # fmt: skip
     by_name = {t.name: t for t in fig.data}
     assert len(by_name["not labelled"].x) == 26
     np.testing.assert_allclose(by_name["not labelled"].marker.color, values[4:])
     assert [row[0] for row in by_name["b"].customdata] == [1, 2]
     assert by_name["a"].marker.symbol != by_name["b"].marker.symbol
     assert by_name["asked now"].customdata[0][0] == 7
+    assert by_name["next question"].customdata[0][0] == 9 and by_name["next question"].marker.symbol == "star"
 
 
 def test_every_point_of_the_map_carries_its_item() -> None:
