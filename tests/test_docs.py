@@ -127,3 +127,39 @@ def test_messages_that_the_troubleshooting_page_quotes_are_said() -> None:
     joins = re.compile(r'["\']\s*\n\s*f?["\']')
     said = "\n".join(joins.sub("", path.read_text(encoding="utf-8")) for path in sources)
     assert len(quoted) > 15 and [words for words in quoted if words not in said] == []
+
+
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+
+
+def cells(heading: str) -> list[list[str]]:
+    """The rows of the table of docs/architecture.md whose first line begins so."""
+    lines = ARCHITECTURE.split(heading, 1)[1].splitlines()[2:]
+    rows = []
+    for line in lines:
+        if not line.startswith("|"):
+            break
+        rows.append([cell.strip() for cell in line.strip("|").split("|")])
+    return rows
+
+
+def test_a_newcomer_finds_the_code_of_each_page() -> None:
+    rows = cells("| a person | page | its files |")
+    named = [file for row in rows for file in re.findall(r"`([^`]+)`", row[2])]
+    app = ROOT / "workbench" / "app"
+    there = {path.name for path in app.glob("*.py")} - {"__init__.py"}
+    there |= {f"{path.parent.name}/" for path in app.glob("*/__init__.py")}
+    assert sorted(named) == sorted(there)
+    pages = {page for row in rows for page in re.findall(r"`([^`]+)`", row[1])}
+    assert pages == {path.name for path in (ROOT / "pages").glob("*.py")}
+
+
+def test_what_is_to_be_opened_is_there() -> None:
+    rows = cells("| what | where |")
+    assert len(rows) > 10
+    for what, where in rows:
+        for name in re.findall(r"`([a-z_./]+(?:\.(?:py|js|md|toml)|/))`", where):
+            places = [ROOT, ROOT / "workbench", ROOT / "workbench" / "app" / "desk"]
+            folder = where.split("`")[1].rpartition("/")[0]
+            places.append(ROOT / "workbench" / folder)
+            assert any((place / name).exists() for place in places), f"{what}: {name}"
