@@ -252,7 +252,7 @@ POLICIES: Registry[PolicyEntry] = Registry(
             "random",
             _U + "random_order",
             "Random",
-            "Uniformly at random: the baseline every policy must beat.",
+            "Uniformly at random: the baseline.",
             batch="top",
             least=0.0,
             most=1.0,
