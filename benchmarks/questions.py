@@ -2,7 +2,9 @@
 
 Texts made here, each about up to three of twenty things, with a yes / no question for each thing. Processor
 time of the fits of all questions after the same labels, beside one question's; then the errors on the items
-that nobody looked at, after some that were looked at with all questions at once.
+that nobody looked at, after some that were looked at with all questions at once; then how many answers, and
+how many looks at an item, it takes until every question is wrong about few of the items it has no answer of,
+asked together or one question after the other.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import argparse
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +23,9 @@ THINGS = (
     *("lamp", "chair", "shelf", "mirror", "table", "carpet", "sofa", "drawer", "curtain", "cushion"),
     *("vase", "clock", "basket", "bench", "stool", "desk", "bed", "frame", "plant", "rug"),
 )
+
+
+FEW, MOST_WRONG = 5, 0.02
 
 
 def texts(n: int, rng: np.random.Generator) -> tuple[list[str], np.ndarray]:
@@ -76,9 +82,9 @@ def errors(rows: list[str], about: np.ndarray, n: int, looks: int, classifier: s
         left = np.array([i for i in range(len(rows)) if i not in session.state.standing])
         said = np.zeros((len(left), n), dtype=int)
         for q, one in enumerate(session.asked()):
-            assert one.model is not None
-            yes = list(one.model.classes).index("yes")
-            said[:, q] = one.model.predict_proba(left).argmax(axis=1) == yes
+            if one.model is not None:  # without one all its answers were no so far
+                yes = list(one.model.classes).index("yes")
+                said[:, q] = one.model.predict_proba(left).argmax(axis=1) == yes
         store.close()
     truth = about[left][:, :n]
     return {
@@ -88,10 +94,56 @@ def errors(rows: list[str], about: np.ndarray, n: int, looks: int, classifier: s
     }
 
 
+REFIT, MOST_LOOKS = 10, 300
+
+
+def wrong(session: Any, truth: np.ndarray) -> float:
+    """Of the items that a question has no answer of, how many its model is wrong about."""
+    if session.model is None:
+        return 1.0
+    left = np.array([i for i in range(len(truth)) if i not in session.state.standing])
+    yes = list(session.model.classes).index("yes")
+    return float(((session.model.predict_proba(left).argmax(axis=1) == yes) != truth[left]).mean())
+
+
+def until_right(
+    rows: list[str], about: np.ndarray, n: int, most_wrong: float, classifier: str, *, joint: bool
+) -> tuple[int, int]:
+    """Answers, and looks at an item, until each of n questions is wrong about few items at most."""
+    truth = about.astype(bool)
+    with tempfile.TemporaryDirectory() as place:
+        session, store = begun(Path(place), rows, n, classifier)
+        looks = 0
+        if joint:
+            while looks < MOST_LOOKS:
+                [ask] = session.ask_items(1)
+                session.tell(ask, {name: bool(truth[ask.item, THINGS.index(name)]) for name in ask.asks})
+                looks += 1
+                if looks % REFIT == 0:
+                    session.refit_all()
+                    errors = [wrong(one, truth[:, q]) for q, one in enumerate(session.asked())]
+                    if max(errors) <= most_wrong:
+                        break
+        else:
+            for q, one in enumerate(session.asked()):
+                for step in range(1, MOST_LOOKS + 1):
+                    [single] = one.ask(1)
+                    one.tell(single, "yes" if truth[single.item, q] else "no")
+                    looks += 1
+                    if step % REFIT == 0:
+                        one.refit()
+                        if wrong(one, truth[:, q]) <= most_wrong:
+                            break
+        answers = sum(one.state.n_labelled for one in session.asked())
+        store.close()
+    return answers, looks
+
+
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks questions", description=__doc__)
     parser.add_argument("--classifier", default="large-margin")
     parser.add_argument("--items", type=int, default=800)
+    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--labelled", type=int, default=100)
     given = parser.parse_args(arguments)
     rows, about = texts(given.items, np.random.default_rng(0))
@@ -102,10 +154,23 @@ def main(arguments: list[str] | None = None) -> None:
         f"fits of 1 question {one:.2f} s, of {len(THINGS)} {twenty:.2f} s: {twenty / one:.1f} times",
         flush=True,
     )
+    pools = [texts(given.items, np.random.default_rng(seed)) for seed in range(given.seeds)]
     for looks in (50, 100):
-        found = errors(rows, about, len(THINGS), looks, given.classifier)
-        said = ", ".join(f"{name} {value:.3f}" for name, value in found.items())
+        each = [errors(*pool, len(THINGS), looks, given.classifier) for pool in pools]
+        said = ", ".join(
+            f"{name} {np.mean(some):.3f} ({min(some):.3f} to {max(some):.3f})"
+            for name in each[0]
+            for some in [[one[name] for one in each]]
+        )
         print(f"after {looks} items with {len(THINGS)} switches each: {said}", flush=True)
+    for way, joint in (("asked together", True), ("one question after the other", False)):
+        counts = [until_right(*pool, FEW, MOST_WRONG, given.classifier, joint=joint) for pool in pools]
+        answers, looked = (", ".join(str(one[part]) for one in counts) for part in (0, 1))
+        print(
+            f"{FEW} switches, each wrong about {MOST_WRONG:.0%} at most, {way}: {answers} answers, "
+            f"{looked} looks at an item",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -59,6 +59,27 @@ def test_a_program_labels_with_the_client(project: tuple[Session, Client, list[i
     assert client.label(client.questions()[0], "no such class").startswith("refused")
 
 
+def test_a_program_answers_all_questions_about_an_item(project: tuple[Session, Client, list[int]]) -> None:
+    session, client, _ = project
+    [one] = client.items()
+    assert list(one["questions"]) == [session.question_name]
+    assert client.tell(one, {session.question_name: session.classes[0]}) == "saved"
+    session.add_question("large")
+    session.add_question(("tone", ["calm", "angry"]))
+    one, other = client.items(2)
+    assert one["questions"]["large"]["classes"] == ["yes", "no"] and "row" in one
+    row = {"large": True, "tone": "calm", session.question_name: None}
+    assert client.tell(one, {**row, "tone": "loud"}).startswith("refused")
+    assert client.tell(one, row) == "saved" and client.tell(one, row).startswith("conflict")
+    assert session.question("large").state.labels[one["item"]] == "yes"
+    assert one["item"] in session.state.unsure
+    assert client.skip(other) == "saved"
+    assert other["item"] in session.question("tone").state.skipped
+    amended = {"op": "x1", "kind": "amend", "item": one["item"], "answers": {"large": "no"}}
+    assert [done["status"] for done in client.answer([amended])] == ["saved"]
+    assert session.question("large").state.labels[one["item"]] == "no"
+
+
 def test_what_the_server_refuses_is_an_error_with_its_words(
     project: tuple[Session, Client, list[int]],
 ) -> None:

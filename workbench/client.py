@@ -56,17 +56,33 @@ class Client:
         found: list[dict[str, Any]] = self._asked("POST", "/questions", {"n": n})["questions"]
         return found
 
+    def items(self, n: int = 1) -> list[dict[str, Any]]:
+        """The next items, up to n, each with all `questions` that are open about it."""
+        found: list[dict[str, Any]] = self._asked("POST", "/items", {"n": n})["items"]
+        return found
+
+    def tell(self, item: Mapping[str, Any], answers: Mapping[str, str | bool | None]) -> str:
+        """Answer several questions about an item: class, True or False, None for unsure; all or none."""
+        said = {
+            name: ("yes" if one else "no") if isinstance(one, bool) else one for name, one in answers.items()
+        }
+        return self._row(item, said)
+
     def label(self, question: Mapping[str, Any], name: str, *, new: bool = False) -> str:
         """Answer a question with a class; "saved" once it is on disk, else why not."""
         more = {"new": True} if new else {}
         return self._one(question, "label", **{"class": name}, **more)
 
     def skip(self, question: Mapping[str, Any]) -> str:
-        """Set an item aside."""
+        """Set an item aside; of `questions` or of `items`."""
+        if "questions" in question:
+            return self._row(question, {}, skip=True)
         return self._one(question, "skip")
 
     def unsure(self, question: Mapping[str, Any]) -> str:
-        """Say that one cannot tell."""
+        """Say that one cannot tell; of an item of `items`, any of its questions."""
+        if "questions" in question:
+            return self._row(question, dict.fromkeys(question["questions"]))
         return self._one(question, "unsure")
 
     def answer(self, operations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -91,7 +107,14 @@ class Client:
 
     def _one(self, question: Mapping[str, Any], kind: str, **more: Any) -> str:
         about = {"op": secrets.token_hex(8), "kind": kind, "ask": question["ask"], "item": question["item"]}
-        [done] = self.answer([about | more])
+        return self._sent(about | more)
+
+    def _row(self, item: Mapping[str, Any], answers: Mapping[str, str | None], **more: Any) -> str:
+        about = {"op": secrets.token_hex(8), "kind": "answers", "item": item["item"], "answers": answers}
+        return self._sent(about | more)
+
+    def _sent(self, operation: Mapping[str, Any]) -> str:
+        [done] = self.answer([operation])
         return "saved" if done["status"] == "saved" else f"{done['status']}: {done['why']}"
 
     def _asked(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -100,6 +100,14 @@ def test_what_is_about_the_item_stands_with_every_question(store):
     assert ask.item in session.state.skipped and ask.item in fraud.state.skipped
 
 
+def test_an_item_that_is_measured_on_is_set_aside_in_all_questions(store):
+    session = begun(store, early_share=0.9, evaluation_share=0.9)
+    asks = session.ask_items(12)
+    ask = next(one for one in asks if {ask.role for ask in one.asks.values()} == {"evaluation"})
+    session.tell_many([Operation("1", "answers", item=ask.item, text="skip")])
+    assert all(ask.item in one.state.skipped for one in session.asked())
+
+
 def test_the_desks_operations_are_told_to_every_question(store):
     session = begun(store)
     fraud = session.question("fraud")

@@ -345,7 +345,7 @@ class Several(Labelling):
         in all of them what was said at once.
         """
         others = self._others()
-        if not others:
+        if not others and not any(one.kind in ("answers", "amend") for one in operations):
             return super().tell_many(operations)
         with self._all_together():
             return [self._operate(operation, others) for operation in operations]
@@ -387,11 +387,14 @@ class Several(Labelling):
     def _skip(self, item: int, given: Operation) -> None:
         """Set an item aside that was skipped in another question, where it is open."""
         state = self.state
-        if given.id in state.operations or item not in set(self._questions.askable(state).tolist()):
+        if given.id in state.operations:
             return
         waiting = self._questions.waiting(state, self.annotator)
-        more = {**given.more, "operation": given.id}
         ask_id = next((one.id for one in waiting if one.item == item), "")
+        # what is drawn to measure on is open for whoever is asked
+        if not ask_id and item not in set(self._questions.askable(state).tolist()):
+            return
+        more = {**given.more, "operation": given.id}
         with self._project.recording() as transaction:
             if ask_id:
                 self._answers.tell(transaction, ask_id, Event("skip", dict(given.more)), given.id, late=True)

@@ -74,13 +74,37 @@ WAYS = (
     ),
     Way(
         "POST",
+        "/items",
+        "items",
+        "The next items, with all questions",
+        "Up to `n` items (16 at most), each with every question that is open about it. Answer all of them "
+        "with one operation of the kind `answers`, or set the item aside with `skip` in it.",
+        body={"n": 1},
+        reply={
+            "items": [
+                {
+                    "item": 17,
+                    "id": "row-17",
+                    "row": {"text": "Where is my card?"},
+                    "questions": {
+                        "topic": {"classes": ["card", "cash"], "role": "policy", "guess": [["card", 0.81]]},
+                        "urgent": {"classes": ["yes", "no"], "role": "together"},
+                    },
+                }
+            ]
+        },
+    ),
+    Way(
+        "POST",
         "/answers",
         "answers",
         "Answers",
         "A list of operations, each with an `op` of your own making: sent again, it is acknowledged and not "
         "repeated. Kinds are those of the desk: `label` (`ask`, `item`, `class`, `new`), `skip` and `unsure` "
         "(`ask`, `item`), `flag` (`item`, `on`), `note` (`item`, `text`), `correct` (`item`, `class`), "
-        "`twins` (`item`, `class`), `undo` and `redo`. When the reply comes, what is `saved` is on disk.",
+        "`twins` (`item`, `class`), `answers` and, of earlier ones, `amend` (`item`, `answers`: name of a "
+        "question -> class, null for unsure), `undo` and `redo`. When the reply comes, what is `saved` "
+        "is on disk.",
         body={"answers": [{"op": "x1", "kind": "label", "ask": "a1b2c3", "item": 17, "class": "card"}]},
         reply={"answers": [{"op": "x1", "status": "saved", "why": ""}]},
     ),

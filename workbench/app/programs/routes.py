@@ -39,6 +39,7 @@ def routes() -> list[Any]:
     work: dict[str, Callable[..., Any]] = {
         "progress": progress,
         "questions": questions,
+        "items": items,
         "answers": answers,
         "labels": labels,
         "predict": predict,
@@ -199,24 +200,47 @@ def questions(key: ProgramKey, body: Mapping[str, Any]) -> dict[str, Any]:
     return {"questions": [_question(session, ask) for ask in session.ask(n)]}
 
 
+def items(key: ProgramKey, body: Mapping[str, Any]) -> dict[str, Any]:
+    """The next items of this person with all that is open about each, recorded as asked."""
+    session = _session(key)
+    n = max(1, _number(body, "n", 1, MOST_QUESTIONS))
+    sessions = {one.question_name: one for one in session.asked()}
+    found = []
+    for one in session.ask_items(n):
+        about = {name: _about(sessions[name], ask) for name, ask in one.asks.items()}
+        found.append(_shown_item(session, one.item) | {"questions": about})
+    return {"items": found}
+
+
+def _about(session: Session, ask: Ask) -> dict[str, Any]:
+    """A question about an item: its classes, why it is asked, and what its model says."""
+    return {"classes": list(session.classes), "role": ask.role, **_guessed(session, ask)}
+
+
 def _question(session: Session, ask: Ask) -> dict[str, Any]:
-    shown = session.pool.items.show(ask.item)
-    found: dict[str, Any] = {
-        "ask": ask.id,
-        "item": ask.item,
-        "id": str(session.pool.items.ids[ask.item]),
-        "role": ask.role,
-    }
+    found = {"ask": ask.id, **_shown_item(session, ask.item), "role": ask.role}
+    return found | _guessed(session, ask)
+
+
+def _shown_item(session: Session, item: int) -> dict[str, Any]:
+    """An item as a program sees it."""
+    shown = session.pool.items.show(item)
+    found: dict[str, Any] = {"item": item, "id": str(session.pool.items.ids[item])}
     if shown.image is not None:
-        found["image"] = f"{BASE}/projects/{session.id}/items/{ask.item}/image"
+        found["image"] = f"{BASE}/projects/{session.id}/items/{item}/image"
     if shown.text is not None:
         found["text"] = shown.text
     if shown.row is not None:
         found["row"] = {str(name): _plain(value) for name, value in shown.row.items()}
-    if session.model is not None and ask.role not in cards.BLIND:
-        foretold = sorted(session.foretells(ask.item).items(), key=lambda pair: -pair[1])
-        found["guess"] = [[name, round(p, 4)] for name, p in foretold[:5]]
     return found
+
+
+def _guessed(session: Session, ask: Ask) -> dict[str, Any]:
+    """What the model says of an item, surest first, where that may be said."""
+    if session.model is None or ask.role in cards.BLIND:
+        return {}
+    foretold = sorted(session.foretells(ask.item).items(), key=lambda pair: -pair[1])
+    return {"guess": [[name, round(p, 4)] for name, p in foretold[:5]]}
 
 
 def _plain(value: Any) -> Any:
