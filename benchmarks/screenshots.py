@@ -279,9 +279,13 @@ class Pages:
 
     @staticmethod
     def _neighbours(page: Any) -> None:
-        # the map of neighbours comes with an extra package
-        found = page.get_by_text("Neighbours stay neighbours").or_(page.get_by_text("neighbour map needs"))
-        found.first.wait_for(timeout=3 * PATIENCE)
+        # the map of neighbours comes with an extra package; its axes have no titles
+        page.wait_for_function(
+            "document.querySelector('[data-testid=stMain] .js-plotly-plot .xy') && "
+            "(document.body.innerText.includes('needs the package') || "
+            "![...document.querySelectorAll('[data-testid=stMain] .xtitle')].some(e => e.textContent))",
+            timeout=3 * PATIENCE,
+        )
 
     @staticmethod
     def _blend(page: Any) -> None:

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from workbench.app import cards, frame, guesses, lessons, stage, teaching, together, widgets
-from workbench.app.glossary import explain
+from workbench.app.glossary import explain, used_in
 from workbench.app.text import verbatim
 from workbench.errors import InputError
 
@@ -111,7 +111,9 @@ def head(lesson: lessons.Lesson) -> tuple[Any, Any]:
     with st.container(
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="lesson-head"
     ):
-        st.title(lesson.title, width="content")
+        # the link to data of one's own speaks of a pool
+        terms = used_in(*lessons.written(lesson), "pool")
+        st.title(lesson.title, width="content", help=explain(*terms))
         return bar(lesson)
 
 

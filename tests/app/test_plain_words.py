@@ -15,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 from tests.app.test_pages import ROOT, open_page
 from workbench.app import bringing, current
 from workbench.app.glossary import terms
+from workbench.app.lessons import LESSONS
 from workbench.app.text import verbatim
 from workbench.policies import POLICIES
 from workbench.sessions import Session
@@ -157,6 +158,19 @@ def test_the_first_screen_has_no_term_that_is_not_introduced(
     assert unexplained(elements) == set()
     shown = " ".join(map(words_of, elements))
     assert [phrase for phrase in PHRASES if phrase in shown] == []
+
+
+@pytest.mark.parametrize("name", ["together", *(lesson.name for lesson in LESSONS)])
+def test_a_lesson_explains_every_term_of_its_first_screen(home: Path, name: str) -> None:
+    test = AppTest.from_file(str(ROOT / "workbench" / "main.py"), default_timeout=120).run()
+    test.switch_page(str(ROOT / "pages" / "lessons.py"))
+    test.query_params["lesson"] = name
+    test.run()
+    assert unexplained(unfolded(test.main)) == set()
+    for button in [one for one in test.button if one.key == "guess-skip"]:
+        button.click().run()
+        assert not test.exception
+        assert unexplained(unfolded(test.main)) == set()
 
 
 def test_the_desk_and_the_figures_are_seen(project: Session) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -29,3 +30,13 @@ def explain(*names: str) -> str:
         KeyError: no such term.
     """
     return "\n\n".join(f"**{verbatim(name)}** · {verbatim(terms()[name])}" for name in names)
+
+
+def used_in(*texts: str) -> tuple[str, ...]:
+    """The terms that stand in some texts, in the glossary's order."""
+    shown = " ".join(texts)
+    return tuple(
+        term
+        for term in terms()
+        if re.search(rf"\b{re.escape(term)}s?\b", shown, 0 if term.isupper() else re.IGNORECASE)
+    )

@@ -316,6 +316,13 @@ def _store(key: tuple[Any, ...], made: Any) -> None:
             _DONE.popitem(last=False)
 
 
+def written(lesson: Lesson) -> tuple[str, ...]:
+    """All that a lesson says in words: what its title has to explain."""
+    choices = [title for one in lesson.controls for title in (one.label, *one.options.values())]
+    texts = [lesson.title, lesson.question, lesson.story, lesson.read, lesson.source, *lesson.look, *choices]
+    return (*texts, lesson.guess.ask) if lesson.guess is not None else tuple(texts)
+
+
 def find(name: str) -> Lesson:
     """A lesson by name.
 

@@ -11,7 +11,7 @@ import streamlit as st
 
 from workbench.app import guesses, lessons, prose, server, stage, widgets
 from workbench.app.downloads import button, figure_downloads
-from workbench.app.glossary import explain
+from workbench.app.glossary import explain, used_in
 from workbench.app.jobs import Job
 from workbench.app.stage import AS_DRAWN, Stage
 from workbench.app.text import plural, verbatim
@@ -133,10 +133,9 @@ def draw(lesson: lessons.Lesson, made: Any, values: lessons.Values, *, finished:
 def measured(said: str) -> None:
     """What came out, a line for each reading of a model; terms in it are explained."""
     lines = [verbatim(line, 600) for line in said.split(" · ")]
-    terms = [term for term in ("ECE", "NLL") if term in said]
     st.markdown(
         "**Measured here.**" + ("  \n" if len(lines) > 1 else " ") + "  \n".join(lines),
-        help=explain(*terms) or None,
+        help=explain(*used_in(said)) or None,
     )
 
 
