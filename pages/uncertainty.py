@@ -380,7 +380,7 @@ def drawn(view: Any, values: Any, title: str, scale: tuple[float, float] | None,
     points = mapping.inducing_points(view, where) if inducing else None
     if points is not None:
         fig = maps.with_inducing(fig, points)
-    pairs = mapping.neighbour_lines(session, chosen) if joined else None
+    pairs = mapping.neighbour_lines(session, chosen, item) if joined else None
     return fig if pairs is None or not len(pairs) else maps.with_lines(fig, where.points, pairs)
 
 
@@ -419,7 +419,7 @@ def neighbours_toggle() -> bool:
     elif making.neighbourhood.too_few:
         st.caption(f"No lines: {verbatim(making.neighbourhood.too_few)}.")
     elif shown and len(making.neighbourhood) > mapping.MOST_LINES:
-        st.caption("Select items to see their neighbours.")
+        st.caption("Of the item shown; select others to see theirs.")
     return bool(shown) and making.at_hand
 
 

@@ -209,15 +209,18 @@ def test_the_map_of_a_wide_pool_is_called_a_projection(labelled: Session) -> Non
         assert "of the variance" in flat and f"{made.trust_of_components:.3f}" in flat
 
 
-def test_the_map_joins_neighbours_when_asked(labelled: Session) -> None:
+def test_the_map_joins_neighbours_when_asked(labelled: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     from workbench.app import mapping
 
     graph = labelled.neighbours.neighbourhood
-    pairs = mapping.neighbour_lines(labelled, [])
+    pairs = mapping.neighbour_lines(labelled, [], 0)
     assert pairs is not None and len(pairs) > len(graph) and np.isin(pairs, graph.rows).all()
     one = int(graph.rows[7])
-    of_one = mapping.neighbour_lines(labelled, [one])
+    of_one = mapping.neighbour_lines(labelled, [one], 0)
     assert of_one is not None and set(of_one[:, 0]) == {one}
+    with monkeypatch.context() as patch:  # where all lines would hide the items: of the one that is shown
+        patch.setattr(mapping, "MOST_LINES", 50)
+        assert np.array_equal(mapping.neighbour_lines(labelled, [], one), of_one)
     assert set(of_one[:, 1].tolist()) == set(graph.around(one, 10).tolist())
     test = open_page("uncertainty", labelled.id)
 

@@ -28,8 +28,8 @@ HOVERED = 20_000
 LATENT_ONLY = "This model offers fewer measures: the others need class functions, which it does not have."
 _MAPS: dict[str, NeighbourMap] = {}
 """Neighbour maps read from disk, the newest few."""
-MOST_LINES = 2_000
-"""Items of a pool up to which all neighbours are joined; of a larger one those of the selected items."""
+MOST_LINES = 300
+"""Items of a pool up to which all neighbours are joined; of a larger one those of some items."""
 _MOST_MAPS = 8
 
 
@@ -347,12 +347,13 @@ def inducing_points(view: View, where: Layout) -> Floats | None:
     return where.place(np.asarray(geometry.inducing) * geometry.scale + geometry.shift)
 
 
-def neighbour_lines(session: Session, chosen: list[int]) -> Ints | None:
-    """[e, 2] neighbours to draw lines between: those of the chosen items, else all of a small pool.
+def neighbour_lines(session: Session, chosen: list[int], shown: int) -> Ints | None:
+    """[e, 2] neighbours to draw lines between: of the chosen items, else all of a small pool.
 
     Args:
         session: of the project.
         chosen: selected items.
+        shown: the item that the page shows: of a pool whose lines would hide its items, its lines alone.
 
     Returns:
         Pairs of items; None where there is no graph yet.
@@ -361,7 +362,7 @@ def neighbour_lines(session: Session, chosen: list[int]) -> Ints | None:
         return None
     made = session.neighbours.neighbourhood
     if not chosen and len(made) > MOST_LINES:
-        return np.empty((0, 2), dtype=np.int64)
+        chosen = [shown]
 
     def make() -> Ints:
         from workbench.pools.neighbours import lines, lines_of
