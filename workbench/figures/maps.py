@@ -15,6 +15,7 @@ from workbench.figures import parts, theme
 MOST_NAMED = 24
 """Classes that a legend names: more of them would stand in place of the map."""
 _ONE_LINE = 6  # names that one line of a legend holds at 500 pixels
+_FEW_LINES = 100  # between neighbours: so few are drawn to be seen one by one
 
 
 @dataclass(frozen=True)
@@ -321,14 +322,15 @@ def with_lines(fig: go.Figure, points: Array, pairs: Array) -> go.Figure:
     ends = np.asarray(points, dtype=float)[np.asarray(pairs, dtype=np.int64)]
     gaps = np.concatenate([ends, np.full((len(ends), 1, 2), np.nan)], axis=1).reshape(-1, 2)
     kind = go.Scattergl if len(ends) > theme.WEBGL_FROM else go.Scatter
+    few = len(ends) <= _FEW_LINES
     fig.add_trace(
         kind(
             x=gaps[:, 0],
             y=gaps[:, 1],
             mode="lines",
             name=f"neighbours · {len(ends):,} lines",
-            line={"width": 1, "color": theme.NEUTRAL},
-            opacity=0.35,
+            line={"width": 1.5 if few else 1, "color": theme.NEUTRAL},
+            opacity=0.9 if few else 0.35,
             hoverinfo="skip",
         )
     )
