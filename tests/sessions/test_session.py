@@ -11,9 +11,11 @@ import pytest
 from tests.sessions.conftest import answer
 from tests.sessions.fakes import FAKE, NearestMean
 from workbench.errors import InputError
+from workbench.pools import load_pool
 from workbench.pools.pool import Pool
 from workbench.sessions import ArrayOracle, Event, Session
 from workbench.sessions.asking import _best
+from workbench.sessions.model import Learner
 from workbench.sessions.published import Published
 from workbench.store import Store
 
@@ -485,3 +487,19 @@ def test_after_its_queue_the_fit_has_the_best_thousand_in_order_and_then_all() -
         free[wanted] = False
     free[:] = False
     assert _best(made, free) == -1
+
+
+@pytest.mark.parametrize("classifier", ["logistic-regression", "svm-platt", "gp-laplace"])
+def test_every_fit_of_a_run_is_scaled_by_the_pool(classifier: str) -> None:
+    """And not the second by the labelled rows alone: a restored model brings what the first one measured."""
+    pool = load_pool("wine").split(0)
+    assert pool.truth is not None
+    learner = Learner(pool, classifier, seed=0)
+    state, shifts = None, []
+    for number in range(3):
+        items = pool.trainable[: 40 + 10 * number]
+        model = learner.fit(items, pool.truth[items], number=number, previous=state)
+        state = model.state
+        assert state is not None
+        shifts.append(state["geometry.shift"])
+    assert all(np.array_equal(shifts[0], shift) for shift in shifts)

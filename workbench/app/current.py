@@ -15,6 +15,7 @@ import streamlit as st
 from workbench.app import apart, login
 from workbench.app.jobs import Job, manager
 from workbench.errors import InputError
+from workbench.work.memory import give_back
 from workbench.work.timeleft import TimeLeft
 
 if TYPE_CHECKING:
@@ -124,6 +125,7 @@ def opened(project: str) -> Session:
             # of its questions one pool is loaded, and one log is open
             beside = next((one for one in _OPEN.values() if project in one.question_ids), None)
         made = Session.open(project) if beside is None else beside.question(project)
+        give_back()  # what reading a table took, and a first fit would not
         with _LOCK:
             _keep(made)
         return made

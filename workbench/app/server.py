@@ -19,6 +19,7 @@ from workbench.app.jobs import manager
 from workbench.errors import InputError
 from workbench.reading import cut
 from workbench.store.places import workbench_home
+from workbench.work.memory import few_arenas
 
 HERE = Path(__file__).resolve().parent
 MAIN = HERE.parent / "main.py"
@@ -134,6 +135,7 @@ async def lifespan(app: Any) -> AsyncIterator[None]:
     from workbench.app import streamlit_private
 
     streamlit_private.leave_keras_alone()
+    few_arenas()
     # what this process writes (uploads, exports, logs, the database) is for its owner only
     os.umask(0o077)
     log = logs.start(workbench_home())

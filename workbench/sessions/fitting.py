@@ -267,6 +267,8 @@ class Fits:
             self._tried = max(self._tried, number)
             if self._published is present:
                 raise InputError(self.problem or f"Round {number} is not stored any more.")
+            if number % _ROUNDS_BETWEEN == 0:
+                give_back()
             return True
 
     def refit(self, annotator: str, callback: FitCallback | None = None) -> Round | None:

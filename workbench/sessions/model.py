@@ -509,7 +509,12 @@ class Learner:
     def restored(self, state: Mapping[str, Array], number: int) -> Any:
         """The classifier whose state this is, fitted."""
         made = self._prepared(number, Lean.of_state(state).strength, "geometry.inducing" in state)
-        return made.set_state(without_lean(state))
+        made = made.set_state(without_lean(state))
+        options = protocols.options_of(made)
+        if "warm_start" not in options and options.get("geometry", made) is None:
+            # its next fit begins anew: without this it would be scaled by the labelled rows alone
+            made.set_params(geometry=protocols.geometry_of(made))
+        return made
 
     def model(
         self, state: Mapping[str, Array], number: int, items: Ints, codes: Ints, beside: bool = False

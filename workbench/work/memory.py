@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from functools import cache
 from typing import Any
 
@@ -16,8 +17,30 @@ def give_back() -> bool:
     Returns:
         Whether there was anything to give back; False where the C library is another one.
     """
+    arrow = sys.modules.get("pyarrow")  # a table was read with it: its allocator keeps blocks of its own
+    if arrow is not None:
+        arrow.default_memory_pool().release_unused()
     trim = _trim()
     return trim is not None and bool(trim(0))
+
+
+def few_arenas() -> bool:
+    """Have the C library keep two heaps for all threads of this process, and not eight a core.
+
+    What one thread has freed then serves the others: a server of many people has forty threads, of which
+    one runs at a time.
+
+    Returns:
+        Whether the C library knows of heaps; False where it is another one.
+    """
+    try:
+        return bool(ctypes.CDLL(None).mallopt(_ARENA_MAX, 2))
+    except (OSError, AttributeError, TypeError):
+        return False
+
+
+_ARENA_MAX = -8
+"""M_ARENA_MAX of glibc's malloc.h."""
 
 
 @cache
