@@ -8,7 +8,7 @@ from sklearn.model_selection import train_test_split
 
 from tests.engine.problems import overlapping
 from workbench.classifiers import Geometry
-from workbench.classifiers import large_margin as module
+from workbench.classifiers import large_margin_fits as fits
 from workbench.classifiers.large_margin import LargeMarginClassifier
 from workbench.engine.large_margin import trace_count
 from workbench.errors import InputError
@@ -52,7 +52,7 @@ def test_the_wide_mean_beats_the_small_basis(default, digits):
 
 
 def test_the_wide_mean_waits_for_labels(digits, monkeypatch):
-    monkeypatch.setattr(module.cal, "clearly_less", lambda *_: False)  # then it is kept once it was tried
+    monkeypatch.setattr(fits.cal, "clearly_less", lambda *_: False)  # then it is kept once it was tried
     X, _, y, _ = digits
     for n, wide in ((150, False), (199, False), (260, True)):
         model = large_margin(common_scale=True, random_state=0).fit(X[:n], y[:n])
@@ -136,7 +136,7 @@ def test_the_length_scale_is_chosen_by_what_was_left_out():
     model = large_margin(select_length_scale=True, n_mean=0, n_inducing=40, random_state=0).fit(X, y)
     start = 0.6 * model.geometry_.length_scale
     chosen = model.kernel_.length_scale / start
-    assert any(chosen == pytest.approx(factor) for factor in module.CANDIDATES)
+    assert any(chosen == pytest.approx(factor) for factor in fits.CANDIDATES)
     tiny = large_margin(select_length_scale=True, random_state=0).fit(X[:30], y[:30])
     assert tiny.kernel_.length_scale == pytest.approx(0.6 * tiny.geometry_.length_scale)
 
@@ -231,9 +231,9 @@ def test_stopping_early_keeps_a_usable_model(digits):
 @pytest.mark.slow  # alone: the ways that only large data take, made small
 def test_large_data_use_few_rivals_and_a_part_of_the_rows(monkeypatch):
     monkeypatch.setattr("workbench.engine.large_margin.ALL_RIVALS", 100)
-    monkeypatch.setattr(module, "WIDE_BYTES", 150 * 60 * 8)
-    monkeypatch.setattr(module, "LEFT_OUT_ROWS", 120)
-    monkeypatch.setattr(module.cal, "clearly_less", lambda *_: False)
+    monkeypatch.setattr(fits, "WIDE_BYTES", 150 * 60 * 8)
+    monkeypatch.setattr(fits, "LEFT_OUT_ROWS", 120)
+    monkeypatch.setattr(fits.cal, "clearly_less", lambda *_: False)
     X, y = overlapping(400, 6, seed=3, spread=0.5)
     model = large_margin(n_inducing=20, n_mean=40, random_state=0).fit(X, y)
     assert model.score(X, y) > 0.7

@@ -4,46 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers import calibration as cal
 from workbench.classifiers import choice as choosing
-from workbench.classifiers.base import BaseBayesianClassifier
 from workbench.classifiers.choice import Candidate, Choice
 from workbench.classifiers.feature_scaling import f_statistics, lengths_by_f
 from workbench.classifiers.geometry import Geometry, prefixed, with_points, within
-from workbench.classifiers.gp import WithGPflowModel
+from workbench.classifiers.large_margin_fits import KernelFit, LargeMarginFits, of_unit_length
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.options import estimator, fitted, option
 from workbench.classifiers.predictor import Predictor
 from workbench.classifiers.protocols import Foretold
-from workbench.engine import projection, wide_mean
+from workbench.engine import projection
 from workbench.engine.fitting import Progress
 from workbench.engine.kernels import KERNELS, Kernel, StationaryKernel, as_kernel, kernel_from_arrays
-from workbench.engine.projection import Basis
 from workbench.engine.wide_mean import enough_labels
 from workbench.errors import InputError
 from workbench.progress import FitCallback
 
 N_INDUCING = 64
 N_MEAN = 448
-WIDE_BYTES = 250_000_000  # the wide basis looks at no more rows than fit into this
-LEFT_OUT_ROWS = 100_000
-CANDIDATES = (0.5, 0.7, 1.0, 1.4, 2.0)  # length scales tried, times the default
-FOLDS = 5
 _POINTS_BY_LABELS = ((4000, 256), (1000, 128))  # without a wide basis
-_LEARNING_ROUNDS = 5
-# of 0.5, 1, 1.5, 2, 2.5 and never it gave the lowest error and likelihood on 20 sets
-_STANDARD_ERRORS = 1.5
 # learnt features hold classes apart by nearly straight lines: a longer scale than elsewhere. On shapes of
 # photos and pieces of texts 1 is a little better than 1.4 up to 100 labels, 2 a little from 200 on but worse
 # at 50 to 100; choosing among the three from the labels brought nothing
 _LENGTH, _LENGTH_OF_UNITS = 0.6, 1.4
-# of learnt features a class with a label or two was hardly ever foretold; measured in docs/evidence
-_RARE_MARGIN_OF_UNITS = 1.0
 
 SOLVERS = ("sweeps", "natural-gradient", "adam")
 STOCHASTIC = {"solver": SOLVERS[1:]}
@@ -56,56 +45,8 @@ CHOOSING: dict[str, tuple[Any, ...]] = {
 """Other options and the values of theirs beside which a geometry can be chosen."""
 
 
-class _KernelFit(NamedTuple):
-    """A fit at one kernel, before calibration.
-
-    Attributes:
-        kernel: its kernel.
-        fit: `engine.large_margin.LargeMarginFit`; rivals, margin and second are of the basis of its mean.
-        wide: [B, C] the mean in its wide basis, or [0, C].
-        phi: [n, B or P] features in the basis of the mean; let go once `left_out` is there.
-        rows: [n] which rows of the data phi holds.
-        left_out: how well it foretells rows it did not see.
-        offset: [N, C] the guess's mean at the rows of the data, or None.
-        terms: of a rough fit, `engine.row_space.RowTerms`: what a fit at another kernel starts from.
-    """
-
-    kernel: Kernel
-    fit: Any
-    wide: Floats
-    phi: Floats
-    rows: Ints
-    left_out: cal.LeftOut | None = None
-    offset: Floats | None = None
-    terms: Any = None
-
-    @property
-    def mean(self) -> Floats:
-        """Coefficients of phi."""
-        mean: Floats = self.wide if len(self.wide) else self.fit.posterior.mean
-        return mean
-
-
-class _Held(NamedTuple):
-    """The bases of a fit, for models that share them.
-
-    Attributes:
-        geometry: that they are of.
-        kernel: that they are of.
-        basis: of the covariances.
-        wide: of the mean; None where it has none of its own.
-        rows: number of points -> scaled rows, their features in that basis and what these leave open.
-    """
-
-    geometry: Geometry
-    kernel: Kernel
-    basis: Basis
-    wide: Basis | None
-    rows: dict[int, tuple[Floats, Floats, Floats]]
-
-
 @estimator
-class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
+class LargeMarginClassifier(LargeMarginFits):
     """Multi-class Bayesian SVM: a large-margin GP fitted in closed form (Wistuba & Rawat 2018, 2019).
 
     Covariances, variances and rivals live on P inducing points; from 200 labels and 20 a class on
@@ -349,7 +290,7 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
         self._predictor = self._folded()
         report(1.0, self.objective_)
 
-    def _adopt(self, best: _KernelFit) -> None:
+    def _adopt(self, best: KernelFit) -> None:
         self.kernel_ = best.kernel
         self.mean_, self.precision_, self.root_ = best.fit.posterior
         self.wide_mean_ = best.wide
@@ -387,37 +328,12 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
     def _enough(self, codes: Ints) -> bool:
         return enough_labels(len(codes), len(self.classes_))
 
-    def _carry_wide(self, scaled: Floats) -> bool:
-        """Whether these rows carry a wide mean; fewer do where features are learnt ones of unit length."""
-        n, C = len(scaled), len(self.classes_)
-        if enough_labels(n, C) or not self.geometry_.common_scale:
-            return enough_labels(n, C)
-        if not enough_labels(n, C, unit_length=True):
-            return False
-        return self.geometry_.within_unit_ball(scaled)
-
     def _length(self, geometry: Geometry) -> float:
         """The length scale on a geometry, before the labels have a say."""
         factor = self.length_scale_factor
         if factor is None:
-            factor = _LENGTH_OF_UNITS if _of_unit_length(geometry) else _LENGTH
+            factor = _LENGTH_OF_UNITS if of_unit_length(geometry) else _LENGTH
         return factor * geometry.length_scale
-
-    def _asked(self, codes: Ints, offset: Floats | None) -> Floats | None:
-        """[N, C] what is added to the latents while they are fitted, and not when they are used.
-
-        Args:
-            codes: [N] true classes.
-            offset: [N, C] the guess's mean, which stays; or None.
-        """
-        rare = self.rare_margin
-        if rare is None:
-            rare = _RARE_MARGIN_OF_UNITS if _of_unit_length(self.geometry_) else 0.0
-        if not rare:
-            return offset
-        labels = np.bincount(codes, minlength=len(self.classes_))
-        less = np.broadcast_to(-rare / np.sqrt(labels + 1.0), (len(codes), len(labels)))
-        return less if offset is None else offset + less
 
     def _first_kernel(self, scaled: Floats, codes: Ints) -> Kernel:
         if not isinstance(self.kernel, str):
@@ -444,7 +360,7 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
             and all(np.array_equal(old[name], new[name]) for name in old)
         )
 
-    def _look(self, X: Floats, codes: Ints, report: Progress, alone: bool = True) -> _KernelFit | None:
+    def _look(self, X: Floats, codes: Ints, report: Progress, alone: bool = True) -> KernelFit | None:
         """Choose the geometry, if it is time to; sets `geometry_` and gives the fit to start from."""
         last = self.choice_
         n = len(codes)
@@ -456,7 +372,7 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
         pool = self.geometry_
         if last is not None and last.n_labelled_points:
             pool = pool._replace(inducing=pool.inducing[: -last.n_labelled_points])
-        fits: dict[Candidate, tuple[Geometry, _KernelFit]] = {}
+        fits: dict[Candidate, tuple[Geometry, KernelFit]] = {}
 
         # neighbouring candidates differ little: what the rows said last, or the present fit
         start: Any = self._start()
@@ -495,7 +411,7 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
         codes: Ints,
         rows: Any,
         start: Any = None,
-    ) -> tuple[Geometry, _KernelFit]:
+    ) -> tuple[Geometry, KernelFit]:
         """A candidate's geometry, set as the present one, and its judged fit.
 
         Args:
@@ -583,235 +499,9 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
         rows = np.argsort(-residual, kind="stable")[: choosing.LABELLED]
         return scaled[np.sort(rows)]
 
-    def _fit_at(
-        self, kernel: Kernel, scaled: Floats, codes: Ints, start: Any, report: Progress, learn: bool = True,
-        rough: bool = False, offset: Floats | None = None,
-    ) -> _KernelFit:  # fmt: skip
-        """Everything but calibration, at one kernel (which is learnt on the way if asked)."""
-        asked = self._asked(codes, offset)
-        if learn := learn and self.hyperparameters is not None and isinstance(kernel, StationaryKernel):
-            kernel, start = self._learn(kernel, scaled, codes, start, report.part(0.0, 0.5), asked)
-        basis, wide = self._basis(kernel), self._wide_basis(kernel) if self._carry_wide(scaled) else None
-        # the wide mean takes over from there, or the fit that follows
-        tol = self.tol if wide is None and not rough else 50.0 * self.tol
-        rows = np.arange(len(codes))
-        limit = len(codes) if wide is None else WIDE_BYTES // (len(wide.points) * scaled.itemsize)
-        if wide is not None and len(codes) <= limit:
-            phi_wide = self._projected(scaled, wide, kernel)[0]
-            phi = np.ascontiguousarray(phi_wide[:, : len(basis.points)])
-            residual = np.maximum(kernel.diagonal(scaled) - np.einsum("np,np->n", phi, phi), 0.0)
-        else:
-            phi, residual = self._projected(scaled, basis, kernel)
-        fit = self._solve(phi, residual, codes, start, tol, report.part(0.5 if learn else 0.0, 0.8), asked)
-        small = _KernelFit(kernel, fit, np.zeros((0, len(self.classes_))), phi, rows, offset=offset)
-        if rough:
-            from workbench.engine.row_space import RowTerms
-
-            said = phi @ fit.posterior.mean, fit.margin, fit.second, fit.rivals, codes, self.temperature
-            small = small._replace(terms=RowTerms.of(*said))
-        if wide is None or report.stopped:
-            return small
-        small = self._judged(small, codes)
-        if len(codes) > limit:
-            del phi  # let the small basis's features go before the wide ones come
-            small = small._replace(phi=np.zeros((0, 0)))
-            rows = np.sort(
-                np.random.default_rng([self._draw, 1]).choice(len(codes), max(1, limit), replace=False)
-            )
-            phi_wide = projection.project(scaled[rows], wide, kernel)[0]
-        part = fit._replace(rivals=fit.rivals[rows], margin=fit.margin[rows], second=fit.second[rows])
-        found = wide_mean.widen(
-            phi_wide, residual[rows], codes[rows], part, self.temperature, self.wide_spread,
-            report.part(0.8, 1.0).callback, None if asked is None else asked[rows],
-        )  # fmt: skip
-        at_wide = fit._replace(rivals=found.rivals, margin=found.margin, second=found.second)
-        mean: Floats = found.mean.astype(self._numpy_dtype())
-        phi_wide = phi_wide.astype(np.float32, copy=False)
-        widened = self._judged(
-            _KernelFit(kernel, at_wide, mean, phi_wide, rows, offset=offset, terms=small.terms), codes
-        )
-        assert small.left_out is not None and widened.left_out is not None
-        # where classes overlap the wide mean follows the noise, and the small basis alone knows better
-        worse = cal.clearly_less(small.left_out.brier, widened.left_out.brier, _STANDARD_ERRORS)
-        return small if worse and not report.stopped else widened
-
-    def _solve(
-        self, phi: Floats, residual: Floats, codes: Ints, start: Any, tol: float, report: Progress,
-        offset: Floats | None,
-    ) -> Any:  # fmt: skip
-        from workbench.engine import large_margin as engine
-
-        data = phi, residual, codes, len(self.classes_)
-        shared: dict[str, Any] = {
-            "start": start, "tau": self.temperature, "callback": report.callback, "offset": offset,
-        }  # fmt: skip
-        if self.solver == "sweeps":
-            return engine.fit(*data, rivals=self.rivals, sweeps=self.max_sweeps, tolerance=tol, **shared)
-        shared |= {"batch_size": self.batch_size, "seed": self._draw}
-        if self.solver == "natural-gradient":
-            return engine.fit_minibatch(
-                *data, rivals=self.rivals, epochs=self.epochs or 20,
-                rho_start=self.learning_rate or 0.3, **shared,
-            )  # fmt: skip
-        from workbench.engine import large_margin_training as training
-
-        return training.fit_adam(
-            *data, rivals=self.rivals or 1, epochs=self.epochs or 1000,
-            learning_rate=self.learning_rate or 5e-4, **shared,
-        )  # fmt: skip
-
-    def _learn(
-        self, kernel: StationaryKernel, scaled: Floats, codes: Ints, start: Any, report: Progress,
-        offset: Floats | None,
-    ) -> tuple[StationaryKernel, Any]:  # fmt: skip
-        """Alternate sweeps with steps in the kernel's values at fixed whitened q."""
-        from workbench.engine import large_margin as engine
-        from workbench.engine import large_margin_training as training
-
-        centre = kernel
-        shared: dict[str, Any] = {"tau": self.temperature, "rivals": self.rivals, "offset": offset}
-        for number in range(1, _LEARNING_ROUNDS + 1):
-            basis = self._basis(kernel)
-            data = *projection.project(scaled, basis, kernel), codes, len(self.classes_)
-            fit = engine.fit(*data, start=start, sweeps=10, tolerance=10.0 * self.tol, **shared)
-            start = fit.posterior
-            if report(number / _LEARNING_ROUNDS, fit.trace[-1]):
-                break
-            kernel = training.learn_kernel(
-                scaled, basis.points, codes, start, kernel, ard=self.ard, centre=centre,
-                prior_spread=0.5 if self.hyperparameters == "map" else None, **shared,
-            )  # fmt: skip
-        return kernel, start
-
-    def _select(self, first: _KernelFit, scaled: Floats, codes: Ints, report: Progress) -> _KernelFit:
-        """The length scale with the highest leave-one-out log-likelihood."""
-        base = first.kernel
-        assert isinstance(base, StationaryKernel)
-        found = [self._judged(first, codes)]
-        for number, factor in enumerate(CANDIDATES):
-            if factor == 1.0:
-                continue
-            kernel = StationaryKernel(base.name, np.asarray(base.length_scale)[()] * factor, base.variance)
-            low = 0.8 + 0.15 * number / len(CANDIDATES)
-            fit = self._fit_at(
-                kernel, scaled, codes, first.fit.posterior, report.part(low, low + 0.03), offset=first.offset
-            )
-            if report.stopped:
-                break
-            found.append(self._judged(fit, codes))
-        return max(found, key=lambda fit: fit.left_out.log_likelihood.mean() if fit.left_out else -np.inf)
-
     # ------------------------------------------------------------------ calibration
 
-    def _calibrate(self, fit: _KernelFit, scaled: Floats, codes: Ints, report: Progress) -> float:
-        if self.calibration is None:
-            return float(np.exp(self._prior_log_beta(fit)))
-        if self.calibration == "cross-validated" and not report.stopped and len(codes) >= FOLDS:
-            means = self._cross_validated(fit.kernel, scaled, codes, fit.offset)
-            left_out = cal.judge(means, codes, np.arange(len(codes)), self._prior_log_beta(fit))
-        else:
-            left_out = self._judged(fit, codes).left_out  # type: ignore[assignment]
-        self.left_out_ = left_out
-        return left_out.beta
-
-    def _judged(self, fit: _KernelFit, codes: Ints) -> _KernelFit:
-        """The fit with how well it foretells a sample of rows as if they had not been there."""
-        if fit.left_out is not None:
-            return fit
-        rng = np.random.default_rng([self._draw, 2])
-        n = len(fit.rows)
-        rows: Any = slice(None)
-        if n > LEFT_OUT_ROWS:  # a part of the rows, each counting for several, tells the curvature
-            rows = np.sort(rng.choice(n, LEFT_OUT_ROWS, replace=False))
-        sampled = fit.rows[rows]
-        sample = np.sort(rng.choice(len(sampled), min(len(sampled), cal.SAMPLE), replace=False))
-        at = wide_mean.derivatives(fit.fit.margin[rows], fit.fit.second[rows], self.temperature)
-        means = cal.leave_one_out(
-            fit.phi[rows], fit.mean, codes[sampled], fit.fit.rivals[rows], at, sample, weight=n / len(sampled)
-        )
-        chosen = sampled[sample]
-        if fit.offset is not None:
-            means = means + fit.offset[chosen]
-        return fit._replace(left_out=cal.judge(means, codes[chosen], chosen, self._prior_log_beta(fit)))
-
-    def _judged_at(self, fit: _KernelFit, scaled: Floats, codes: Ints) -> _KernelFit:
-        """The judged fit, judged anew on other features [n, D] of the same rows."""
-        assert fit.left_out is not None
-        rows = fit.left_out.rows
-        basis = self._wide_basis(fit.kernel) if len(fit.wide) else None
-        phi, _ = projection.project(scaled[rows], basis or self._basis(fit.kernel), fit.kernel)
-        at = wide_mean.derivatives(fit.fit.margin, fit.fit.second, self.temperature)
-        means = cal.leave_one_out(
-            fit.phi, fit.mean, codes[fit.rows], fit.fit.rivals, at, rows, at=phi.astype(fit.phi.dtype)
-        )
-        if fit.offset is not None:
-            means = means + fit.offset[rows]
-        return fit._replace(left_out=cal.judge(means, codes[rows], rows, self._prior_log_beta(fit)))
-
-    def _cross_validated(
-        self, kernel: Kernel, scaled: Floats, codes: Ints, offset: Floats | None, rough: bool = False
-    ) -> Floats:
-        """[N, C] means of five-fold cross-validation at a kernel."""
-        fold = np.random.default_rng([self._draw, 3]).permutation(len(codes)) % FOLDS
-        means = np.zeros((len(codes), len(self.classes_)))
-        for number in range(FOLDS):
-            inside, outside = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
-            moved = None if offset is None else offset[inside]
-            part = self._fit_at(
-                kernel, scaled[inside], codes[inside], None, Progress(None), learn=False, rough=rough,
-                offset=moved,
-            )  # fmt: skip
-            wide = self._wide_basis(kernel) if len(part.wide) else None
-            phi, _ = projection.project(scaled[outside], wide or self._basis(kernel), kernel)
-            means[outside] = phi @ part.mean
-        return means if offset is None else means + offset
-
-    def _prior_log_beta(self, fit: _KernelFit) -> float:
-        variance = float(self.variance)
-        if isinstance(fit.kernel, StationaryKernel):
-            variance = float(fit.kernel.variance)  # as learnt
-        if not isinstance(self.kernel, str):
-            variance = float(np.mean(fit.kernel.diagonal(self.geometry_.inducing)))
-        return cal.prior_log_beta(variance, self.wide_spread if len(fit.wide) else 1.0)
-
     # ------------------------------------------------------------------ state
-
-    def _held(self) -> _Held:
-        """The bases of this fit, kept with it: who shares them need not look them up by their content."""
-        found: _Held | None = self.__dict__.get("_bases")
-        if found is None:
-            basis, wide = self._basis(self.kernel_), self._wide_basis(self.kernel_)
-            found = self.__dict__["_bases"] = _Held(self.geometry_, self.kernel_, basis, wide, {})
-        return found
-
-    def _holds(self, kernel: Kernel) -> bool:
-        held: _Held | None = self.__dict__.get("_bases")
-        return held is not None and held.geometry is self.geometry_ and held.kernel is kernel
-
-    def _projected(self, scaled: Floats, basis: Basis, kernel: Kernel) -> tuple[Floats, Floats]:
-        """As `projection.project`; of models that share a basis and rows, done once."""
-        if not self._holds(kernel):
-            return projection.project(scaled, basis, kernel)
-        kept, size = self._held().rows, len(basis.points)
-        known = kept.get(size)
-        if known is None or not np.array_equal(known[0], scaled):
-            kept[size] = known = (scaled, *projection.project(scaled, basis, kernel))
-        return known[1], known[2]
-
-    def _basis(self, kernel: Kernel) -> Basis:
-        if self._holds(kernel):
-            return self._held().basis
-        return projection.cached_basis(self.geometry_.inducing, kernel, self.dtype)
-
-    def _wide_basis(self, kernel: Kernel) -> Basis | None:
-        """The mean's own points, the small basis's first; None where it is to have none."""
-        g = self.geometry_
-        if self._holds(kernel):
-            return self._held().wide
-        if self.n_mean == 0 or len(g.mean_inducing) == 0:
-            return None
-        points = np.concatenate([g.inducing, g.mean_inducing[: self.n_mean]])
-        return projection.cached_basis(points, kernel, self.dtype)
 
     def _start(self) -> Any:
         """The present posterior, its classes matched by label, or None for a cold start."""
@@ -907,8 +597,3 @@ class LargeMarginClassifier(WithGPflowModel, BaseBayesianClassifier):
 
     def _latent(self, X: Floats) -> Latent:
         return self.predictor_(X)
-
-
-def _of_unit_length(geometry: Geometry) -> bool:
-    """Whether a pool's features are learnt ones of unit length."""
-    return bool(geometry.common_scale and geometry.within_unit_ball(geometry.inducing))
