@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from workbench.certificates import Promise, Terms, by_class, draws_of_strata, least_checks, nested, tally
-from workbench.certificates.tally import Bounding
+from workbench.certificates.tally import SequentialBound
 from workbench.errors import InputError
 
 
@@ -90,7 +90,9 @@ def test_draws_within_strata_keep_the_promise_and_the_bound() -> None:
         made = tally(terms, truth[order], ranks[order], strata[order])
         false += made.delivered() > 0
         inside = order[ranks[order] < 200]
-        bound = Bounding(Terms(400, 0.05, (200,), confidence, strata={200: counts[200]}), 200, confidence)
+        bound = SequentialBound(
+            Terms(400, 0.05, (200,), confidence, strata={200: counts[200]}), 200, confidence
+        )
         for item in inside.tolist():
             bound.add(bool(truth[item]), int(strata[item]))
         uncovered += bound.curve[-1] < truth[ranks < 200].mean() - 1e-9
@@ -160,7 +162,7 @@ def test_more_draws_than_labels_are_refused() -> None:
 
 def test_a_bound_begins_at_everything_and_never_rises_while_answers_are_right() -> None:
     terms = Terms(200, 0.05, (200,), 0.95, (), 0, False, {})
-    made = Bounding(terms, 200, 0.95)
+    made = SequentialBound(terms, 200, 0.95)
     assert made.curve == [1.0]
     for _ in range(60):
         made.add(False)

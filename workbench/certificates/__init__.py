@@ -5,11 +5,11 @@ Equations and sources: docs/math.md, 14.
 """
 
 from workbench.certificates.certificate import (
-    Also,
-    Apart,
     Certificate,
     Check,
+    FurtherError,
     Strata,
+    WithdrawnLabel,
     certificate_of,
     checksum_of,
     listed_order,
@@ -20,29 +20,29 @@ from workbench.certificates.nested import Nested, nested
 from workbench.certificates.planning import Option, Plan, plan
 from workbench.certificates.rehearsing import Rehearsal, checks_to_go, looks_broken, rehearse
 from workbench.certificates.strata import ClassBounds, by_class, draws_of_strata, stratified
-from workbench.certificates.tally import Bounding, Promise, Tally, Terms, least_checks, tally
+from workbench.certificates.tally import Promise, SequentialBound, Tally, Terms, least_checks, tally
 from workbench.certificates.verifying import Labelled, Verdict, verify
 from workbench.certificates.wealth import Bound, first_reached, log_wealth, threshold, upper_bound
 
 __all__ = [
-    "Also",
-    "Apart",
     "Bound",
-    "Bounding",
     "Certificate",
     "Check",
     "ClassBounds",
     "Draws",
+    "FurtherError",
     "Labelled",
     "Nested",
     "Option",
     "Plan",
     "Promise",
     "Rehearsal",
+    "SequentialBound",
     "Strata",
     "Tally",
     "Terms",
     "Verdict",
+    "WithdrawnLabel",
     "by_class",
     "certificate_of",
     "checks_to_go",

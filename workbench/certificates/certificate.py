@@ -16,7 +16,7 @@ from workbench.certificates.drawing import Draws, confidence_at, delta_of, seed_
 from workbench.certificates.given import confidence_of, error_of, size_of
 from workbench.certificates.page import html_of
 from workbench.certificates.strata import ClassBounds, by_class, draws_of_strata
-from workbench.certificates.tally import Bounding, Promise, Tally, Terms, tally
+from workbench.certificates.tally import Promise, SequentialBound, Tally, Terms, tally
 from workbench.certificates.words import facts_of, method_of, sentence_of
 from workbench.errors import InputError
 from workbench.reading import cut, parse_json
@@ -61,7 +61,7 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Apart:
+class WithdrawnLabel:
     """A frozen label that was not checked and is no machine label of the delivered set.
 
     It lies beyond the set that was certified, or a person labelled or removed the item since.
@@ -73,7 +73,7 @@ class Apart:
 
 
 @dataclass(frozen=True)
-class Also:
+class FurtherError:
     """A further error that was asked about, and the largest set that keeps it; 0 where none does."""
 
     error: float
@@ -160,8 +160,8 @@ class Certificate:
     seed: int
     drawn_from: str
     checks: tuple[Check, ...]
-    apart: tuple[Apart, ...] = ()
-    also: tuple[Also, ...] = ()
+    apart: tuple[WithdrawnLabel, ...] = ()
+    also: tuple[FurtherError, ...] = ()
     whole: bool = False
     strata: Strata = Strata()
     class_sizes: tuple[tuple[str, tuple[int, ...]], ...] = ()
@@ -257,7 +257,7 @@ class Certificate:
     def bound(self) -> float:
         """At most this share is wrong, of the certified set or of the first that was tested."""
         size = self.delivered or self.sizes[0]
-        made, where = Bounding(self.terms, size, self.terms.confidence), self.stratum_of_checks
+        made, where = SequentialBound(self.terms, size, self.terms.confidence), self.stratum_of_checks
         for t, check in enumerate(self.checks):
             if check.rank < size:
                 made.add(check.wrong, 0 if where is None else where[t])
@@ -392,7 +392,7 @@ class Certificate:
             people_sha256=d.people_sha256,
             seed=d.seed,
             drawn_from=d.drawn_from,
-            also=tuple(Also(one.error, tuple(one.sizes), one.delivered) for one in d.also),
+            also=tuple(FurtherError(one.error, tuple(one.sizes), one.delivered) for one in d.also),
             whole=d.whole,
             strata=Strata(
                 d.strata.by,
@@ -414,7 +414,7 @@ class Certificate:
                 )
                 for one in d.checks
             ),
-            apart=tuple(Apart(one.item, one.label, one.rank) for one in d.apart),
+            apart=tuple(WithdrawnLabel(one.item, one.label, one.rank) for one in d.apart),
             made=d.made,
             versions=d.versions,
             sentence=d.sentence or "(none)",
@@ -529,8 +529,8 @@ def certificate_of(
         seed=seed,
         drawn_from=drawn_from or checksum,
         checks=tuple(checks),
-        apart=tuple(Apart(item, frozen[item], ranks.get(item, 0)) for item in sorted(away)),
-        also=tuple(Also(p.error, p.sizes, found.delivered(j)) for j, p in enumerate(also, 1)),
+        apart=tuple(WithdrawnLabel(item, frozen[item], ranks.get(item, 0)) for item in sorted(away)),
+        also=tuple(FurtherError(p.error, p.sizes, found.delivered(j)) for j, p in enumerate(also, 1)),
         whole=whole,
         strata=how,
         class_sizes=class_sizes(frozen, inside, max(1, len(how.names)), checks) if per_class else (),

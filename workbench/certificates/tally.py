@@ -232,7 +232,7 @@ def tally(
     return made
 
 
-class Bounding:
+class SequentialBound:
     """The upper bound of a set, kept up to date answer by answer, however draws are made.
 
     Args:

@@ -17,11 +17,11 @@ import numpy as np
 from workbench import __version__
 from workbench.arrays import Array
 from workbench.certificates import (
-    Bounding,
     Certificate,
     Check,
     Labelled,
     Promise,
+    SequentialBound,
     Strata,
     Tally,
     Terms,
@@ -239,7 +239,7 @@ class Audit:
 
     def progress(self) -> tuple[int, int, float, int | None]:
         """(checks, wrong ones, upper bound now, about how many to go or None)."""
-        wrong, bound = self._wrong, Bounding(self.terms, len(self.labels), self.confidence_here)
+        wrong, bound = self._wrong, SequentialBound(self.terms, len(self.labels), self.confidence_here)
         for check, is_wrong in zip(self.checks, wrong.tolist(), strict=True):
             bound.add(is_wrong, self._stratum(check))
         return len(wrong), int(wrong.sum()), bound.curve[-1], self.to_go

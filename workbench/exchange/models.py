@@ -20,7 +20,7 @@ from workbench.exchange.files import json_text
 from workbench.guesses import SavedGuesses
 from workbench.members import FolderMembers
 from workbench.pools import feature_map_from_json
-from workbench.pools.neighbours import LeaningMap, View
+from workbench.pools.neighbours import SmoothedFeatureMap, View
 from workbench.pools.pool import FeatureMap, Pool
 from workbench.reading import cut, reading
 from workbench.registry import from_file
@@ -97,7 +97,7 @@ class SavedModel:
     @property
     def seen_map(self) -> FeatureMap:
         """From raw rows to what the classifier takes."""
-        return self.feature_map if self.view is None else LeaningMap(self.feature_map, self.view)
+        return self.feature_map if self.view is None else SmoothedFeatureMap(self.feature_map, self.view)
 
     def probabilities(self, features: Array, mean: Floats | None = None) -> Floats:
         """Class probabilities [n, C] of features [n, D]; `mean` as `SavedModel.mean` gives it."""

@@ -27,7 +27,7 @@ SEEKING_POLICY = "variance"
 _LONGEST_SEARCH = 100  # labels, and ten more a class: a class may be declared that the pool has not
 
 
-class Effective(NamedTuple):
+class EffectivePolicy(NamedTuple):
     """The policy that asks, and why where it is not the chosen one.
 
     Attributes:
@@ -39,7 +39,9 @@ class Effective(NamedTuple):
     reason: str = ""
 
 
-def effective_policy(policy: Any, classes: Sequence[str], codes: Ints, *, has_latent: bool) -> Effective:
+def effective_policy(
+    policy: Any, classes: Sequence[str], codes: Ints, *, has_latent: bool
+) -> EffectivePolicy:
     """The policy that asks now.
 
     Args:
@@ -52,14 +54,14 @@ def effective_policy(policy: Any, classes: Sequence[str], codes: Ints, *, has_la
         The policy and the reason.
     """
     if policy != DEFAULT_POLICY or not has_latent or len(codes) >= _LONGEST_SEARCH + 10 * len(classes):
-        return Effective(policy)
+        return EffectivePolicy(policy)
     known = np.asarray(codes, dtype=np.int64)
     counts = np.bincount(known[known >= 0], minlength=len(classes))[: len(classes)]
     missing = [classes[i] for i in np.flatnonzero(counts == 0).tolist()]
     if not missing:
-        return Effective(policy)
+        return EffectivePolicy(policy)
     some = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
-    return Effective(SEEKING_POLICY, f"looking for {some}: none seen yet")
+    return EffectivePolicy(SEEKING_POLICY, f"looking for {some}: none seen yet")
 
 
 def check_share(share: float) -> None:

@@ -248,7 +248,7 @@ class View(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class LeaningMap:
+class SmoothedFeatureMap:
     """A feature map whose rows then lean on neighbours in the pool.
 
     Attributes:

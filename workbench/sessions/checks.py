@@ -15,9 +15,9 @@ import numpy as np
 
 from workbench.arrays import Array, Floats, Ints
 from workbench.certificates import (
-    Bounding,
     Draws,
     Promise,
+    SequentialBound,
     Tally,
     Terms,
     checksum_of,
@@ -380,7 +380,7 @@ def bound_after(frozen: Frozen, size: int, found: Evidence) -> list[float]:
             frozen,
             size,
             given,
-            lambda: Bounding(frozen.terms, size, frozen.confidence_here),
+            lambda: SequentialBound(frozen.terms, size, frozen.confidence_here),
         )
         for wrong, stratum in given[len(kept.given) :]:
             kept.made.add(wrong, stratum)

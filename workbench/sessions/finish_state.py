@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from workbench.arrays import Floats
-from workbench.certificates import Bounding, checks_to_go, least_checks, looks_broken
+from workbench.certificates import SequentialBound, checks_to_go, least_checks, looks_broken
 from workbench.sessions.checks import Evidence, Frozen, bound_after, evidence, tally_of
 from workbench.store import Event, ProjectState
 
@@ -95,7 +95,7 @@ class FinishState:
         frozen, found, rows = self.frozen, self.evidence, []
         confidence = 1.0 - frozen.spent / len(frozen.sizes)
         for size in frozen.sizes:
-            made, inside = Bounding(frozen.terms, size, confidence), found.places < size
+            made, inside = SequentialBound(frozen.terms, size, confidence), found.places < size
             for wrong, stratum in zip(
                 found.wrong[inside].tolist(), found.strata[inside].tolist(), strict=True
             ):

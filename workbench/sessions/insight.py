@@ -30,7 +30,7 @@ from workbench.sessions.spec import RunSpec
 
 
 @dataclass(frozen=True)
-class Why:
+class Explanation:
     """Why an item is worth asking about.
 
     Attributes:
@@ -272,7 +272,7 @@ def why(
     closed: Ints | None = None,
     values: Floats | None = None,
     drawn: Ints | None = None,
-) -> Why:
+) -> Explanation:
     """Why this item.
 
     Args:
@@ -294,13 +294,15 @@ def why(
         is_open[askable] = True
         looked = drawn[is_open[drawn]]
         asked = bool(np.isfinite(own) and is_open[item])
-        return Why(own, 1 + int((values[looked] > own).sum()) if asked else 0, int(askable.size), looked.size)
+        return Explanation(
+            own, 1 + int((values[looked] > own).sum()) if asked else 0, int(askable.size), looked.size
+        )
     values = utilities_or_none(model, policy) if values is None else values
     utility = float(values[item])
     rank = 0
     if np.isfinite(utility) and item in askable:
         rank = 1 + int((values[askable] > utility).sum())
-    return Why(utility, rank, int(askable.size))
+    return Explanation(utility, rank, int(askable.size))
 
 
 def nearest_among(points: Array, items: Ints, item: int, k: int) -> tuple[Ints, Floats]:

@@ -18,7 +18,7 @@ from workbench.classifiers.latent import Latent
 from workbench.classifiers.predictor import Predictor
 from workbench.errors import InputError
 from workbench.policies import POLICIES, Belief
-from workbench.policies.effective import Effective, effective_policy
+from workbench.policies.effective import EffectivePolicy, effective_policy
 from workbench.policies.scored_model import belief_of
 from workbench.pools.items import IdsAt
 from workbench.pools.neighbours import Neighbourhood, Seen, checked_strength
@@ -562,7 +562,7 @@ def measure_geometry(estimator: Any, features: Array, seed: int, common_scale: b
     return Geometry.of(features, int(n_inducing), seed, n_mean=int(n_mean), common_scale=common_scale)
 
 
-def asking_policy(model: FittedModel, policy: Any) -> Effective:
+def asking_policy(model: FittedModel, policy: Any) -> EffectivePolicy:
     """The policy that asks in a project now; it may look for a class that nobody has seen yet.
 
     Args:
@@ -570,7 +570,7 @@ def asking_policy(model: FittedModel, policy: Any) -> Effective:
         policy: the project's.
     """
     if model.mean is not None:
-        return Effective(policy)  # with a guess a class is predicted before anybody has seen it
+        return EffectivePolicy(policy)  # with a guess a class is predicted before anybody has seen it
     has_latent = protocols.supports_latent(model.estimator)
     return effective_policy(policy, model.classes, model.codes, has_latent=has_latent)
 
