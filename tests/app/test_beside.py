@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.sessions.fakes import DYING, ENDLESS, FAKE
-from workbench.app import beside, comparison
+from workbench.app import beside, comparison, mapping
 from workbench.app.jobs import Job
 from workbench.errors import Cancelled, InputError
 from workbench.pools import load_pool
@@ -123,18 +123,52 @@ def test_a_job_of_the_server_is_computed_beside_it(home: Path) -> None:
     beside.long_work().end()
 
 
+def test_the_model_of_a_round_is_fitted_beside_and_read_here(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = labelled(Session.create("iris", classifier=FAKE, policy="margin", annotator="ann"))
+    session.refit()
+    session.label_item(int(session.pool.trainable[1]), session.classes[0])
+    session.refit()
+    _, job = mapping.at_round(session, 0)
+    assert job is not None and job.wait(300) and job.status == "done", job.error or job.details
+    view, _ = mapping.at_round(session, 0)
+    assert view is not None
+    here = session.model_at(0)
+    assert view.model.items.tolist() == here.items.tolist()
+    np.testing.assert_allclose(view.model.probabilities, here.probabilities)
+    _, job = mapping.other_kind(session, view, "logistic-regression")
+    assert job is not None and job.wait(300) and job.status == "done", job.error or job.details
+    other, _ = mapping.other_kind(session, view, "logistic-regression")
+    assert other is not None and other.model.n_labelled == here.n_labelled
+    assert other.model.probabilities.shape == here.probabilities.shape
+    run = comparison.job_of(token := comparison.start(spec(FAKE)))
+    assert run is not None and run.wait(300) and run.status == "done", run.error or run.details
+    found = comparison.find(token)
+    beside_it = comparison.round_model(found, "random", 0, 2)
+    monkeypatch.setenv("WORKBENCH_FIT", "inline")
+    monkeypatch.setattr(comparison, "cached", lambda key, make: make())
+    again = comparison.round_model(found, "random", 0, 2)
+    np.testing.assert_allclose(beside_it.probabilities, again.probabilities)
+    for one in (beside.short_work, beside.long_work):
+        one().end()
+
+
 @pytest.mark.slow  # TensorFlow is imported three times
 def test_nothing_that_pages_compute_leaves_the_engine_in_the_server(home: Path) -> None:
     """In a process of its own: this one has loaded the engine for other tests."""
     session = labelled(Session.create("iris", policy="margin", annotator="ann"))
     code = (
         "import sys\n"
-        "from workbench.app import comparison, current, lessons, oracle, robustness, seeing, stopping\n"
+        "from workbench.app import comparison, current, lessons, mapping\n"
+        "from workbench.app import oracle, robustness, seeing, stopping\n"
         "from workbench.studies import StudySpec\n"
         "from workbench.studies.attacks import AttackSpec\n"
         f"one = current.opened({session.id!r}); current.keep_fitting(one).wait()\n"
         "jobs = [seeing.cross_validation(one, one.model), stopping.project_advice(one, again=True)]\n"
         "jobs.append(oracle.baseline(one, 20)[1])\n"
+        "one.label_item(int(one.pool.trainable[1]), one.classes[0]); current.keep_fitting(one).wait()\n"
+        "jobs.append(mapping.at_round(one, 0)[1])\n"
         "runs = StudySpec('x', ('iris',), ('large-margin',), ('margin',), seeds=1, budget=2)\n"
         "jobs.append(comparison.job_of(comparison.start(runs)))\n"
         "attack = AttackSpec('digits', n_train=60, n_test=20, strengths=(0.0, 0.1), attacks=('fgsm',))\n"

@@ -495,6 +495,10 @@ def round_model(comparison: Comparison, policy: str, seed: int, number: int) -> 
     def make() -> FittedModel:
         spec = RunSpec.from_json(record.spec)
         rounds = [Round.from_json(r.record) for r in Store.open().rounds(record.id)]
+        if beside.is_apart() and any(one.number == number for one in rounds):
+            given = spec, Store.open().url, record.id, number
+            state = beside.compute(Job(record.id, "round", "A model of a round"), "state_of_run", *given)
+            rounds = [replace(one, state=state) if one.number == number else one for one in rounds]
         return run_model(spec, spec.load_pool(), rounds, number)
 
     return cached((record.id, "round", number), make)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench.app import beside
 from workbench.app.jobs import Job, manager
 from workbench.app.seeing import cached, digest, utilities_now
 from workbench.app.text import percent
@@ -243,8 +244,15 @@ def at_round(session: Session, number: int) -> tuple[View | None, Job | None]:
     present = session.model
     if present is not None and present.number == number:
         return View(present, ("round", number), f"{present.n_labelled} labels"), None
+
+    def make(job: Job) -> FittedModel:
+        if not beside.is_apart():
+            return session.model_at(number)
+        given = session.store.url, session.id, number
+        return session.model_at(number, beside.compute(job, "state_at", *given, session=session))
+
     return _made(
-        session, ("round", number), lambda: session.model_at(number), "An earlier model",
+        session, ("round", number), make, "An earlier model",
         lambda m: f"{m.n_labelled} labels",
     )  # fmt: skip
 
@@ -266,12 +274,16 @@ def other_kind(session: Session, base: View, classifier: str) -> tuple[View | No
     """
     title = classifier_title(classifier)
 
-    def make() -> FittedModel:
+    def make(job: Job) -> FittedModel:
         from workbench.sessions.model import Learner
 
         model = base.model
         learner = Learner(session.pool, classifier, seed=int(session.settings["seed"]), classes=model.classes)
-        return learner.fit(model.items, model.codes, number=model.number)
+        if not beside.is_apart():
+            return learner.fit(model.items, model.codes, number=model.number)
+        given = session.store.url, session.id, model.number, classifier
+        state = beside.compute(job, "state_at", *given, session=session)
+        return learner.model(state, model.number, model.items, model.codes)
 
     return _made(session, ("kind", classifier, base.model.uid), make, title, lambda m: title)
 
@@ -279,7 +291,7 @@ def other_kind(session: Session, base: View, classifier: str) -> tuple[View | No
 def _made(
     session: Session,
     key: tuple[Any, ...],
-    make: Callable[[], FittedModel],
+    make: Callable[[Job], FittedModel],
     title: str,
     name: Callable[[FittedModel], str],
 ) -> tuple[View | None, Job | None]:
@@ -292,7 +304,7 @@ def _made(
 
         def work(job: Job) -> FittedModel:
             job.report(0.1, "fitting on its labels")
-            return make()
+            return make(job)
 
         job = manager().submit(session.id, kind, work, title=title)
     return None, job

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from workbench.app import apart, early, frontend, host_names, login, logs, warm
+from workbench.app import apart, beside, early, frontend, host_names, login, logs, warm
 from workbench.app.jobs import manager
 from workbench.errors import InputError
 from workbench.reading import cut
@@ -143,7 +143,8 @@ async def lifespan(app: Any) -> AsyncIterator[None]:
         threading.Thread(target=warm.warm_up, name="warm-up", daemon=True).start()
     yield
     manager().shutdown(timeout=5.0)
-    apart.fitter().end()
+    for process in (apart.fitter, beside.long_work, beside.short_work):
+        process().end()
     if log is not None:
         logging.getLogger().removeHandler(log)
         log.close()

@@ -339,7 +339,7 @@ class Fits:
             self._unsaved = None
             return done
 
-    def model_at(self, number: int) -> FittedModel:
+    def model_at(self, number: int, state: Mapping[str, Array] | None = None) -> FittedModel:
         """See `Session.model_at`."""
         project = self._project
         record = project.store.round(project.id, number)
@@ -347,6 +347,8 @@ class Fits:
             raise InputError(f"Project {project.record.name!r} has no round {number}.")
         items, codes = self._training_of(record)
         learner = self._learner_of(self._chosen_in(record), tuple(record["classes"]))
+        if state is not None:
+            return learner.model(state, number, items, codes)
         found = project.store.round_state(project.id, number)
         if found is not None:
             model = self._stored(learner, found[1], number, items, codes)

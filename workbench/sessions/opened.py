@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from workbench.arrays import Ints
+from workbench.arrays import Array, Ints
 from workbench.errors import InputError
 from workbench.pools.pool import Pool
 from workbench.pools.twins import Twins
@@ -212,16 +212,20 @@ class Opened:
         """Why the last stored fit could not be taken up; "" where it could."""
         return self._fits.problem
 
-    def model_at(self, number: int) -> FittedModel:
+    def model_at(self, number: int, state: Mapping[str, Array] | None = None) -> FittedModel:
         """The model of an earlier round.
 
         As it was, for the last round; earlier ones are fitted again on the labels they had, from
         cold, which may differ from what was shown then in the last digits.
 
+        Args:
+            number: of the round.
+            state: of its model, where another process has fitted it again.
+
         Raises:
             InputError: there is no such round.
         """
-        return self._fits.model_at(number)
+        return self._fits.model_at(number, state)
 
     def made_with(self, number: int) -> Mapping[str, Any]:
         """Classifier, options and policy of the fit of a round, which may have been changed since.

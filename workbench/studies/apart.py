@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.arrays import Floats, Ints
+from workbench.arrays import Array, Floats, Ints
 from workbench.errors import Cancelled
 from workbench.registry import trust_typed
 from workbench.sessions.apart import opened
@@ -278,6 +278,47 @@ def crossed(
     seed = int(session.settings["seed"])
     learner = Learner(model.pool, classifier, options, seed=seed, classes=model.classes, mean=model.mean)
     return cross_validated(model, learner)
+
+
+def state_at(say: Say, database: str, project: str, number: int, classifier: str = "") -> dict[str, Array]:
+    """The state of a project's model at a round, fitted again; or of another classifier on its labels.
+
+    Args:
+        say: told how far it is.
+        database: its address.
+        project: its id.
+        number: of the round.
+        classifier: registry name of the other one.
+    """
+    from workbench.sessions.model import Learner
+
+    Report(say)(0.1, "fitting on its labels")
+    session = opened(database, project)
+    model = session.model_at(number)
+    if classifier:
+        seed = int(session.settings["seed"])
+        learner = Learner(session.pool, classifier, seed=seed, classes=model.classes)
+        model = learner.fit(model.items, model.codes, number=number)
+    return model.state
+
+
+def state_of_run(say: Say, spec: RunSpec, database: str, run: str, number: int) -> dict[str, Array]:
+    """The state of the model of a stored run's round, fitted again; see `run_model`.
+
+    Args:
+        say: told nothing.
+        spec: of the run.
+        database: its address.
+        run: id there.
+        number: of the round.
+    """
+    from workbench.sessions.insight import run_model
+    from workbench.sessions.rounds import Round
+    from workbench.store import Store
+
+    trust_typed(spec.classifier, spec.policy, spec.options)
+    rounds = [Round.from_json(r.record) for r in Store.open(database).rounds(run)]
+    return run_model(spec, spec.load_pool(), rounds, number).state
 
 
 def random_runs(
