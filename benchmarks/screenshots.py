@@ -340,6 +340,8 @@ def pictures(
         page.wait_for_timeout(1200)
         height = page.evaluate(HEIGHT)
         page.set_viewport_size({"width": width, "height": min(int(height) + 20, 3000)})
+        # no figure shows its tools
+        page.mouse.move(1, 1)
         page.wait_for_timeout(500)
         path.parent.mkdir(parents=True, exist_ok=True)
         page.screenshot(path=str(path))

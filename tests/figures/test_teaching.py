@@ -113,6 +113,19 @@ def test_a_legend_stands_above_the_titles_and_below_the_tool_bar(titles: list[st
     assert top - bottom >= 30 + 1.2 * (fig.layout.legend.font.size or 12)
 
 
+def test_a_scale_below_the_panels_gives_way_to_larger_type() -> None:
+    """Two lines of an axis stand above it: what they grow by, it moves down."""
+    for scale in (1.3, 2.0):
+        fig = parts.panels(["One", "Two"], height=430)
+        bar = {"orientation": "h", "y": -0.3, "yanchor": "top"}
+        fig.add_heatmap(z=[[0, 1]], colorbar=bar)
+        fig.add_heatmap(z=[[0, 1]], colorbar={"y": 0.5})
+        tall = parts.plot_height(430, fig.layout.margin.t)
+        enlarge(fig, scale)
+        assert (-0.3 - fig.data[0].colorbar.y) * tall >= 2 * 1.2 * 12 * (scale - 1)
+        assert fig.data[1].colorbar.y == 0.5
+
+
 def test_a_legend_of_several_rows_has_the_room_and_a_short_one_is_left() -> None:
     for names, grows in ((["A", "B"], False), ([f"a likelihood of some length {i}" for i in range(8)], True)):
         fig = parts.panels(["One", "Two"], height=430)

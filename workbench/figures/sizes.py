@@ -56,6 +56,12 @@ def enlarge(fig: go.Figure, scale: float) -> None:
     # titles of panels, and the words within them
     for words in fig.layout.annotations:
         words.font.size = max(size - 1, round(0.85 * scale * (words.font.size or 12)))
+    # scales below keep clear of the two lines of an axis, which have grown
+    below = (scale - 1) * 3 * 12 / plot_height(fig.layout.height or 450, fig.layout.margin.t or 0)
+    for trace in fig.data:
+        bar = trace.colorbar if "colorbar" in trace else None
+        if bar is not None and bar.orientation == "h" and bar.y is not None and bar.y < 0:
+            bar.y -= below
     # and the legend out of the way of titles that have grown
     if fig.layout.legend.y is not None and fig.layout.height and fig.layout.margin.t:
         two = any("<br>" in (words.text or "") for words in fig.layout.annotations)
