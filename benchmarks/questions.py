@@ -4,7 +4,8 @@ Texts made here, each about up to three of twenty things, with a yes / no questi
 time of the fits of all questions after the same labels, beside one question's; then the errors on the items
 that nobody looked at, after some that were looked at with all questions at once; then how many answers, and
 how many looks at an item, it takes until every question is wrong about few of the items it has no answer of,
-asked together or one question after the other.
+asked together or one question after the other. `--chains` tells what a question gains that sees the answers
+to those before it.
 """
 
 from __future__ import annotations
@@ -139,13 +140,82 @@ def until_right(
     return answers, looks
 
 
+ATTRIBUTES = {"has a loop": "0689", "even": "02468", "over 4": "56789", "prime": "2357", "straight": "147"}
+"""Yes / no questions about a handwritten digit -> the digits that are one."""
+
+
+def answers_known(name: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """[N, D] features of unit scale, and [N, Q] answers to yes / no questions that belong together or not."""
+    from workbench.pools import load_pool
+
+    if name == "digits":
+        pool = load_pool("digits")
+        assert pool.truth is not None
+        digit = np.array(pool.classes)[pool.truth]
+        about = np.stack([np.isin(digit, list(digits)) for digits in ATTRIBUTES.values()], axis=1)
+    else:
+        rows, all_about = texts(800, np.random.default_rng(seed))
+        with tempfile.TemporaryDirectory() as place:
+            path = Path(place) / "texts.csv"
+            path.write_text("text\n" + "\n".join(rows) + "\n", encoding="utf-8")
+            pool = load_pool(str(path), text_column="text")
+        about = all_about[:, :8]
+    X = np.asarray(pool.features, dtype=float)
+    return X / X.std(), about.astype(int)
+
+
+def chained(name: str, n: int, seed: int, classifier: str, *, chain: bool) -> float:
+    """Hamming loss after n random labels; with a chain each question sees the answers to those before it.
+
+    Of labelled items these are what was answered, of others what the models before say.
+    """
+    from workbench.classifiers import make_classifier
+
+    X, about = answers_known(name, seed)
+    order = np.random.default_rng([seed, n]).permutation(len(X))
+    labelled, rest = order[:n], order[n : n + 600]
+    earlier, wrong_ones = np.zeros((len(X), 0)), []
+    for q in range(about.shape[1]):
+        seen = np.hstack([X, earlier]) if chain else X
+        y = about[labelled, q]
+        p = np.full(len(rest), float(y[0]))
+        if len(set(y.tolist())) > 1:
+            model = make_classifier(classifier).fit(seen[labelled], y)
+            p = model.predict_proba(seen[rest])[:, list(model.classes_).index(1)]
+        wrong_ones.append(((p > 0.5) != about[rest, q]).mean())
+        said = np.zeros(len(X))
+        said[labelled], said[rest] = 2 * y - 1, 2 * p - 1
+        earlier = np.hstack([earlier, said[:, None]])
+    return float(np.mean(wrong_ones))
+
+
+def chains(seeds: int, classifier: str) -> None:
+    """Print Hamming losses without and with a chain."""
+    for name, words in (("digits", f"{len(ATTRIBUTES)} attributes of digits"), ("texts", "8 tags of texts")):
+        for n in (50, 100, 200):
+            without, with_one = (
+                [chained(name, n, seed, classifier, chain=chain) for seed in range(seeds)]
+                for chain in (False, True)
+            )
+            better = sum(a < b for a, b in zip(with_one, without, strict=True))
+            print(
+                f"{words}, {n} labels: without a chain {np.mean(without):.4f}, with one "
+                f"{np.mean(with_one):.4f} (better in {better} of {seeds})",
+                flush=True,
+            )
+
+
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks questions", description=__doc__)
     parser.add_argument("--classifier", default="large-margin")
     parser.add_argument("--items", type=int, default=800)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--labelled", type=int, default=100)
+    parser.add_argument("--chains", action="store_true", help="only what earlier answers are worth")
     given = parser.parse_args(arguments)
+    if given.chains:
+        chains(given.seeds, given.classifier)
+        return
     rows, about = texts(given.items, np.random.default_rng(0))
     cost(rows, about, 2, given.labelled, given.classifier)  # traces
     one = cost(rows, about, 1, given.labelled, given.classifier)
