@@ -239,6 +239,12 @@ def _letters() -> bytes:
     return ("\n".join(rows) + "\n").encode()
 
 
+def _letters_file(server: Server) -> str:
+    path = server.home / "letters-again.csv"
+    path.write_bytes(_letters())
+    return str(path)
+
+
 def _open_questions(session: Session, page: Any) -> tuple[int, list[Session]]:
     """The item on screen, and the sessions of the questions that are open about it."""
     name = page.locator(".desk .title").inner_text()
@@ -329,3 +335,18 @@ def test_two_questions_and_twenty_switches_from_the_file_to_the_next_tool(page: 
             on = {q for q, answer in said.items() if answer == "yes"}
             listed = cells.loc[name, "tags"]
             assert on <= set(listed.split(";") if isinstance(listed, str) else ())
+        again = Session.create(
+            _letters_file(server), pool_options={"columns": {"id": "id", "text": "text"}}, store=store,
+            name="again", questions=[("tone", ["calm", "angry"]), *TAGS, ("topic", ["refund", "delivery"])],
+            classifier="logistic-regression", policy="margin", annotator="root",
+        )  # fmt: skip
+        visit(page, f"{server.url}/history?project={again.id}")
+        page.get_by_role("button", name="Import labels").click()
+        file = {"name": "back.csv", "mimeType": "text/csv", "buffer": table.to_csv(index=False).encode()}
+        page.set_input_files("[data-testid=stFileUploader] input", file)
+        page.get_by_text("It would bring:").wait_for()
+        page.click(".st-key-import button")
+        n = session.question("tone").state.n_labelled
+        page.get_by_text(f"{n} of 90 items labelled").wait_for()
+        back = {one.question_name: one.state.labels for one in again.asked()}
+        assert back == {one.question_name: one.state.labels for one in session.asked()}
