@@ -447,3 +447,13 @@ def test_one_undo_takes_back_a_whole_import() -> None:
     steps = [by("ann", Event.imported([(0, "a"), (1, "b")], "f.csv"))]
     assert len(fold(numbered(steps)).labels) == 2
     assert fold(numbered([*steps, by("ann", Event.undo())])).labels == {}
+
+
+def test_a_flag_is_taken_off_and_an_example_is_one_of_one_class_at_most() -> None:
+    marked = [Event.flag([1, 2], True, "blurred"), Event.flag(1, False), Event.example_picked(2, "a", True)]
+    found = fold(numbered([by("ann", event) for event in marked]))
+    assert found.flagged == {2: "blurred"} and dict(found.examples) == {"a": (2,)}
+    moved = [*marked, Event.example_picked(2, "b", True), Event.example_picked(3, "b", True)]
+    assert dict(fold(numbered([by("ann", event) for event in moved])).examples)["b"] == (2, 3)
+    gone = [*moved, Event.example_picked(2, "b", False)]
+    assert dict(fold(numbered([by("ann", event) for event in gone])).examples)["b"] == (3,)
