@@ -1,10 +1,13 @@
-"""The policy that a form chooses at first, and what it says of the measured ones."""
+"""What a form chooses at first, what it says of the measured policies, and how a project is called."""
+
+from pathlib import Path
 
 import pytest
 
 from workbench.app import forms
 from workbench.policies.effective import DEFAULT_POLICY
 from workbench.policies.suggestion import Suggestion
+from workbench.sessions import Session
 
 OFFERED = ("random", "entropy-of-means", DEFAULT_POLICY)
 
@@ -32,3 +35,11 @@ def test_what_is_not_offered_is_not_suggested(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("workbench.policies.suggestion.suggested", lambda: best)
     place, words = forms.suggestion(OFFERED)
     assert OFFERED[place] == DEFAULT_POLICY and words == ""
+
+
+def test_two_projects_of_one_file_get_two_names(home: Path) -> None:
+    assert forms._unused("letters") == "letters"
+    Session.create("iris", name="letters")
+    assert forms._unused("letters") == "letters 2"
+    Session.create("iris", name="letters 2")
+    assert forms._unused("letters") == "letters 3"
