@@ -96,7 +96,7 @@ FUNCTIONS = {
     "pools/instructions.py": {"_text"},  # pictures beside the file that a person named
     "pools/tables/pictures.py": {"FolderFiles.read", "FolderFiles.size", "_beside", "Pictures.read"},
     "studies/study.py": {"_with_measures", "_read_document"},
-    "studies/apart.py": {"compared", "advised_run"},  # the store of the server that asks
+    "studies/apart.py": {"compared", "advised_run", "state_of_run"},  # the store of the server that asks
 }
 """Functions beside that open what they write, or the folder that a person named as one."""
 
