@@ -11,7 +11,15 @@ import pytest
 from benchmarks.driving import Server, settled, visit
 from tests.browser.homes import store_of
 from tests.browser.test_bad_input import upload
-from tests.browser.test_labelling import SAVED, at_the_desk, exported, press_and_wait
+from tests.browser.test_labelling import (
+    SAVED,
+    TITLE,
+    another_than,
+    at_the_desk,
+    exported,
+    item_of,
+    press_and_wait,
+)
 from workbench.sessions import Session
 
 
@@ -184,8 +192,15 @@ def choose_columns(page: Any, likely: int, names: tuple[str, ...]) -> None:
     from playwright.sync_api import TimeoutError as Late
 
     box = page.locator(".st-key-own-further-box")
-    box.get_by_text(f"{likely} columns may hold answers").click()
-    box.get_by_text("Columns that hold their answers").wait_for()
+    inside = box.get_by_text("Columns that hold their answers")
+    for _ in range(8):
+        # a run of the page that comes late shuts the box: it is opened again
+        box.get_by_text(f"{likely} columns may hold answers").click()
+        try:
+            inside.wait_for(timeout=15_000)
+        except Late:
+            continue
+        break
     chosen = box.locator("[data-testid=stMultiSelect] input")
     for name in names:
         # a run of the page that comes late closes the list: it is opened again
@@ -252,6 +267,22 @@ def _open_questions(session: Session, page: Any) -> tuple[int, list[Session]]:
     return item, [one for one in session.asked() if item not in one.state.answered]
 
 
+def _store_the_row(page: Any) -> None:
+    from playwright.sync_api import TimeoutError as Late
+
+    before = item_of(page)
+    for _ in range(4):
+        # what stood is gone in two frames; a page that is just being drawn anew takes no key
+        page.keyboard.press("Enter")
+        try:
+            page.wait_for_function(f"item => {TITLE} !== item", arg=before, timeout=15_000)
+        except Late:
+            continue
+        break
+    another_than(page, before)
+    page.wait_for_function(SAVED)
+
+
 def _answer_by_keys(session: Session, page: Any) -> dict[str, str]:
     """Answer what is open about the item on screen: the first class of each, and the first switch turned."""
     _, asked = _open_questions(session, page)
@@ -269,7 +300,7 @@ def _answer_by_keys(session: Session, page: Any) -> dict[str, str]:
         else:
             press_and_wait(page, "1")  # the last one of them stores the row
     if switches:
-        press_and_wait(page, "Enter")
+        _store_the_row(page)
     said = {one.question_name: one.classes[0] for one in others}
     return said | {one.question_name: "yes" if one is switches[0] else "no" for one in switches}
 
