@@ -33,9 +33,8 @@ def test_words_light_the_figure_and_a_slider_stands_in_a_sentence(page: Any, ser
     sized(page, 1024, 768)
     visit(page, f"{server.url}/lessons?lesson=over-confident")
     story = page.locator(".st-key-lesson-story-text .prose")
-    assert "the highest function wins" in story.inner_text(), (
-        "robust-max is explained before it is asked about"
-    )
+    # robust-max is explained before it is asked about
+    story.get_by_text("the highest function wins").first.wait_for()
     assert page.locator(".st-key-sketch-over-confident svg[role=img]").is_visible()
     computed(page)
     page.wait_for_selector(f"{FIGURE} .main-svg:visible")
