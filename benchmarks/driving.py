@@ -29,6 +29,8 @@ HOST = (
 )
 """The desk's component, in the page's own language; other components of a page are of its kind."""
 PATIENCE = 120_000
+UNANSWERED = 1_000
+"""Milliseconds after which a message that no run followed counts as one that asks for none."""
 
 
 def find_chromium() -> str | None:
@@ -152,10 +154,44 @@ class Server:
         self.stop(signal.SIGKILL)
 
 
+def tell_runs(context: Any) -> None:
+    """Have the pages of a browser context note when they asked for a run of the script, and when one began.
+
+    A press is answered by a run that begins a moment later: `settled` waits for that run only where it can
+    see that one was asked for.
+    """
+    context.add_init_script(
+        """(() => {
+            const runs = (window.workbenchRuns = { asked: 0, began: 0 });
+            const send = WebSocket.prototype.send;
+            WebSocket.prototype.send = function (...given) {
+                runs.asked = performance.now();
+                return send.apply(this, given);
+            };
+            new MutationObserver(seen => {
+                if (seen.some(one => one.target.dataset?.testScriptState === "running"))
+                    runs.began = performance.now();
+            }).observe(document, { subtree: true, attributeFilter: ["data-test-script-state"] });
+        })()"""
+    )
+
+
 def settled(page: Any) -> None:
-    """Wait until the script has run and nothing is a skeleton."""
-    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
-    page.wait_for_function("document.querySelectorAll('[data-testid=stSkeleton]').length === 0")
+    """Wait until the script has run and nothing is a skeleton.
+
+    Where `tell_runs` listens, a run that was asked for has begun too; not every message asks for one, so
+    that this is waited for no longer than UNANSWERED.
+    """
+    page.wait_for_function(
+        """unanswered => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => {
+            const runs = window.workbenchRuns;
+            const waits = runs && runs.asked > runs.began && performance.now() - runs.asked < unanswered;
+            done(!waits
+                && document.querySelector("[data-testid=stApp]")?.dataset.testScriptState === "notRunning"
+                && !document.querySelector("[data-testid=stSkeleton]"));
+        })))""",
+        arg=UNANSWERED,
+    )
 
 
 def visit(page: Any, address: str) -> None:

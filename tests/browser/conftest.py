@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.driving import PATIENCE, Server, chromium, find_chromium
+from benchmarks.driving import PATIENCE, Server, chromium, find_chromium, tell_runs
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -56,6 +56,7 @@ def profile(browser: Any) -> Iterator[Any]:
         viewport={"width": 1400, "height": 1000}, accept_downloads=True, reduced_motion="reduce"
     )
     profile.set_default_timeout(PATIENCE)
+    tell_runs(profile)
     yield profile
     profile.close()
 

@@ -47,11 +47,16 @@ def test_attack_a_model_look_at_it_and_take_the_results_away(page, server, tmp_p
     )
     assert above["y"] + above["height"] <= under["y"] < 900
     assert page.locator(".plot-container").count() == 0
-    for fold in ("attack-grows", "attack-notices", "attack-closely"):
-        page.locator(f".st-key-{fold} summary").click()
+    # what a fold holds moves the next one: it is waited for before that is pressed
+    for fold, keys in (
+        ("grows", ("strength-curves",)),
+        ("notices", ("detection-curves", "roc", "histograms")),
+        ("closely", ("latent-bars",)),
+    ):
+        page.locator(f".st-key-attack-{fold} summary").click()
         settled(page)
-    for key in ("strength-curves", "detection-curves", "roc", "histograms", "latent-bars"):
-        page.wait_for_selector(f".st-key-{key} .plot-container")
+        for key in keys:
+            page.wait_for_selector(f".st-key-{key} .plot-container")
     names = page.locator(".st-key-detection-curves .legendtext").all_text_contents()
     assert names[0] == "Variation ratio" and "Entropy" in names
 
