@@ -154,8 +154,8 @@ class Server:
         self.stop(signal.SIGKILL)
 
 
-def tell_runs(context: Any) -> None:
-    """Have the pages of a browser context note when they asked for a run of the script, and when one began.
+def tell_runs(context: Any) -> Any:
+    """The browser context; its pages note when they asked for a run of the script, and when one began.
 
     A press is answered by a run that begins a moment later: `settled` waits for that run only where it can
     see that one was asked for.
@@ -174,6 +174,7 @@ def tell_runs(context: Any) -> None:
             }).observe(document, { subtree: true, attributeFilter: ["data-test-script-state"] });
         })()"""
     )
+    return context
 
 
 def settled(page: Any) -> None:

@@ -32,6 +32,8 @@ def browser() -> Iterator[Any]:
             pytest.fail(message)
         pytest.skip(message)
     with chromium() as browser:
+        new_context = browser.new_context
+        browser.new_context = lambda **given: tell_runs(new_context(**given))
         yield browser
 
 
@@ -56,7 +58,6 @@ def profile(browser: Any) -> Iterator[Any]:
         viewport={"width": 1400, "height": 1000}, accept_downloads=True, reduced_motion="reduce"
     )
     profile.set_default_timeout(PATIENCE)
-    tell_runs(profile)
     yield profile
     profile.close()
 
