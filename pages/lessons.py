@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from workbench.app import cards, frame, guesses, lessons, stage, teaching, together, widgets
+from workbench.app import cards, frame, guesses, joining, lessons, stage, teaching, together, widgets
 from workbench.app.glossary import explain, used_in
 from workbench.app.text import verbatim
 from workbench.errors import InputError
@@ -45,7 +45,7 @@ def show(lesson: lessons.Lesson) -> None:
             here = (st.context.url or "").partition("?")[0]
             share.code(f"{here}?{urlencode(query)}", language=None, wrap_lines=True)
         with students:
-            teaching.join(query | {CLASS: "1"})
+            joining.join(query | {CLASS: "1"})
         with st.container(key="lesson-panes"):
             made, job = lessons.result(lesson, values)
             story, figure = st.container(key="lesson-story"), st.container(key="lesson-figure")
@@ -213,7 +213,7 @@ def show_together() -> None:
         if shared is not None and in_class():
             with st.popover("Join", icon=":material/qr_code_2:", key="lesson-share"):
                 st.markdown("Everybody labels at a desk of their own:")
-                teaching.join({"lesson": together.NAME, together.ROOM: shared.id, CLASS: "1"})
+                joining.join({"lesson": together.NAME, together.ROOM: shared.id, CLASS: "1"})
         elif shared is not None:
             st.button(
                 "A new room", key="new-room", icon=":material/restart_alt:", on_click=together.begin,
@@ -234,7 +234,7 @@ def show_together() -> None:
             with code, st.container(key="room-code"):
                 st.markdown("**Point your phone here**, and leave this page on the wall.")
                 widgets.style(".st-key-room-code img { width: clamp(10rem, 17vw, 24rem) !important; }")
-                teaching.join({"lesson": together.NAME, together.ROOM: shared.id, CLASS: "1"})
+                joining.join({"lesson": together.NAME, together.ROOM: shared.id, CLASS: "1"})
         st.header("What to look for")
         st.markdown("\n".join(f"- {line}" for line in together.LOOK))
 

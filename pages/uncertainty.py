@@ -11,6 +11,7 @@ from workbench.app import acts, current, forms, frame, items, mapping, pointing,
 from workbench.app.downloads import figure_downloads
 from workbench.app.glossary import explain
 from workbench.app.text import one_line, plural, verbatim
+from workbench.classifiers import title_of
 from workbench.errors import InputError
 from workbench.sessions.doubt import DOUBT
 from workbench.short_names import short_names
@@ -462,9 +463,9 @@ def other_map(view: Any, name: str, values: Any, title: str) -> tuple[Any, Any, 
         own = str(session.settings["classifier"])
         possible = forms.classifiers_for(session.pool.kind, len(model.classes))
         kinds = [kind for kind in possible if kind != own]
-        kind = st.selectbox("Model", kinds, key="other-kind", format_func=mapping.classifier_title)
+        kind = st.selectbox("Model", kinds, key="other-kind", format_func=title_of)
         other, job = mapping.other_kind(session, view, kind)
-        left = mapping.classifier_title(own)
+        left = title_of(own)
     else:
         first = session.rounds[0].number if session.rounds else model.number
         chosen_round = rounds_slider("Round on the right", f"other-round-{session.id}", first)

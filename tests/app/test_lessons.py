@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from workbench.app import current, lessons, teaching
+from workbench.app import current, joining, lessons
 from workbench.app.jobs import Job
 from workbench.errors import InputError
 
@@ -149,7 +149,7 @@ def test_a_class_gets_a_code_an_address_and_a_room_of_its_own(home: Path) -> Non
     from workbench.sessions.oracle import ArrayOracle
 
     pytest.importorskip("segno", reason="the extra `qr` is not installed")
-    assert teaching.qr_code("http://192.0.2.7:8501/lessons?class=1").startswith("<svg")
+    assert joining.qr_code("http://192.0.2.7:8501/lessons?class=1").startswith("<svg")
     test = AppTest.from_file(str(ROOT / "workbench" / "main.py"), default_timeout=120)
     test.run()
     test.switch_page(str(ROOT / "pages" / "lessons.py"))

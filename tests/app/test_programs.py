@@ -17,7 +17,8 @@ from starlette.testclient import TestClient
 
 from tests.app.desks import fitted
 from workbench import cli
-from workbench.app.programs import description, telling
+from workbench.app import webhooks
+from workbench.app.programs import description
 from workbench.app.programs.routes import routes
 from workbench.errors import InputError
 from workbench.sessions import ArrayOracle, Session
@@ -85,8 +86,8 @@ def test_a_key_opens_all_questions_of_its_project(
     assert [ack["status"] for ack in done] == ["saved"] and not flowers.state.labels
     url, told = heard
     flowers.store.set_webhook(flowers.id, url)
-    telling.tell(flowers.store, added.id, "fit", {})
-    telling.wait()
+    webhooks.tell(flowers.store, added.id, "fit", {})
+    webhooks.wait()
     assert len(told) == 1 and json.loads(told[0][0])["project"] == added.id
 
 
@@ -197,7 +198,7 @@ def heard() -> Iterator[tuple[str, list[tuple[bytes, str]]]]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
-            told.append((body, self.headers[telling.SIGNATURE]))
+            told.append((body, self.headers[webhooks.SIGNATURE]))
             moved = self.path == "/moved"
             self.send_response(302 if moved else 204)
             if moved:
@@ -222,11 +223,11 @@ def test_an_address_is_told_signed_and_moved_ones_are_not_followed(
     url, told = heard
     hook = flowers.store.set_webhook(flowers.id, f"{url}/moved")
     assert hook is not None
-    telling.tell(flowers.store, flowers.id, "fit", {"round": 3})
-    telling.wait()
+    webhooks.tell(flowers.store, flowers.id, "fit", {"round": 3})
+    webhooks.wait()
     [(body, signed)] = told
     assert json.loads(body) | {"time": ""} == {"event": "fit", "project": flowers.id, "round": 3, "time": ""}
-    assert signed == telling.signature(hook.secret, body)
+    assert signed == webhooks.signature(hook.secret, body)
     kept = flowers.store.webhook(flowers.id)
     assert kept is not None and kept.tries[0]["said"].startswith("302")
 
@@ -236,8 +237,8 @@ def test_addresses_of_this_machine_are_not_told(
 ) -> None:
     url, told = heard
     flowers.store.set_webhook(flowers.id, url)
-    telling.tell(flowers.store, flowers.id, "fit", {})
-    telling.wait()
+    webhooks.tell(flowers.store, flowers.id, "fit", {})
+    webhooks.wait()
     kept = flowers.store.webhook(flowers.id)
     assert told == [] and kept is not None and "no public address" in kept.tries[0]["said"]
     for wrong in (
@@ -247,7 +248,7 @@ def test_addresses_of_this_machine_are_not_told(
         "https://" + "a" * 1001,
     ):
         with pytest.raises(InputError):
-            telling.checked_url(wrong)
+            webhooks.checked_url(wrong)
 
 
 def test_an_address_that_never_answers_is_in_nobodys_way(
@@ -260,18 +261,18 @@ def test_an_address_that_never_answers_is_in_nobodys_way(
         let_go.wait(60)
         raise OSError("timed out")
 
-    monkeypatch.setattr(telling, "post", post)
-    monkeypatch.setattr(telling, "WAITS", (0.0,))
+    monkeypatch.setattr(webhooks, "post", post)
+    monkeypatch.setattr(webhooks, "WAITS", (0.0,))
     flowers.store.set_webhook(flowers.id, "https://example.org/")
-    telling.tell(flowers.store, flowers.id, "fit", {})
+    webhooks.tell(flowers.store, flowers.id, "fit", {})
     assert silent.wait(60)
-    for _ in range(3 * telling.MOST_WAITING):  # the queue is bounded, and full is no error
-        telling.tell(flowers.store, flowers.id, "fit", {})
+    for _ in range(3 * webhooks.MOST_WAITING):  # the queue is bounded, and full is no error
+        webhooks.tell(flowers.store, flowers.id, "fit", {})
     fitted(flowers, 6)
     assert len(flowers.state.standing) == 6
     flowers.store.set_webhook(flowers.id, "")
     let_go.set()
-    telling.wait()
+    webhooks.wait()
 
 
 @pytest.mark.parametrize("says", [b"H", b"no HTTP\r\n\r\n"])
@@ -279,8 +280,8 @@ def test_an_address_that_trickles_or_speaks_no_http_is_left_and_noted(
     flowers: Session, monkeypatch: pytest.MonkeyPatch, says: bytes
 ) -> None:
     monkeypatch.setenv("WORKBENCH_FETCH_LOCAL", "1")
-    monkeypatch.setattr(telling, "SECONDS", 1.5)
-    monkeypatch.setattr(telling, "WAITS", (0.0,))
+    monkeypatch.setattr(webhooks, "SECONDS", 1.5)
+    monkeypatch.setattr(webhooks, "WAITS", (0.0,))
     over = threading.Event()
 
     class Handler(BaseRequestHandler):
@@ -293,8 +294,8 @@ def test_an_address_that_trickles_or_speaks_no_http_is_left_and_noted(
     with TCPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         flowers.store.set_webhook(flowers.id, f"http://127.0.0.1:{server.server_address[1]}/")
-        telling.tell(flowers.store, flowers.id, "fit", {})
-        telling.wait()
+        webhooks.tell(flowers.store, flowers.id, "fit", {})
+        webhooks.wait()
         over.set()
         server.shutdown()
     kept = flowers.store.webhook(flowers.id)

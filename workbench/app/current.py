@@ -239,12 +239,12 @@ def keep_fitting(current: Session) -> Job | None:
 
 def _told(current: Session) -> None:
     """Whoever wants to know of fits is told; nobody waits for that."""
-    from workbench.app.programs import telling
+    from workbench.app import webhooks
 
     model = current.model
     if model is not None:
         about = {"round": model.number, "labels": model.n_labelled}
-        telling.tell(current.store, current.id, "fit", about)
+        webhooks.tell(current.store, current.id, "fit", about)
 
 
 def fit_comes(current: Session) -> bool:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
-from workbench.app import auditing, downloads, frame, widgets
+from workbench.app import auditing, downloads, frame, webhooks, widgets
 from workbench.app.exports import NAMES, stem
-from workbench.app.programs import telling
 from workbench.app.promising import ANEW, MODEL, ON, title_of
 from workbench.app.text import percent, plural, verbatim
 from workbench.errors import InputError
@@ -163,7 +162,7 @@ def certified(session: Session, now: FinishState) -> None:
     if certificate is None:
         return
     if len(session.state.certified) > before:
-        telling.tell(session.store, session.id, "finish", {"sentence": certificate.sentence})
+        webhooks.tell(session.store, session.id, "finish", {"sentence": certificate.sentence})
     now = session.finish_state() or now
     widgets.style(_GREEN)
     with st.container(key="certified"):

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
-from workbench.app.mapping import classifier_title
 from workbench.app.review import who
 from workbench.app.text import plural
+from workbench.classifiers import title_of as classifier_title
 from workbench.policies.registry import title_of
 from workbench.reading import cut
 

@@ -113,7 +113,7 @@ def error_so_far(found: Evaluation) -> str:
 
 def changes(events: Sequence[Event]) -> dict[str, int]:
     """Where classifier or policy were changed: what was chosen -> labels of the first fit with it."""
-    from workbench.app.mapping import classifier_title
+    from workbench.classifiers import title_of as classifier_title
     from workbench.policies.registry import title_of
 
     found: dict[str, int] = {}

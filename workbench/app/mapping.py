@@ -13,6 +13,7 @@ from workbench.app.jobs import Job, manager
 from workbench.app.seeing import cached, digest, utilities_now
 from workbench.app.text import percent
 from workbench.arrays import Array, Floats, Ints
+from workbench.classifiers import title_of
 from workbench.classifiers.protocols import geometry_of
 
 if TYPE_CHECKING:
@@ -257,13 +258,6 @@ def at_round(session: Session, number: int) -> tuple[View | None, Job | None]:
     )  # fmt: skip
 
 
-def classifier_title(name: str) -> str:
-    """A classifier's name for people; one of the person's own has none but its own."""
-    from workbench.classifiers import CLASSIFIERS
-
-    return CLASSIFIERS[name].title if name in CLASSIFIERS else name
-
-
 def other_kind(session: Session, base: View, classifier: str) -> tuple[View | None, Job | None]:
     """Another classifier on the same labels, or the job that fits it.
 
@@ -272,7 +266,7 @@ def other_kind(session: Session, base: View, classifier: str) -> tuple[View | No
         base: whose labels are taken.
         classifier: a registry name.
     """
-    title = classifier_title(classifier)
+    title = title_of(classifier)
 
     def make(job: Job) -> FittedModel:
         from workbench.sessions.model import Learner

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from workbench.app import auditing, current, guests, login, teaching
+from workbench.app import auditing, current, guests, joining, login
 from workbench.app.text import plural, verbatim
 from workbench.sessions.presence import LATELY, MAJORITY, people_of
 
@@ -67,7 +67,7 @@ def invite(shared: Session) -> None:
             )
         else:
             st.markdown("Whoever opens this gives a name on the page and is asked about items of their own.")
-        teaching.join({current.PARAMETER: shared.id}, page="label")
+        joining.join({current.PARAMETER: shared.id}, page="label")
 
 
 def without_account(record: ProjectSummary, where: str) -> bool:
@@ -94,7 +94,7 @@ def without_account(record: ProjectSummary, where: str) -> bool:
         )
     if on:
         st.markdown("Whoever opens this gives a name and labels in this project alone, without an account.")
-        teaching.join(guests.link(record), page=guests.PATH.strip("/"))
+        joining.join(guests.link(record), page=guests.PATH.strip("/"))
     return on
 
 

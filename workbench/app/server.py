@@ -181,17 +181,6 @@ def config() -> dict[str, Any]:
     return flatten(document, "")
 
 
-def network_address() -> str:
-    """This machine's address in its network; 127.0.0.1 where it has none. Nothing is sent."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            # an address of no network: only the route is looked up
-            probe.connect(("10.255.255.255", 1))
-            return str(probe.getsockname()[0])
-        except OSError:
-            return "127.0.0.1"
-
-
 def options(*, configure: bool = True) -> dict[str, Any]:
     """Keyword arguments of `st.App`: lifespan, headers, error handling.
 

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import secrets
-from functools import lru_cache
 from typing import Any
 from urllib.parse import urlencode
 
 import streamlit as st
 
-from workbench.app import guesses, lessons, prose, server, stage, widgets
+from workbench.app import guesses, joining, lessons, prose, stage, widgets
 from workbench.app.downloads import button, figure_downloads
 from workbench.app.glossary import explain, used_in
 from workbench.app.jobs import Job
 from workbench.app.stage import AS_DRAWN, Stage
 from workbench.app.text import plural, verbatim
 from workbench.errors import InputError
-
-NO_CODE = "The QR code needs the package segno: pip install segno, then start the app again."
 
 
 def key_of(lesson: lessons.Lesson, control: lessons.Control) -> str:
@@ -293,58 +290,6 @@ def failure(lesson: lessons.Lesson, values: lessons.Values, job: Job) -> None:
     st.button("Try again", key="lesson-retry", on_click=begin, args=(lesson, values))
 
 
-def base_address() -> str:
-    """Where students find this page: this machine's address in its network, instead of 127.0.0.1."""
-    base = (st.context.url or "").partition("?")[0]
-    for own in ("//127.0.0.1", "//localhost"):
-        if own in base:
-            return base.replace(own, f"//{server.network_address()}")
-    return base
-
-
-def join(query: dict[str, str], *, page: str = "") -> None:
-    """How a class gets here: a QR code, the address behind it, and how to serve it.
-
-    Args:
-        query: of the address.
-        page: another one than this.
-    """
-    base = base_address()
-    if page:
-        base = f"{base.rpartition('/')[0]}/{page}"
-    address = f"{base}?{urlencode(query)}"
-    picture = qr_code(address)
-    if picture:
-        st.image(picture, width=260, alt=f"QR code of {address}")
-    st.code(address, language=None, wrap_lines=True)
-    if not picture:
-        st.caption(NO_CODE)
-    if only_here():
-        st.caption(
-            "This server answers this machine alone. For a class, stop it and start it with "
-            "`workbench app --address 0.0.0.0 --share`, in a network you trust: the address is all that is "
-            "needed to get in."
-        )
-
-
-@lru_cache(64)
-def qr_code(text: str) -> str:
-    """A QR code as SVG; "" without the package that draws it."""
-    try:
-        import segno
-    except ImportError:
-        return ""
-    drawn: str = segno.make(text, error="m", micro=False).svg_inline(
-        scale=8, border=3, dark="#000", light="#fff"
-    )
-    return drawn
-
-
-def only_here() -> bool:
-    """Whether other machines cannot reach this server."""
-    return str(st.get_option("server.address") or "") in {"127.0.0.1", "localhost", "::1"}
-
-
 def look(lesson: lessons.Lesson) -> None:
     """What to look for."""
     st.markdown("\n".join(f"- {line}" for line in lesson.look))
@@ -362,8 +307,8 @@ def wall_code(query: dict[str, str]) -> None:
     Args:
         query: of the address.
     """
-    address = f"{base_address()}?{urlencode(query)}"
-    picture = qr_code(address)
+    address = f"{joining.base_address()}?{urlencode(query)}"
+    picture = joining.qr_code(address)
     with st.container(key="lesson-wall-code", horizontal=True, vertical_alignment="center", gap="medium"):
         if picture:
             st.image(picture, alt=f"QR code of {address}")

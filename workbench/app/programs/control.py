@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from workbench.app import auditing, current, login
-from workbench.app.programs import description, telling
+from workbench.app import auditing, current, login, webhooks
+from workbench.app.programs import description
 from workbench.app.text import verbatim
 from workbench.errors import InputError
 
@@ -94,7 +94,7 @@ def _webhook(store: Store, record: ProjectSummary) -> None:
         saved = st.button("Save", key=f"hook-save-{record.id}")
     if saved:
         try:
-            hook = store.set_webhook(record.id, telling.checked_url(url) if url.strip() else "")
+            hook = store.set_webhook(record.id, webhooks.checked_url(url) if url.strip() else "")
         except InputError as error:
             st.error(verbatim(error), icon=":material/error:")
         else:
@@ -102,7 +102,7 @@ def _webhook(store: Store, record: ProjectSummary) -> None:
             auditing.record("opened to programs", project=record.id, called=record.name, detail=detail)
     if hook is None:
         return
-    st.caption(f"Each message is signed (`{telling.SIGNATURE}`) with this secret:")
+    st.caption(f"Each message is signed (`{webhooks.SIGNATURE}`) with this secret:")
     st.code(hook.secret, language=None)
     for one in hook.tries[:5]:
         st.caption(f"{verbatim(one['time'][:16])} · {verbatim(one['event'])} · {verbatim(one['said'], 80)}")

@@ -1,4 +1,4 @@
-"""Telling an address what happened: in a thread of its own, never in the way of a label."""
+"""Webhooks: telling an address what happened, in a thread of its own, never in the way of a label."""
 
 from __future__ import annotations
 

@@ -1,0 +1,74 @@
+"""How others get to a page of this server: its address in the network, and a QR code of it."""
+
+from __future__ import annotations
+
+import socket
+from functools import lru_cache
+from urllib.parse import urlencode
+
+import streamlit as st
+
+NO_CODE = "The QR code needs the package segno: pip install segno, then start the app again."
+
+
+def base_address() -> str:
+    """Where students find this page: this machine's address in its network, instead of 127.0.0.1."""
+    base = (st.context.url or "").partition("?")[0]
+    for own in ("//127.0.0.1", "//localhost"):
+        if own in base:
+            return base.replace(own, f"//{network_address()}")
+    return base
+
+
+def join(query: dict[str, str], *, page: str = "") -> None:
+    """How a class gets here: a QR code, the address behind it, and how to serve it.
+
+    Args:
+        query: of the address.
+        page: another one than this.
+    """
+    base = base_address()
+    if page:
+        base = f"{base.rpartition('/')[0]}/{page}"
+    address = f"{base}?{urlencode(query)}"
+    picture = qr_code(address)
+    if picture:
+        st.image(picture, width=260, alt=f"QR code of {address}")
+    st.code(address, language=None, wrap_lines=True)
+    if not picture:
+        st.caption(NO_CODE)
+    if only_here():
+        st.caption(
+            "This server answers this machine alone. For a class, stop it and start it with "
+            "`workbench app --address 0.0.0.0 --share`, in a network you trust: the address is all that is "
+            "needed to get in."
+        )
+
+
+@lru_cache(64)
+def qr_code(text: str) -> str:
+    """A QR code as SVG; "" without the package that draws it."""
+    try:
+        import segno
+    except ImportError:
+        return ""
+    drawn: str = segno.make(text, error="m", micro=False).svg_inline(
+        scale=8, border=3, dark="#000", light="#fff"
+    )
+    return drawn
+
+
+def only_here() -> bool:
+    """Whether other machines cannot reach this server."""
+    return str(st.get_option("server.address") or "") in {"127.0.0.1", "localhost", "::1"}
+
+
+def network_address() -> str:
+    """This machine's address in its network; 127.0.0.1 where it has none. Nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            # an address of no network: only the route is looked up
+            probe.connect(("10.255.255.255", 1))
+            return str(probe.getsockname()[0])
+        except OSError:
+            return "127.0.0.1"
