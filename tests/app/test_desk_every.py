@@ -109,8 +109,27 @@ def test_an_older_model_s_questions_are_asked_anew_but_for_the_one_on_screen(mai
     have = [card["ask"] for card in synced(mail)["queue"]]
     mail.question("fraud").refit()
     reply = synced(mail, have=have, screen=have[0], want=0)
-    assert have[0] not in reply["gone"] and set(have[1:]) <= set(reply["gone"])
+    assert reply["gone"] == [] and set(reply["released"]) == set(have[1:])
     assert len(reply["queue"]) == len(have) - 1
+    # the browser had turned to another meanwhile: it stays, and nobody else is asked about it
+    synced(mail, have=have[1:2], screen=have[1], want=0, model=reply["numbers"]["model"])
+    item = mail.state.asks[have[1]].item
+    assert item not in [ask.item for ask in mail.as_annotator("bob").ask_items(40)]
+
+
+def test_items_keep_their_names_after_the_models_disagree(mail: Session) -> None:
+    for card in synced(mail, want=12)["queue"]:
+        n = card["item"]
+        said = {"topic": ("refund", "delivery")[n % 3 > 0], "fraud": ("no", "yes")[n > 20]}
+        synced(mail, answers(card, said | {"urgent": ("no", "yes")[n % 2]}), want=0)
+    mail.refit_all()
+    first = synced(mail, want=6)
+    have = [card["ask"] for card in first["queue"]]
+    again = synced(mail, have=have, want=0, screen=have[0], model=first["numbers"]["model"])
+    assert (again["gone"], again["released"], again["queue"]) == ([], [], [])
+    assert all(
+        [q["name"] for q in card["questions"]] == ["topic", "fraud", "urgent"] for card in first["queue"]
+    )
 
 
 def test_two_sessions_of_one_project_share_its_pool(mail: Session) -> None:

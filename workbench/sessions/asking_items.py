@@ -86,7 +86,11 @@ def plan(candidates: Sequence[Candidate], annotator: str, k: int, moment: float,
         if chosen is None:
             break
         _complete(candidates, is_open, queues, chosen.item, found.setdefault(chosen.item, {}))
-    return [ItemAsk(item, asks) for item, asks in found.items()]
+    # in the order of the questions, whichever of them brought the item up: a browser calls it by the first
+    names = [one.name for one in candidates]
+    return [
+        ItemAsk(item, {name: asks[name] for name in names if name in asks}) for item, asks in found.items()
+    ]
 
 
 def _open(one: Candidate, taken: set[int]) -> Array:

@@ -7,6 +7,10 @@
 const desks = new Map(); // project -> Desk: outlives reruns of the script and remounts
 const READY = 4; // cards whose pictures are fetched ahead
 const IDLE_LOOK = 3000; // ms between looks at what others did
+const unheard = []; // keys pressed while the page draws its desk anew
+const FRESH = 5000; // ms after which such a key is not acted on any more
+const HEARD = /^(.|Enter|Backspace|Delete|Escape|Home|End|Arrow\w+)$/u;
+let last = null; // the desk that stood here last, and on which page
 
 // --------------------------------------------------------------------------------------------- the desk
 
@@ -76,6 +80,29 @@ class Desk extends Speaker {
     this.node.dataset.person = data.person;
     this.question.textContent = data.question;
     if (this.checking) this.pump(true); // the page says whether to go on
+  }
+
+  mount(parent) {
+    const mounted = super.mount(parent);
+    last = { desk: this, page: location.pathname };
+    this.hear();
+    return mounted;
+  }
+
+  // No key is lost while the page takes the desk away and puts it back, or another in its place.
+  miss(event) {
+    const mine = last?.desk === this && last.page === location.pathname;
+    if (!mine || !HEARD.test(event.key) || event.ctrlKey || event.metaKey || theirs(event)) return;
+    unheard.push({ event, desk: this, shown: this.shown, page: last.page, at: performance.now() });
+    this.take(event);
+  }
+
+  // They count for the item that was on screen and is there again; for another they would answer what nobody saw.
+  hear() {
+    const missed = unheard.splice(0).filter((one) => one.page === location.pathname);
+    const counts = (one) => one && one.desk === this && one.shown && one.shown === this.shown && performance.now() - one.at < FRESH;
+    while (counts(missed[0])) this.key(missed.shift().event);
+    if (missed.length) this.say(`The page was being drawn anew: ${counted(missed.length, "key")} ${missed.length === 1 ? "was" : "were"} not taken.`);
   }
 
   get card() {
@@ -510,7 +537,10 @@ class Desk extends Speaker {
   // stand there they would be taken twice.
   turnQuestions() {
     this.turning = true;
-    setTimeout(() => { this.turning = false; }, 5000);
+    setTimeout(() => {
+      this.turning = false;
+      if (last?.desk === this && this.here) this.hear();
+    }, 5000);
     this.trigger?.("mode", newId());
   }
 
@@ -1085,7 +1115,11 @@ class Desk extends Speaker {
   }
 
   key(event) {
-    if (!this.here || this.turning || event.isComposing || event.repeat) return;
+    if (event.isComposing || event.repeat) return;
+    if (!this.here || this.turning) {
+      this.miss(event);
+      return;
+    }
     if (this.overlay) {
       this.overlayKey(event);
       return;
@@ -1279,6 +1313,6 @@ export default function (component) {
     desks.set(key, desk);
   }
   desk.update(data, setTriggerValue);
-  desk.mount(parentElement);
-  return () => desk.unmount(parentElement);
+  const mounted = desk.mount(parentElement);
+  return () => desk.unmount(mounted);
 }

@@ -104,6 +104,23 @@ def release_old(sessions: Sequence[Session], screen: str) -> None:
         one.release([i for i in old if state.asks[i].role in chosen])
 
 
+def reclaim(sessions: Sequence[Session], screen: str) -> None:
+    """Take the item on screen back, where it was given back while the browser turned to it."""
+    of = next((one.state for one in sessions if screen in one.state.asks), None)
+    if of is None or not of.asks[screen].released:
+        return
+    item = of.asks[screen].item
+    for one in sessions:
+        mine = [ask for ask in one.state.asks.values() if (ask.item, ask.annotator) == (item, one.annotator)]
+        one.reclaim([ask.id for ask in mine[-1:] if ask.released])
+
+
+def answered(sessions: Sequence[Session], ask_ids: Sequence[str]) -> list[str]:
+    """Those items of a browser, called as `first_of` does, that need no answer any more."""
+    still = {ask for one in sessions for ask in one.still_open(ask_ids)}
+    return [ask for ask in ask_ids if ask not in still]
+
+
 def history(session: Session, n: int, picture: str) -> dict[str, Any]:
     """The items a person decided about last, as `routes.look` gives a history, with `said` of each question.
 

@@ -248,6 +248,7 @@ class Speaker {
     this.expired = false;
     this.overlay = null;
     this.parent = null;
+    this.mounts = 0;
     this.status = make("span", { class: "status", role: "status" });
     this.message = make("div", { class: "message", role: "alert", hidden: true });
     this.shelf = make("button", { class: "command quiet", hidden: true, title: "What the server cannot take", onclick: () => this.showAside() });
@@ -268,8 +269,10 @@ class Speaker {
     }
   }
 
+  // gives the number by which this place is left again
   mount(parent) {
     this.parent = parent;
+    this.mounts += 1;
     const place = parent.querySelector(".desk-place") || parent;
     if (this.node.parentNode !== place) {
       place.append(this.node);
@@ -277,6 +280,7 @@ class Speaker {
       this.pump(true);
     }
     this.draw();
+    return this.mounts;
   }
 
   // What this tab did last, where it is the last that the person did anywhere; else null: an undo is of that.
@@ -286,8 +290,10 @@ class Speaker {
     return last && last.op && known ? last : null;
   }
 
-  unmount(parent) {
-    if (this.parent === parent) this.parent = null;
+  // A place that another has taken already is left without a word: the page may end one after it began the next.
+  unmount(mounted) {
+    if (mounted !== this.mounts) return;
+    this.parent = null;
     this.node.remove();
   }
 

@@ -340,6 +340,6 @@ export default function (component) {
     galleries.set(data.project, gallery);
   }
   gallery.update(data, setTriggerValue);
-  gallery.mount(parentElement);
-  return () => gallery.unmount(parentElement);
+  const mounted = gallery.mount(parentElement);
+  return () => gallery.unmount(mounted);
 }

@@ -273,6 +273,7 @@ def _sync_every(session: Session, person: str, body: Mapping[str, Any], token: s
 
     def exchange() -> tuple[list[dict[str, Any]], list[ItemAsk]]:
         acks = perform(session, given[:MOST_OPERATIONS], guest=_is_guest(body))
+        every.reclaim(sessions, screen)
         if newer:
             every.release_old(sessions, screen)
         n = min(len(have) + want, 2 * MOST_CARDS)
@@ -280,6 +281,7 @@ def _sync_every(session: Session, person: str, body: Mapping[str, Any], token: s
 
     acks, asks = session.together(exchange) if given or want or newer else exchange()
     now = [every.first_of(ask) for ask in asks]
+    gone = every.answered(sessions, have)
     named = {one.question_name: one for one in sessions}
     picture = f"{BASE}/{session.id}/image/{{item}}?k={token}"
     known = set(have)
@@ -290,8 +292,9 @@ def _sync_every(session: Session, person: str, body: Mapping[str, Any], token: s
         "queue": [
             every.card(named, ask, picture) for ask, id_ in zip(asks, now, strict=True) if id_ not in known
         ],
-        "gone": [ask for ask in have if ask not in now],
-        "released": [],
+        "gone": gone,
+        # the item on screen stays there, whatever was chosen anew meanwhile
+        "released": [ask for ask in have if ask not in now and ask not in gone],
         "first": now[0] if now else None,
         "numbers": every.numbers(session, sessions, person, any(_fitting(one) for one in sessions))
         | telling.numbers(session),
