@@ -41,6 +41,12 @@ def short_work() -> Companion:
     return _beside("short")
 
 
+@cache
+def file_work() -> Companion:
+    """The process of files: exports, bundles, tables and labels that are read."""
+    return _beside("files")
+
+
 def _beside(name: str) -> Companion:
     made = Companion(name, {"WORKBENCH_FIT": "inline"}, alone=False, idle=IDLE)
     atexit.register(made.end)
@@ -54,6 +60,7 @@ def compute(
     where: Callable[[], Companion] = short_work,
     hear: Callable[[Any], None] | None = None,
     session: Session | None = None,
+    tries: int = TRIES,
 ) -> Any:
     """Have a function of `workbench.studies.apart` compute something for a job.
 
@@ -64,6 +71,7 @@ def compute(
         where: gives the process.
         hear: called with what the function says; `job.report` unless given.
         session: of the project that is among the arguments.
+        tries: how often it is begun; once where it may have stored something when its process died.
 
     Returns:
         What the function returned.
@@ -92,13 +100,14 @@ def compute(
 
     settings = {} if session is None else session.settings
     call = typed({name: settings.get(name) for name in ("classifier", "options", "policy")}), target, given
-    for tried in range(1, TRIES + 1):
+    for tried in range(1, tries + 1):
         try:
             return where().call("workbench.studies.apart:called", *call, hear=heard, stop=job.should_stop)
         except DiedError as died:
-            if tried == TRIES:
+            if tried == tries:
+                often = f", {tries} times" if tries > 1 else ""
                 raise InputError(
-                    f"The process that computes this {died}, {TRIES} times. See that there is memory enough, "
+                    f"The process that computes this {died}{often}. See that there is memory enough, "
                     "and try again."
                 ) from died
             job.report(job.fraction, f"The process that computes this {died}; it begins again.")

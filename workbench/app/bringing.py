@@ -4,12 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from workbench.app import auditing, current, forms, frame, further, login, opening, uploads, widgets
+from workbench.app import (
+    auditing,
+    current,
+    filing,
+    forms,
+    frame,
+    further,
+    login,
+    opening,
+    uploads,
+    widgets,
+)
 from workbench.app.column_uses import GUESSES, VERSION, chips, editor, guessed_columns, summary
 from workbench.app.seeing import cached
 from workbench.app.stamps import stamp
@@ -22,7 +35,7 @@ if TYPE_CHECKING:
     from workbench.pools import Pool
     from workbench.pools.tables.report import TableReport
 
-PLACE, CHOICES = "brought", "brought-options"
+PLACE, CHOICES, OPENING = "brought", "brought-options", "bundle-opening"
 MARKS = {"error": ("error", "red"), "choice": ("help", "orange"), "note": ("info", "blue")}
 AS_THEY_ARE = "As they are"
 SIZES = {AS_THEY_ARE: None, "28 x 28": 28, "32 x 32": 32, "64 x 64": 64, "128 x 128": 128}
@@ -101,7 +114,7 @@ def bring(path: str) -> None:
 
 def leave() -> None:
     """Forget what was brought."""
-    for name in (PLACE, CHOICES, VERSION, GUESSES, "start-own-wanted"):
+    for name in (PLACE, CHOICES, OPENING, VERSION, GUESSES, "start-own-wanted"):
         st.session_state.pop(name, None)
 
 
@@ -139,7 +152,8 @@ def page() -> None:
 
 def bundle(path: str) -> None:
     """The bundle of a project: one button opens it."""
-    from workbench.exchange import open_bundle, wanted_by
+    from workbench.exchange import wanted_by
+    from workbench.store import Store
 
     st.markdown("This is a project with all its history: labels, events, fits and settings.")
     wanted, place = wanted_by(path), None
@@ -150,20 +164,34 @@ def bundle(path: str) -> None:
     if wanted.fetch:
         fetch = "Fetch its pictures from the web addresses in its table"
         options["fetch"] = st.checkbox(fetch, key="bundle-fetch")
-    if st.button("Open the project", type="primary", key="open-bundle", icon=":material/folder_open:"):
-        person = login.of_page() if login.required() else None
+    person = login.of_page() if login.required() else None
+    given = Store.open().url, place or None, options, "" if person is None else person.key
+    pressed = st.button("Open the project", type="primary", key="open-bundle", icon=":material/folder_open:")
+    key = f"bundle-{path}-{given!r}"
+    if pressed:
         auditing.room_for_project()
-        with st.spinner("Reading the bundle and its pool"):
-            made = open_bundle(
-                path,
-                pool=place or None,
-                pool_options=options,
-                owner="" if person is None else person.key,
-            )
-        auditing.record("made", project=made.id, called=made.name, detail="from a bundle")
+        st.session_state[OPENING] = key, token_hex(8)
+    begun, press = st.session_state.get(OPENING, ("", ""))
+    if begun != key:
+        return
+    try:
+        made = filing.read(
+            "files",
+            f"bundle-{press}",
+            "bundle_opened",
+            path,
+            *given,
+            title="Reading the bundle and its pool",
+            tries=1,
+        )
+    except InputError:
+        st.session_state.pop(OPENING, None)
+        raise
+    if made is not None:
+        auditing.record("made", project=made[0], called=made[1], detail="from a bundle")
         leave()
-        current.choose(made.id)
-        st.switch_page(frame.page("label"), query_params={current.PARAMETER: made.id})
+        current.choose(made[0])
+        st.switch_page(frame.page("label"), query_params={current.PARAMETER: made[0]})
 
 
 # --- tables ---------------------------------------------------------------------------------------
@@ -227,28 +255,29 @@ def _numeric(uses: list[str]) -> bool:
 
 def first_choices(path: str) -> dict[str, Any]:
     """Guesses for everything: the columns' uses, and the encoding of a text that is not UTF-8."""
-    from workbench.pools.tables.likely import guessed_options
-
-    looked: list[TableReport] = []
-
-    def look(options: Mapping[str, Any]) -> TableReport:
-        looked.append(looked_at(path, options))
-        return looked[-1]
-
-    with st.spinner("Reading the table"):
-        chosen = guessed_options({}, look)
-    if looked[-1].columns and chosen.get("columns") == looked[-1].columns_option:
+    report, chosen = _table_beside(path, None)
+    if report.columns and chosen.get("columns") == report.columns_option:
         # the same uses, said instead of guessed: the same report, which ten thousand columns make dear
-        looked_at(path, chosen, looked[-1])
+        looked_at(path, chosen, report)
     return chosen
 
 
 def looked_at(path: str, options: Mapping[str, Any], known: TableReport | None = None) -> TableReport:
     """The table under these options; read once for the same ones, and not at all where it is known."""
-    from workbench.pools import inspect_table
-
     key = ("brought", path, stamp(path, options), repr(options))
-    return cached(key, lambda: known or inspect_table(path, **options))
+    return cached(key, lambda: known or _table_beside(path, options)[0])
+
+
+def _table_beside(path: str, options: Mapping[str, Any] | None) -> tuple[TableReport, dict[str, Any]]:
+    """What a table holds, and the options that were guessed; the page ends while it is read."""
+    person = login.of_page() if login.required() else None
+    who = "" if person is None else person.key
+    kind = sha256(repr((path, stamp(path, options or {}), options, who)).encode()).hexdigest()[:16]
+    found = filing.read("files", f"table-{kind}", "table_looked_at", path, options, title="Reading the table")
+    if found is None:
+        st.stop()
+    report, guessed = found
+    return report, guessed or {}
 
 
 def problems(report: TableReport, options: dict[str, Any]) -> None:

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-import errno
+import asyncio
 import logging
 import mimetypes
+import os
 import secrets
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape
-from tempfile import TemporaryFile, gettempdir
+from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, ref
 
 import streamlit as st
 
-from workbench.app import current, login
-from workbench.errors import InputError
+from workbench.app import current, login, widgets
+from workbench.app.filing import Making, not_made
+from workbench.app.jobs import Job, manager
+from workbench.errors import Cancelled, InputError
 from workbench.figures import export
 
 if TYPE_CHECKING:
@@ -30,7 +34,6 @@ BASE = "/api/download"
 MINUTES = 60  # after the page was drawn last
 _STATE = "downloads-offered"
 _BLOCK = 1 << 20
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 # Colours come from the text around it, so that both themes are met.
 _STYLE = """<style>
@@ -50,17 +53,54 @@ _STYLE = """<style>
 </style>"""
 
 log = logging.getLogger(__name__)
+Make = Callable[[IO[bytes]], object] | Making
+"""Writes a file into the open one it is given; or says what process beside the server writes it."""
+
+
+class _Held:
+    """A file that was made, open and without a name on disk, so that it is gone when it is closed.
+
+    Args:
+        file: open.
+        once: close it when it was sent; else it may be sent several times, and at once.
+    """
+
+    def __init__(self, file: IO[bytes], *, once: bool = True) -> None:
+        self._file, self._lock, self._once = file, threading.Lock(), once
+        self.size = os.fstat(file.fileno()).st_size
+
+    def __del__(self) -> None:
+        self._file.close()
+
+    def blocks(self) -> Iterator[bytes]:
+        """The file, a piece at a time."""
+        at = 0
+        try:
+            while block := self._at(at):
+                at += len(block)
+                yield block
+        finally:
+            if self._once:
+                self._file.close()
+
+    def _at(self, place: int) -> bytes:
+        with self._lock:
+            self._file.seek(place)
+            return self._file.read(_BLOCK)
 
 
 @dataclass(eq=False)
 class _Offer:
     """What one button of one browser's tab gives; it lives as long as that tab's session.
 
-    With a log-in it is for whom the page was drawn, while they may open the project that it was about.
+    With a log-in it is for whom the page was drawn, while they may open the project that it was about. A file
+    that takes long is made first (`held`) and then fetched.
     """
 
     token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
-    file: tuple[Callable[[IO[bytes]], object], str] | None = None
+    file: tuple[Make, str] | None = None
+    held: tuple[Making, _Held] | None = None
+    is_fetched: bool = False
     person: str = ""
     project: str | None = None
     drawn: float = 0.0
@@ -72,7 +112,7 @@ _offers: WeakValueDictionary[str, _Offer] = WeakValueDictionary()
 
 def button(
     label: str,
-    make: Callable[[IO[bytes]], object],
+    make: Make,
     name: str,
     key: str,
     *,
@@ -93,7 +133,9 @@ def button(
     Args:
         label: of the button.
         make: writes the file into the open one it is given; called once a press, in a thread of the
-            server. It lies on disk until it is sent, so a large one takes no memory.
+            server. It lies on disk until it is sent, so a large one takes no memory. A `Making` is written
+            by a process beside the server; a long one is made at the press of a button, with a bar, and then
+            fetched.
         name: of the file; its ending says what it is.
         key: of the button; unique on the page.
         icon: name of a Material symbol beside the label; "" for none.
@@ -114,12 +156,62 @@ def button(
     if login.required():
         person = login.of_page()
         offer.person, offer.project = "" if person is None else person.key, current.project_id()
+    if isinstance(make, Making) and make.is_long and not disabled:
+        if not _is_there(offer, make, label, key, icon, help):
+            return
+        assert offer.held is not None
+        label = f"{label}, {in_bytes(offer.held[1].size)}"
     shown = f'<span class="icon" aria-hidden="true">{escape(icon)}</span>' if icon else ""
     shown += escape(label)
     where = 'aria-disabled="true" role="link"' if disabled else f'href="{BASE}/{offer.token}" download'
     said = f' title="{escape(help)}"' if help else ""
     with st.container(key=key, width=width):
         st.html(f'{_STYLE}<a class="wb-download {kind} {width}" {where}{said}>{shown}</a>', width=width)
+
+
+def _is_there(offer: _Offer, make: Making, label: str, key: str, icon: str, help: str | None) -> bool:
+    """Whether a file that takes long is made; else the button that has it made, or how far it is."""
+    if offer.held is not None and (offer.is_fetched or offer.held[0] != make):
+        offer.held = None
+    if offer.held is not None:
+        return True
+    owner = "files" if make.session is None else make.session.id
+    kind = f"file-{offer.token}-{make.given!r}"
+    job = manager().get(owner, kind)
+    if job is not None and job.status == "done":
+        manager().forget(job)  # it was fetched
+        job = None
+    if job is None:
+        st.button(
+            label,
+            key=f"{key}-make",
+            icon=f":material/{icon}:" if icon else None,
+            help=help,
+            on_click=_begin,
+            args=(offer, make, owner, kind),
+        )
+    else:
+        widgets.job_panel(job, f"{key}-job", height=72, again=True)
+    return False
+
+
+def _begin(offer: _Offer, make: Making, owner: str, kind: str) -> None:
+    """Have a file made for a tab, as long as that is there."""
+    there = ref(offer)
+    offer.is_fetched = False
+
+    def work(job: Job) -> None:
+        made = _Held(make.made(job), once=False)
+        found = there()
+        if found is not None:
+            found.held = make, made
+
+    manager().submit(owner, kind, work, title=make.title, lane="file")
+
+
+def in_bytes(size: int) -> str:
+    """The size of a file for people."""
+    return f"{size / 1e6:,.1f} MB" if size < 1e8 else f"{size / 1e6:,.0f} MB"
 
 
 def routes() -> list[Any]:
@@ -163,45 +255,68 @@ async def _download(request: Request) -> Response:
         # neither whose it was nor what it was called
         return _failure(_GONE, "file")
     try:
-        made, size = await run_in_threadpool(_made, make)
+        if isinstance(make, Making):
+            made = await _made_beside(make, offer, request)
+        else:
+            made = _Held(await run_in_threadpool(_made, make))
         if offer.taken is not None:
             await run_in_threadpool(offer.taken, person)
     except InputError as error:
         return _failure(str(error), name)
+    except Cancelled:
+        return _failure("It was cancelled.", name)
     except OSError as error:
         log.exception("The file %s could not be made.", name)
-        room = f"; it is made in {gettempdir()}, where there may be no room (TMPDIR names another folder)"
-        why = (error.strerror or str(error)) + (room if error.errno in _NO_ROOM else "")
-        return _failure(f"The file could not be made: {why}.", name)
+        return _failure(not_made(error), name)
     except Exception:
         log.exception("The file %s could not be made.", name)
         return _failure("The file could not be made; the server's log says why.", name)
     headers = {
         "content-disposition": f"attachment; filename*=UTF-8''{quote(name)}",
         "cache-control": "no-store",
-        "content-length": str(size),
+        "content-length": str(made.size),
     }
     kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
-    return StreamingResponse(_blocks(made), media_type=kind, headers=headers)
+    return StreamingResponse(made.blocks(), media_type=kind, headers=headers)
 
 
-def _made(make: Callable[[IO[bytes]], object]) -> tuple[IO[bytes], int]:
-    """The file, without a name on disk so that nothing is left of it, and its size."""
-    out = TemporaryFile()  # noqa: SIM115
+async def _made_beside(make: Making, offer: _Offer, request: Request) -> _Held:
+    """The file: the one that was made before, or one that is made now while the browser waits.
+
+    Raises:
+        InputError: it cannot be made.
+        Cancelled: the browser went away.
+        RuntimeError: a fault of ours, with where it was.
+    """
+    if offer.held is not None and offer.held[0] == make:
+        offer.is_fetched = True
+        return offer.held[1]
+    owner = "files" if make.session is None else make.session.id
+    job = make.begin(owner, f"file-{secrets.token_urlsafe(8)}")
+    pause = 0.01
+    while job.active:
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, 0.25)
+        if await request.is_disconnected():
+            job.cancel()
+    manager().forget(job)
+    if job.status == "cancelled":
+        raise Cancelled(job.title)
+    if job.status == "failed":
+        raise RuntimeError(job.details) if job.details else InputError(job.error)
+    return _Held(job.result)
+
+
+def _made(make: Callable[[IO[bytes]], object]) -> IO[bytes]:
+    """The file, without a name on disk so that nothing is left of it."""
+    out: IO[bytes] = TemporaryFile()  # noqa: SIM115
     try:
         make(out)
-        size = out.seek(0, 2)
-        out.seek(0)
+        out.flush()
     except BaseException:
         out.close()
         raise
-    return out, size
-
-
-def _blocks(file: IO[bytes]) -> Iterator[bytes]:
-    with file:
-        while block := file.read(_BLOCK):
-            yield block
+    return out
 
 
 def _failure(words: str, name: str) -> Response:

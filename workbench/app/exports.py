@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Sequence
-from pathlib import Path
-from typing import IO, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from workbench.app import auditing, uploads
+from workbench.app import auditing, filing, uploads
 from workbench.app.downloads import button
 from workbench.app.text import one_line, plural, verbatim
 from workbench.errors import InputError
-from workbench.exchange import (
-    CARRIED_BY,
-    FORMATS,
-    SCOPES,
-    ImportPlan,
-    is_history,
-    plan_import,
-    read_history,
-    write_labels,
-    write_project_bundle,
-    write_zip,
-)
+from workbench.exchange import CARRIED_BY, FORMATS, SCOPES, ImportPlan
+from workbench.exchange.history import HISTORY
 from workbench.exchange.imports import IMPORTS
-from workbench.exchange.instructions import take_instructions
 from workbench.exchange.labels import OF_IMAGES
 from workbench.exchange.questions import CARRIED_BY as OF_QUESTIONS
-from workbench.exchange.questions import QUESTIONS, answers_several, read_answers, take_answers
+from workbench.exchange.questions import QUESTIONS, Answers
+
+if TYPE_CHECKING:
+    from workbench.studies.files import Looked
 
 NAMES = {
     "csv": "CSV",
@@ -41,6 +31,7 @@ NAMES = {
     "coco": "COCO",
     "folders": "Class folders",
 }
+_READ, _TAKEN = "import-read", "import-begun"
 MOST_ADDED = 100  # questions that a file brings
 MOST_NEW = 8  # new classes that are asked about, one by one
 _WHAT = {
@@ -53,22 +44,6 @@ _WHAT = {
 }
 
 
-def _bundle(out: IO[bytes], session: Any) -> None:
-    """A project in one file."""
-    with tempfile.TemporaryDirectory() as folder:
-        write_project_bundle(Path(folder) / "bundle", session)
-        write_zip(out, Path(folder) / "bundle")
-
-
-def _predictor(out: IO[bytes], session: Any) -> None:
-    """A project's model for NumPy alone, in one file."""
-    from workbench.exchange.predictor import write_predictor_of
-
-    with tempfile.TemporaryDirectory() as folder:
-        write_predictor_of(session, Path(folder) / "predictor")
-        write_zip(out, Path(folder) / "predictor")
-
-
 def model_download(session: Any) -> None:
     """A button that downloads the present model for NumPy alone.
 
@@ -77,7 +52,7 @@ def model_download(session: Any) -> None:
     """
     button(
         "Download the model",
-        lambda out: _predictor(out, session),
+        filing.of_project("predictor_written", session, "The model"),
         f"{stem(session)}-model.zip",
         "download-model",
         icon="deployed_code",
@@ -85,6 +60,13 @@ def model_download(session: Any) -> None:
         taken=auditing.exported(session, "the model"),
         help="The present model as one NPZ and a short predict.py that needs NumPy alone, not Workbench.",
     )
+
+
+def _rows(session: Any, state: Any, what: str) -> int:
+    """About how many rows an export holds."""
+    if what == HISTORY:
+        return int(state.n_events)
+    return len(state.labels) if what in ("labels", QUESTIONS) else len(session.pool)
 
 
 def stem(session: Any) -> str:
@@ -137,7 +119,9 @@ def downloads(session: Any, state: Any) -> None:
             )
             button(
                 "Download the labels",
-                lambda out: write_labels(out, session, chosen, what),
+                filing.of_project(
+                    "labels_written", session, "The labels", chosen, what, rows=_rows(session, state, what)
+                ),
                 f"{stem(session)}{FORMATS[chosen]}",
                 "download-labels",
                 disabled=what in ("labels", QUESTIONS)
@@ -146,7 +130,7 @@ def downloads(session: Any, state: Any) -> None:
             )
             button(
                 "Download the project",
-                lambda out: _bundle(out, session),
+                filing.of_project("bundle_written", session, "The project", rows=state.n_events),
                 f"{stem(session)}-bundle.zip",
                 "download-bundle",
                 icon="folder_zip",
@@ -169,32 +153,71 @@ def _importer(session: Any) -> None:
         max_upload_size=uploads.most_bytes() >> 20,
     )
     if file is None:
+        for name in (_READ, _TAKEN):
+            st.session_state.pop(name, None)
         return
+    key = f"take-{session.id}-{session.annotator}-{file.file_id}-{kind}"
+    begun = st.session_state.get(_TAKEN)
     try:
-        if is_history(file.getvalue(), kind):
-            if st.button("Import the history", key="import", type="primary"):
-                before = dict(session.state.labels)
-                session.take_history(read_history(file.getvalue(), session.pool, kind))
-                # of many people's acts: no one undo takes it back
-                _imported(len(session.state.labels.items() - before.items()), None)
+        if begun is not None and begun[0] == key:
+            _take_in(session, file, kind, *begun)
             return
-        if len(session.every_question) > 1 and answers_several(file.getvalue(), session, kind):
-            _several(session, file.getvalue(), file.name, kind)
+        looked = _looked_at(session, file, kind)
+        if looked is None:
             return
-        plan = plan_import(file.getvalue(), session, kind)
-        chosen = _choices(plan, session.classes, session.pool.items.ids)
-        if st.button("Import", key="import", type="primary", disabled=chosen is None) and chosen is not None:
-            take_instructions(session, file.getvalue(), kind)
-            event = session.import_labels(plan.labels(**chosen), file.name)
-            n = 0 if event is None else len(event.payload["labels"])
-            _imported(n, None if event is None else event.id)
+        chosen = _asked(session, looked)
+        words = "Import the history" if looked.history else "Import"
+        if st.button(words, key="import", type="primary", disabled=chosen is None) and chosen is not None:
+            st.session_state[_TAKEN] = key, chosen
+            _take_in(session, file, kind, key, chosen)
     except InputError as error:
         st.error(verbatim(error), icon=":material/error:")
 
 
-def _several(session: Any, data: bytes, name: str, kind: str) -> None:
-    """Answers to several questions from one file; says first what it would bring."""
-    answers = read_answers(data, session, kind)
+def _looked_at(session: Any, file: Any, kind: str) -> Looked | None:
+    """What a file would bring, as of now; None while it is read."""
+    now = session.state.n_events
+    key = f"look-{session.id}-{session.annotator}-{file.file_id}-{kind}-{now}-{len(session.every_question)}"
+    held = st.session_state.get(_READ)
+    if held is not None and held[0] == key:
+        found: Looked = held[1]
+        return found
+    read = filing.read(
+        session.id, key, "labels_looked_at", session.store.url, session.id, kind,
+        title="Reading the labels", data=file.getvalue(), session=session,
+    )  # fmt: skip
+    if read is not None:
+        st.session_state[_READ] = key, read
+    return read
+
+
+def _take_in(session: Any, file: Any, kind: str, key: str, chosen: Mapping[str, Any]) -> None:
+    """Take the labels of a file in, or show how far that is."""
+    try:
+        taken = filing.read(
+            session.id, key, "labels_taken_in", session.store.url, session.id, session.annotator, kind,
+            file.name, chosen, title="Taking the labels in", data=file.getvalue(), session=session, tries=1,
+        )  # fmt: skip
+    except InputError:
+        st.session_state.pop(_TAKEN, None)
+        raise
+    if taken is not None:
+        st.session_state.pop(_TAKEN, None)
+        _imported(*taken)
+
+
+def _asked(session: Any, looked: Looked) -> dict[str, Any] | None:
+    """What is chosen about the odd rows of a file; None while something is open."""
+    if looked.history:
+        return {}
+    if looked.answers is not None:
+        return {} if _several(session, looked.answers) else None
+    assert looked.plan is not None
+    return _choices(looked.plan, session.classes, session.pool.items.ids)
+
+
+def _several(session: Any, answers: Answers) -> bool:
+    """What answers to several questions would bring, and whether nothing is open."""
     st.markdown(f"**It would bring: {verbatim(answers.words(), 300)}.**")
     if answers.strange:
         st.caption(f"No yes / no question is called {verbatim(', '.join(answers.strange[:8]), 200)}.")
@@ -207,10 +230,7 @@ def _several(session: Any, data: bytes, name: str, kind: str) -> None:
     if answers.unknown:
         words = f"Leave out {plural(len(answers.unknown), 'row')} of items that this pool has not"
         ready = st.checkbox(words, key="import-leave-out") and ready
-    if st.button("Import", key="import", type="primary", disabled=not ready):
-        taken = take_answers(session, answers, name)
-        event = session.state.undoable.get(session.annotator)
-        _imported(sum(taken.values()), None if event is None else event.id)
+    return ready
 
 
 def _imported(n: int, act: int | None) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
-from workbench.app import auditing, downloads, frame, webhooks, widgets
+from workbench.app import auditing, downloads, filing, frame, webhooks, widgets
 from workbench.app.exports import NAMES, stem
 from workbench.app.promising import ANEW, MODEL, ON, title_of
 from workbench.app.text import percent, plural, verbatim
@@ -209,7 +209,7 @@ def _machine_left(session: Session, now: FinishState) -> int:
 
 def takeaway(session: Session, certificate: Any) -> None:
     """Downloads of the finished set and of the certificate."""
-    from workbench.exchange import FORMATS, write_labels
+    from workbench.exchange import FORMATS
     from workbench.exchange.labels import OF_IMAGES
 
     formats = [f for f in FORMATS if f not in OF_IMAGES or session.pool.kind == "image"]
@@ -220,7 +220,9 @@ def takeaway(session: Session, certificate: Any) -> None:
         )  # fmt: skip
         downloads.button(
             "Download the finished set",
-            lambda out: write_labels(out, session, chosen, "finished"),
+            filing.of_project(
+                "labels_written", session, "The finished set", chosen, "finished", rows=len(session.pool)
+            ),
             f"{stem(session)}-finished{FORMATS[chosen]}",
             "download-finished",
             taken=auditing.exported(session, f"the finished set, {NAMES.get(chosen, chosen)}"),

@@ -148,7 +148,7 @@ class JobManager:
     def __init__(self, lanes: dict[str, int] | None = None) -> None:
         self._slots = {
             name: threading.Semaphore(n)
-            for name, n in (lanes or {"refit": 2, "study": 1, "map": 1, "open": 2}).items()
+            for name, n in (lanes or {"refit": 2, "study": 1, "map": 1, "open": 2, "file": 4}).items()
         }
         self._jobs: dict[tuple[str, str], Job] = {}
         self._lock = threading.Lock()

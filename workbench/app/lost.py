@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from workbench.app import auditing, current, downloads, login
+from workbench.app.filing import Making
 from workbench.app.text import plural, verbatim
 from workbench.errors import InputError, StorageError
 from workbench.pools import POOLS
@@ -51,7 +52,7 @@ def panel(project: str) -> None:
     Args:
         project: its id.
     """
-    from workbench.exchange import StoredLabels, write_labels
+    from workbench.exchange import StoredLabels
     from workbench.sessions import Session
     from workbench.store import Store
 
@@ -85,7 +86,9 @@ def panel(project: str) -> None:
                     st.rerun()
             downloads.button(
                 f"Download the {plural(labels.state.n_labelled, 'label')} without it",
-                lambda out: write_labels(out, labels, "csv"),
+                Making(
+                    "stored_labels_written", (store.url, project), "The labels", rows=labels.state.n_labelled
+                ),
                 f"{name}.csv",
                 f"labels-alone-{project}",
                 disabled=not labels.state.n_labelled,

@@ -143,7 +143,7 @@ async def lifespan(app: Any) -> AsyncIterator[None]:
         threading.Thread(target=warm.warm_up, name="warm-up", daemon=True).start()
     yield
     manager().shutdown(timeout=5.0)
-    for process in (apart.fitter, beside.long_work, beside.short_work):
+    for process in (apart.fitter, beside.long_work, beside.short_work, beside.file_work):
         process().end()
     if log is not None:
         logging.getLogger().removeHandler(log)

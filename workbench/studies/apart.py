@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 Say = Callable[[Any], bool]
 Points = list[tuple[list[int], list[float]]]
+_FILES = "files."
 PUBLISHED_EVERY = 0.5
 """Seconds between two results so far."""
 
@@ -69,7 +70,7 @@ class Report:
 
 
 def called(say: Say, named: Any, target: str, given: Sequence[Any]) -> Any:
-    """Call a function of this module.
+    """Call a function of this module, or "files.NAME" of `workbench.studies.files`.
 
     Args:
         say: its first argument.
@@ -78,6 +79,10 @@ def called(say: Say, named: Any, target: str, given: Sequence[Any]) -> Any:
         given: its further arguments.
     """
     trust_typed(named)
+    if target.startswith(_FILES):
+        from workbench.studies import files
+
+        return getattr(files, target.removeprefix(_FILES))(say, *given)
     return globals()[target](say, *given)
 
 

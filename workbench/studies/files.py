@@ -1,0 +1,266 @@
+"""Files that pages have made, or read, in a process of their own; see `workbench.studies.apart`.
+
+A file that is made is written to a path of the server's, which streams it; of one that is read the server
+learns what a page shows of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import IO, TYPE_CHECKING, Any
+
+from workbench.progress import tell, watched
+from workbench.sessions.apart import opened
+from workbench.studies.apart import Report, Say
+
+if TYPE_CHECKING:
+    from workbench.exchange.planning import ImportPlan
+    from workbench.exchange.questions import Answers
+    from workbench.pools.tables.report import TableReport
+
+
+# --- out ------------------------------------------------------------------------------------------------
+
+
+def labels_written(say: Say, place: str, database: str, project: str, format: str, what: str) -> int:
+    """Write the labelled set of a project; see `workbench.exchange.write_labels`.
+
+    Args:
+        say: told how far it is.
+        place: path of the file.
+        database: its address.
+        project: id of the project, or of one of its questions.
+        format: of the file.
+        what: it holds.
+
+    Returns:
+        How many rows.
+    """
+    from workbench.exchange import write_labels
+
+    report = Report(say)
+    report(0.0, "opening the project")
+    session = opened(database, project)
+    with watched(report):
+        return _written(place, lambda out: write_labels(out, session, format, what))
+
+
+def bundle_written(say: Say, place: str, database: str, project: str) -> int:
+    """Write a project as one file that opens again as a project; the arguments are those of `labels_written`.
+
+    Returns:
+        How many bytes.
+    """
+    from workbench.exchange import write_project_bundle, write_zip
+
+    report = Report(say)
+    report(0.0, "opening the project")
+    session = opened(database, project)
+    with watched(report), TemporaryDirectory() as folder:
+        write_project_bundle(Path(folder) / "bundle", session)
+        tell(0.8, "packing it into one file")
+        _written(place, lambda out: write_zip(out, Path(folder) / "bundle"))
+    return Path(place).stat().st_size
+
+
+def predictor_written(say: Say, place: str, database: str, project: str) -> int:
+    """Write a project's model for NumPy alone; the arguments are those of `labels_written`.
+
+    Returns:
+        How many bytes.
+    """
+    from workbench.exchange import write_zip
+    from workbench.exchange.predictor import write_predictor_of
+
+    report = Report(say)
+    report(0.0, "opening the project")
+    session = opened(database, project)
+    with watched(report), TemporaryDirectory() as folder:
+        write_predictor_of(session, Path(folder) / "predictor")
+        tell(0.8, "packing it into one file")
+        _written(place, lambda out: write_zip(out, Path(folder) / "predictor"))
+    return Path(place).stat().st_size
+
+
+def stored_labels_written(say: Say, place: str, database: str, project: str) -> int:
+    """Write the labels of a project whose pool is not at hand; the arguments are those of `labels_written`.
+
+    Returns:
+        How many rows.
+    """
+    from workbench.exchange import StoredLabels, write_labels
+    from workbench.store import Store
+
+    with watched(Report(say)):
+        labels = StoredLabels.of(project, Store.open(database))
+        return _written(place, lambda out: write_labels(out, labels, "csv"))
+
+
+def _written(place: str, write: Callable[[IO[bytes]], Any]) -> Any:
+    with Path(place).open("wb") as out:
+        return write(out)
+
+
+# --- in -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What a file of labels would bring.
+
+    Attributes:
+        plan: of one class an item, without the labels themselves.
+        answers: to several questions.
+        history: it holds what people did, one by one, elsewhere.
+    """
+
+    plan: ImportPlan | None = None
+    answers: Answers | None = None
+    history: bool = False
+
+
+def labels_looked_at(say: Say, place: str, database: str, project: str, kind: str) -> Looked:
+    """Look through a file of labels without taking anything in.
+
+    Args:
+        say: told how far it is.
+        place: path of the file.
+        database: its address.
+        project: id of the project, or of one of its questions.
+        kind: format of the file.
+
+    Raises:
+        InputError: as `plan_import` and `read_answers`.
+    """
+    from workbench.exchange import is_history, plan_import
+    from workbench.exchange.questions import answers_several, read_answers
+
+    data = Path(place).read_bytes()
+    if is_history(data, kind):
+        return Looked(history=True)
+    report = Report(say)
+    report(0.0, "opening the project")
+    session = opened(database, project)
+    report(0.2, "reading the file")
+    if len(session.every_question) > 1 and answers_several(data, session, kind):
+        return Looked(answers=read_answers(data, session, kind))
+    # the labels stay here: the page shows how many they are, and they are read again when they are taken in
+    return Looked(plan=replace(plan_import(data, session, kind), pairs=()))
+
+
+def labels_taken_in(
+    say: Say,
+    place: str,
+    database: str,
+    project: str,
+    annotator: str,
+    kind: str,
+    name: str,
+    chosen: Mapping[str, Any],
+) -> tuple[int, int | None]:
+    """Take in the labels of a file that was looked at: all of them, or none.
+
+    Args:
+        say: told how far it is; once the labels are read it is too late to cancel.
+        place: path of the file.
+        database: its address.
+        project: id of the project, or of one of its questions.
+        annotator: who takes them in.
+        kind: format of the file.
+        name: of the file, for the record.
+        chosen: about the odd rows, as `ImportPlan.labels` takes it.
+
+    Returns:
+        How many labels, and the id of the event that an undo takes back; None where there is none.
+
+    Raises:
+        InputError: as `plan_import`, `read_answers` and `read_history`, or the session's.
+    """
+    from workbench.exchange import is_history, plan_import, read_history
+    from workbench.exchange.instructions import take_instructions
+    from workbench.exchange.questions import answers_several, read_answers, take_answers
+
+    data = Path(place).read_bytes()
+    report = Report(say)
+    report(0.0, "opening the project")
+    session = opened(database, project).as_annotator(annotator)
+    report(0.2, "reading the file")
+    if is_history(data, kind):
+        before = dict(session.state.labels)
+        events = read_history(data, session.pool, kind)
+        report(0.7, "taking it in")
+        session.take_history(events)
+        # of many people's acts: no one undo takes it back
+        return len(session.state.labels.items() - before.items()), None
+    if len(session.every_question) > 1 and answers_several(data, session, kind):
+        answers = read_answers(data, session, kind)
+        report(0.7, "taking them in")
+        taken = take_answers(session, answers, name)
+        event = session.state.undoable.get(session.annotator)
+        return sum(taken.values()), None if event is None else event.id
+    pairs = plan_import(data, session, kind).labels(**chosen)
+    report(0.7, "taking them in")
+    take_instructions(session, data, kind)
+    imported = session.import_labels(pairs, name)
+    return (0, None) if imported is None else (len(imported.payload["labels"]), imported.id)
+
+
+def bundle_opened(
+    say: Say, place: str, database: str, pool: str | None, options: Mapping[str, Any], owner: str
+) -> tuple[str, str]:
+    """Make a project of the bundle of one; see `workbench.exchange.open_bundle`.
+
+    Args:
+        say: told how far it is.
+        place: path of the bundle, a file or a folder.
+        database: its address.
+        pool: where its pool lies, where the bundle has none.
+        options: of its pool.
+        owner: key of the person whose project it becomes.
+
+    Returns:
+        The project's id and name.
+    """
+    from workbench.exchange import open_bundle
+    from workbench.store import Store
+
+    with watched(Report(say)):
+        tell(0.0, "reading the bundle and its pool")
+        made = open_bundle(place, pool=pool, pool_options=options, store=Store.open(database), owner=owner)
+    return made.id, made.name
+
+
+def table_looked_at(
+    say: Say, path: str, options: Mapping[str, Any] | None
+) -> tuple[TableReport, dict[str, Any] | None]:
+    """What a table holds under options, and what stands in the way of using it.
+
+    Args:
+        say: told nothing but the beginning.
+        path: of its file.
+        options: how it is read; None guesses them.
+
+    Returns:
+        The report, and the options that were guessed; None where they were given.
+
+    Raises:
+        InputError: as `inspect_table`.
+    """
+    from workbench.pools import inspect_table
+    from workbench.pools.tables.likely import guessed_options
+
+    with watched(Report(say)):
+        tell(0.0, "reading the table")
+        if options is not None:
+            return inspect_table(path, **options), None
+        found: list[TableReport] = []
+
+        def look(given: Mapping[str, Any]) -> TableReport:
+            found.append(inspect_table(path, **given))
+            return found[-1]
+
+        guessed = guessed_options({}, look)
+        return found[-1], guessed
