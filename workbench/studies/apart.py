@@ -6,7 +6,7 @@ there is nothing to say, and returns whether to stop. Projects are opened there,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from workbench.arrays import Array, Floats, Ints
 from workbench.errors import Cancelled
 from workbench.registry import trust_typed
 from workbench.sessions.apart import opened
+from workbench.studies.saying import Report, Say
 
 if TYPE_CHECKING:
     from workbench.pools.pool import Pool
@@ -28,45 +29,10 @@ if TYPE_CHECKING:
     from workbench.studies.spec import StudySpec
     from workbench.studies.study import StudyResult
 
-Say = Callable[[Any], bool]
 Points = list[tuple[list[int], list[float]]]
 _FILES = "files."
 PUBLISHED_EVERY = 0.5
 """Seconds between two results so far."""
-
-
-class Report:
-    """Tells how far a work is, and stops it where that is wanted.
-
-    Args:
-        say: of the process that asked.
-    """
-
-    def __init__(self, say: Say) -> None:
-        self._say = say
-        self._told = (0.0, "")
-
-    def __call__(self, fraction: float, message: str = "", partial: Any = None) -> None:
-        """As `Job.report`.
-
-        Raises:
-            Cancelled: it is to stop.
-        """
-        self._told = (fraction, message)
-        if self._say((fraction, message, partial)):
-            raise Cancelled(message)
-
-    def publish(self, partial: Any) -> None:
-        """A result so far, while the work is as far as it said last.
-
-        Raises:
-            Cancelled: it is to stop.
-        """
-        self(*self._told, partial)
-
-    def should_stop(self) -> bool:
-        """Asked by work that stops at a place of its own choosing."""
-        return bool(self._say(None))
 
 
 def called(say: Say, named: Any, target: str, given: Sequence[Any]) -> Any:

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from workbench.progress import tell, watched
 from workbench.sessions.apart import opened
-from workbench.studies.apart import Report, Say
+from workbench.studies.saying import Report, Say
 
 if TYPE_CHECKING:
     from workbench.exchange.planning import ImportPlan
