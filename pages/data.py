@@ -33,6 +33,7 @@ UNITS = {"image": "image", "table": "row", "text": "text"}
 MOST_PROJECTS = 60
 CARDS, LISTED = 6, 10  # projects that are shown as cards, and from how many on they are a list
 LEARNING = "known-learning"
+CHOICES, CHOSEN = "data-choices", "data-chosen"  # what can be chosen, and what was
 
 
 def facts(entry: Any) -> str:
@@ -339,7 +340,7 @@ def projects() -> None:
     older = active[CARDS:] if len(active) < LISTED else []
     for title, more, key in ((f"{len(older)} older", older, "older"), ("Archived", aside, "archived")):
         if more:
-            with st.expander(title), st.container(key=f"projects-{key}"):
+            with st.expander(title, key=f"fold-{key}"), st.container(key=f"projects-{key}"):
                 for record in more[:MOST_PROJECTS]:
                     project_card(record, people.get(record.id, []))
 
@@ -484,6 +485,8 @@ grids = "".join(
 )
 widgets.style(
     grids +
+    # what was chosen stands in its place at once: until a run ends, the page before it is there as well
+    f"[data-testid=stMain]:has(.st-key-{CHOSEN}) .st-key-{CHOICES} {{ display: none; }}"
     # a line a project: its words give way to its buttons, and below them on a phone
     ".st-key-projects-list > div { padding-bottom: .35rem;"
     " border-bottom: 1px solid color-mix(in srgb, currentColor 12%, transparent); }"
@@ -493,18 +496,21 @@ widgets.style(
 )
 st.title("Data", help=explain("pool", "policy"))
 st.markdown("Choose what to label. The machine asks about the items that teach it most; you answer.")
-if bringing.PLACE in st.session_state:
-    bringing.page()
-elif LEARNING in st.session_state:
-    learning()
+if bringing.PLACE in st.session_state or LEARNING in st.session_state:
+    with st.container(key=CHOSEN):
+        if bringing.PLACE in st.session_state:
+            bringing.page()
+        else:
+            learning()
 else:
-    if (opened := current.session()) is not None:
-        lead(opened)
-    own_data()
-    projects()
-    preferring.panel()
-    pools()
-    known_sets()
+    with st.container(key=CHOICES):
+        if (opened := current.session()) is not None:
+            lead(opened)
+        own_data()
+        projects()
+        preferring.panel()
+        pools()
+        known_sets()
 # last: whoever opened another dialog in this run does not want to be asked any more
 if forms.EXISTING in st.session_state:
     which_project()

@@ -346,7 +346,7 @@ def actions(items: list[int], state: Any) -> None:
             act(review.set_flag, items, True)
         if st.button("Clear flag", key="review-unflag", disabled=not flagged):
             act(review.set_flag, items, False)
-        with st.popover("Note", icon=":material/edit_note:", disabled=none):
+        with st.popover("Note", icon=":material/edit_note:", disabled=none, key="review-note-box"):
             text = st.text_input("Note", key="review-note", max_chars=500)
             if st.button("Keep the note", key="review-keep-note", disabled=none):
                 act(review.add_note, items, text)
@@ -587,7 +587,7 @@ with views["Review"]:
         with top:
             st.markdown("**Nothing is decided yet.** What you label stands here, the likeliest slips first.")
         frame.link("label", "Label the first item", ":material/arrow_forward:")
-    with st.expander("Log: every event, newest first", icon=":material/list:"):
+    with st.expander("Log: every event, newest first", icon=":material/list:", key="log"):
         events_table(session, state)
     if login.may_change(session.project):
         with st.expander("Who opened, exported and shared it", icon=":material/policy:", key="audit"):

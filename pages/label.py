@@ -81,7 +81,7 @@ def model_popover(session: Any) -> None:
         sees = None if model is None else choice_of(model.estimator)
         leans = None if model is None or not model.lean.labels else model.lean
         if sees is not None or leans is not None:
-            with st.expander("What the model chose for itself"):
+            with st.expander("What the model chose for itself", key="model-chose"):
                 if sees is not None:
                     st.caption(
                         f"It sees {verbatim(sees)}. Chosen at {sees.labels:,} labels.",

@@ -254,6 +254,17 @@ def test_no_function_is_longer_than_a_screen() -> None:
     assert {file: n for file, n in longest.items() if n > 80} == {}
 
 
+def test_what_a_person_opened_stays_open() -> None:
+    # without a key another label, or another place, is another element, which is shut
+    without = []
+    for path in (*SOURCES, *(ROOT / "pages").glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("st.expander", "st.popover"):
+                named = any(keyword.arg == "key" for keyword in node.keywords)
+                without += [] if named else [f"{path.name}:{node.lineno}"]
+    assert without == []
+
+
 def test_files_are_offered_by_our_own_button() -> None:
     # Streamlit's forgets the address a browser still shows when its page redraws
     sources = [*SOURCES, *(ROOT / "pages").glob("*.py")]

@@ -16,9 +16,7 @@ WATCH = """selector => {
     if (node) {
       const box = node.getBoundingClientRect();
       const place = [Math.round(box.left + box.width / 2), Math.round(box.top + box.height / 2)];
-      // below the window's edge nobody can press it: there the page before is still being taken away
-      const inside = box.bottom <= innerHeight;
-      if (inside && String(window.seen.at(-1)) !== String(place)) window.seen.push(place);
+      if (String(window.seen.at(-1)) !== String(place)) window.seen.push(place);
     }
     requestAnimationFrame(look);
   };

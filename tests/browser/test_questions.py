@@ -255,30 +255,15 @@ def test_two_hundred_switches_are_searched_by_typing(page: Any, server: Server) 
 
 def choose_columns(page: Any, likely: int, names: tuple[str, ...]) -> None:
     """Choose columns as questions where a file is opened; so many look like answers."""
-    from playwright.sync_api import TimeoutError as Late
-
     box = page.locator(".st-key-own-further-box")
-    inside = box.get_by_text("Columns that hold their answers")
-    for _ in range(8):
-        # a run of the page that comes late shuts the box: it is opened again
-        box.get_by_text(f"{likely} columns may hold answers").click()
-        try:
-            inside.wait_for(timeout=15_000)
-        except Late:
-            continue
-        break
+    # the page before is gone: what stands now stays where it is
+    page.locator(".st-key-data-choices").wait_for(state="detached")
+    box.get_by_text(f"{likely} columns may hold answers").click()
     chosen = box.locator("[data-testid=stMultiSelect] input")
     for name in names:
-        # a run of the page that comes late closes the list: it is opened again
-        option = page.get_by_role("option", name=name, exact=True).first
-        for _ in range(8):
-            chosen.click()
-            chosen.fill(name)
-            try:
-                option.click(timeout=15_000)
-            except Late:
-                continue
-            break
+        chosen.click()
+        chosen.fill(name)
+        page.get_by_role("option", name=name, exact=True).first.click()
         box.locator("[data-testid=stMultiSelectTagsContainer]").get_by_text(name, exact=True).wait_for()
     page.keyboard.press("Escape")
 

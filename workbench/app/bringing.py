@@ -487,7 +487,7 @@ def start(
     typed = typed_classes(example, bool(asked), bool(guesses)) if ask_classes else ""
     of_vectors = kind != "text" and pool is not None and knows_classes(pool)
     named = (kind == "text" or of_vectors) and begins_with_names(of_vectors)
-    with st.expander("Model, policy and seed", icon=":material/tune:"):
+    with st.expander("Model, policy and seed", icon=":material/tune:", key=f"{key}-settings"):
         settings = forms.settings(f"new-{key}", stem, kind, n_classes, measures=ask_classes)
     checks = any(source.startswith("column:") for source in guesses)
     with st.container(horizontal=True, key=f"begin-{key}"):

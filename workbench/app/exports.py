@@ -138,7 +138,7 @@ def downloads(session: Any, state: Any) -> None:
                 help="Settings, every event, every fit, the model and the pool's file: it opens again as a "
                 "project, here or elsewhere, and workbench predict reads it.",
             )
-        with st.popover("Import labels", icon=":material/upload:"):
+        with st.popover("Import labels", icon=":material/upload:", key="import-box"):
             _importer(session)
 
 

@@ -32,6 +32,7 @@ def panel() -> None:
         f"Which features do the labels of {verbatim(session.project.name, 60)} prefer?",
         icon=":material/visibility:",
         expanded=job is not None,
+        key=f"preference-{session.id}",
     ):
         st.caption(
             f"Scores every set of features there is for these {session.pool.kind}s with the "
