@@ -123,6 +123,7 @@ def test_a_job_of_the_server_is_computed_beside_it(home: Path) -> None:
     beside.long_work().end()
 
 
+@pytest.mark.slow  # alone: a model that another process fitted is that of this one
 def test_the_model_of_a_round_is_fitted_beside_and_read_here(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -177,6 +177,7 @@ def test_reading_one_run_looks_for_one_run(made: Callable[[], Session], counted:
     assert "runs.id = " in next(s for s in counted if s.startswith("SELECT"))
 
 
+@pytest.mark.slow  # TensorFlow is imported in two processes
 def test_the_first_fit_of_the_default_model_leaves_no_engine_in_the_server(home: Path) -> None:
     """In a process of its own: this one has loaded the engine for other tests."""
     session = Session.create("iris", policy="margin", annotator="ann")

@@ -81,6 +81,7 @@ def test_a_column_of_a_language_model_is_where_the_model_begins(page: Any, serve
         assert [one["on"] for one in changed[-1].payload["sources"]] == [False, True]
 
 
+@pytest.mark.slow  # alone: the order of the first questions of a project
 def test_the_first_guess_comes_before_questions_to_measure_on(page: Any, server: Server) -> None:
     folder = server.home / "first"
     folder.mkdir(exist_ok=True)

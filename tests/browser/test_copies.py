@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from benchmarks.driving import Server, visit
 from tests.browser.homes import store_of
 from tests.browser.test_labelling import SAVED, at_the_desk, press_and_wait
 from workbench.sessions import Session
 
 
+@pytest.mark.slow  # alone: copies labelled by one key
 def test_one_key_labels_the_copies_of_the_item_before(page: Any, server: Server) -> None:
     texts = [f"Letter {word * 12} of the alphabet, said {word * 9}." for word in "abcdefghijklmnop"]
     others = [f"Number {number}, which is {number * number} squared." for number in range(40)]

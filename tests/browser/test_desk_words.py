@@ -38,6 +38,7 @@ def open_desk(page: Any, server: Server, project: str) -> None:
     at_the_desk(page)
 
 
+@pytest.mark.slow  # alone: notes at the desk
 def test_a_note_leaves_a_badge_and_escape_a_draft(page: Any, server: Server, letters: str) -> None:
     open_desk(page, server, letters)
     assert page.locator(".desk .question").inner_text() == "Which class does this text belong to?"
@@ -60,7 +61,7 @@ def test_a_note_leaves_a_badge_and_escape_a_draft(page: Any, server: Server, let
     page.locator(".desk .marks", has_text="note").wait_for()
 
 
-@pytest.mark.parametrize("width", [1024, 1280])
+@pytest.mark.parametrize("width", [1024, pytest.param(1280, marks=pytest.mark.slow)])
 def test_class_names_are_whole_and_what_stands_below_keeps_its_place(
     page: Any, server: Server, letters: str, width: int
 ) -> None:

@@ -155,6 +155,7 @@ def write(page: Any, text: str, go: str) -> None:
     box.wait_for(state="detached")
 
 
+@pytest.mark.slow  # alone: a project that begins without classes
 def test_a_class_is_typed_where_there_is_none_and_by_a_key_later(page: Any, server: Server) -> None:
     with store_of(server) as store:
         path = server.home / "letters.txt"
@@ -197,6 +198,7 @@ def test_a_class_is_typed_where_there_is_none_and_by_a_key_later(page: Any, serv
     assert events(server, id_)[1].classes == ("alpha", "beta 2")
 
 
+@pytest.mark.slow  # alone: classes named in a table before the start
 def test_classes_are_named_in_their_table_where_there_is_none(page: Any, server: Server) -> None:
     with store_of(server) as store:
         path = server.home / "words.txt"

@@ -52,6 +52,7 @@ def test_fashion_mnist_is_labelled_image_by_image(page: Any, own_server: Server)
     )
 
 
+@pytest.mark.slow  # alone: a folder of photos from its upload to a label
 def test_images_of_ones_own_are_looked_at_resized_on_request_and_labelled(page: Any, server: Server) -> None:
     rng, stream = np.random.default_rng(0), io.BytesIO()
     with zipfile.ZipFile(stream, "w") as folder:

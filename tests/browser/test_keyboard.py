@@ -108,6 +108,7 @@ def test_enter_and_space_are_those_of_what_has_the_focus_at_the_desk(
     assert item_of(page) == shown
 
 
+@pytest.mark.slow  # alone: the keyboard inside the gallery
 def test_enter_and_space_are_those_of_what_has_the_focus_in_the_gallery(
     page: Any, server: Server, learnt: str
 ) -> None:
@@ -127,6 +128,7 @@ def test_enter_and_space_are_those_of_what_has_the_focus(
     assert [one for one in walked(page) if "was taken" in one or "sent" in one] == []
 
 
+@pytest.mark.slow  # alone: what waits in a browser keeps its person
 def test_what_ann_did_is_never_sent_as_bobs(page: Any, server: Server) -> None:
     with store_of(server) as store:
         project = Session.create("digits", annotator="root", store=store).id

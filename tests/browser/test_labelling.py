@@ -174,6 +174,7 @@ def test_the_keys_own_task_draws_the_item_and_nothing_else(page: Any, server: Se
     page.wait_for_function(SAVED)
 
 
+@pytest.mark.slow  # alone: answers outlive a server that is gone, in a real browser
 def test_answers_wait_in_the_browser_while_the_server_is_gone(page: Any, own_server: Server) -> None:
     project = start_digits(page, own_server)
     given = {item_of(page): "6"}
@@ -251,6 +252,7 @@ def test_commands_by_key_skip_flag_note_zoom_and_the_card_of_keys(page: Any, ser
     page.wait_for_function(SAVED)
 
 
+@pytest.mark.slow  # alone: the desk with more classes than keys
 def test_seventy_seven_classes_are_searched_by_their_words(page: Any, server: Server, tmp_path: Path) -> None:
     from workbench.sessions import Session
 
@@ -302,6 +304,7 @@ def test_seventy_seven_classes_are_searched_by_their_words(page: Any, server: Se
     assert dict(zip(table["id"], table["label"], strict=True)) == given
 
 
+@pytest.mark.slow  # alone: two browsers at one project at the same time
 def test_two_named_people_get_different_items(browser: Any, server: Server) -> None:
     pages = []
     for name in ("Ann", "Bob"):
@@ -333,7 +336,10 @@ def test_two_named_people_get_different_items(browser: Any, server: Server) -> N
         context.close()
 
 
-@pytest.mark.parametrize("path", ["label", "compare", "uncertainty", "history"])
+@pytest.mark.parametrize(
+    "path",
+    ["label", *(pytest.param(p, marks=pytest.mark.slow) for p in ("compare", "uncertainty", "history"))],
+)
 def test_a_deep_link_on_a_fresh_page_has_its_menu_and_title(page: Any, server: Server, path: str) -> None:
     visit(page, f"{server.url}/{path}")
     assert page.title() == "Workbench" or page.title().lower().startswith(path)

@@ -67,7 +67,7 @@ def many(server: Server) -> dict[str, str]:
     return made
 
 
-@pytest.mark.parametrize("which", ["many", "few"])
+@pytest.mark.parametrize("which", [pytest.param("many", marks=pytest.mark.slow), "few"])
 def test_no_name_is_cut_inside_a_word(page: Any, server: Server, many: dict[str, str], which: str) -> None:
     visit(page, f"{server.url}/label?project={many[which]}")
     at_the_desk(page)
@@ -79,6 +79,7 @@ def test_no_name_is_cut_inside_a_word(page: Any, server: Server, many: dict[str,
         assert page.evaluate(CUT) == [], width
 
 
+@pytest.mark.slow  # alone: two browsers that open one project at the same moment
 def test_of_two_browsers_that_both_opened_first_the_second_is_asked(
     browser: Any, page: Any, server: Server
 ) -> None:
@@ -100,6 +101,7 @@ def test_of_two_browsers_that_both_opened_first_the_second_is_asked(
             context.close()
 
 
+@pytest.mark.slow  # alone: a name is asked for once, kept, and shown
 def test_a_second_browser_is_asked_for_a_name(browser: Any, page: Any, server: Server) -> None:
     project = answered(server, "iris", 6, fit=False)
     visit(page, f"{server.url}/label?project={project}")

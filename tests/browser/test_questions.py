@@ -76,6 +76,7 @@ def test_two_questions_are_answered_while_the_item_stays(page: Any, server: Serv
         assert page.locator(".desk [data-command=questions]").inner_text().startswith("One question")
 
 
+@pytest.mark.slow  # alone: back, a new class and the grid with several questions
 def test_earlier_answers_a_new_class_and_a_grid_over_all_questions(page: Any, server: Server) -> None:
     with store_of(server) as store:
         session = _project(server, store, [("topic", ["delivery", "damage"]), "lamp", "urgent"])
@@ -194,6 +195,7 @@ def test_keys_pressed_while_the_page_draws_the_desk_anew_are_not_lost(page: Any,
         assert session.state.labels == {item: "damage"}
 
 
+@pytest.mark.slow  # alone: a question that comes later
 def test_a_question_is_added_on_the_data_page(page: Any, server: Server) -> None:
     with store_of(server) as store:
         session = _project(server, store, [("topic", ["delivery", "damage"])])
@@ -229,6 +231,7 @@ def test_twenty_switches_are_confirmed_together(page: Any, server: Server) -> No
         assert len(said) == 20
 
 
+@pytest.mark.slow  # alone: more switches than keys
 def test_two_hundred_switches_are_searched_by_typing(page: Any, server: Server) -> None:
     names = [
         f"tag {number} of {thing}" for number in range(50) for thing in ("lamps", "mats", "beds", "jars")
@@ -268,6 +271,7 @@ def choose_columns(page: Any, likely: int, names: tuple[str, ...]) -> None:
     page.keyboard.press("Escape")
 
 
+@pytest.mark.slow  # alone: questions chosen on the page that begins a project
 def test_columns_and_typed_ones_are_questions_where_a_project_begins(page: Any, server: Server) -> None:
     things = [f"thing {n}" for n in range(1, 21)]
     rows = [",".join(["text", "tone", *things])]

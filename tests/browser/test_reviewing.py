@@ -243,6 +243,7 @@ def test_a_disagreement_is_decided_in_its_queue_and_learnt_from(browser: Any, ow
         page.context.close()
 
 
+@pytest.mark.slow  # alone: undo across pages
 def test_undo_takes_back_what_was_done_on_another_page(page: Any, server: Server) -> None:
     id_ = answered(server, "iris", 12, fit=False)
     visit(page, f"{server.url}/label?project={id_}")

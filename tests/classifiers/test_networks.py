@@ -50,6 +50,7 @@ def test_training_together_raises_the_objective(net):
     assert net.n_iter_ >= 80
 
 
+@pytest.mark.slow  # alone: the layers stay as they are between two labels
 def test_a_labelling_round_refits_the_head_alone(digits):
     X, y = digits[:2]
     model = LargeMarginNetClassifier(warm_start=True, **QUICK_NET).fit(X[:300], y[:300])

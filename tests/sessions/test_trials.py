@@ -20,8 +20,8 @@ sys.exit(__main__.main(sys.argv[1:]))
     ("names", "count"),
     [
         pytest.param(("crash_session", "reruns"), 5, marks=pytest.mark.slow),
-        (("programs",), 2),
-        (("copies",), 3),
+        pytest.param(("programs",), 2, marks=pytest.mark.slow),
+        pytest.param(("copies",), 3, marks=pytest.mark.slow),
         pytest.param(("conditions",), 6, marks=pytest.mark.slow),
         pytest.param(("server",), 1, marks=pytest.mark.slow),
         pytest.param(("browsers",), 5, marks=pytest.mark.slow),
