@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from workbench.app.cards import FOLDER
+from workbench.app.data.cards import FOLDER
 from workbench.figures.cards import image_card, scatter_card
 from workbench.pools import POOLS, load_pool
 

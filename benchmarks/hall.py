@@ -170,7 +170,7 @@ def _sit(
 
 def _begun(url: str, project: str, truth: dict[int, str]) -> None:
     """Wait until the server has learnt from a first label, with its libraries loaded."""
-    from workbench.app.desk import tokens
+    from workbench.app.access import tokens
 
     headers = {"content-type": "application/json", "x-desk-token": tokens.issue(project, "host")}
 
@@ -326,7 +326,7 @@ def hall(
         environment |= {"WORKBENCH_DATABASE_URL": database} if database else {}
         servers = [Server(Path(name), environment).start() for _ in range(n_servers)]
         try:
-            from workbench.app.desk import tokens
+            from workbench.app.access import tokens
 
             for server, (project, truth) in zip(servers, made, strict=True):
                 _begun(server.url, project, truth)

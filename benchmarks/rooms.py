@@ -60,7 +60,7 @@ def _is_text(node: ast.Constant) -> bool:
 
 
 def rooms(root: Path) -> Iterator[tuple[str, list[Path]]]:
-    """The rooms of a checkout with their modules: pages, folders of the package, single files, and tests.
+    """The rooms of a checkout with their modules: pages, folders (those of app/ too), single files, tests.
 
     Args:
         root: of the checkout.
@@ -68,7 +68,11 @@ def rooms(root: Path) -> Iterator[tuple[str, list[Path]]]:
     package = root / "workbench"
     yield "`pages/`", sorted((root / "pages").glob("*.py"))
     for folder in sorted(path for path in package.iterdir() if path.is_dir()):
-        if files := sorted(folder.rglob("*.py")):
+        if folder.name == "app":
+            for inner in sorted(path for path in folder.iterdir() if any(path.glob("*.py"))):
+                yield f"`app/{inner.name}/`", sorted(inner.rglob("*.py"))
+            yield "`app/server.py`", sorted(folder.glob("*.py"))
+        elif files := sorted(folder.rglob("*.py")):
             yield f"`{folder.name}/`", files
     yield "single files", sorted(package.glob("*.py"))
     yield "tests", sorted((root / "tests").rglob("*.py"))

@@ -16,7 +16,7 @@ from typing import Any
 
 from benchmarks import film, own_projects
 from benchmarks.driving import PATIENCE, ROOT, Server, chromium, own_home, settled, visit
-from workbench.app.lessons import EXPERIMENTS, LESSONS
+from workbench.app.lessons.lessons import EXPERIMENTS, LESSONS
 
 PICTURES = ROOT / "docs" / "images"
 FILM = PICTURES / "desk.gif"

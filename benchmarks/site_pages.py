@@ -40,7 +40,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
 
 def glossary() -> str:
     """The page of terms, from the file that the app explains them with."""
-    with (ROOT / "workbench" / "app" / "glossary.toml").open("rb") as file:
+    with (ROOT / "workbench" / "app" / "words" / "glossary.toml").open("rb") as file:
         terms = tomllib.load(file)
     lines = ["# Glossary", "", "The words the pages explain on hover.", ""]
     for term in sorted(terms, key=str.lower):

@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from workbench.app import current, downloads, forms, robustness, widgets
-from workbench.app.glossary import explain
-from workbench.app.text import percent, plural, verbatim
+from workbench.app.access import current
+from workbench.app.compare import robustness
+from workbench.app.data import forms
+from workbench.app.shell import downloads, widgets
+from workbench.app.words.glossary import explain
+from workbench.app.words.text import percent, plural, verbatim
 from workbench.attacks import ATTACKS, LOSSES
 from workbench.classifiers import CLASSIFIERS
 from workbench.classifiers import title_of as classifier_title

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
-from workbench.app import current, frame, lessons, seeing, teaching, widgets
-from workbench.app.downloads import figure_downloads
-from workbench.app.glossary import explain
-from workbench.app.text import calibration_meaning, calibration_verdict, one_line, plural, verbatim
+from workbench.app.access import current
+from workbench.app.lessons import lessons, teaching
+from workbench.app.serving import seeing
+from workbench.app.shell import frame, widgets
+from workbench.app.shell.downloads import figure_downloads
+from workbench.app.words.glossary import explain
+from workbench.app.words.text import calibration_meaning, calibration_verdict, one_line, plural, verbatim
 from workbench.classifiers import protocols
 from workbench.errors import InputError
 

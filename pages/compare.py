@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from workbench.app import comparison, current, downloads, forms, widgets
-from workbench.app.comparison_round import at_one_round, when_to_stop
-from workbench.app.comparison_tables import named, ranks, summary
-from workbench.app.glossary import explain
-from workbench.app.text import duration, one_line, plural, verbatim
+from workbench.app.access import current
+from workbench.app.compare import comparison
+from workbench.app.compare.comparison_round import at_one_round, when_to_stop
+from workbench.app.compare.comparison_tables import named, ranks, summary
+from workbench.app.data import forms
+from workbench.app.shell import downloads, widgets
+from workbench.app.words.glossary import explain
+from workbench.app.words.text import duration, one_line, plural, verbatim
 from workbench.classifiers import CLASSIFIERS
 from workbench.classifiers import title_of as model_title
 from workbench.errors import InputError
@@ -21,7 +24,7 @@ from workbench.policies import POLICIES
 from workbench.policies.registry import title_of
 
 if TYPE_CHECKING:
-    from workbench.app.jobs import Job
+    from workbench.app.serving.jobs import Job
     from workbench.studies import StudyResult, StudySpec
 
 HEIGHT = 430

@@ -6,26 +6,14 @@ from typing import Any
 
 import streamlit as st
 
-from workbench.app import (
-    auditing,
-    bringing,
-    current,
-    forms,
-    frame,
-    labelling_speed,
-    login,
-    lost,
-    opening,
-    preferring,
-    questions,
-    sharing,
-    uploads,
-    widgets,
-)
-from workbench.app.cards import face, picture, project_picture, thumbnail
-from workbench.app.glossary import explain
+from workbench.app.access import auditing, current, login, sharing
+from workbench.app.data import bringing, forms, opening, preferring, questions
+from workbench.app.data.cards import face, picture, project_picture, thumbnail
 from workbench.app.programs import control
-from workbench.app.text import one_line, percent, plural, verbatim
+from workbench.app.serving import uploads
+from workbench.app.shell import frame, labelling_speed, lost, widgets
+from workbench.app.words.glossary import explain
+from workbench.app.words.text import one_line, percent, plural, verbatim
 from workbench.errors import InputError
 from workbench.pools import POOLS, present_sets
 

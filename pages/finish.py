@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from workbench.app import current, desk, finishing, frame, promising
+from workbench.app import desk
+from workbench.app.access import current
+from workbench.app.finish import finishing, promising
+from workbench.app.shell import frame
 
 session = current.mine(frame.needed("finish it", "Finish", example="answers"))
 current.keep_fitting(session)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from workbench.app import current, frame, help, widgets
-from workbench.app.glossary import explain
+from workbench.app.access import current
+from workbench.app.shell import frame, widgets
+from workbench.app.words import help
+from workbench.app.words.glossary import explain
 from workbench.errors import InputError
 
 PAGE = "page"

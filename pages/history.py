@@ -8,27 +8,16 @@ from zlib import crc32
 
 import streamlit as st
 
-from workbench.app import (
-    acts,
-    auditing,
-    current,
-    desk,
-    exports,
-    frame,
-    history,
-    judging,
-    labelling_speed,
-    login,
-    palette,
-    presence,
-    review,
-    seeing,
-    stopping,
-    widgets,
-)
-from workbench.app import people as people_part
-from workbench.app.glossary import explain
-from workbench.app.text import plural, verbatim
+from workbench.app import desk
+from workbench.app.access import auditing, current, login, presence
+from workbench.app.compare import stopping
+from workbench.app.history import exports, history, judging, review
+from workbench.app.history import people as people_part
+from workbench.app.serving import seeing
+from workbench.app.shell import frame, labelling_speed, palette, widgets
+from workbench.app.words import acts
+from workbench.app.words.glossary import explain
+from workbench.app.words.text import plural, verbatim
 from workbench.errors import InputError
 from workbench.exchange import label_table
 from workbench.short_names import short_names

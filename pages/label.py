@@ -6,22 +6,15 @@ from typing import Any
 
 import streamlit as st
 
-from workbench.app import (
-    asking,
-    current,
-    desk,
-    forms,
-    frame,
-    instructing,
-    labelling_speed,
-    login,
-    naming,
-    oracle,
-    widgets,
-)
-from workbench.app.glossary import explain
-from workbench.app.jobs import manager
-from workbench.app.text import percent, plural, verbatim
+from workbench.app import desk
+from workbench.app.access import current, login, naming
+from workbench.app.data import forms
+from workbench.app.desk import asking
+from workbench.app.label import instructing, oracle
+from workbench.app.serving.jobs import manager
+from workbench.app.shell import frame, labelling_speed, widgets
+from workbench.app.words.glossary import explain
+from workbench.app.words.text import percent, plural, verbatim
 from workbench.classifiers.protocols import choice_of
 from workbench.errors import InputError
 from workbench.sessions.measure import ENOUGH
@@ -259,7 +252,7 @@ def classes_closed() -> None:
 @st.dialog("Classes", width="large", on_dismiss=classes_closed)
 def classes_dialog(session: Any) -> None:
     """Everything about the classes in one table."""
-    from workbench.app import classes
+    from workbench.app.label import classes
 
     st.caption(
         "Guidance is shown at the class's button and goes out with the labels. A place moves a class among "
@@ -323,7 +316,7 @@ def classes_dialog(session: Any) -> None:
 @st.dialog("Guesses", width="large", on_dismiss=lambda: st.session_state.pop(GUESSES_OPEN, None))
 def guesses_dialog(session: Any) -> None:
     """What the model begins with, how far each is trusted, and which are used."""
-    from workbench.app import guessing
+    from workbench.app.label import guessing
 
     guessing.dialog(session)
 

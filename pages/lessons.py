@@ -7,9 +7,12 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from workbench.app import cards, frame, guesses, joining, lessons, stage, teaching, together, widgets
-from workbench.app.glossary import explain, used_in
-from workbench.app.text import verbatim
+from workbench.app.access import joining
+from workbench.app.data import cards
+from workbench.app.lessons import guesses, lessons, stage, teaching, together
+from workbench.app.shell import frame, widgets
+from workbench.app.words.glossary import explain, used_in
+from workbench.app.words.text import verbatim
 from workbench.errors import InputError
 
 CLASS = "class"

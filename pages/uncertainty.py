@@ -7,10 +7,15 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from workbench.app import acts, current, forms, frame, items, mapping, pointing, seeing, widgets
-from workbench.app.downloads import figure_downloads
-from workbench.app.glossary import explain
-from workbench.app.text import one_line, plural, verbatim
+from workbench.app.access import current
+from workbench.app.data import forms
+from workbench.app.serving import seeing
+from workbench.app.shell import frame, widgets
+from workbench.app.shell.downloads import figure_downloads
+from workbench.app.uncertainty import items, mapping, pointing
+from workbench.app.words import acts
+from workbench.app.words.glossary import explain
+from workbench.app.words.text import one_line, plural, verbatim
 from workbench.classifiers import title_of
 from workbench.errors import InputError
 from workbench.sessions.doubt import DOUBT

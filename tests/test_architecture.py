@@ -116,6 +116,40 @@ def test_imports_never_point_up(path: Path) -> None:
             assert there in ALLOWED_FIGURES, "figures are pure: arrays in, Figure out"
 
 
+# a room of the app imports rooms that stand before it; the server, beside them, puts all together
+APP = (
+    "words",
+    "serving",
+    "access",
+    "shell",
+    "desk",
+    "programs",
+    "label",
+    "data",
+    "uncertainty",
+    "history",
+    "finish",
+    "compare",
+    "lessons",
+    "server",
+)
+
+
+@pytest.mark.parametrize(
+    "path", sorted((PACKAGE / "app").rglob("*.py")), ids=lambda p: f"{p.parent.name}/{p.name}"
+)
+def test_rooms_of_the_app_import_those_before_them(path: Path) -> None:
+    here = path.relative_to(PACKAGE / "app").parts[0].removesuffix(".py")
+    if here == "__init__":
+        return
+    assert here in APP, f"{path.name} belongs into a room of the app; docs/architecture.md has their table"
+    for module in imported_modules(path):
+        parts = module.split(".")
+        if parts[:2] == ["workbench", "app"] and len(parts) > 2:
+            there = parts[2]
+            assert APP.index(there) <= APP.index(here), f"{here} imports {module}, a room behind it"
+
+
 def imported_files(path: Path) -> set[str]:
     """Modules of ours that a file imports by name, at its head or inside functions."""
     names = {module_name(source) for source in SOURCES}
@@ -194,7 +228,7 @@ PUBLIC_STREAMLIT = {"streamlit.components.v1", "streamlit.testing.v1", "streamli
 def test_private_parts_of_streamlit_are_used_in_one_place() -> None:
     wrong = []
     for path in (*SOURCES, *(ROOT / "pages").glob("*.py"), ROOT / "streamlit_app.py"):
-        if path == PACKAGE / "app" / "streamlit_private.py":
+        if path == PACKAGE / "app" / "serving" / "streamlit_private.py":
             continue
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for node in _imports(tree):

@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from workbench import client as module
-from workbench.app import current
+from workbench.app.access import current
 from workbench.app.programs.routes import routes
 from workbench.client import Client, RefusedError
 from workbench.sessions import ArrayOracle, Session

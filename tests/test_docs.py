@@ -144,12 +144,15 @@ def cells(heading: str) -> list[list[str]]:
 
 
 def test_a_newcomer_finds_the_code_of_each_page() -> None:
-    rows = cells("| a person | page | its files |")
-    named = [file for row in rows for file in re.findall(r"`([^`]+)`", row[2])]
+    rows = cells("| room | page | what a person does there | its modules |")
     app = ROOT / "workbench" / "app"
-    there = {path.name for path in app.glob("*.py")} - {"__init__.py"}
-    there |= {f"{path.parent.name}/" for path in app.glob("*/__init__.py")}
-    assert sorted(named) == sorted(there)
+    named = {row[0].strip("`"): sorted(re.findall(r"`([^`]+)`", row[3])) for row in rows}
+    there = {
+        f"{face.parent.name}/": sorted(path.stem for path in face.parent.glob("*.py") if path != face)
+        for face in app.glob("*/__init__.py")
+    }
+    assert named == there
+    assert [path.stem for path in app.glob("*.py") if path.stem != "__init__"] == ["server"]
     pages = {page for row in rows for page in re.findall(r"`([^`]+)`", row[1])}
     assert pages == {path.name for path in (ROOT / "pages").glob("*.py")}
 

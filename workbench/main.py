@@ -4,7 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from workbench.app import frame
+from workbench.app.shell import frame
 
 # pages/ lies beside the package in the repository and inside it in a wheel
 _HERE = Path(__file__).resolve().parent

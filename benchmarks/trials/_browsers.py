@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.driving import HOST, PATIENCE, visit
-from workbench.app.current import PERSON_COOKIE
+from workbench.app.access.current import PERSON_COOKIE
 from workbench.sessions import Session
 from workbench.store import Store
 

@@ -100,9 +100,10 @@ def _posted(url: str, count: int, seed: int) -> tuple[list[str], dict[str, int]]
     from starlette.applications import Starlette
     from starlette.testclient import TestClient
 
-    from workbench.app import current
-    from workbench.app.desk import limits, routes, tokens
-    from workbench.app.jobs import manager
+    from workbench.app.access import current, tokens
+    from workbench.app.desk import routes
+    from workbench.app.serving import limits
+    from workbench.app.serving.jobs import manager
     from workbench.registry import trust
     from workbench.sessions import Session
     from workbench.store import Store

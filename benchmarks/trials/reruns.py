@@ -31,7 +31,7 @@ def run(count: int = 200, seed: int = 0) -> Row:
 def _run(count: int, seed: int) -> Row:
     from streamlit.testing.v1 import AppTest
 
-    from workbench.app import current
+    from workbench.app.access import current
     from workbench.registry import trust
     from workbench.sessions import Session
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from workbench.app import current
-from workbench.app.streamlit_private import leave_keras_alone
+from workbench.app.access import current
+from workbench.app.serving.streamlit_private import leave_keras_alone
 from workbench.sessions import Session
 from workbench.store import Store
 

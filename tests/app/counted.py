@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from workbench.app.jobs import Job
+from workbench.app.serving.jobs import Job
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from workbench.app import current
+from workbench.app.access import current
 from workbench.app.desk.routes import sync
 from workbench.sessions import ArrayOracle, Session
 

@@ -12,7 +12,9 @@ from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
 from tests.cli.calls import call
-from workbench.app import auditing, current, downloads, login, together
+from workbench.app.access import auditing, current, login
+from workbench.app.lessons import together
+from workbench.app.shell import downloads
 from workbench.errors import InputError
 from workbench.sessions import Session
 from workbench.store import Store
@@ -94,7 +96,7 @@ def test_whom_a_project_is_shared_with_stands_there(guarded: dict[str, Any]) -> 
     made = Session.create("iris", owner=ANN.key).id
 
     def shown(project: str) -> None:
-        from workbench.app import sharing
+        from workbench.app.access import sharing
         from workbench.store import Store
 
         sharing.control(Store.open().summary(project))  # type: ignore[arg-type]
@@ -117,7 +119,7 @@ def test_one_person_may_have_so_many_projects(guarded: dict[str, Any]) -> None:
         auditing.room_for_project()
 
     def start() -> None:
-        from workbench.app import forms
+        from workbench.app.data import forms
 
         forms.start("iris", forms.Settings(name="One more"), again=True)
 
@@ -131,7 +133,7 @@ def test_a_room_is_of_whoever_began_it_and_open_to_all(
     guarded: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: dict[str, str] = {}
-    monkeypatch.setattr("workbench.app.together.st.query_params", given)
+    monkeypatch.setattr("workbench.app.lessons.together.st.query_params", given)
     together.begin()
     found = Store.open().summary(given["room"])
     assert found is not None and (found.owner, found.access) == (ANN.key, "open") and found.lets_in(BOB.key)

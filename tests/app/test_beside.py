@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 from tests.sessions.fakes import DYING, ENDLESS, FAKE
-from workbench.app import beside, comparison, mapping
-from workbench.app.jobs import Job
+from workbench.app.compare import comparison
+from workbench.app.serving import beside
+from workbench.app.serving.jobs import Job
+from workbench.app.uncertainty import mapping
 from workbench.errors import Cancelled, InputError
 from workbench.pools import load_pool
 from workbench.sessions import Session
@@ -161,8 +163,10 @@ def test_nothing_that_pages_compute_leaves_the_engine_in_the_server(home: Path) 
     session = labelled(Session.create("iris", policy="margin", annotator="ann"))
     code = (
         "import sys\n"
-        "from workbench.app import comparison, current, lessons, mapping\n"
-        "from workbench.app import oracle, robustness, seeing, stopping\n"
+        "from workbench.app.access import current; from workbench.app.compare import comparison, robustness\n"
+        "from workbench.app.compare import stopping; from workbench.app.label import oracle\n"
+        "from workbench.app.lessons import lessons; from workbench.app.serving import seeing\n"
+        "from workbench.app.uncertainty import mapping\n"
         "from workbench.studies import StudySpec\n"
         "from workbench.studies.attacks import AttackSpec\n"
         f"one = current.opened({session.id!r}); current.keep_fitting(one).wait()\n"

@@ -3,7 +3,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from workbench.app.cards import picture
+from workbench.app.data.cards import picture
 from workbench.figures.cards import HEIGHT, WIDTH, image_card, scatter_card
 from workbench.pools import POOLS
 

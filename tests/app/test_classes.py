@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from workbench.app import classes
+from workbench.app.label import classes
 from workbench.sessions import Session
 
 

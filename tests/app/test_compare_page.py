@@ -10,8 +10,8 @@ import pytest
 
 from tests.app.test_pages import open_page, texts
 from tests.sessions.fakes import FAKE
-from workbench.app import comparison
-from workbench.app.text import percent
+from workbench.app.compare import comparison
+from workbench.app.words.text import percent
 from workbench.cli.runs import run_comparison
 from workbench.store import Store
 from workbench.studies import StudyResult, StudySpec

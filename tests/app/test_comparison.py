@@ -8,7 +8,7 @@ import pytest
 from numpy.random import Generator
 
 from tests.sessions.fakes import FAKE
-from workbench.app import comparison
+from workbench.app.compare import comparison
 from workbench.errors import InputError
 from workbench.policies import Belief
 from workbench.registry import CodeName

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.sessions.fakes import FAKE, NearestMean
-from workbench.app import current
+from workbench.app.access import current
 from workbench.sessions import Event, Session
 from workbench.store import Store
 
@@ -183,7 +183,8 @@ def test_the_first_fit_of_the_default_model_leaves_no_engine_in_the_server(home:
     session = Session.create("iris", policy="margin", annotator="ann")
     labelled(session, 6)
     code = (
-        "import sys; from workbench.app import apart, current, warm; "
+        "import sys; from workbench.app.serving import apart, warm; "
+        "from workbench.app.access import current; "
         "from workbench.app.desk.routes import sync; "
         f"one = current.opened({session.id!r}); job = current.keep_fitting(one); job.wait(); "
         "assert job.status == 'done', job.error or job.details; "

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tests.app.desks import desk_sync, fitted, operation
-from workbench.app import asking, current
-from workbench.app.desk import component
+from workbench.app.access import current
+from workbench.app.desk import asking, component
 from workbench.app.desk.routes import grid, keys, look
 from workbench.errors import InputError
 from workbench.sessions import Session
@@ -160,7 +160,7 @@ def test_keys_are_a_persons_own_in_any_browser(flowers: Session) -> None:
 
 
 def test_the_map_has_the_keys_of_the_desk(flowers: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    from workbench.app import pointing
+    from workbench.app.uncertainty import pointing
 
     flowers.describe_class("virginica", shortcut="1")
     keys(flowers.id, "bob", {"keys": {"undo": "x"}}, "token")

@@ -10,13 +10,14 @@ import pytest
 from PIL import Image
 
 from tests.app.desks import desk_sync, fitted, operation, table
-from workbench.app import current, seeing
+from workbench.app.access import current
 from workbench.app.desk import cards
 from workbench.app.desk.cards import encoded, face, neighbour_faces, thumbnail_face
 from workbench.app.desk.pictures import picture
 from workbench.app.desk.routes import class_keys, grid, look, sync
-from workbench.app.review import summary
-from workbench.app.text import plain
+from workbench.app.history.review import summary
+from workbench.app.serving import seeing
+from workbench.app.words.text import plain
 from workbench.errors import InputError
 from workbench.exchange import label_table
 from workbench.sessions import Session

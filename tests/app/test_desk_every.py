@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.app.desks import desk_sync, operation
-from workbench.app import current
+from workbench.app.access import current
 from workbench.app.desk.routes import grid, look
 from workbench.errors import InputError
 from workbench.sessions import Session

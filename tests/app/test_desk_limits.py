@@ -8,8 +8,10 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from tests.app.desks import desk_sync, operation
-from workbench.app.desk import limits, routes, tokens
-from workbench.app.desk.limits import Limits, TooMuchError
+from workbench.app.access import tokens
+from workbench.app.desk import routes
+from workbench.app.serving import limits
+from workbench.app.serving.limits import Limits, TooMuchError
 from workbench.sessions import Session
 
 

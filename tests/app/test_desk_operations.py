@@ -11,8 +11,8 @@ from starlette.testclient import TestClient
 
 from tests.app.desks import desk_sync, operation
 from tests.databases import KINDS, database, new_project
-from workbench.app import current
-from workbench.app.desk import operations, routes, tokens
+from workbench.app.access import current, tokens
+from workbench.app.desk import operations, routes
 from workbench.errors import InputError
 from workbench.sessions import Session
 

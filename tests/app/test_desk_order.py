@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.app.desks import desk_sync, fitted, operation, standing, table
-from workbench.app import seeing
 from workbench.app.desk import finding
 from workbench.app.desk.routes import look
+from workbench.app.serving import seeing
 from workbench.errors import InputError
 from workbench.sessions import Session
 

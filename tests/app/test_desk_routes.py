@@ -11,8 +11,8 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from tests.app.desks import desk_sync, operation
-from workbench.app import current
-from workbench.app.desk import routes, tokens
+from workbench.app.access import current, tokens
+from workbench.app.desk import routes
 from workbench.errors import InputError, StorageError
 from workbench.sessions import Session
 

@@ -9,14 +9,14 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
-from workbench.app import downloads
+from workbench.app.shell import downloads
 from workbench.figures import export
 
 
 def page() -> None:
     import plotly.graph_objects as go
 
-    from workbench.app.downloads import figure_downloads
+    from workbench.app.shell.downloads import figure_downloads
 
     figure_downloads(go.Figure(go.Scatter(x=[1], y=[2])), "curve", "save")
 
@@ -56,7 +56,7 @@ def counting() -> None:
 
     import streamlit as st
 
-    from workbench.app.downloads import button
+    from workbench.app.shell.downloads import button
     from workbench.errors import InputError
 
     def refused(out: IO[bytes]) -> None:
@@ -134,7 +134,7 @@ def test_a_file_that_cannot_be_made_says_why(client: TestClient, caplog: pytest.
 def large() -> None:
     import streamlit as st
 
-    from workbench.app.downloads import button
+    from workbench.app.shell.downloads import button
 
     held = st.session_state["held"] = []
 

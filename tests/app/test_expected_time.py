@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from workbench.app import comparison
-from workbench.app.jobs import Countdown, Job
-from workbench.app.text import duration
+from workbench.app.compare import comparison
+from workbench.app.serving.jobs import Countdown, Job
+from workbench.app.words.text import duration
 from workbench.errors import Cancelled
 from workbench.figures import examples
 from workbench.figures.curves import SAVED, Saving, learning_curve, summarise

@@ -16,8 +16,10 @@ from streamlit.testing.v1 import AppTest
 
 from tests.app.test_pages import open_page, texts
 from tests.sessions.fakes import FAKE
-from workbench.app import beside, current, downloads, filing
-from workbench.app.jobs import Job, manager
+from workbench.app.access import current
+from workbench.app.serving import beside
+from workbench.app.serving.jobs import Job, manager
+from workbench.app.shell import downloads, filing
 from workbench.errors import Cancelled, InputError
 from workbench.exchange import export_labels
 from workbench.sessions import Session
@@ -132,9 +134,9 @@ def test_a_browser_that_goes_away_ends_the_work(session: Session, monkeypatch: p
 def long_one() -> None:
     import streamlit as st
 
-    from workbench.app import current
-    from workbench.app.downloads import button
-    from workbench.app.filing import of_project
+    from workbench.app.access import current
+    from workbench.app.shell.downloads import button
+    from workbench.app.shell.filing import of_project
 
     session = current.opened(st.session_state["of"])
     format = st.session_state.get("format", "csv")
@@ -223,8 +225,10 @@ def test_the_server_needs_no_engine_for_files(session: Session, tmp_path: Path) 
     n = len(Store.open().projects())
     code = f"""
 import os, sys
-from workbench.app import beside, current, filing
-from workbench.app.jobs import Job
+from workbench.app.serving import beside
+from workbench.app.access import current
+from workbench.app.shell import filing
+from workbench.app.serving.jobs import Job
 os.environ.pop("WORKBENCH_FIT")
 one = current.opened({session.id!r})
 before = set(sys.modules)
@@ -232,8 +236,8 @@ for more in (("parquet", "everything"), ("huggingface", "labels")):
     filing.of_project("labels_written", one, "", *more).made(Job("a", "b", "")).close()
 filing.of_project("bundle_written", one, "").made(Job("a", "b", "")).close()
 def wait(kind, target, *given, **more):
-    from workbench.app.jobs import manager
-    from workbench.app import widgets
+    from workbench.app.serving.jobs import manager
+    from workbench.app.shell import widgets
     widgets.job_panel = lambda *a, **k: None
     while (found := filing.read("a", kind, target, *given, title="", **more)) is None:
         manager().get("a", kind).wait()

@@ -13,8 +13,9 @@ import pytest
 from tests.app.desks import desk_sync, operation
 from tests.app.test_pages import open_page, texts
 from tests.app.test_teaching import started
-from workbench.app import current, promising
-from workbench.app.jobs import manager
+from workbench.app.access import current
+from workbench.app.finish import promising
+from workbench.app.serving.jobs import manager
 from workbench.certificates import verify
 from workbench.exchange import FORMATS, export_labels
 from workbench.exchange.finished import read_finished

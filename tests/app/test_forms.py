@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.app import forms
+from workbench.app.data import forms
 from workbench.policies.effective import DEFAULT_POLICY
 from workbench.policies.suggestion import Suggestion
 from workbench.sessions import Session

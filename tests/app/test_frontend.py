@@ -10,8 +10,9 @@ import streamlit as st
 from streamlit import file_util
 from streamlit.web.server.starlette.starlette_static_routes import create_streamlit_static_handler
 
-from workbench.app import frontend, server
-from workbench.app.early import Early
+from workbench.app import server
+from workbench.app.serving import frontend
+from workbench.app.serving.early import Early
 
 STATIC = Path(file_util.get_static_dir())
 ENTRY = next(file for file in STATIC.glob("static/js/index.*.js"))

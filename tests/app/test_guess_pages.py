@@ -8,8 +8,11 @@ import pandas as pd
 import pytest
 
 from tests.app.test_pages import PAGES, open_page, texts
-from workbench.app import current, mapping, review, seeing
+from workbench.app.access import current
 from workbench.app.desk import cards
+from workbench.app.history import review
+from workbench.app.serving import seeing
+from workbench.app.uncertainty import mapping
 from workbench.sessions import Session, insight
 from workbench.sessions.operations import Operation
 

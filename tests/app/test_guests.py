@@ -13,9 +13,10 @@ from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
 from tests.app.test_login import ANN, MAIN, answer, client, cookie, guarded  # noqa: F401
-from workbench.app import current, downloads, guests, login, palette, passes
-from workbench.app.desk import operations, routes, tokens
+from workbench.app.access import current, guests, login, passes, tokens
+from workbench.app.desk import operations, routes
 from workbench.app.programs.routes import routes as of_programs
+from workbench.app.shell import downloads, palette
 from workbench.sessions import Session
 from workbench.store import Store
 
@@ -197,13 +198,13 @@ def test_a_guest_sees_the_desk_and_no_other_page(
 
 
 def _on_history(project: str) -> None:
-    from workbench.app import current, presence
+    from workbench.app.access import current, presence
 
     presence.invite(current.opened(project))
 
 
 def _on_data(project: str) -> None:
-    from workbench.app import sharing
+    from workbench.app.access import sharing
     from workbench.store import Store
 
     sharing.control(Store.open().project(project))

@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.app.test_pages import open_page, texts
 from tests.cli.calls import call
-from workbench.app import current
+from workbench.app.access import current
 from workbench.exchange import plan_predictions
 from workbench.sessions import Session
 

@@ -10,8 +10,8 @@ from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
 from tests.app.desks import answer_next, desk_sync, operation
-from workbench.app import current
-from workbench.app.desk import markdown, routes, tokens
+from workbench.app.access import current, tokens
+from workbench.app.desk import markdown, routes
 from workbench.app.desk.routes import instructions
 from workbench.documents.events import check_event
 from workbench.errors import InputError
@@ -174,7 +174,8 @@ def test_a_bundles_picture_is_what_it_says(flowers):
 
 
 PAGE = """
-from workbench.app import current, instructing
+from workbench.app.access import current
+from workbench.app.label import instructing
 session = current.opened({project!r}).as_annotator("ann")
 import streamlit as st
 if "begun" not in st.session_state:

@@ -2,7 +2,7 @@ import threading
 
 import pytest
 
-from workbench.app.jobs import Job, JobManager
+from workbench.app.serving.jobs import Job, JobManager
 from workbench.errors import InputError
 
 

@@ -11,10 +11,15 @@ from PIL import Image
 from tests.app.test_pages import open_page, texts
 from tests.app.test_teaching import started
 from tests.sessions.fakes import FAKE
-from workbench.app import current, lost, opening, oracle, seeing, together, uploads
-from workbench.app.jobs import Job, JobManager, manager
+from workbench.app.access import current
+from workbench.app.data import opening
+from workbench.app.label import oracle
+from workbench.app.lessons import together
 from workbench.app.server import serve
-from workbench.app.stamps import stamp
+from workbench.app.serving import seeing, uploads
+from workbench.app.serving.jobs import Job, JobManager, manager
+from workbench.app.serving.stamps import stamp
+from workbench.app.shell import lost
 from workbench.errors import InputError
 from workbench.pools import load_pool
 from workbench.sessions import Session
@@ -208,8 +213,8 @@ def test_a_failed_model_offers_try_again_on_the_page(home: Path) -> None:
     from streamlit.testing.v1 import AppTest
 
     def script(owner: str) -> None:
-        from workbench.app import widgets
-        from workbench.app.jobs import manager
+        from workbench.app.serving.jobs import manager
+        from workbench.app.shell import widgets
 
         found = manager().get(owner, "tried")
         if found is None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from workbench.app import labelling_speed
+from workbench.app.shell import labelling_speed
 from workbench.classifiers import CLASSIFIERS
 from workbench.figures.curves import learning_curve
 from workbench.sessions import Event, Session

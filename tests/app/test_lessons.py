@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from workbench.app import current, joining, lessons
-from workbench.app.jobs import Job
+from workbench.app.access import current, joining
+from workbench.app.lessons import lessons
+from workbench.app.serving.jobs import Job
 from workbench.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -117,7 +118,8 @@ def test_the_page_needs_no_project_and_says_what_is_wrong_with_an_address(
 
 def test_lessons_import_no_engine() -> None:
     code = (
-        "import sys; import workbench.app.lessons, workbench.app.mapping, workbench.figures.teaching;"
+        "import sys; import workbench.app.lessons.lessons, workbench.app.uncertainty.mapping;"
+        "import workbench.figures.teaching;"
         "print([m for m in ('tensorflow', 'gpflow', 'sklearn', 'sqlalchemy') if m in sys.modules])"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
@@ -145,7 +147,7 @@ def test_a_worksheet_asks_what_the_lesson_asks() -> None:
 
 
 def test_a_class_gets_a_code_an_address_and_a_room_of_its_own(home: Path) -> None:
-    from workbench.app import together
+    from workbench.app.lessons import together
     from workbench.sessions.oracle import ArrayOracle
 
     pytest.importorskip("segno", reason="the extra `qr` is not installed")

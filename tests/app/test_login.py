@@ -13,8 +13,12 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
-from workbench.app import comparison, current, downloads, login, robustness, server, sharing, together
-from workbench.app.desk import routes, tokens
+from workbench.app import server
+from workbench.app.access import current, login, sharing, tokens
+from workbench.app.compare import comparison, robustness
+from workbench.app.desk import routes
+from workbench.app.lessons import together
+from workbench.app.shell import downloads
 from workbench.errors import InputError
 from workbench.sessions import Session
 from workbench.store import Store
@@ -328,7 +332,7 @@ def test_the_desk_answers_the_person_of_its_token_only(client: TestClient) -> No
 def _offer(project: str) -> None:
     import streamlit as st
 
-    from workbench.app.downloads import button
+    from workbench.app.shell.downloads import button
 
     st.query_params["project"] = project
     button("Save", lambda out: out.write(b"labels"), "labels.csv", "save")
@@ -374,7 +378,7 @@ def test_a_room_that_is_not_yours_is_answered_as_if_there_were_none(
     private = Session.create("digits", owner=ann.key).id
     monkeypatch.setattr(login, "of_page", lambda: bob)
     given: dict[str, str] = {}
-    monkeypatch.setattr("workbench.app.together.st.query_params", given)
+    monkeypatch.setattr("workbench.app.lessons.together.st.query_params", given)
     said = []
     for room in (private, "0123456789ab"):
         given["room"] = room

@@ -5,7 +5,7 @@ import logging
 import stat
 from pathlib import Path
 
-from workbench.app import logs
+from workbench.app.serving import logs
 
 
 def test_lines_hold_no_ids_and_no_secrets_and_the_files_do_not_grow_for_ever(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ from streamlit.testing.v1 import AppTest
 
 from tests.app.desks import desk_sync
 from tests.sessions.fakes import FAKE, NearestMean
-from workbench.app import current
-from workbench.app.jobs import Job
-from workbench.app.oracle import answer_by_oracle
+from workbench.app.access import current
+from workbench.app.label.oracle import answer_by_oracle
+from workbench.app.serving.jobs import Job
 from workbench.cli import runs
 from workbench.sessions import RunSpec, Session
 from workbench.studies import run
@@ -70,7 +70,7 @@ def test_durations(seconds: float, words: str) -> None:
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Callable[[Any, Any, Any], None]:
     """Fits that say four steps of forty seconds each; every timing is told by the test's clock."""
-    for place in (runs, current, "workbench.app.oracle"):
+    for place in (runs, current, "workbench.app.label.oracle"):
         name = place if isinstance(place, str) else place.__name__
         monkeypatch.setattr(f"{name}.TimeLeft", lambda: TimeLeft(clock))
     plain = NearestMean.fit
@@ -168,7 +168,7 @@ def test_the_fits_between_an_oracles_answers_are_told_and_cancelled(
 def sidebar() -> None:
     import streamlit as st
 
-    from workbench.app import frame
+    from workbench.app.shell import frame
 
     frame._fitting(st.session_state["job"])
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.app.test_pages import open_page, texts
-from workbench.app import current
+from workbench.app.access import current
 from workbench.sessions import Session
 
 

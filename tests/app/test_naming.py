@@ -4,7 +4,7 @@ import pytest
 import streamlit as st
 
 from tests.app.test_pages import open_page, texts
-from workbench.app import current
+from workbench.app.access import current
 from workbench.sessions import Session
 from workbench.sessions.operations import Operation
 

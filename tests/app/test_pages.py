@@ -11,7 +11,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.sessions.fakes import FAKE
-from workbench.app import current, seeing
+from workbench.app.access import current
+from workbench.app.serving import seeing
 from workbench.sessions import Session
 from workbench.sessions.oracle import ArrayOracle
 
@@ -158,7 +159,7 @@ def buttons(test: AppTest, start: str) -> list[Any]:
 
 
 def test_why_this_one_tells_rank_and_hides_the_guess_on_request(labelled: Session) -> None:
-    from workbench.app import seeing
+    from workbench.app.serving import seeing
 
     ask = next(a for a in labelled.ask(4) if a.role == "policy")
     reason = seeing.why(labelled, ask)
@@ -179,14 +180,14 @@ def test_why_this_one_tells_rank_and_hides_the_guess_on_request(labelled: Sessio
 def test_an_evaluation_item_never_shows_the_guess(labelled: Session) -> None:
     from dataclasses import replace
 
-    from workbench.app import seeing
+    from workbench.app.serving import seeing
 
     ask = replace(labelled.ask()[0], role="evaluation")
     assert "never learns" in seeing.why(labelled, ask).words
 
 
 def test_the_map_of_a_wide_pool_is_called_a_projection(labelled: Session) -> None:
-    from workbench.app import mapping
+    from workbench.app.uncertainty import mapping
 
     where = mapping.layout(labelled)
     assert not where.own and "projection" in where.note.lower()
@@ -210,7 +211,7 @@ def test_the_map_of_a_wide_pool_is_called_a_projection(labelled: Session) -> Non
 
 
 def test_the_map_joins_neighbours_when_asked(labelled: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    from workbench.app import mapping
+    from workbench.app.uncertainty import mapping
 
     graph = labelled.neighbours.neighbourhood
     pairs = mapping.neighbour_lines(labelled, [], 0)
@@ -235,7 +236,7 @@ def test_the_map_joins_neighbours_when_asked(labelled: Session, monkeypatch: pyt
 
 
 def test_a_pool_of_two_features_keeps_its_own_plane_and_has_regions(home: Path) -> None:
-    from workbench.app import mapping
+    from workbench.app.uncertainty import mapping
 
     session = Session.create("three-gaussians", pool_options={"n_items": 300}, annotator="ann")
     oracle = ArrayOracle(session.pool)
@@ -276,7 +277,7 @@ def test_the_budget_begins_above_what_is_labelled_and_no_engine_is_promised(home
 
 
 def test_the_oracle_answers_with_the_truth_and_says_so(home: Path) -> None:
-    from workbench.app.oracle import answer_by_oracle
+    from workbench.app.label.oracle import answer_by_oracle
 
     session = Session.create("wine", annotator="ann")
     job = answer_by_oracle(session, 6)
@@ -333,7 +334,7 @@ def test_a_rare_class_of_a_table_of_ones_own_is_looked_for_and_found(home: Path,
 def test_a_known_set_of_images_starts_on_shapes_and_offers_pixels(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from workbench.app.jobs import manager
+    from workbench.app.serving.jobs import manager
     from workbench.store import Store
 
     rng = np.random.default_rng(0)

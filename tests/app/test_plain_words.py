@@ -13,10 +13,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.app.test_pages import ROOT, open_page
-from workbench.app import bringing, current
-from workbench.app.glossary import terms
-from workbench.app.lessons import LESSONS
-from workbench.app.text import verbatim
+from workbench.app.access import current
+from workbench.app.data import bringing
+from workbench.app.lessons.lessons import LESSONS
+from workbench.app.words.glossary import terms
+from workbench.app.words.text import verbatim
 from workbench.policies import POLICIES
 from workbench.sessions import Session
 

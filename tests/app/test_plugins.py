@@ -11,7 +11,10 @@ from streamlit.testing.v1 import AppTest
 
 from tests.app.test_pages import open_page
 from tests.plugged import installed
-from workbench.app import current, forms, lessons, seeing
+from workbench.app.access import current
+from workbench.app.data import forms
+from workbench.app.lessons import lessons
+from workbench.app.serving import seeing
 from workbench.policies import POLICIES
 from workbench.sessions import Session
 

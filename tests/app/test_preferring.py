@@ -4,7 +4,7 @@ from streamlit.testing.v1 import AppTest
 
 
 def shown() -> None:
-    from workbench.app.preferring import table
+    from workbench.app.data.preferring import table
     from workbench.sessions.preference import Preference, Scored
 
     nan = float("nan")

@@ -5,7 +5,8 @@ from pathlib import Path
 from streamlit.testing.v1 import AppTest
 
 from tests.app.test_auditing import PAGES
-from workbench.app import current, server
+from workbench.app import server
+from workbench.app.access import current
 from workbench.sessions import Session
 
 MAIN = server.MAIN

@@ -17,9 +17,9 @@ from starlette.testclient import TestClient
 
 from tests.app.desks import fitted
 from workbench import cli
-from workbench.app import webhooks
 from workbench.app.programs import description
 from workbench.app.programs.routes import routes
+from workbench.app.serving import webhooks
 from workbench.errors import InputError
 from workbench.sessions import ArrayOracle, Session
 
@@ -125,7 +125,7 @@ def test_who_has_no_key_of_this_project_is_told_so(
 def test_with_a_log_in_a_key_opens_what_its_person_may_open(
     web: TestClient, flowers: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workbench.app.login.required", lambda: True)
+    monkeypatch.setattr("workbench.app.access.login.required", lambda: True)
     flowers.store.share_project(flowers.id, "key-of-ann", "shared", ["key-of-ben"])
     replies = {}
     for person in ("ann", "ben", "eve", ""):
@@ -321,7 +321,7 @@ def test_the_command_line_makes_lists_and_revokes_keys_and_says_which_address_is
 
 
 def test_a_page_without_a_head_passes_the_server_whole() -> None:
-    from workbench.app.early import Early
+    from workbench.app.serving.early import Early
 
     web = TestClient(Early(Starlette(routes=routes())), base_url=HOST)
     page = web.get(f"{description.BASE}/docs", headers={"accept": "text/html"})

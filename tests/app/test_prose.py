@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from workbench.app import lessons, prose, stage
-from workbench.app.prose import Part, Run
+from workbench.app.lessons import lessons, prose, stage
+from workbench.app.lessons.prose import Part, Run
 from workbench.figures import parts
 from workbench.figures.sizes import resized
 

@@ -11,7 +11,10 @@ import streamlit as st
 
 from tests.app.test_pages import open_page, texts
 from tests.sessions.fakes import FAKE
-from workbench.app import current, history, palette, review, seeing
+from workbench.app.access import current
+from workbench.app.history import history, review
+from workbench.app.serving import seeing
+from workbench.app.shell import palette
 from workbench.errors import InputError
 from workbench.exchange import label_table
 from workbench.sessions import Session

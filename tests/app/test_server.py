@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from streamlit.config import _config_options_template as known_options
 
-from workbench.app import server, streamlit_private
+from workbench.app import server
+from workbench.app.serving import streamlit_private
 from workbench.errors import InputError
 from workbench.figures import theme
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.app.test_pages import open_page, texts
 from tests.app.test_teaching import started
-from workbench.app import stopping
+from workbench.app.compare import stopping
 
 
 def test_a_project_is_advised_and_history_shows_its_fits(home: Path) -> None:

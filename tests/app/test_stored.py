@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from workbench.app import guesses, lessons, stored
-from workbench.app.jobs import Job
+from workbench.app.lessons import guesses, lessons, stored
+from workbench.app.serving.jobs import Job
 from workbench.errors import InputError
 from workbench.pools.catalogue import bundled_file
 
@@ -90,7 +90,7 @@ def test_every_stored_state_is_fresh() -> None:
 @pytest.mark.slow  # alone: no lesson's first view loads an engine, in a process of its own
 def test_every_lesson_opens_without_an_engine() -> None:
     code = (
-        "import sys; from workbench.app import lessons\n"
+        "import sys; from workbench.app.lessons import lessons\n"
         "for one in lessons.LESSONS:\n"
         "    made, job = lessons.result(one, one.preset)\n"
         "    assert made is not None and job is None, one.name\n"

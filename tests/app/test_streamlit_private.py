@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import streamlit as st
 
-from workbench.app import streamlit_private as private
+from workbench.app.serving import streamlit_private as private
 
 PARTS = (
     "streamlit.config",

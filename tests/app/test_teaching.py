@@ -10,7 +10,11 @@ import pandas as pd
 import pytest
 
 from tests.app.test_pages import open_page, texts
-from workbench.app import current, frame, lessons, mapping, seeing
+from workbench.app.access import current
+from workbench.app.lessons import lessons
+from workbench.app.serving import seeing
+from workbench.app.shell import frame
+from workbench.app.uncertainty import mapping
 from workbench.errors import InputError
 from workbench.metrics import expected_calibration_error, negative_log_likelihood
 from workbench.policies import POLICIES, variation_ratio

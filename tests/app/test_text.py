@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.app.text import (
+from workbench.app.words.text import (
     calibration_meaning,
     calibration_verdict,
     for_people,
@@ -83,9 +83,9 @@ def test_few_items_are_not_said_to_tell_more_than_they_can() -> None:
 
 
 def test_every_term_a_page_explains_is_in_the_glossary() -> None:
-    from workbench.app import glossary
+    from workbench.app.words import glossary
 
-    pages = [*(ROOT / "pages").glob("*.py"), *(ROOT / "workbench" / "app").glob("*.py")]
+    pages = [*(ROOT / "pages").glob("*.py"), *(ROOT / "workbench" / "app").rglob("*.py")]
     calls = re.findall(r"\bexplain\(([^)]*)\)", "\n".join(p.read_text(encoding="utf-8") for p in pages))
     used = {name for call in calls for name in re.findall(r'"([^"]+)"', call)}
     assert {"ECE", "NLL", "inducing point", "latent"} <= used

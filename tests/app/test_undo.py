@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.app.desks import desk_sync, operation, table
-from workbench.app import acts, review
+from workbench.app.history import review
+from workbench.app.words import acts
 from workbench.documents.events import check_event
 from workbench.exchange import export_labels, label_table, read_history
 from workbench.sessions import Session

@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from workbench.app import bringing, current, uploads
-from workbench.app.column_uses import uses_of_rows
-from workbench.app.forms import class_names
-from workbench.app.jobs import manager
+from workbench.app.access import current
+from workbench.app.data import bringing
+from workbench.app.data.column_uses import uses_of_rows
+from workbench.app.data.forms import class_names
+from workbench.app.serving import uploads
+from workbench.app.serving.jobs import manager
 from workbench.errors import InputError
 from workbench.pools import inspect_table
 from workbench.pools.features.pieces import PiecesFeatureMap

@@ -12,7 +12,7 @@ from benchmarks.driving import PATIENCE, Server, settled, visit
 from tests.browser.homes import answered, store_of
 from tests.browser.test_labelling import DESK, SAVED, at_the_desk, item_of, press, press_and_wait
 from workbench.app.desk import component
-from workbench.app.keys import keys_for
+from workbench.app.desk.keys import keys_for
 from workbench.sessions import Session
 
 # clicks are noted and go no further, so that a walk presses everything and changes nothing
@@ -349,7 +349,7 @@ def test_keys_of_ones_own_and_of_classes_come_before_the_gallerys(page: Any, ser
 
 def test_a_key_that_is_held_takes_back_one_label_on_the_map(page: Any, server: Server) -> None:
     page.goto(f"{server.url}/_stcore/health")
-    page.evaluate(script("keyboard.js", "../pointing.js"))
+    page.evaluate(script("keyboard.js", "../uncertainty/pointing.js"))
     done = page.evaluate(
         """() => {
             document.body.innerHTML =

@@ -109,7 +109,7 @@ def ask_desk(page: Any, project: str, token: str | None = None) -> tuple[int, st
 
 def token_of(project: str, person: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A token as the page of that person has it."""
-    from workbench.app.desk import tokens
+    from workbench.app.access import tokens
 
     monkeypatch.setenv("WORKBENCH_HOME", str(home))
     return tokens.issue(project, person)
@@ -217,7 +217,7 @@ def test_somebody_who_is_not_on_the_list_is_told_so(team: Team) -> None:
 def test_a_guest_joins_by_the_link_that_the_owner_shows_and_labels(
     team: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from workbench.app import guests
+    from workbench.app.access import guests
 
     team.come("ann").context.close()
     monkeypatch.setenv("WORKBENCH_HOME", str(team.server.home))

@@ -13,7 +13,7 @@ import pytest
 from benchmarks.driving import PATIENCE, Server, settled, visit
 from tests.browser.homes import answered
 from tests.browser.test_labelling import start_digits, wait_for_labelled
-from workbench.app.lessons import LESSONS
+from workbench.app.lessons.lessons import LESSONS
 
 CIRCLE = "[data-testid=stMain] .js-plotly-plot"
 

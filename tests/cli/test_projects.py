@@ -13,7 +13,7 @@ from PIL import Image
 
 from tests.cli.calls import call, refused, table
 from tests.sessions.fakes import FAKE
-from workbench.app import uploads
+from workbench.app.serving import uploads
 from workbench.sessions import Session
 from workbench.store import Store
 

@@ -65,7 +65,7 @@ def test_a_share_is_drawn_uniformly_and_the_rest_stays() -> None:
 def test_there_is_one_default() -> None:
     from inspect import signature
 
-    from workbench.app.forms import Settings
+    from workbench.app.data.forms import Settings
     from workbench.cli.commands import models, runs
     from workbench.sessions import RunSpec, Session, simulate
 

@@ -48,7 +48,9 @@ class TestAPackage:
         from types import SimpleNamespace
         from typing import Any
 
-        from workbench.app import forms, lessons, mapping
+        from workbench.app.data import forms
+        from workbench.app.lessons import lessons
+        from workbench.app.uncertainty import mapping
 
         model: Any = SimpleNamespace(latent=belief().latent, mean=None)
         both = {"far-out", "nearness"}

@@ -9,7 +9,7 @@ import pytest
 
 from tests.sessions.conftest import answer
 from tests.sessions.fakes import FAKE
-from workbench.app import seeing
+from workbench.app.serving import seeing
 from workbench.errors import InputError
 from workbench.pools.pool import Pool
 from workbench.sessions import RunSpec, Session, simulate

@@ -148,7 +148,7 @@ def test_arrays_texts_and_pictures_become_projects_too(tmp_path: Path) -> None:
 
 
 def test_a_file_is_guessed_as_the_page_guesses_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from workbench.app import bringing
+    from workbench.app.data import bringing
 
     table = frame().drop(columns="label").assign(llm_label=["pos", "neg"] * (N // 2))
     table.to_csv(tmp_path / "reviews.csv", index=False)

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from workbench.app import apart, beside, early, frontend, host_names, login, logs, warm
-from workbench.app.jobs import manager
+from workbench.app.access import login
+from workbench.app.serving import apart, beside, early, frontend, host_names, logs, warm
+from workbench.app.serving.jobs import manager
 from workbench.errors import InputError
 from workbench.reading import cut
 from workbench.store.places import workbench_home
@@ -132,7 +133,7 @@ def why_refused(scope: Mapping[str, Any], hosts: Sequence[str], origins: Sequenc
 @asynccontextmanager
 async def lifespan(app: Any) -> AsyncIterator[None]:
     """Warm the engine while the server starts; stop the jobs when it ends."""
-    from workbench.app import streamlit_private
+    from workbench.app.serving import streamlit_private
 
     streamlit_private.leave_keras_alone()
     few_arenas()
@@ -160,7 +161,7 @@ def on_script_error(error: Exception) -> bool:
         return False
     import streamlit as st
 
-    from workbench.app.text import verbatim
+    from workbench.app.words.text import verbatim
 
     st.error(verbatim(str(error)), icon=":material/error:")
     return True
@@ -194,14 +195,16 @@ def options(*, configure: bool = True) -> dict[str, Any]:
     from starlette.middleware import Middleware
 
     if configure:
-        from workbench.app import streamlit_private
+        from workbench.app.serving import streamlit_private
 
         for name, value in config().items():
             # server.* is read before this module is imported; setting it here would only mislead
             if not name.startswith("server.") and not streamlit_private.is_set(name):
                 streamlit_private.set_option(name, value)
-    from workbench.app import desk, downloads, guests
+    from workbench.app import desk
+    from workbench.app.access import guests
     from workbench.app.programs.routes import routes as of_programs
+    from workbench.app.shell import downloads
 
     return {
         "lifespan": lifespan,

@@ -54,7 +54,7 @@ def change_webhook(project: str, url: str | None, off: bool) -> None:
     Raises:
         InputError: no such project, or no web address.
     """
-    from workbench.app.webhooks import checked_url
+    from workbench.app.serving.webhooks import checked_url
     from workbench.cli.audit import done
     from workbench.cli.labels import project_named
 

@@ -18,7 +18,7 @@ def help_page(
     ] = None,
 ) -> None:
     """Print a page of help, or the list of them; the app has the same under Help."""
-    from workbench.app import help
+    from workbench.app.words import help
 
     if page is not None:
         found = help.read(page)

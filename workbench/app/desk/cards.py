@@ -11,9 +11,9 @@ from weakref import finalize
 
 import numpy as np
 
-from workbench.app import seeing
 from workbench.app.desk import checking
-from workbench.app.text import NOTHING, plain
+from workbench.app.serving import seeing
+from workbench.app.words.text import NOTHING, plain
 from workbench.errors import InputError
 from workbench.guesses import columns_of
 from workbench.pools.cells import BLANKS

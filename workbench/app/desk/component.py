@@ -7,14 +7,14 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.app import login
-from workbench.app.asking import question
-from workbench.app.current import PERSON_COOKIE
-from workbench.app.desk import every, telling, tokens
+from workbench.app.access import login, tokens
+from workbench.app.access.current import PERSON_COOKIE
+from workbench.app.desk import every, telling
+from workbench.app.desk.asking import question
 from workbench.app.desk.checking import MODE
+from workbench.app.desk.keys import MAX_BUTTONS
 from workbench.app.desk.requests import BASE
 from workbench.app.desk.routes import class_keys
-from workbench.app.keys import MAX_BUTTONS
 
 if TYPE_CHECKING:
     from workbench.sessions import Session

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from workbench.app import acts
 from workbench.app.desk import cards, preferences
-from workbench.app.keys import COMMANDS, MAX_BUTTONS, keys_for
+from workbench.app.desk.keys import COMMANDS, MAX_BUTTONS, keys_for
+from workbench.app.words import acts
 from workbench.errors import InputError
 from workbench.sessions.questions import YES
 from workbench.store import YES_NO

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.app import seeing
-from workbench.app.text import plain
+from workbench.app.serving import seeing
+from workbench.app.words.text import plain
 from workbench.errors import InputError
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from workbench.app import acts
 from workbench.app.desk import operations
+from workbench.app.words import acts
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,14 +22,14 @@ MOST_OPERATIONS = 200
 
 def session_of(project: str, person: str) -> Session:
     """The session of a person on a project that is open in this process."""
-    from workbench.app import current
+    from workbench.app.access import current
 
     return current.opened(project).as_annotator(person)
 
 
 def keep_fitting(project: str, person: str) -> None:
     """See that a model which knows more is on its way, after somebody's answers."""
-    from workbench.app import current
+    from workbench.app.access import current
 
     current.keep_fitting_all(session_of(project, person))
 

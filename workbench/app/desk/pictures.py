@@ -17,7 +17,7 @@ def picture(project: str, item: int, side: int = 0) -> tuple[bytes, str]:
     Raises:
         InputError: there is no such picture.
     """
-    from workbench.app import current
+    from workbench.app.access import current
     from workbench.pools.photos import PhotoItems
 
     pool = current.opened(project).pool
@@ -41,7 +41,7 @@ def picture_told(project: str, name: str) -> tuple[bytes, str]:
     Raises:
         InputError: there is no such picture.
     """
-    from workbench.app import current
+    from workbench.app.access import current
 
     found = current.opened(project).picture(name)
     return found.data, found.media

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 
-from workbench.app.keys import COMMANDS
+from workbench.app.desk.keys import COMMANDS
 from workbench.errors import InputError
 from workbench.store.places import private_folder, workbench_home
 from workbench.writing import write_whole

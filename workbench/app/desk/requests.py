@@ -9,8 +9,8 @@ from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from workbench.app import host_names, login
-from workbench.app.desk import limits, tokens
+from workbench.app.access import login, tokens
+from workbench.app.serving import host_names, limits
 from workbench.errors import InputError, StorageError
 from workbench.reading import cut
 

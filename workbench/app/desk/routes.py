@@ -7,21 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from workbench.app import acts
-from workbench.app.desk import (
-    cards,
-    checking,
-    every,
-    finding,
-    limits,
-    operations,
-    preferences,
-    telling,
-    tokens,
-)
+from workbench.app.access import tokens
+from workbench.app.desk import cards, checking, every, finding, operations, preferences, telling
 from workbench.app.desk.performing import MOST_CARDS, MOST_OPERATIONS, keep_fitting, perform, session_of
 from workbench.app.desk.pictures import picture, picture_told
 from workbench.app.desk.requests import BASE, RefusedError, answered, json_body, pictured, threaded
+from workbench.app.serving import limits
+from workbench.app.words import acts
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -311,7 +303,7 @@ def class_keys(session: Session, person: str = "") -> tuple[list[dict[str, str]]
         session: of the project.
         person: whose own keys the commands have.
     """
-    from workbench.app.keys import keys_for
+    from workbench.app.desk.keys import keys_for
 
     state = session.state
     about = {
@@ -463,7 +455,7 @@ def instructions(project: str, person: str, body: Mapping[str, Any], token: str)
 
 def _fitting(session: Session) -> bool:
     """Whether a model that knows more is on its way."""
-    from workbench.app import current
+    from workbench.app.access import current
 
     return session.stale and current.fit_comes(session)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from workbench.app import seeing
 from workbench.app.desk import cards, markdown
+from workbench.app.serving import seeing
 from workbench.pools.instructions import KEPT
 
 if TYPE_CHECKING:

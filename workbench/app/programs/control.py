@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from workbench.app import auditing, current, login, webhooks
+from workbench.app.access import auditing, current, login
 from workbench.app.programs import description
-from workbench.app.text import verbatim
+from workbench.app.serving import webhooks
+from workbench.app.words.text import verbatim
 from workbench.errors import InputError
 
 if TYPE_CHECKING:

@@ -9,12 +9,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from workbench.app import login
-from workbench.app.desk import cards, limits
+from workbench.app.access import login
+from workbench.app.desk import cards
 from workbench.app.desk.performing import MOST_OPERATIONS, keep_fitting, perform, session_of
 from workbench.app.desk.pictures import picture
 from workbench.app.desk.requests import RefusedError, json_body, json_reply
 from workbench.app.programs import description
+from workbench.app.serving import limits
 from workbench.errors import InputError, StorageError
 from workbench.reading import cut
 
@@ -263,7 +264,7 @@ def answers(key: ProgramKey, body: Mapping[str, Any]) -> dict[str, Any]:
 
 def labels(key: ProgramKey, body: Mapping[str, Any]) -> dict[str, Any]:
     """Rows of an export of the labels."""
-    from workbench.app import auditing
+    from workbench.app.access import auditing
     from workbench.exchange.rows import LabelRows
 
     session = _session(key)

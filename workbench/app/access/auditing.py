@@ -1,0 +1,190 @@
+"""Who opened, exported, shared, deleted and uploaded what: recorded where it happens, shown to owners.
+
+It stands in the database (`workbench log` prints it) and, without ids, in the server's log.
+"""
+
+from __future__ import annotations
+
+import getpass
+import logging
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from workbench.app.access import current, login
+from workbench.errors import InputError
+from workbench.reading import cut
+
+if TYPE_CHECKING:
+    from workbench.sessions import Session
+    from workbench.store import ProjectSummary
+    from workbench.store.audit import AuditEntry, Deed
+
+MOST = 500  # entries that History shows
+_log = logging.getLogger(__name__)
+_log.setLevel(logging.INFO)
+
+
+def record(
+    what: Deed,
+    *,
+    project: str | None = None,
+    called: str = "",
+    detail: str = "",
+    octets: int | None = None,
+    by: login.Person | None = None,
+    name: str = "",
+) -> None:
+    """Record what somebody did; what cannot be recorded is said in the log and stops nobody.
+
+    Args:
+        what: one of `store.audit.DEEDS`.
+        project: its id.
+        called: its name.
+        detail: which file, whom it was shared with.
+        octets: bytes of an upload.
+        by: who, with a log-in; whoever the page's script runs for unless given.
+        name: who, without a log-in; the machine's user unless given.
+    """
+    from workbench.store import Store
+    from workbench.store.audit import AuditEntry
+
+    if login.required():
+        by = by or login.of_page()
+    shown = by.name if by is not None else name or current.person(_user())
+    entry = AuditEntry(what, shown, "" if by is None else by.key, project, called, detail, octets)
+    try:
+        Store.open().record_deed(entry)
+    except InputError as error:
+        _log.error("What %s did (%s) could not be recorded: %s", shown, what, error)
+    else:
+        _log.info("%s %s %s%s", shown, what, cut(called), f" ({detail})" if detail else "")
+
+
+def opened(session: Session) -> None:
+    """Record that whoever sits here opened a project: once in each visit of a browser's tab."""
+    seen = st.session_state.setdefault("audited", set())
+    if session.id not in seen:
+        seen.add(session.id)
+        record("opened", project=session.id, called=session.project.name)
+
+
+def exported(session: Session, file: str) -> Callable[[login.Person | None], None]:
+    """What records that somebody took a file of a project away.
+
+    Args:
+        session: of whoever the page was drawn for.
+        file: its name.
+    """
+    project, called, name = session.id, session.project.name, session.annotator
+    return lambda person: record(
+        "exported", project=project, called=called, detail=file, by=person, name=name
+    )
+
+
+def table(project: ProjectSummary) -> None:
+    """Who did what to a project, for its owner."""
+    import pandas as pd
+
+    from workbench.store import Store
+
+    found = Store.open().audited(project=project.id, most=MOST)
+    if not found:
+        st.caption("Nothing yet.")
+        return
+    st.dataframe(
+        pd.DataFrame(rows(found)),
+        hide_index=True,
+        key="audit-table",
+        alt="Who opened, exported and shared the project, newest first",
+    )
+
+
+def rows(entries: Sequence[AuditEntry]) -> list[dict[str, str]]:
+    """Entries as people read them."""
+    return [
+        {
+            "When (UTC)": entry.time[:19].replace("T", " "),
+            "Who": entry.name,
+            "What": entry.what,
+            "About": entry.detail,
+        }
+        for entry in entries
+    ]
+
+
+# --- limits ---------------------------------------------------------------------------------------------
+
+
+def room_for_project() -> None:
+    """See that whoever sits here may have one more project.
+
+    Raises:
+        InputError: they have as many as the file of the log-in says.
+    """
+    from workbench.store import Store
+
+    most, person = login.limit("projects"), login.of_page() if login.required() else None
+    if most is None or person is None:
+        return
+    n = sum(found.owner == person.key for found in Store.open().projects())
+    if n >= most:
+        raise InputError(
+            f"You have {n} projects, and one person may have {most} on this server. Delete one, or ask "
+            "whoever runs it ([workbench] projects)."
+        )
+
+
+def room_for_upload(octets: int) -> None:
+    """See that whoever sits here may upload so many more bytes.
+
+    Raises:
+        InputError: what they uploaded, and is still there, would be more than the file of the log-in says.
+    """
+    from workbench.store import Store
+
+    most, person = login.limit("uploads_mb"), login.of_page() if login.required() else None
+    if most is None or person is None:
+        return
+    found = {one.detail: one.octets or 0 for one in Store.open().audited(person=person.key, what="uploaded")}
+    held = sum(n for place, n in found.items() if Path(place).is_file())
+    if held + octets > most << 20:
+        now, then = held / 2**20, (held + octets) / 2**20
+        raise InputError(
+            f"You have uploaded {now:.1f} MB, and with this file it would be {then:.1f}: one person may have "
+            f"{most} MB on this server. Ask whoever runs it ([workbench] uploads_mb)."
+        )
+
+
+def kept(name: str, data: bytes) -> Path:
+    """Store an upload of whoever sits here, within what they may have; see `uploads.keep`.
+
+    Raises:
+        InputError: it cannot be used, or is too much.
+    """
+    from workbench.app.serving import uploads
+    from workbench.store import Store
+
+    person = login.of_page() if login.required() else None
+    if person is None:
+        return uploads.keep(name, data)
+    uploads.check(name, data)
+    mine = [Path(one.detail) for one in Store.open().audited(person=person.key, what="uploaded")]
+    same = sha256(data).hexdigest()
+    again = any(same.startswith(file.parent.name) and file.is_file() for file in mine)
+    if not again:
+        room_for_upload(len(data))
+    place = uploads.keep(name, data)
+    if not again:
+        record("uploaded", detail=str(place), octets=len(data), by=person)
+    return place
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return "somebody"

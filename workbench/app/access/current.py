@@ -1,0 +1,265 @@
+"""The project a person is in: named in the address, mirrored for page changes, opened once a process."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+import streamlit as st
+
+from workbench.app.access import login
+from workbench.app.serving import apart
+from workbench.app.serving.jobs import Job, manager
+from workbench.errors import InputError
+from workbench.work.memory import give_back
+from workbench.work.timeleft import TimeLeft
+
+if TYPE_CHECKING:
+    from workbench.sessions import Session
+
+PARAMETER = "project"
+PERSON_COOKIE = "workbench-person"
+_MIRROR = "current-project"
+_PERSON = "person-name"
+_OPEN: OrderedDict[str, Session] = OrderedDict()
+_OPENING: dict[str, threading.Lock] = {}
+_LOCK = threading.Lock()
+_MAX_OPEN = 12
+
+
+def project_id() -> str | None:
+    """The id in the address; after a page change, which drops it from there, the mirrored one."""
+    given = st.query_params.get(PARAMETER)
+    if given:
+        st.session_state[_MIRROR] = given
+        return str(given)
+    mirrored = st.session_state.get(_MIRROR)
+    if mirrored:
+        st.query_params[PARAMETER] = mirrored
+    return mirrored
+
+
+def choose(project: str | None) -> None:
+    """Make a project the current one, or leave it with None."""
+    if project is None:
+        st.session_state.pop(_MIRROR, None)
+        st.query_params.pop(PARAMETER, None)
+    else:
+        st.session_state[_MIRROR] = project
+        st.query_params[PARAMETER] = project
+
+
+def session() -> Session | None:
+    """The current project's session, shared by every tab of this process.
+
+    Raises:
+        InputError: the address names a project that is not there, is not this person's to open, or whose
+            pool has changed.
+    """
+    project = project_id()
+    return None if project is None else entered(project)
+
+
+def entered(project: str) -> Session:
+    """The session of a project for whoever the page's script runs for.
+
+    Raises:
+        InputError: as `session`.
+    """
+    login.admit(project, login.of_page() if login.required() else None)
+    return opened(project)
+
+
+def person(fallback: str) -> str:
+    """Who sits at this browser: whoever logged in, else the name they gave, else the machine's user.
+
+    Args:
+        fallback: the machine's user.
+    """
+    if login.required():
+        logged_in = login.of_page()
+        return fallback if logged_in is None else logged_in.name
+    given = st.session_state.get(_PERSON)
+    if given:
+        return str(given)
+    return unquote(str(st.context.cookies.get(PERSON_COOKIE, ""))).strip()[:80] or fallback
+
+
+def is_named() -> bool:
+    """Whether somebody gave a name in this tab or, before, in this browser."""
+    return bool(st.session_state.get(_PERSON) or st.context.cookies.get(PERSON_COOKIE, ""))
+
+
+def call_me(name: str) -> None:
+    """Use this name from now on; the desk keeps it in a cookie of this browser."""
+    st.session_state[_PERSON] = name.strip()[:80]
+
+
+def mine(shared: Session) -> Session:
+    """The session of whoever sits at this browser, on the same open project."""
+    return shared.as_annotator(person(shared.annotator))
+
+
+def opened(project: str) -> Session:
+    """The session of a project, whoever asks; opening it loads the pool and the last fit.
+
+    Raises:
+        InputError: as `Session.open`.
+    """
+    from workbench.sessions import Session
+
+    with _LOCK:
+        # Nobody waits for a pool that somebody else's project loads.
+        opening = _OPENING.setdefault(project, threading.Lock())
+    with opening:
+        with _LOCK:
+            present = _OPEN.get(project)
+            if present is not None:
+                _OPEN.move_to_end(project)
+                return present
+        with _LOCK:
+            # of its questions one pool is loaded, and one log is open
+            beside = next((one for one in _OPEN.values() if project in one.question_ids), None)
+        made = Session.open(project) if beside is None else beside.question(project)
+        give_back()  # what reading a table took, and a first fit would not
+        with _LOCK:
+            _keep(made)
+        return made
+
+
+def if_open() -> Session | None:
+    """The current project's session where this process holds it already; nothing is loaded for it.
+
+    None also where it is not this person's to open.
+    """
+    project = project_id()
+    with _LOCK:
+        held = None if project is None else _OPEN.get(project)
+    if held is None:
+        return None
+    try:
+        login.admit(held.id, login.of_page() if login.required() else None)
+    except InputError:
+        return None
+    return held
+
+
+@contextmanager
+def page_run() -> Iterator[None]:
+    """While a page is drawn it sees one state of its project, and the database is read once for it.
+
+    What the page itself records it sees at once. A project that cannot be opened is said elsewhere.
+    """
+    try:
+        opened_now = session()
+    except InputError:
+        opened_now = None
+    if opened_now is None:
+        yield
+    else:
+        with opened_now.snapshot():
+            yield
+
+
+def keep(made: Session) -> None:
+    """Remember a session that was just created, so that its pool is not loaded twice."""
+    with _LOCK:
+        _keep(made)
+
+
+def forget(project: str) -> None:
+    """Let go of the sessions of a project, so that it is opened anew."""
+    with _LOCK:
+        for one in [id_ for id_, held in _OPEN.items() if project in (id_, *held.question_ids)]:
+            del _OPEN[one]
+
+
+def _keep(made: Session) -> None:
+    _OPEN[made.id] = made
+    _OPEN.move_to_end(made.id)
+    # One that is fitted stays: its job publishes to it, and a second one would be fitted beside it.
+    idle = [p for p in _OPEN if p != made.id and not manager().active(p)]
+    for project in idle[: max(0, len(_OPEN) - _MAX_OPEN)]:
+        del _OPEN[project]
+
+
+def keep_fitting_all(current: Session) -> None:
+    """Refit one question after the other in the background, this one first; with one it is `keep_fitting`."""
+    sessions = [current, *(one for one in current.asked() if one.id != current.id)]
+    jobs = [manager().get(one.id, "refit") for one in sessions]
+    if not any(job is not None and job.active for job in jobs):
+        waiting = (one for one in sessions if one.stale and fit_comes(one))
+        keep_fitting(next(waiting, current))
+
+
+def keep_fitting(current: Session) -> Job | None:
+    """Refit in the background when there are labels the model has not seen.
+
+    Returns:
+        The job that is running, or None when the model is up to date.
+    """
+    job = manager().get(current.id, "refit")
+    if job is not None and job.active:
+        return job
+    if not fit_comes(current):
+        return None
+    oracle = manager().get(current.id, "oracle")
+    if (oracle is not None and oracle.active) or not current.stale:
+        # an oracle refits after each answer by itself
+        return None
+
+    def work(job: Job) -> int:
+        while current.stale:
+            # a stored fit that could not be taken up is made again, and the reason stands beside the bar
+            what = "fitting" + (f" again: {current.fit_problem}" if current.fit_problem else "")
+            timing, job.about = TimeLeft(), ""
+            job.report(0.0, what, partial=_fitted_on(current))
+
+            def watch(fraction: float, _objective: float, what: str = what, t: TimeLeft = timing) -> bool:
+                job.about = t.words(fraction)
+                job.report(fraction, what)
+                return False
+
+            made = apart.refit(current, watch, partial(setattr, job, "about"))
+            if not made:
+                break
+            _told(current)
+        model = current.model
+        return 0 if model is None else model.n_labelled
+
+    try:
+        return manager().submit(current.id, "refit", work, title="Refitting the model")
+    except InputError:
+        return None
+
+
+def _told(current: Session) -> None:
+    """Whoever wants to know of fits is told; nobody waits for that."""
+    from workbench.app.serving import webhooks
+
+    model = current.model
+    if model is not None:
+        about = {"round": model.number, "labels": model.n_labelled}
+        webhooks.tell(current.store, current.id, "fit", about)
+
+
+def fit_comes(current: Session) -> bool:
+    """Whether labels that the model has not seen are being fitted, or will be without a further one.
+
+    After a fit that failed or was cancelled the same labels would fail the same way, or take as long: another
+    label is another chance.
+    """
+    job = manager().get(current.id, "refit")
+    ended = job is not None and job.status in ("failed", "cancelled")
+    return job is None or not ended or job.partial != _fitted_on(current)
+
+
+def _fitted_on(current: Session) -> tuple[Any, Any, Any]:
+    """What a fit depends on."""
+    state = current.state
+    return state.training, state.keys, state.model

@@ -1,0 +1,481 @@
+"""Log-in with OpenID Connect: whether there is one, who sits at a browser, what they may open.
+
+Streamlit does the protocol (`st.login`) and keeps a signed cookie; here is what the pages and the desk's
+routes ask about it. Without a log-in everybody is the local person and everything is open to them.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import json
+import logging
+import os
+import threading
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import streamlit as st
+
+from workbench.app.access import passes
+from workbench.app.serving import streamlit_private
+from workbench.app.serving.frontend import below_base
+from workbench.app.words.text import verbatim
+from workbench.errors import InputError
+from workbench.reading import reason
+
+if TYPE_CHECKING:
+    from workbench.store import ProjectSummary
+
+CALLBACK = "/oauth2callback"
+GUEST = "guest "
+"""Begins the key of somebody without an account."""
+_NEEDED = ("client_id", "client_secret", "server_metadata_url")
+LIMITS = {
+    "projects": "how many projects one person may have",
+    "uploads_mb": "how many megabytes one person may have uploaded",
+}
+_LOCKED = False
+_KNOWN: dict[str, str] = {}
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody who logged in.
+
+    Attributes:
+        key: what they are known by: the provider and its subject, which never change hands.
+        name: what their events carry.
+        guest: of somebody without an account who came by a project's link: the project, and what it said of
+            guests then. It is all that they may open.
+    """
+
+    key: str
+    name: str
+    guest: tuple[str, str] | None = None
+
+    @property
+    def account(self) -> str:
+        """A short name of the key, for what their browser keeps."""
+        return hashlib.sha256(self.key.encode()).hexdigest()[:12]
+
+
+# --------------------------------------------------------------------------- the file of secrets
+
+
+def file_of(given: Path | None) -> Path | None:
+    """The file of secrets that has a log-in in it; None where there is none.
+
+    Args:
+        given: named by a person; else where Streamlit looks (`.streamlit/secrets.toml`, here or at home).
+
+    Raises:
+        InputError: a file that cannot be used for a log-in.
+    """
+    if given is not None:
+        check(given)
+        return given
+    for place in (Path.home() / ".streamlit" / "secrets.toml", Path.cwd() / ".streamlit" / "secrets.toml"):
+        if place.is_file() and "auth" in _document(place):
+            check(place)
+            return place
+    return None
+
+
+def check(file: Path) -> None:
+    """See that a file of secrets holds all that a log-in needs.
+
+    Raises:
+        InputError: what is missing, or who else may read it.
+    """
+    where = _where(file)
+    _check_document(_document(file), where)
+    if os.name == "posix" and file.stat().st_mode & 0o077:
+        raise InputError(f"{where} holds secrets that others on this machine can read: chmod 600 {file}")
+    if find_spec("authlib") is None or find_spec("httpx") is None:
+        raise InputError("A log-in needs Authlib and httpx: pip install Authlib httpx.")
+
+
+def _where(file: Path | str) -> str:
+    return f"The log-in ({file}; workbench help teams)"
+
+
+def _check_document(document: Mapping[str, Any], where: str) -> None:
+    auth = document.get("auth")
+    if not isinstance(auth, Mapping):
+        raise InputError(f"{where} has no table [auth].")
+    callback = str(auth.get("redirect_uri", ""))
+    if (
+        urlsplit(callback).scheme not in ("http", "https")
+        or urlsplit(callback).path[-len(CALLBACK) :] != CALLBACK
+    ):
+        raise InputError(
+            f"{where} needs redirect_uri, the app's address as people see it and {CALLBACK} "
+            f"(https://label.example.org{CALLBACK})."
+        )
+    if len(str(auth.get("cookie_secret", ""))) < 32:
+        raise InputError(
+            f"{where} needs cookie_secret, at least 32 random characters: "
+            "python -c 'import secrets; print(secrets.token_urlsafe(32))'"
+        )
+    for name in providers(auth):
+        section = auth if name == "default" and "default" not in auth else auth[name]
+        missing = [key for key in _NEEDED if not str(section.get(key, ""))]
+        if missing:
+            raise InputError(f"{where} lacks {', '.join(missing)} for the provider {name}.")
+    ours = document.get("workbench", {})
+    people = ours.get("people", []) if isinstance(ours, Mapping) else None
+    if not isinstance(people, list) or not all(isinstance(one, str) for one in people):
+        raise InputError(
+            f'{where}: [workbench] people is a list of addresses: ["ann@example.org", "*@example.org"].'
+        )
+    for name, what in LIMITS.items():
+        most = ours.get(name)
+        if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
+            raise InputError(f"{where}: [workbench] {name} is {what}: a whole number, at least 1.")
+
+
+def lock(file: Path) -> None:
+    """From here on this process lets in nobody who has not logged in, whatever becomes of the file."""
+    global _LOCKED
+    streamlit_private.set_option("secrets.files", [str(file)])
+    _LOCKED = True
+    _secrets()
+
+
+def names_in(file: Path) -> list[str]:
+    """The host that people reach the app by, as its log-in says."""
+    host = urlsplit(str(_document(file)["auth"]["redirect_uri"])).hostname
+    return [] if host is None else [host]
+
+
+def providers(auth: Mapping[str, Any]) -> list[str]:
+    """Names of the providers of a table [auth]; "default" for one without a name."""
+    named = [name for name, value in auth.items() if isinstance(value, Mapping) and name != "client_kwargs"]
+    return named or ["default"]
+
+
+def _document(file: Path) -> dict[str, Any]:
+    try:
+        with file.open("rb") as opened:
+            return tomllib.load(opened)
+    except (OSError, ValueError) as error:
+        raise InputError(f"The file of secrets {file} cannot be read: {reason(error)}.") from error
+
+
+class _Settings:
+    """The file of secrets as it was last read whole.
+
+    A slip in it, half a save, a file that is moved away: what was read before stays, and so nobody is let in
+    whom a whole file does not let in. A list of people that was there stays until another list is read.
+    Streamlit, which reads the same file for the log-in itself, is given what stays, too.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._stamps: object = None
+        self._held: dict[str, Any] = {}
+        self._given = False
+
+    def read(self) -> dict[str, Any]:
+        """What holds now; {} where there are no secrets. A look at the file's time a call."""
+        files = tuple(str(file) for file in st.get_option("secrets.files") or ())
+        stamps = tuple((file, _stamp(file)) for file in files)
+        with self._lock:
+            if stamps != self._stamps:
+                self._take(files)
+                self._stamps = stamps
+            elif self._given and not streamlit_private.has_secrets():
+                self._give()
+            return self._held
+
+    def _take(self, files: Sequence[str]) -> None:
+        guarded = "auth" in self._held
+        problem = ""
+        found: dict[str, Any] = {}
+        for file in files:
+            try:
+                found |= _document(Path(file)) if Path(file).suffix == ".toml" else {}
+            except InputError as error:
+                if not isinstance(error.__cause__, FileNotFoundError):
+                    problem = str(error)
+        if guarded and not problem:
+            try:
+                _check_document(found, _where(files[-1]))
+            except InputError as error:
+                problem = str(error)
+        if problem:
+            _log.error("%s What was read before holds: nobody else is let in.", problem)
+            # nothing whole was ever read: nobody can log in until it is
+            self._held = self._held or {"auth": {}}
+        else:
+            before = self._held.get("workbench", {}).get("people") if guarded else None
+            if before and not found.get("workbench", {}).get("people"):
+                _log.warning(
+                    'The log-in names no people any more: those named before stay. ["*"] is everybody.'
+                )
+                found = {**found, "workbench": {**found.get("workbench", {}), "people": before}}
+            self._held = found
+        if (problem and guarded) or self._given:
+            self._give()
+
+    def _give(self) -> None:
+        kept: dict[str, Any] = {
+            name: self._held[name] for name in ("auth", "workbench") if name in self._held
+        }
+        streamlit_private.give_secrets(kept)
+        self._given = True
+
+
+def _stamp(file: str) -> tuple[int, ...] | None:
+    try:
+        found = Path(file).stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
+
+
+_SETTINGS = _Settings()
+
+
+def _secrets() -> Mapping[str, Any]:
+    return _SETTINGS.read()
+
+
+def limit(name: str) -> int | None:
+    """A limit for each person, as the file of the log-in has it; None where there is none.
+
+    Args:
+        name: one of `LIMITS`.
+    """
+    if not required():
+        return None
+    most = _secrets().get("workbench", {}).get(name)
+    return most if isinstance(most, int) and most > 0 else None
+
+
+# --------------------------------------------------------------------------- who it is
+
+
+def required() -> bool:
+    """Whether people must log in."""
+    # asked first: the file is looked at with every question
+    return _secrets().get("auth") is not None or _LOCKED
+
+
+def of_page() -> Person | None:
+    """Who is logged in where the page's script runs for; None for nobody, or nobody who may use the app."""
+    found = person_of(st.user.to_dict()) if hasattr(st, "user") else None
+    return found or _guest(st.context.cookies)
+
+
+def guest_of_page() -> str | None:
+    """The project whose guest the page's script runs for; None for everybody else."""
+    person = of_page() if required() else None
+    return None if person is None or person.guest is None else person.guest[0]
+
+
+def _guest(cookies: Mapping[str, str]) -> Person | None:
+    """Whether their project still lets guests in is asked where it is opened (`admit`)."""
+    found = passes.of_cookies(cookies)
+    return None if found is None else Person(found[2], found[3], (found[0], found[1]))
+
+
+def is_encrypted() -> bool:
+    """Whether people reach the app by https, as the log-in says."""
+    return _origin().startswith("https:")
+
+
+def of_cookies(cookies: Mapping[str, str]) -> Person | None:
+    """Who sent a request, by the cookie that the log-in gave them.
+
+    Args:
+        cookies: of the request.
+    """
+    signed = streamlit_private.signed_user(cookies)
+    try:
+        claims = json.loads(signed or b"null")
+    except ValueError:
+        return None
+    theirs = isinstance(claims, dict) and claims.get("origin") == _origin()
+    return (person_of(claims) if theirs else None) or _guest(cookies)
+
+
+def person_of(claims: Mapping[str, Any]) -> Person | None:
+    """The person behind what a provider says; None for nobody, or somebody who is not on the list."""
+    subject = str(claims.get("sub") or "")
+    if claims.get("is_logged_in") is not True or not subject or not _listed(claims):
+        return None
+    key = f"{claims.get('iss') or claims.get('provider') or ''} {subject}"
+    if len(key) > 200:
+        key = hashlib.sha256(key.encode()).hexdigest()
+    if key not in _KNOWN:
+        from workbench.store import Store
+
+        email = str(claims.get("email") or "")
+        name = str(claims.get("name") or claims.get("preferred_username") or email or subject)
+        _KNOWN[key] = Store.open().known_as(key, name, email or subject)
+    return Person(key, _KNOWN[key])
+
+
+def _listed(claims: Mapping[str, Any]) -> bool:
+    """Whether [workbench] people names them; without a list, whoever the provider knows."""
+    if not _secrets().get("auth"):
+        return False  # nothing whole was ever read
+    patterns = _secrets().get("workbench", {}).get("people", [])
+    if not patterns:
+        return True
+    email = str(claims.get("email") or "").lower()
+    # an address that the provider itself does not vouch for is anybody's; some say so in words
+    return claims.get("email_verified") in (True, "true", None) and any(
+        fnmatch.fnmatchcase(email, str(pattern).lower()) for pattern in patterns if email
+    )
+
+
+def _origin() -> str:
+    auth = _secrets().get("auth") or {}
+    parts = urlsplit(str(auth.get("redirect_uri", "")))
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+# --------------------------------------------------------------------------- what they may open
+
+
+class NotYoursError(InputError):
+    """A project that is not there, or that the person may not open: which of the two is not said."""
+
+
+def admit(project: str, person: Person | None) -> None:
+    """See that a person may open a project.
+
+    Args:
+        project: its id.
+        person: who asks; None for nobody.
+
+    Raises:
+        NotYoursError: they may not, or there is none.
+    """
+    if not required():
+        return
+    from workbench.store import Store
+
+    found = Store.open().summary(project)
+    if found is None or person is None or not _lets_in(found, person):
+        raise NotYoursError("There is no such project here, or it is not shared with you.")
+
+
+def _lets_in(record: ProjectSummary, person: Person) -> bool:
+    if person.guest is None:
+        return record.lets_in(person.key)
+    from workbench.store import Store
+
+    project, given = person.guest
+    store = Store.open()
+    there = store.summary(project)
+    inside = there is not None and record.family == there.family
+    return inside and bool(given) and store.guests_of(project) == given
+
+
+def may_open(record: ProjectSummary) -> bool:
+    """Whether whoever the page's script runs for may open a project."""
+    if not required():
+        return True
+    person = of_page()
+    return person is not None and _lets_in(record, person)
+
+
+def may_change(record: ProjectSummary) -> bool:
+    """Whether they may delete a project or say who else may open it: it is theirs, or nobody's."""
+    if not required():
+        return True
+    person = of_page()
+    return (
+        person is not None
+        and person.guest is None
+        and record.lets_in(person.key)
+        and record.owner in ("", person.key)
+    )
+
+
+# --------------------------------------------------------------------------- the page
+
+
+class Entrance:
+    """ASGI middleware: what is not a page (pictures, downloads, uploads, the desk) is for who is logged in.
+
+    Pages come over the socket, and their script asks for the log-in itself. Programs show a key instead.
+    """
+
+    _INSIDE = ("/media/", "/_stcore/upload_file", "/api/")
+    _PROGRAMS = "/api/v1/"
+    _NO_GUESTS = "/_stcore/upload_file"
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Pass the request on, or answer 403."""
+        # asked of sockets as well: what the log-in's file says is looked at before Streamlit reads a cookie
+        guarded = scope["type"] in ("http", "websocket") and required()
+        if not guarded or scope["type"] != "http" or not self._inside(str(scope.get("path", ""))):
+            await self.app(scope, receive, send)
+            return
+        from starlette.concurrency import run_in_threadpool
+        from starlette.requests import cookie_parser
+        from starlette.responses import JSONResponse
+
+        given = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"cookie"]
+        person = await run_in_threadpool(of_cookies, cookie_parser("; ".join(given)))
+        uploads = below_base(str(scope["path"])).startswith(self._NO_GUESTS)
+        if person is None or (person.guest is not None and uploads):
+            answer = JSONResponse({"why": "You are not logged in any more: open this page anew."}, 403)
+            await answer(scope, receive, send)
+            return
+        await self.app(scope, receive, send)
+
+    def _inside(self, path: str) -> bool:
+        below = below_base(path)
+        return below.startswith(self._INSIDE) and not below.startswith(self._PROGRAMS)
+
+
+def page() -> None:
+    """What somebody sees who has not logged in."""
+    auth = _secrets().get("auth") or {}
+    with st.container(horizontal_alignment="center"), st.container(key="log-in", width=420):
+        st.title("Workbench")
+        if st.user.to_dict().get("is_logged_in"):
+            called = str(st.user.to_dict().get("email") or st.user.to_dict().get("name") or "somebody")
+            st.error(f"{verbatim(called, 80)} may not use this server.", icon=":material/lock:")
+            if st.button("Log in as somebody else", key="log-out"):
+                st.logout()
+            return
+        if not auth:
+            st.error(
+                "The file of the log-in cannot be read: nobody is let in until it can.",
+                icon=":material/lock:",
+            )
+            return
+        st.markdown("Log in to see your projects and to label.")
+        for name in providers(auth):
+            words = "Log in" if name == "default" else f"Log in with {name.capitalize()}"
+            if st.button(words, key=f"log-in-{name}", type="primary", icon=":material/login:"):
+                st.login(None if name == "default" else name)
+
+
+def side() -> None:
+    """Who is logged in, and the way out; for the sidebar."""
+    person = of_page()
+    if person is None:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", key="who", gap="small"):
+        st.markdown(f":material/person: {verbatim(person.name, 40)}", width="stretch")
+        if person.guest is not None:
+            return  # there is no log-in to end
+        if st.button("Log out", key="log-out", type="tertiary"):
+            st.logout()

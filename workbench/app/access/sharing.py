@@ -1,0 +1,114 @@
+"""Whose a project is and who may open it, on its row of the Data page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, TypeVar
+
+import streamlit as st
+
+from workbench.app.access import auditing, login
+from workbench.app.words.text import plural, verbatim
+from workbench.errors import InputError
+
+if TYPE_CHECKING:
+    from workbench.store import ProjectSummary
+
+R = TypeVar("R", bound="ProjectSummary")
+WORDS = {
+    "private": ("Private", ":material/lock:", "Only you see it."),
+    "shared": ("Shared", ":material/group:", "You and the people you name see it and label in it."),
+    "open": ("Open", ":material/public:", "Everybody who can log in sees it and labels in it."),
+}
+
+
+def visible(records: Iterable[R]) -> list[R]:
+    """Those projects that whoever sits here may open; all of them without a log-in."""
+    return [record for record in records if login.may_open(record)] if login.required() else list(records)
+
+
+def facts(record: ProjectSummary) -> list[str]:
+    """For the line below a project's name: whose it is, or whom it is shared with."""
+    person = login.of_page() if login.required() else None
+    if person is None or not record.owner:
+        return []
+    from workbench.store import Store
+
+    names = Store.open().people()
+    if record.owner != person.key:
+        return [f"of {verbatim(names.get(record.owner, 'somebody'), 40)}"]
+    if record.access != "shared" or not record.members:
+        return []
+    first = ", ".join(verbatim(names.get(key, "somebody"), 20) for key in record.members[:2])
+    return [
+        f"shared with {first}" + (f" and {len(record.members) - 2} more" if len(record.members) > 2 else "")
+    ]
+
+
+def control(record: ProjectSummary) -> None:
+    """Show who may open a project; its owner changes it here. Nothing without a log-in.
+
+    Args:
+        record: the project, as listed.
+    """
+    person = login.of_page() if login.required() else None
+    if person is None:
+        return
+    name, icon, _ = WORDS[record.access]
+    with st.popover(name, icon=icon, type="tertiary", key=f"access-{record.id}"):
+        if not login.may_change(record):
+            st.caption("Its owner says who may open it.")
+            return
+        _form(record, person)
+
+
+def _form(record: ProjectSummary, person: login.Person) -> None:
+    from workbench.store import Store
+
+    known = Store.open().people().items()
+    others = {key: name for key, name in known if key != person.key and not key.startswith(login.GUEST)}
+    if not record.owner:
+        st.caption("It belongs to nobody yet, and is open. Whoever saves this owns it.")
+    access = st.radio(
+        "Who may open it",
+        list(WORDS),
+        index=list(WORDS).index(record.access),
+        format_func=lambda key: WORDS[key][0],
+        captions=[words for _, _, words in WORDS.values()],
+        key=f"access-kind-{record.id}",
+    )
+    members: list[str] = []
+    if access == "shared":
+        members = st.multiselect(
+            "With",
+            sorted(others, key=lambda key: others[key].casefold()),
+            default=[key for key in record.members if key in others],
+            format_func=lambda key: others[key],
+            key=f"access-members-{record.id}",
+            help="People who have logged in here at least once.",
+            placeholder="Choose people",
+        )
+    saved = st.button("Save", type="primary", key=f"access-save-{record.id}")
+    if record.owner:
+        from workbench.app.access import presence
+
+        presence.without_account(record, "data")
+    if saved:
+        store = Store.open()
+        now = store.summary(record.id)
+        if now is None or not login.may_change(now):
+            st.error("The project is not yours to share.", icon=":material/error:")
+            return
+        try:
+            store.share_project(record.id, person.key, access or "private", members)
+            called = [store.people().get(key, key) for key in members] if access == "shared" else []
+            words = " with ".join([access or "private", *([", ".join(called)] if called else [])])
+            auditing.record("shared", project=record.id, called=record.name, detail=words, by=person)
+        except InputError as error:
+            st.error(verbatim(error), icon=":material/error:")
+            return
+        st.toast(
+            f"Saved: {WORDS[access or 'private'][0].lower()}"
+            + (f", with {plural(len(members), 'person', 'people')}" if access == "shared" else "")
+        )
+        st.rerun()

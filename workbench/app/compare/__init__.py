@@ -1,0 +1,1 @@
+"""The Compare and the Adversarial page: policies over many runs, attacks on a model."""

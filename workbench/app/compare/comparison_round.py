@@ -1,0 +1,125 @@
+"""A comparison's rounds looked at one at a time, and what the stopping rules would have said."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from workbench.app.compare import comparison, stopping
+from workbench.app.shell import downloads, widgets
+from workbench.app.words.text import percent, plural, verbatim
+from workbench.errors import InputError
+from workbench.figures.curves import learning_curve
+from workbench.policies.registry import title_of
+
+if TYPE_CHECKING:
+    from workbench.studies import StudyResult
+
+_ROUND_HEIGHT = 480
+
+
+def at_one_round(found: comparison.Comparison, results: StudyResult) -> None:
+    """One slider for curve values, reliability and map of the same round."""
+    policies = [p for p in found.spec.policies if results.of(p)]
+    if not policies:
+        return
+    with st.expander("One round, looked at", key="comparison-round-box", on_change="rerun") as box:
+        if not box.open:
+            return
+        left, right = st.columns([1, 2], gap="medium")
+        policy = left.selectbox(
+            "Policy",
+            policies,
+            format_func=title_of,
+            key="round-policy",
+        )
+        seed, rounds = min(results.of(policy).items())
+        if len(rounds) < 2:
+            return
+        number = right.slider("Round", 0, len(rounds) - 1, len(rounds) - 1, key="round-number")
+        try:
+            model = comparison.round_model(found, policy, seed, int(number))
+        except InputError as error:
+            st.error(verbatim(error), icon=":material/error:")
+            return
+        one = rounds[int(number)]
+        st.caption(
+            f"Seed {seed}, {plural(one.n_labelled, 'label')}: error {percent(one.error)}, NLL {one.nll:.3f}, "
+            f"ECE {percent(one.ece)}. The model is fitted again on that round's labels."
+        )
+        fig = learning_curve(
+            comparison.curves(results, policies, "error"),
+            measure="Test error",
+            height=280,
+            marks={"this round": float(one.n_labelled)},
+        )
+        widgets.figure(fig, "round-curve", "Test error against the number of labels, this round marked")
+        downloads.figure_downloads(fig, f"curve-round-{number}", "save-round-curve")
+        _reliability_and_map(model, int(number))
+
+
+def when_to_stop(found: comparison.Comparison, results: StudyResult) -> None:
+    """What the stopping rules would have said during a run."""
+    policies = [p for p in found.spec.policies if results.of(p)]
+    if not policies:
+        return
+    with st.expander("When to stop", key="comparison-stop-box", on_change="rerun") as box:
+        if not box.open:
+            return
+        left, right = st.columns([1, 2], gap="medium", vertical_alignment="bottom")
+        policy = left.selectbox(
+            "Policy",
+            policies,
+            format_func=title_of,
+            key="stop-policy",
+        )
+        seed = min(results.of(policy))
+        right.caption(
+            f"Seed {seed}. Advice only: nothing here ends a run. The run's models are fitted again to see "
+            "what they predicted on a fixed sample of the pool."
+        )
+        job = comparison.advice(found, policy, seed)
+        if job.status != "done":
+            widgets.job_panel(job, "stop-advice", again=True)
+            return
+        stopping.shown(*job.result)
+
+
+def _reliability_and_map(model: Any, number: int) -> None:
+    """What one round's model is worth, and where it is unsure."""
+    from workbench.figures.maps import pool_map
+    from workbench.figures.reliability import reliability_diagram
+    from workbench.sessions import insight
+
+    honest = insight.calibration(model)
+    left, right = widgets.split([1, 1], "round-panels")
+    with left:
+        fig = reliability_diagram(honest.table, height=_ROUND_HEIGHT)
+        widgets.figure(
+            fig, "round-reliability", "Accuracy against confidence on the test items of this round"
+        )
+        downloads.figure_downloads(fig, f"reliability-round-{number}", "save-round-reliability")
+    with right:
+        name = "variation-ratio" if model.latent is not None else "entropy"
+        seen = insight.pool_map(model, name, limit=4000)
+        fig = pool_map(
+            seen.plane.points,
+            items=seen.items,
+            values=insight.measure(model, name),
+            measure=seen.title,
+            classes=model.classes,
+            labels=_labels_of(model),
+            height=_ROUND_HEIGHT,
+        )
+        widgets.figure(fig, "round-map", "The pool on its plane, coloured by uncertainty, labels marked")
+        downloads.figure_downloads(fig, f"map-round-{number}", "save-round-map")
+
+
+def _labels_of(model: Any) -> Any:
+    """[N] class codes of the items that a model was fitted on, -1 of the others."""
+    import numpy as np
+
+    labels = np.full(len(model.pool), -1)
+    labels[model.items] = model.codes
+    return labels

@@ -1,0 +1,169 @@
+"""What a comparison adds up to, on the Compare page: tables, verdicts, mean ranks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from workbench.app.compare import comparison
+from workbench.app.shell import downloads, widgets
+from workbench.app.words.text import percent, plural, verbatim
+from workbench.classifiers import title_of as model_title
+from workbench.metrics import MIN_SEEDS
+from workbench.policies.registry import title_of
+
+if TYPE_CHECKING:
+    from workbench.metrics import LabelsSaved, PairedTest
+    from workbench.studies import StudyResult
+    from workbench.studies.statistics import Curves
+
+
+def named(one: comparison.Comparison) -> str:
+    """A comparison in a few words: pool, model and what it begins with."""
+    title = comparison.title_of_pool(one.spec.pools[0])
+    model = one.spec.classifiers[0]
+    words = [title, model_title(model)]
+    if one.spec.guess:
+        words.append("with " + ", ".join(map(comparison.guess_title, one.spec.guess)).lower())
+    return " · ".join(words)
+
+
+def ranks(several: list[StudyResult], measure: str) -> None:
+    """Mean ranks of the policies over several comparisons."""
+    found = comparison.ranking(several, measure)
+    if found is None:
+        return
+    from workbench.figures.ranks import critical_difference_diagram
+
+    ranking, n = found
+    st.subheader(f"Mean ranks over {plural(n, 'comparison')}")
+    titles = [title_of(p) for p in ranking.names]
+    fig = critical_difference_diagram(titles, ranking.mean_ranks, ranking.critical_difference)
+    widgets.figure(
+        fig, "comparison-ranks", "Mean rank of each policy; bars join those that are not told apart"
+    )
+    downloads.figure_downloads(fig, "mean-ranks", "save-ranks")
+    words = [f"Friedman's test: p = {ranking.p:.2g}."] if ranking.p == ranking.p else []
+    if ranking.groups:
+        groups = "; ".join(", ".join(map(title_of, group)) for group in ranking.groups)
+        words.append(f"Not told apart by Nemenyi's test: {groups}.")
+    elif ranking.critical_difference == ranking.critical_difference:
+        words.append("Nemenyi's test tells all of them apart.")
+    if words:
+        st.caption(" ".join(words))
+
+
+def summary(several: list[tuple[comparison.Comparison, StudyResult]], measure: str) -> None:
+    """A row a policy: at the end, over the curve, against random."""
+    from workbench.studies.statistics import summarise
+
+    found = [(named(one), comparison.paired_curves(results, measure)) for one, results in several]
+    rows = [(of, r) for of, paired in found if paired is not None for r in summarise(paired)]
+    if not rows:
+        return
+    import pandas as pd
+
+    title, share = comparison.MEASURES[measure]
+
+    def shown(value: float) -> str:
+        return percent(value) if share else f"{value:.3f}"
+
+    # a column that says one number on every row is a sentence below
+    runs = {r.area.n for _, r in rows}
+    more = int(len(several) > 1)
+    widgets.style(
+        "@media (max-width: 500px) { .st-key-comparison-table :is(th, td) { padding-inline: 0.2rem;"
+        " font-size: 0.85rem; }"
+        # a number and its unit stay on one line
+        f" .st-key-comparison-table td:is(:nth-child({2 + more}), :nth-child({3 + more})) *"
+        " { white-space: nowrap; } }"
+    )
+    with st.container(key="comparison-table"):
+        st.table(
+            pd.DataFrame(
+                [
+                    ({"Comparison": verbatim(of, 60)} if len(several) > 1 else {})
+                    | {
+                        "Policy": verbatim(title_of(r.policy), 40),
+                        "At the end": shown(r.last.value),
+                        "Mean over the curve": shown(r.area.value),
+                        "Better than random": "–"
+                        if r.won is None
+                        else f"{r.won} of {plural(r.area.n, 'seed')}",
+                        "Verdict": _verdict(r.test),
+                    }
+                    | ({"Labels saved": _saved(r.saved, r.area.n)} if measure == "error" else {})
+                    | ({"Whole runs": r.area.n} if len(runs) > 1 else {})
+                    for of, r in rows
+                ]
+            ),
+            border="horizontal",
+            hide_index=True,
+            alt=f"{title} of each policy",
+        )
+    better = "lower" if next(paired for _, paired in found if paired).lower_is_better else "higher"
+    whole = f" ({plural(runs.pop(), 'whole run')} each)" if len(runs) == 1 else ""
+    with st.expander("How these numbers are reckoned", key="comparison-reckoned"):
+        st.caption(
+            f"Means over the seeds that every policy has finished{whole}; over the curve: its height over "
+            f"the labels spent. Better: a {better} mean over the curve than random's with the same seed. "
+            "Verdict: Wilcoxon's test of these means on paired seeds, corrected for several policies (Holm)."
+            + (
+                " Labels saved: to reach random's mean error at the end, counted on each seed and averaged, "
+                "as in the sentence on top; at least so many where random itself did not get there on each "
+                "of these seeds."
+                if measure == "error"
+                else ""
+            )
+        )
+    _policy_pairs([(of, paired) for of, paired in found if paired is not None], len(several) > 1)
+
+
+def _verdict(test: PairedTest | None) -> str:
+    """What a paired test says, in words."""
+    if test is None:
+        return "–"
+    return test.verdict + (f" (p = {test.p_holm:.2g})" if test.n >= MIN_SEEDS else "")
+
+
+def _saved(found: LabelsSaved | None, n: int) -> str:
+    """Labels saved, with how far that is known."""
+    if found is None:
+        return "–"
+    if not found.n_arrived:
+        return "not on one seed"
+    span = f" ({found.low:.0f} to {found.high:.0f})" if found.n_arrived >= 3 else ""
+    on = f", on {found.n_arrived} of {plural(n, 'seed')}" if found.n_arrived < n else ""
+    return f"{found.bound} {found.mean:.0f}{span}{on}".lstrip()
+
+
+def _policy_pairs(found: list[tuple[str, Curves]], several: bool) -> None:
+    """The policies against each other."""
+    from workbench.studies.statistics import pairwise
+
+    rows = [(of, test) for of, paired in found for test in pairwise(paired, comparison.BASELINE)]
+    if not rows:
+        return
+    import pandas as pd
+
+    with st.expander("Policies against each other", key="comparison-pairs"):
+        st.dataframe(
+            pd.DataFrame(
+                [
+                    ({"Comparison": of} if several else {})
+                    | {
+                        "Policy": title_of(t.policy),
+                        "Against": title_of(t.baseline),
+                        "Difference of the means": f"{t.difference:+.4f}"
+                        + (f" ({t.low:+.4f} to {t.high:+.4f})" if t.n >= 3 else ""),
+                        "Lower on": f"{t.wins} of {plural(t.n, 'seed')}",
+                        "Verdict": _verdict(t),
+                    }
+                    for of, t in rows
+                ]
+            ),
+            hide_index=True,
+            key="comparison-pairs-table",
+            alt="Each pair of policies",
+        )

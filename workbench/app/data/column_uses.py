@@ -1,0 +1,234 @@
+"""What a table's columns are for: a sentence about it, the columns that need a look, the rest folded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from workbench.app.shell import widgets
+from workbench.app.words.text import one_line, plural, verbatim
+from workbench.pools.tables.likely import codes
+
+if TYPE_CHECKING:
+    from workbench.pools.tables.report import TableReport
+
+VERSION = "brought-version"
+GUESSES = "brought-guesses"
+A_GUESS = "a guess"
+"""A use of a column: what somebody or something else takes the class for."""
+EMPTY = {"median": "median / commonest", "own": "kept as empty", "drop": "leave row out"}
+KEPT = "—"
+MOST_ROWS = 13
+"""Columns that are shown without a scroll bar."""
+FEW = 6
+"""Columns up to which a table is shown whole."""
+MOST_CHIPS = 12
+MOST_NAMED = 4
+
+
+def needs_look(report: TableReport) -> list[str]:
+    """Columns to look at: the classes, guesses at them, codes, and what stands in the way."""
+    problems = {problem.column for problem in report.problems if problem.severity != "note" or problem.fixes}
+    wanted = {*likely_guesses(report), *codes(report), *problems}
+    return [
+        column.name
+        for column in report.columns
+        if column.name in wanted or (column.use is not None and column.use.use == "class")
+    ]
+
+
+def editor(report: TableReport, path: str) -> dict[str, Any]:
+    """The editable tables of columns; gives the uses as they are chosen now.
+
+    Args:
+        report: of the table.
+        path: of its file.
+    """
+    # what somebody marked stays marked when a decision draws the table anew
+    likely = likely_guesses(report)
+    if st.session_state[VERSION] and GUESSES in st.session_state:
+        likely = set(st.session_state[GUESSES])
+    rows = [
+        {
+            "Column": column.name,
+            "Use as": A_GUESS if column.name in likely else "" if column.use is None else column.use.use,
+            "Empty cells": EMPTY.get("" if column.use is None else column.use.empty, KEPT),
+            "Empty": column.n_missing,
+            "Different": column.n_unique,
+            "For example": ", ".join(column.examples),
+        }
+        for column in report.columns
+    ]
+    # the table that is edited stays as it was first shown: what is chosen lies in the widget
+    digest = sha256(repr((path, [row["Column"] for row in rows])).encode()).hexdigest()[:8]
+    key = f"uses-{digest}-{st.session_state[VERSION]}"
+    # and a column stays in the part where it was
+    given, first = st.session_state.setdefault(f"{key}-rows", (rows, needs_look(report)))
+    look = [row for row in given if row["Column"] in first or len(given) <= FEW]
+    rest = [row for row in given if row not in look]
+    with st.container(key="columns"):
+        chosen = _edited(look, key) if look else []
+        if rest:
+            words = plural(len(rest), "other column") if look else plural(len(rest), "column")
+            with st.expander(f"{words}: nothing to decide", key="columns-rest"):
+                chosen += _edited(rest, f"{key}-rest")
+    st.session_state[GUESSES] = [str(row["Column"]) for row in chosen if row["Use as"] == A_GUESS]
+    places = {row["Column"]: place for place, row in enumerate(given)}
+    return uses_of_rows(sorted(chosen, key=lambda row: places[row["Column"]]), report)
+
+
+def _edited(given: Sequence[Mapping[str, Any]], key: str) -> list[dict[Any, Any]]:
+    """One editable table; its rows as they are now."""
+    import pandas as pd
+
+    from workbench.pools.tables.uses import USES
+
+    fixed = {name: st.column_config.Column(disabled=True) for name in ("Column", "For example")}
+    numbers = {
+        name: st.column_config.NumberColumn(disabled=True, width="small") for name in ("Empty", "Different")
+    }
+    few = len(given) <= MOST_ROWS
+    place = f"table-{key}"
+    widgets.held(**{place: widgets.table_height(len(given)) if few else "460px"})
+    with st.container(key=place):
+        edited = st.data_editor(
+            pd.DataFrame(given),
+            hide_index=True,
+            num_rows="fixed",
+            key=key,
+            height="content" if few else 460,
+            column_config={
+                **fixed,
+                **numbers,
+                "Use as": st.column_config.SelectboxColumn(
+                    options=[*USES, A_GUESS],
+                    required=True,
+                    width="small",
+                    help="“a guess” is what somebody or something else takes the class for: the model begins "
+                    "with it and trusts it as far as your labels bear it out.",
+                ),
+                "Empty cells": st.column_config.SelectboxColumn(
+                    options=[*EMPTY.values(), KEPT],
+                    required=True,
+                    width="medium",
+                    help="What they become. Of ids and classes only “leave row out” changes anything: "
+                    "an empty class is an item to be labelled.",
+                ),
+            },
+        )
+    return list(edited.to_dict("records"))
+
+
+def uses_of_rows(rows: Sequence[Mapping[Any, Any]], report: TableReport) -> dict[str, Any]:
+    """The option `columns` that the rows of the editable table say.
+
+    Args:
+        rows: with "Column", "Use as" and "Empty cells".
+        report: of the table as it was shown; a column that stays a date or a number keeps how it is written.
+    """
+    known = {words: name for name, words in EMPTY.items()}
+    before = {column.name: column.use for column in report.columns}
+    uses: dict[str, Any] = {}
+    for row in rows:
+        name, use = str(row["Column"]), row["Use as"]
+        use = "leave out" if use == A_GUESS else use
+        chosen = {"use": use, "empty": known.get(row["Empty cells"], "")}
+        was = before.get(name)
+        if was is not None and was.use == use:
+            chosen |= {"format": was.format, "decimal": was.decimal}
+        uses[name] = {key: value for key, value in chosen.items() if value}
+    return uses
+
+
+def likely_guesses(report: TableReport) -> set[str]:
+    """Columns whose names say that they hold predictions; the table shows them as guesses, to be changed."""
+    from workbench.guesses import likely_columns
+
+    names = [column.name for column in report.columns if column.use is None or column.use.use != "class"]
+    return set(likely_columns(names, list(report.classes)))
+
+
+def guessed_columns(report: TableReport) -> list[str]:
+    """The sources that the columns marked as guesses make, with a line that says so."""
+    from workbench.guesses import sources_of_columns
+
+    marked = st.session_state.get(GUESSES, [])
+    if marked:
+        likely = likely_guesses(report)
+        found = [name for name in marked if name in likely]
+        words = ", ".join(f"**{verbatim(name, 40)}**" for name in marked)
+        st.caption(
+            f":material/lightbulb: {words}: a guess at the class, neither the class nor a feature. The model "
+            "begins with it, and your labels decide how far it is trusted."
+            + (" Taken for one by its name; if it is none, change it under *Use as*." if found else "")
+        )
+    return sources_of_columns(marked)
+
+
+def summary(report: TableReport) -> dict[str, Any] | None:
+    """The table in a sentence, its classes, and what is to be asked about it.
+
+    Args:
+        report: of the table.
+
+    Returns:
+        The uses of its columns where somebody said that its codes are categories; else None.
+    """
+    known = sum(report.classes.values())
+    to_ask = report.n_rows - known
+    said = [plural(report.n_rows, "row")]
+    names = [c.name for c in report.columns if c.use is not None and c.use.use == "class"]
+    if names and report.classes:
+        asked = f", {to_ask:,} to ask" if to_ask > 0 else ""
+        said.append(f"the class is {verbatim(names[0], 30)}, {plural(known, 'label')} taken over{asked}")
+    said.append(plural(len(report.columns), "column"))
+    st.markdown(f"**{'; '.join(said)}.**")
+    if report.classes:
+        chips(report.classes)
+    elif report.ready:
+        st.caption("No column holds the classes. If one does, say so under *Use as*.")
+    if report.classes and not to_ask:
+        st.caption(
+            "Are these labels good? Set their column to *a guess* under *Use as*, and press "
+            "*Check these labels*."
+        )
+    return _codes(report)
+
+
+def chips(classes: Mapping[str, int | None], one: str = "class", several: str = "classes") -> None:
+    """Classes as chips, the most frequent first, with how many items each has; or what `one` says."""
+    order = sorted(classes.items(), key=lambda pair: -(pair[1] or 0))
+    shown = [f"{_chip(name)}{'' if n is None else f' {n:,}'}" for name, n in order[:MOST_CHIPS]]
+    more = f" and {len(order) - MOST_CHIPS} more" if len(order) > MOST_CHIPS else ""
+    words = plural(len(order), one, several)
+    st.markdown(f"{words}: " + " ".join(f":blue-badge[{name}]" for name in shown) + more)
+
+
+def _chip(name: str) -> str:
+    # a bracket would end the chip
+    return verbatim(one_line(name.replace("[", "(").replace("]", ")"), 30))
+
+
+def _codes(report: TableReport) -> dict[str, Any] | None:
+    """Ask whether columns of few whole numbers are categories; the uses where somebody says so."""
+    found = codes(report)
+    if not found:
+        return None
+    named = ", ".join(f"**{verbatim(name, 30)}**" for name in found[:MOST_NAMED])
+    named += f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+    one = len(found) == 1
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="codes"):
+        what = (
+            "holds few whole numbers: is it a category"
+            if one
+            else "hold few whole numbers: are they categories"
+        )
+        st.markdown(f":material/help: {named} {what}?", width="content")
+        button = "Yes, a category" if one else "Yes, categories"
+        if not st.button(button, key="codes-are-categories", help="A code says which, not how much."):
+            return None
+    used = {c.name: c.use.to_json() for c in report.columns if c.use is not None}
+    return used | {name: {"use": "category"} for name in found}

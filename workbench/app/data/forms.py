@@ -1,0 +1,398 @@
+"""Starting a project: the settings, and the step from a pool to the Label page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from workbench.app.access import auditing, current, login
+from workbench.app.shell import frame
+from workbench.app.words.text import verbatim
+from workbench.errors import InputError
+from workbench.policies.effective import DEFAULT_POLICY, UNIFORM_SHARE
+from workbench.pools.pool import Kind
+
+if TYPE_CHECKING:
+    from workbench.pools import Pool
+
+
+NUMBER, WIDE_NUMBER = 170, 250
+"""Widths of fields, in pixels."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a project is started with.
+
+    Attributes:
+        classifier: a registry name.
+        policy: a registry name.
+        seed: of everything random.
+        name: of the project, or None for the pool's.
+        classes: names to start with, or None for the pool's.
+        uniform_share: share of the questions drawn uniformly, whatever the policy.
+        evaluation_share: share of the questions kept for measuring where the pool has no known classes;
+            early_share until 20 of them are answered.
+        early_share: see there.
+        twins: see there.
+        overlap: share of the items that several people label, or "worth".
+        people: how many label each of these.
+        guess: sources of guesses, as `Session.create` takes them.
+        questions: as `Session.create` takes them; classes are then None.
+    """
+
+    classifier: str = "large-margin"
+    policy: str = DEFAULT_POLICY
+    seed: int = 0
+    name: str | None = None
+    classes: tuple[str, ...] | None = field(default=None)
+    uniform_share: float = UNIFORM_SHARE
+    evaluation_share: float = 0.1
+    early_share: float = 0.25
+    twins: bool = True
+    overlap: float | str = 0.0
+    people: int = 2
+    guess: tuple[str, ...] = ()
+    questions: tuple[Any, ...] = ()
+
+
+@cache
+def _installed(target: str) -> bool:
+    try:
+        return find_spec(target.partition(":")[0]) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def classifiers_for(kind: Kind, n_classes: int) -> list[str]:
+    """Names of the classifiers that can take such a pool, in the registry's order."""
+    from workbench.classifiers import CLASSIFIERS
+
+    return [
+        e.name
+        for e in CLASSIFIERS.values()
+        if _installed(e.target)
+        and not e.broken
+        and (not e.image_only or kind == "image")
+        and (not e.binary_only or n_classes <= 2)
+    ]
+
+
+def policies_for(classifier: str) -> list[str]:
+    """Names of the policies this classifier can serve."""
+    from workbench.classifiers import CLASSIFIERS
+    from workbench.policies import POLICIES
+
+    entry = CLASSIFIERS.get(classifier)
+    latent = entry is None or entry.has_latent
+    return [
+        e.name
+        for e in POLICIES.values()
+        if e.kind == "policy" and not e.broken and (latent or "latent" not in e.needs)
+    ]
+
+
+def suggestion(policies: Sequence[str]) -> tuple[int, str]:
+    """Which of these policies to suggest, and a sentence that says why.
+
+    Args:
+        policies: names, in the order shown.
+
+    Returns:
+        Position of the policy to choose at first, and the sentence. That is the one that measured best where
+        that was measured in full, else the default, or 0 where it is not among them; "" where nothing was
+        measured with the default model.
+    """
+    from workbench.policies import POLICIES
+    from workbench.policies.suggestion import suggested
+
+    found = suggested()
+    said = found.of_default and found.policy in policies
+    words = f"{POLICIES[found.policy].title} – {found.words}." if said else ""
+    first = found.policy if said and found.full else DEFAULT_POLICY
+    return policies.index(first) if first in policies else 0, words
+
+
+ALL = "all"
+
+
+def choice(label: str, names: Sequence[str], registry: Any, *, key: str, first: str, help: str) -> str:
+    """A classifier or policy: those recommended with a line each, and the rest under "all".
+
+    Args:
+        label: of the widget.
+        names: that can be chosen.
+        registry: of their entries.
+        key: of the widgets.
+        first: chosen at first.
+        help: what it decides.
+    """
+
+    def title(name: str) -> str:
+        return registry[name].title if name in registry else name
+
+    few = [name for name in names if name in registry and registry[name].advice]
+    few = few if first in few else [first, *few]
+    rest = [name for name in names if name not in few]
+    lines = [verbatim(registry[n].advice or registry[n].summary) if n in registry else "" for n in few]
+    chosen = st.radio(
+        label,
+        [*few, ALL] if rest else few,
+        index=few.index(first),
+        format_func=lambda name: f"All {len(names)} ..." if name == ALL else title(name),
+        captions=[*lines, ""] if rest else lines,
+        key=f"{key}-few",
+        help=help,
+    )
+    if chosen != ALL:
+        return str(chosen)
+    found = st.selectbox(f"{label}, all", names, index=names.index(first), format_func=title, key=key)
+    if found in registry:
+        st.caption(verbatim(registry[found].summary))
+    return str(found)
+
+
+def settings(key: str, name: str, kind: Kind, n_classes: int, measures: bool = False) -> Settings:
+    """Widgets for a project's settings.
+
+    Args:
+        key: makes widget keys unique.
+        name: offered as the project's.
+        kind: of the pool's items.
+        n_classes: C, or 0 when not known.
+        measures: whether some of the questions are kept for measuring, as the pool has no known classes.
+
+    Returns:
+        What is chosen now.
+    """
+    from workbench.classifiers import CLASSIFIERS
+    from workbench.policies import POLICIES
+
+    title = st.text_input("Name of the project", value=name, key=f"{key}-name", max_chars=80)
+    left, right = st.columns(2)
+    models = classifiers_for(kind, n_classes)
+    with left:
+        classifier = choice(
+            "Model",
+            models,
+            CLASSIFIERS,
+            key=f"{key}-model",
+            first=models[0],
+            help="Learns from your labels after every answer, in the background.",
+        )
+    policies = policies_for(classifier)
+    best, why = suggestion(policies)
+    with right:
+        policy = choice(
+            "Policy",
+            policies,
+            POLICIES,
+            key=f"{key}-policy-{classifier}",
+            first=policies[best],
+            help="Decides which item you are asked about next.",
+        )
+    if POLICIES[policy].warning:
+        st.warning(verbatim(POLICIES[policy].warning), icon=":material/warning:")
+    with st.expander("More settings", key=f"{key}-more"):
+        if why:
+            st.caption(f"Measured: {verbatim(why)}")
+        return _numbers(key, title, classifier, policy, measures)
+
+
+def _numbers(key: str, title: str, classifier: str, policy: str, measures: bool) -> Settings:
+    """The settings that are good as they are."""
+    numbers = st.container(horizontal=True, vertical_alignment="bottom", key=f"{key}-numbers")
+    seed = _number(
+        numbers, "Seed", 0, 2**31 - 1, 0, f"{key}-seed", step=1,
+        help="The same seed gives the same test split and the same random choices.",
+    )  # fmt: skip
+    percent = _number(
+        numbers, "Random questions, %", 0, 100, round(100 * UNIFORM_SHARE), f"{key}-uniform",
+        help="Drawn uniformly whatever the policy, so that no part of the pool is overlooked; "
+        "the model learns from them.",
+    )  # fmt: skip
+    called = title.strip() or None
+    made = Settings(classifier, policy, seed, called, uniform_share=percent / 100)
+    if measures:
+        kept = _number(
+            numbers, "Measuring questions, %", 0, 90, round(100 * made.evaluation_share), f"{key}-evaluation",
+            help="Drawn uniformly and kept for measuring: the model never learns from them. One in four "
+            "until 20 are answered, since before that no error can be told; 0 for none.",
+        )  # fmt: skip
+        made = replace(made, evaluation_share=kept / 100)
+    several = st.container(horizontal=True, vertical_alignment="bottom", key=f"{key}-several")
+    worth = st.session_state.get(f"{key}-worth", False)
+    shared = _number(
+        several, "Items that several people label, %", 0, 100, 0, f"{key}-overlap",
+        width=WIDE_NUMBER, disabled=worth,
+        help="To see how far people agree. Drawn uniformly; 0 asks about every item once.",
+    )  # fmt: skip
+    people = _number(
+        several, "People for each of them", 2, 20, 2, f"{key}-people", step=1,
+        width=WIDE_NUMBER, disabled=not shared and not worth,
+    )  # fmt: skip
+    st.toggle(
+        "Second opinions where they are worth most",
+        key=f"{key}-worth",
+        help="Any item is asked about again, of another person, when one more answer to it says more than "
+        "an answer about a new one: few where people are nearly always right, many where they differ.",
+    )
+    twins = st.toggle(
+        "Ask about copies once",
+        value=True,
+        key=f"{key}-twins",
+        help="Items that cannot be told apart are asked about once, their class is offered for the others, "
+        "and none is measured on when another was learnt from.",
+    )
+    from workbench.sessions.spec import WORTH
+
+    return replace(made, overlap=WORTH if worth else shared / 100, people=people, twins=twins)
+
+
+def _number(
+    place: Any, label: str, least: int, most: int, value: int, key: str, *,
+    step: int = 5, width: int = NUMBER, **more: Any,
+) -> int:  # fmt: skip
+    return int(place.number_input(label, least, most, value, step, key=key, width=width, **more))
+
+
+EXISTING = "existing-project"
+NAMES = "names"
+
+
+def start(
+    source: Any,
+    chosen: Settings,
+    *,
+    options: Mapping[str, Any] | None = None,
+    stages: Any = None,
+    again: bool = False,
+    pool: Pool | None = None,
+    then: Callable[[], None] = lambda: None,
+    page: str = "label",
+) -> None:
+    """Create a project, make it the current one and go to one of its pages.
+
+    Where there is a project on the same data already, nothing is made: the page asks which is meant.
+
+    Args:
+        source: a name or a path that `load_pool` knows.
+        chosen: settings.
+        options: of `load_pool`.
+        stages: an `st.status` that is told what is done now.
+        again: make a second project on the same data.
+        pool: what the source and the options gave, where it is at hand.
+        then: called once the project is there, before its page comes.
+        page: that comes then.
+    """
+    from workbench.app.data.cards import draw
+    from workbench.pools import load_pool
+    from workbench.sessions import Session
+
+    given = dict(options or {})
+    if not again and (found := existing(source, given)):
+        st.session_state[EXISTING] = (found, source, chosen, given)
+        st.rerun()
+
+    person = login.of_page() if login.required() else None
+
+    def now(words: str) -> None:
+        if stages is not None:
+            stages.update(label=words)
+
+    try:
+        auditing.room_for_project()
+        if pool is None:
+            now("Reading the data and learning what the model sees of it")
+            pool = load_pool(source, **given)
+        now(f"Starting the project: {len(pool):,} items")
+        if chosen.classes == () and chosen.guess:  # nobody named classes, and a guess does
+            chosen = replace(chosen, classes=None)
+        settings: dict[str, Any] = {
+            "source": source,
+            "owner": "" if person is None else person.key,
+            "name": _unused(chosen.name),
+            "pool_options": given,
+            "classifier": chosen.classifier,
+            "policy": chosen.policy,
+            "seed": chosen.seed,
+            "uniform_share": chosen.uniform_share,
+            "evaluation_share": chosen.evaluation_share,
+            "early_share": chosen.early_share,
+            "twins": chosen.twins,
+            "overlap": chosen.overlap,
+            "people": chosen.people,
+            "classes": chosen.classes,
+            "questions": list(chosen.questions) or None,
+        }
+        try:
+            made = Session.create(pool, **settings, guess=chosen.guess)
+        except InputError:
+            if NAMES not in chosen.guess:
+                raise
+            # names that tell the items nothing are no reason not to start
+            chosen = replace(chosen, guess=tuple(one for one in chosen.guess if one != NAMES))
+            made = Session.create(pool, **settings, guess=chosen.guess)
+        if chosen.guess:
+            now("Beginning with the guess")
+            made.refit()  # so that the first question is chosen already
+        draw(made.id, pool)
+    except InputError as error:
+        if stages is not None:
+            stages.update(label="Not started", state="error")
+            raise
+        st.error(verbatim(error), icon=":material/error:")
+        return
+    auditing.record("made", project=made.id, called=made.project.name)
+    current.keep(made)
+    current.choose(made.id)
+    then()
+    st.switch_page(frame.page(page), query_params={current.PARAMETER: made.id})
+
+
+def _unused(name: str | None) -> str | None:
+    """A project's name, with a number behind it where there is a project of that name."""
+    from workbench.app.access import sharing
+    from workbench.store import Store
+
+    if name is None:
+        return None
+    there = {record.name for record in sharing.visible(Store.open().projects())}
+    numbered = (f"{name[:75]} {n}" for n in range(2, len(there) + 3))
+    return name if name not in there else next(one for one in numbered if one not in there)
+
+
+def existing(source: Any, options: Mapping[str, Any]) -> str | None:
+    """The project on the same data that was used last, or None."""
+    from workbench.app.access import sharing
+    from workbench.store import Store
+
+    same = [
+        record
+        for record in sharing.visible(Store.open().projects())
+        if record.pool["name"] == source
+        and dict(record.pool.get("options") or {}) == options
+        and not record.archived
+    ]
+    return max(same, key=lambda record: record.changed).id if same else None
+
+
+def class_names(text: str) -> tuple[str, ...]:
+    """Class names as a person typed them: one a line, or separated by commas on one line.
+
+    Raises:
+        InputError: fewer than two, or the same one twice.
+    """
+    parts: Sequence[str] = text.splitlines() if "\n" in text.strip() else text.split(",")
+    names = tuple(part.strip() for part in parts if part.strip())
+    if len(names) < 2:
+        raise InputError("Name at least two classes, one a line.")
+    twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
+    if twice is not None:
+        raise InputError(f"The class {twice!r} is named twice.")
+    return names

@@ -1,0 +1,1 @@
+"""The Finish page: what is promised, and how its checks go."""

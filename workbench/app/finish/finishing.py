@@ -1,0 +1,334 @@
+"""How the checks go: what they certify, where they fail, and what to do next."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import streamlit as st
+
+from workbench.app.access import auditing
+from workbench.app.finish.promising import ANEW, MODEL, ON, title_of
+from workbench.app.history.exports import NAMES, stem
+from workbench.app.serving import webhooks
+from workbench.app.shell import downloads, filing, frame, widgets
+from workbench.app.words.text import percent, plural, verbatim
+from workbench.errors import InputError
+
+if TYPE_CHECKING:
+    from workbench.sessions import Session
+    from workbench.sessions.finish_state import FinishState
+
+_GREEN = (
+    ".st-key-certified { background: color-mix(in srgb, #2a9d5c 10%, transparent); border-left: 4px solid"
+    " #2a9d5c; border-radius: 0 8px 8px 0; padding: 1.25rem 1.5rem; }"
+    ".st-key-certified p { font-size: 1.3rem; line-height: 1.45; }"
+    ".st-key-finish-counts [data-testid=stMetricValue] { font-size: 1.75rem; }"
+)
+
+
+def promise_line(now: FinishState) -> None:
+    """What was frozen, in a line."""
+    frozen = now.frozen
+    whose = "everything" if frozen.whole else "them"
+    attempt = f" Attempt {frozen.attempt}." if frozen.attempt > 1 else ""
+    st.caption(
+        f"{plural(frozen.size, 'label')} of {verbatim(title_of(frozen.of))}, frozen "
+        f"{frozen.time[:16].replace('T', ' ')} UTC by {verbatim(frozen.by, 40)}. The promise: at most "
+        f"{percent(frozen.error)} of {whose} wrong, with {percent(frozen.confidence, 0)} confidence.{attempt}"
+    )
+    if now.disagreed:
+        st.caption(
+            f"People disagreed about {plural(now.disagreed, 'check')}; the first answer counts. What people "
+            "disagree about is no certain error of the machine's."
+        )
+    if now.labelled_since:
+        st.caption(
+            f"{plural(now.labelled_since, 'of them was', 'of them were')} labelled by people since: the "
+            "checks stand, and the finished set holds the labels of people."
+        )
+
+
+def failed(session: Session, now: FinishState) -> None:
+    """What the checks found, and what to do next."""
+    frozen = now.frozen
+    with st.container(border=True, key="finish-failed"):
+        st.markdown(
+            f"**Not at {percent(frozen.error)}: the estimate is {percent(now.estimate)}, "
+            f"bound {percent(now.bound)}.** "
+            + (now.why or f"{plural(now.checks, 'check')}, {now.wrong:,} wrong.")
+        )
+        st.markdown(_next_step(now))
+        with st.container(horizontal=True, key="finish-failed-steps"):
+            if _is_worth_it(now) and st.button(
+                f"Ask me about these {now.advice:,}",
+                type="primary",
+                icon=":material/label:",
+                key="finish-label-more",
+            ):
+                ask_about(session, least_sure(session, now, now.advice), "where the machine is unsure")
+            if frozen.of != MODEL and st.button(
+                "Show me the likeliest errors", type="primary", icon=":material/label:", key="finish-mend"
+            ):
+                mend(session, frozen.of)
+            st.button("Check again, with another promise", key="finish-again", on_click=anew)
+            st.button("Go on checking", key="finish-go-on", on_click=go_on)
+    falling(now)
+    promise_line(now)
+
+
+def _next_step(now: FinishState) -> str:
+    if now.frozen.of != MODEL:
+        wrong = round(now.estimate * now.frozen.size)
+        return (
+            f"About {wrong:,} of the {now.frozen.size:,} labels are wrong. Mend those that are most likely "
+            "wrong and check again: what people say counts, and is no part of what is checked next."
+        )
+    if not _is_worth_it(now):
+        return (
+            "The machine is wrong too often: give it more labels, or allow a larger error, and check again."
+        )
+    return f"Label {now.advice:,} more where it is unsure and check again."
+
+
+def _is_worth_it(now: FinishState) -> bool:
+    """Whether labelling what is least sure leaves the machine most of its labels."""
+    return 0 < now.advice <= now.frozen.size / 2
+
+
+def anew() -> None:
+    """For the button: show the promise again."""
+    st.session_state[ANEW] = True
+
+
+def go_on() -> None:
+    """For the button: go on with the checks although it is decided."""
+    st.session_state[ON] = True
+
+
+def stop_here() -> None:
+    """For the button: back to what was decided."""
+    st.session_state.pop(ON, None)
+    st.session_state.pop(ANEW, None)
+
+
+def least_sure(session: Session, now: FinishState, n: int) -> list[int]:
+    """The frozen items that the machine is least sure of and nobody has labelled, the least sure first."""
+    codes = session.state.codes
+    return [item for item in reversed(now.frozen.items.tolist()) if item not in codes][:n]
+
+
+def ask_about(session: Session, items: list[int], how: str) -> None:
+    """Have the person asked about items, at the desk."""
+    try:
+        session.want(items, how)
+    except InputError as error:
+        st.error(verbatim(error), icon=":material/error:")
+        return
+    st.switch_page(frame.page("label"))
+
+
+def mend(session: Session, of: str) -> None:
+    """Have the person asked about the labels of a column that are most likely wrong, the likeliest first."""
+    from workbench.sessions.doubtful import doubtful_labels
+
+    with st.spinner("Looking for labels that their neighbours contradict"):
+        try:
+            items = doubtful_labels(session, of).tolist()
+        except InputError as error:
+            st.error(verbatim(error), icon=":material/error:")
+            return
+    ask_about(session, items, f"likely wrong in {title_of(of)}")
+
+
+def falling(now: FinishState) -> None:
+    """The bound, check by check."""
+    from workbench.figures.finish import falling_bound
+
+    wrong = (now.evidence.within(now.size).nonzero()[0] + 1).tolist()
+    widgets.figure(
+        falling_bound(now.curve, now.frozen.error, wrong),
+        "finish-bound",
+        f"The upper bound on the share of wrong labels after each of {now.checks:,} checks; now "
+        f"{percent(now.bound)}, promised {percent(now.frozen.error)}.",
+    )
+
+
+def certified(session: Session, now: FinishState) -> None:
+    """The calm page of a finish: the sentence, the finished set, the certificate."""
+    from workbench.certificates.words import of_all
+
+    before = len(session.state.certified)
+    certificate = session.certificate()
+    if certificate is None:
+        return
+    if len(session.state.certified) > before:
+        webhooks.tell(session.store, session.id, "finish", {"sentence": certificate.sentence})
+    now = session.finish_state() or now
+    widgets.style(_GREEN)
+    with st.container(key="certified"):
+        st.markdown(verbatim(certificate.sentence))
+        if certificate.delivered < certificate.total and not certificate.whole:
+            st.caption(f"Of the whole set, people's labels included, {verbatim(of_all(certificate))}.")
+    people = len(session.state.codes)
+    rest = int(session.pool.trainable.size) - people - _machine_left(session, now)
+    st.markdown(
+        f"The finished set holds {plural(people, 'label')} by people and "
+        f"{_machine_left(session, now):,} of {verbatim(title_of(now.frozen.of))}."
+        + (f" {plural(rest, 'item')} beyond it are left to people." if rest else "")
+    )
+    takeaway(session, certificate)
+    left, right = widgets.split([3, 2], "finish-evidence")
+    with left:
+        st.header("The checks")
+        falling(now)
+    with right:
+        if now.frozen.also:
+            st.header("By the same checks")
+            others(now)
+        if len(now.frozen.sizes) > 1:
+            st.header("Sets of the surest")
+            sets(now)
+    if certificate.classes:
+        st.header("Each class")
+        classes(certificate)
+    promise_line(now)
+    with st.container(horizontal=True, key="finish-certified-steps"):
+        if rest and st.button("Label the rest", icon=":material/label:", key="finish-rest"):
+            items = [i for i in now.frozen.items[now.size :].tolist() if i not in session.state.codes]
+            ask_about(session, items, "beyond what is certified")
+        if now.size < max(now.frozen.sizes) or now.evidence.checks < now.frozen.size:
+            st.button("Go on checking", key="finish-go-on", on_click=go_on)
+        st.button("Another promise", key="finish-again", on_click=anew)
+
+
+def _machine_left(session: Session, now: FinishState) -> int:
+    from workbench.sessions.certifying import machine_part
+
+    return len(machine_part(now, session.state))
+
+
+def takeaway(session: Session, certificate: Any) -> None:
+    """Downloads of the finished set and of the certificate."""
+    from workbench.exchange import FORMATS
+    from workbench.exchange.labels import OF_IMAGES
+
+    formats = [f for f in FORMATS if f not in OF_IMAGES or session.pool.kind == "image"]
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="finish-downloads"):
+        chosen = st.selectbox(
+            "Format", formats, format_func=lambda f: NAMES.get(f, f), key="finish-format", width=150,
+            label_visibility="collapsed", persist_state="session",
+        )  # fmt: skip
+        downloads.button(
+            "Download the finished set",
+            filing.of_project(
+                "labels_written", session, "The finished set", chosen, "finished", rows=len(session.pool)
+            ),
+            f"{stem(session)}-finished{FORMATS[chosen]}",
+            "download-finished",
+            taken=auditing.exported(session, f"the finished set, {NAMES.get(chosen, chosen)}"),
+        )
+        downloads.button(
+            "Certificate (JSON)",
+            lambda out: out.write(certificate.to_json().encode()),
+            f"{stem(session)}-certificate.json",
+            "download-certificate-json",
+            icon="verified",
+        )
+        downloads.button(
+            "Certificate (page)",
+            lambda out: out.write(certificate.to_html().encode()),
+            f"{stem(session)}-certificate.html",
+            "download-certificate-html",
+            icon="description",
+        )
+    st.caption(
+        f"Certificate {certificate.id}. Whoever has its JSON and the labels recomputes it: "
+        f"`workbench verify {stem(session)}-certificate.json {stem(session)}-finished.csv`"
+    )
+
+
+def sets(now: FinishState) -> None:
+    """What the same checks say of smaller and larger sets."""
+    import pandas as pd
+
+    rows = now.sets()
+    best = [one for one in rows if math.isfinite(one.bound)]
+    shown = (
+        best if len(best) <= 6 else [best[i] for i in np.unique(np.linspace(0, len(best) - 1, 6).astype(int))]
+    )
+    st.table(
+        pd.DataFrame(
+            [
+                {
+                    "The surest": f"{one.size:,} ({percent(one.size / now.frozen.size, 0)})",
+                    "Checks": f"{one.checks:,}, {one.wrong:,} wrong",
+                    "At most wrong": percent(one.bound),
+                    f"At {percent(now.frozen.error)}": "certified" if one.certified else "not yet",
+                }
+                for one in shown
+            ]
+        ),
+        border="horizontal",
+        hide_index=True,
+        alt="Sets of the surest labels, with how many of them are wrong at most",
+    )
+    st.caption("The bounds hold together, so each is a little wider than it would be alone.")
+
+
+def others(now: FinishState) -> None:
+    """What is certified at each error that was asked about."""
+    import pandas as pd
+
+    whose = "of everything" if now.frozen.whole else "of them"
+    rows = [
+        {
+            "At most wrong": f"{100 * error:g} % {whose}",
+            "Certified": "nothing yet" if not size else _set(size, now.frozen.size),
+        }
+        for error, size in sorted(now.held, reverse=True)
+    ]
+    st.table(
+        pd.DataFrame(rows), border="horizontal", hide_index=True,
+        alt="How many labels are certified at each allowed error",
+    )  # fmt: skip
+
+
+def _set(size: int, total: int) -> str:
+    return f"all {size:,}" if size == total else f"the surest {size:,} ({percent(size / total, 0)})"
+
+
+def classes(certificate: Any) -> None:
+    """Precision and recall of each class."""
+    import pandas as pd
+
+    def said(one: Any, which: int) -> str:
+        low, high = (one.precision, one.recall)[which]
+        return "too few checks" if one.too_few[which] else f"{percent(low)} to {percent(high)}"
+
+    rows = [
+        {
+            "Class": verbatim(one.name, 60),
+            "Labels": f"{one.labels:,}",
+            "Checks": f"{one.checks:,}",
+            "Precision": said(one, 0),
+            "Recall": said(one, 1),
+        }
+        for one in certificate.classes
+    ]
+    st.table(
+        pd.DataFrame(rows), border="horizontal", hide_index=True, alt="Precision and recall of each class",
+        height=520 if len(rows) > 14 else "content",
+    )  # fmt: skip
+    st.caption(
+        "All of these intervals hold together, beside the promise above. Where they say too few checks, "
+        "checks drawn by class tell more."
+    )
+
+
+def void(session: Session, now: FinishState) -> None:
+    """What was frozen is not there any more."""
+    st.error(verbatim(now.why), icon=":material/error:")
+    if any(event.payload["started"] == now.frozen.started for event in session.state.certified):
+        st.markdown("The certificate that was issued is void: do not hand it on.")

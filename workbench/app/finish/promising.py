@@ -1,0 +1,379 @@
+"""What is promised before the first check: whose labels, how wrong they may be, and what that costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from workbench.app.serving import seeing
+from workbench.app.serving.jobs import Job, manager
+from workbench.app.shell import frame, widgets
+from workbench.app.words.glossary import explain
+from workbench.app.words.text import percent, plural, verbatim
+from workbench.errors import InputError
+
+if TYPE_CHECKING:
+    from workbench.certificates import Plan
+    from workbench.sessions import Session
+
+MODEL = "model"
+ANEW, ON = "finish-anew", "finish-on"
+ERRORS = (0.01, 0.02, 0.03, 0.04, 0.05, 0.07, 0.1, 0.15, 0.2)
+OTHERS = (0.01, 0.02, 0.05, 0.07, 0.1)
+"""Further errors that are offered."""
+_DRAWN = {"": "alike", "class": "by class", "confidence": "by confidence"}
+_WAITING = (
+    ".st-key-finish-waiting > div, .st-key-finish-waiting-picture > div { border-radius: 8px; background:"
+    " color-mix(in srgb, currentColor 8%, transparent); animation: finish-waits 1.4s ease-in-out infinite; }"
+    ".st-key-finish-waiting { height: 4.75rem; } .st-key-finish-waiting-picture { height: 320px; }"
+    "@keyframes finish-waits { 50% { opacity: .45; } }"
+    "@media (prefers-reduced-motion: reduce) { .st-key-finish-waiting > div,"
+    " .st-key-finish-waiting-picture > div { animation: none; } }"
+)
+
+
+def sources(session: Session) -> list[str]:
+    """Whose labels can be checked: the model's, and columns that the project knows."""
+    offered = (*_used(session), *session.guesses_offered())
+    columns = [one for one in offered if one.startswith("column:")]
+    model = [MODEL] if session.model is not None else []
+    # whoever brought a column and labelled nothing came to check it
+    return [*model, *dict.fromkeys(columns)] if session.state.codes else [*dict.fromkeys(columns), *model]
+
+
+def _used(session: Session) -> list[str]:
+    return [one.source for one in session.guesses if one.guess is not None]
+
+
+def title_of(of: str) -> str:
+    """Whose labels, in words."""
+    return "the model" if of == MODEL else f"column {of.split(':')[1]}"
+
+
+def lead(session: Session, of: str, n: int, sure: float) -> str:
+    """What can be had here, in two sentences: how many labels, how wrong they may be, what a person does."""
+    what = "Decide how wrong they may be, check some at random, and take them with a bound that holds."
+    if of != MODEL:
+        return f"**{title_of(of).capitalize()} has {plural(n, 'label')} that nobody has looked at.** {what}"
+    found = session.evaluation
+    share = found.error if found.enough else 1.0 - sure
+    wrong = round(share * n)
+    whose = "as measured" if found.enough else "by its own word"
+    amount = f"about {wrong:,} of them wrong" if wrong else "hardly one of them wrong"
+    return f"**The machine can label the other {plural(n, 'item')}, {amount}, {whose}.** {what}"
+
+
+def counts(session: Session, of: str, n: int, sure: float) -> None:
+    """What people labelled, what the machine would, and how wrong that is expected to be."""
+    with st.container(key="finish-counts"):
+        columns = st.columns(3)
+        columns[0].metric("Labelled by people", f"{len(session.state.codes):,}", border=True)
+        whose = "The machine would label" if of == MODEL else f"Labels of {title_of(of)}"
+        columns[1].metric(verbatim(whose, 40), f"{n:,}", border=True)
+        value, words = _expected(session, of, sure)
+        columns[2].metric("Expected error", value, border=True, help=words)
+
+
+def _expected(session: Session, of: str, sure: float) -> tuple[str, str]:
+    if of != MODEL:
+        return "unknown", "Nobody has looked at these labels yet: the checks say how wrong they are."
+    found = session.evaluation
+    if not found.enough:
+        said = 1.0 - sure
+        return f"{percent(said)}?", (
+            f"What the model says of itself; {plural(found.n, 'item')} to measure on are too few to tell "
+            "before 20."
+        )
+    return (
+        f"{percent(found.error)} ({percent(found.low)} to {percent(found.high)})",
+        f"95 % interval {percent(found.low)} to {percent(found.high)}, on {found.where}; a forecast for the "
+        "labels that are left, and no promise.",
+    )
+
+
+@dataclass(frozen=True)
+class Forecasting:
+    """All that a forecast depends on.
+
+    Attributes:
+        project: id.
+        fit: of the model; "" for a column.
+        of: "model" or "column:NAME".
+        labels: that people gave.
+        attempt: the next one.
+        error: allowed share.
+        confidence: of all attempts together.
+        whole: whether it is a share of everything.
+        session: of the project.
+    """
+
+    project: str
+    fit: str
+    of: str
+    labels: int
+    attempt: int
+    error: float
+    confidence: float
+    whole: bool
+    session: Session = field(repr=False, compare=False)
+
+
+def start(session: Session) -> None:
+    """The promise, what it costs, and the button that freezes the labels."""
+    offered = sources(session)
+    if not offered:
+        nothing(session)
+        return
+    of = offered[0]
+    if len(offered) > 1:
+        of = st.segmented_control(
+            "Whose labels", offered, default=offered[0], format_func=title_of, key="finish-of", required=True
+        )
+    try:
+        n, sure = _candidates(session, of)
+    except InputError as problem:
+        st.info(verbatim(problem), icon=":material/check_circle:")
+        return
+    st.markdown(lead(session, of, n, sure))
+    counts(session, of, n, sure)
+    left, right = widgets.split([2, 3], "finish-promise")
+    with left:
+        st.header("What can you live with?")
+        error = st.slider(
+            "Allowed error, %", 0.5, 20.0, 5.0, 0.5, format="%g", key="finish-error", persist_state="session",
+            help=explain("allowed error"),
+        ) / 100.0  # fmt: skip
+        confidence = st.slider(
+            "Confidence, %", 80.0, 99.0, 95.0, 1.0, format="%g", key="finish-confidence",
+            persist_state="session", help=explain("confidence of a certificate"),
+        ) / 100.0  # fmt: skip
+        is_dear, place = census(session, n, error, confidence), st.container()
+        how = more(session, of, error)
+        job = forecast_job(session, of, error, confidence, bool(how["whole"]))
+        job.wait(0.1)
+        forecast = job.partial
+        if not is_dear:
+            with place.container(border=True, key="finish-forecast"):
+                if forecast is not None:
+                    st.markdown(words(forecast, of))
+                else:
+                    waiting("finish-waiting", "Working out what it costs")
+        if session.attempt_next > 1:
+            st.caption(
+                f"This is attempt {session.attempt_next}. The first could spend most of what the "
+                "confidence leaves, so this one takes more checks; what was checked before are labels now."
+            )
+        icon = ":material/fact_check:"
+        if st.button(
+            "Start the checks", type="secondary" if is_dear else "primary", icon=icon, key="finish-start"
+        ):
+            begin(session, of, error, confidence, how)
+        st.caption(
+            "The labels are frozen, and so is the order in which they are checked: nobody can draw until it "
+            "looks good. You answer without seeing what the machine says."
+        )
+    with right:
+        st.header("What it costs")
+        if job.active:
+            watched(job, forecast is None)
+        elif job.status == "done":
+            chosen, plans = job.result
+            picture(of, chosen, plans, n)
+        else:
+            widgets.job_panel(job, "finish-forecasting", again=True)
+
+
+def _candidates(session: Session, of: str) -> tuple[int, float]:
+    """(labels that would be frozen, their mean confidence)."""
+    model = session.model
+    fit = "" if of != MODEL or model is None else model.uid
+    key = ("finish-candidates", session.id, fit, of, len(session.state.codes), session.state.n_events)
+
+    def make() -> tuple[int, float]:
+        found = session.candidates(of)
+        return len(found.items), float(found.confidences.mean())
+
+    return seeing.cached(key, make)
+
+
+def more(session: Session, of: str, error: float) -> dict[str, Any]:
+    """What else may be promised, by the same checks; folded away."""
+    with st.expander("More to promise", icon=":material/tune:", key="finish-more"):
+        also = st.pills(
+            "Say it for other errors, too", [one for one in OTHERS if abs(one - error) > 1e-9],
+            selection_mode="multi", format_func=lambda one: f"{100 * one:g} %", key="finish-also",
+            persist_state="session", help=explain("further errors"),
+        )  # fmt: skip
+        whole = st.segmented_control(
+            "The error is a share of", [False, True], default=False, required=True, key="finish-whole",
+            format_func=lambda all_: "everything" if all_ else "the machine's labels",
+            persist_state="session", help=explain("error of everything"),
+        )  # fmt: skip
+        drawn = [one for one in _DRAWN if of == MODEL or one != "confidence"]
+        strata = st.segmented_control(
+            "Checks are drawn", drawn, default="", required=True, format_func=_DRAWN.__getitem__,
+            key="finish-strata", persist_state="session", help=explain("drawing within strata"),
+        )  # fmt: skip
+        per_class = st.toggle(
+            "Precision and recall of each class", key="finish-per-class", persist_state="session",
+            help=explain("bounds of classes"),
+        )  # fmt: skip
+        twice = st.toggle(
+            "Two people answer each check", key="finish-twice", persist_state="session",
+            help=explain("checked twice"),
+        )  # fmt: skip
+    return {
+        "also": tuple(also or ()),
+        "whole": bool(whole),
+        "strata": strata or "",
+        "per_class": bool(per_class),
+        "twice": bool(twice),
+    }
+
+
+def census(session: Session, n: int, error: float, confidence: float) -> bool:
+    """Where few labels are left, say that people had better give them all; whether it was said."""
+    from workbench.certificates import confidence_at
+    from workbench.sessions.finish_state import census_words, is_census
+
+    here = confidence_at(confidence, session.attempt_next)
+    if not is_census(n, error, here):
+        return False
+    with st.container(border=True, key="finish-census"):
+        st.markdown(census_words(n, error, here))
+        frame.link("label", f"Label all {n:,}", ":material/arrow_forward:")
+    return True
+
+
+def waiting(key: str, words: str) -> None:
+    """A place that is filled once what belongs there is worked out."""
+    widgets.style(_WAITING)
+    with st.container(key=key):
+        st.html(f'<div style="height:100%" role="status" aria-label="{words}">&nbsp;</div>')
+
+
+@st.fragment(run_every=widgets.POLL_SECONDS)
+def watched(job: Job, first: bool) -> None:
+    """The picture's place while it is worked out; the page runs again when there is more to show.
+
+    Args:
+        job: that works it out.
+        first: whether even the forecast of the chosen error is still missing.
+    """
+    waiting("finish-waiting-picture", "Working out what other errors cost")
+    if not job.active or (first and job.partial is not None):
+        st.rerun()
+
+
+def nothing(session: Session) -> None:
+    """There is nothing to freeze: what is missing, and the way there."""
+    with st.container(border=True, key="finish-empty"):
+        if session.n_left == 0 and session.state.codes:
+            st.markdown("**Every item has a label of a person's.** Nothing is left for the machine.")
+            frame.link("history", "Download the labels", ":material/arrow_forward:")
+            return
+        st.markdown("**There is nothing to check yet.**")
+        st.markdown(
+            f"{frame.first_fit(session)} Then the machine can label the rest, and random checks say how many "
+            "of its labels are wrong. A column with somebody's labels can be checked without a model."
+        )
+        frame.link("label", "Label items", ":material/arrow_forward:")
+
+
+def begin(session: Session, of: str, error: float, confidence: float, how: dict[str, Any]) -> None:
+    """Freeze the labels and go on with the checks, or say why not."""
+    try:
+        session.start_checks(error, confidence, of=of, **how)
+    except InputError as problem:
+        st.error(verbatim(problem), icon=":material/error:")
+        return
+    for name in (ANEW, ON):
+        st.session_state.pop(name, None)
+    st.rerun()
+
+
+def forecast_job(session: Session, of: str, error: float, confidence: float, whole: bool) -> Job:
+    """The job that forecasts a promise, and what other errors would cost; made once.
+
+    Its `partial` is the forecast of the chosen error, its result that one and those of `ERRORS`.
+    """
+    model = session.model
+    fit = "" if of != MODEL or model is None else model.uid
+    inputs = Forecasting(
+        session.id, fit, of, len(session.state.codes), session.attempt_next, error, confidence, whole, session
+    )
+    job = manager().compute(session.id, inputs, _forecast, title="Forecast", lane="map")
+    for other in manager().active(session.id):
+        if other is not job and other.title == job.title:
+            other.cancel()  # of a slider that was moved on
+    if job.status == "cancelled":
+        manager().forget(job)
+        job = manager().compute(session.id, inputs, _forecast, title="Forecast", lane="map")
+    return job
+
+
+def _forecast(job: Job, given: Forecasting) -> tuple[Plan, list[Plan]]:
+    session = given.session
+    found = session.candidates(given.of)
+
+    def at(error: float) -> Plan:
+        return session.forecast(error, given.confidence, given.of, whole=given.whole, found=found)
+
+    chosen = at(given.error)
+    plans = []
+    for number, error in enumerate(ERRORS):
+        job.report(number / len(ERRORS), "other errors", partial=chosen)
+        plans.append(at(error))
+    return chosen, plans
+
+
+def words(forecast: Plan, of: str) -> str:
+    """A forecast as a sentence."""
+    best = forecast.choice
+    if of != MODEL:
+        least = forecast.options[-1]
+        low, high = least.checks_range
+        return (
+            f"About **{least.checks:,.0f} checks** ({low:,.0f} to {high:,.0f}) where few of the labels are "
+            "wrong. If many are, the checks say so and how many."
+        )
+    if best is None:
+        return (
+            "No certificate costs fewer answers than labelling everything. Label more first, or allow a "
+            "larger error."
+        )
+    low, high = best.checks_range
+    rest = forecast.size - best.size
+    hand = f", and **{rest:,}** are left to people" if rest else ""
+    surest = "" if not rest else ", the ones it is surest of"
+    return (
+        f"About **{best.checks:,.0f} checks** ({low:,.0f} to {high:,.0f}). The machine labels "
+        f"**{best.size:,}** of {forecast.size:,}{surest}{hand}."
+    )
+
+
+def picture(of: str, forecast: Plan, plans: list[Plan], n: int) -> None:
+    """Human answers against the allowed error."""
+    from workbench.figures.finish import Cost, answers_needed
+
+    def cost(one: Plan, error: float) -> Cost:
+        best = one.options[-1] if of != MODEL else one.choice
+        if best is None:
+            return Cost(error, float(one.size), float(one.size), float(one.size), 0)
+        low, high = best.answers_range
+        return Cost(error, best.answers, low, high, best.size)
+
+    costs = [cost(one, error) for one, error in zip(plans, ERRORS, strict=True)]
+    chosen = cost(forecast, forecast.error)
+    widgets.figure(
+        answers_needed(costs, chosen, n),
+        "finish-costs",
+        f"Human answers needed against the allowed error; about {chosen.answers:,.0f} at "
+        f"{percent(chosen.error)}, {n:,} for labelling everything.",
+    )
+    st.caption(
+        "A forecast from what the model says of its own errors, measured where it can be; the band holds 8 "
+        "of 10 cases. The checks decide, whatever was forecast."
+    )

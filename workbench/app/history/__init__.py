@@ -1,0 +1,1 @@
+"""The History page: what happened, what was decided and by whom, labels out and in."""

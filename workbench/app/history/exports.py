@@ -1,0 +1,284 @@
+"""Labels and projects out of the program and labels in, as the History page offers them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from workbench.app.access import auditing
+from workbench.app.serving import uploads
+from workbench.app.shell import filing
+from workbench.app.shell.downloads import button
+from workbench.app.words.text import one_line, plural, verbatim
+from workbench.errors import InputError
+from workbench.exchange import CARRIED_BY, FORMATS, SCOPES, ImportPlan
+from workbench.exchange.history import HISTORY
+from workbench.exchange.imports import IMPORTS
+from workbench.exchange.labels import OF_IMAGES
+from workbench.exchange.questions import CARRIED_BY as OF_QUESTIONS
+from workbench.exchange.questions import QUESTIONS, Answers
+
+if TYPE_CHECKING:
+    from workbench.studies.files import Looked
+
+NAMES = {
+    "csv": "CSV",
+    "parquet": "Parquet",
+    "jsonl": "JSON lines",
+    "npz": "NumPy (npz)",
+    "label-studio": "Label Studio",
+    "huggingface": "Hugging Face",
+    "coco": "COCO",
+    "folders": "Class folders",
+}
+_READ, _TAKEN = "import-read", "import-begun"
+MOST_ADDED = 100  # questions that a file brings
+MOST_NEW = 8  # new classes that are asked about, one by one
+_WHAT = {
+    "labels": "Labels only",
+    "everything": "Everything",
+    "predictions": "With predictions",
+    "finished": "Finished set",
+    "history": "History",
+    QUESTIONS: "All questions, a column each",
+}
+
+
+def model_download(session: Any) -> None:
+    """A button that downloads the present model for NumPy alone.
+
+    Args:
+        session: of whoever looks at the page.
+    """
+    button(
+        "Download the model",
+        filing.of_project("predictor_written", session, "The model"),
+        f"{stem(session)}-model.zip",
+        "download-model",
+        icon="deployed_code",
+        disabled=session.model is None,
+        taken=auditing.exported(session, "the model"),
+        help="The present model as one NPZ and a short predict.py that needs NumPy alone, not Workbench.",
+    )
+
+
+def _rows(session: Any, state: Any, what: str) -> int:
+    """About how many rows an export holds."""
+    if what == HISTORY:
+        return int(state.n_events)
+    return len(state.labels) if what in ("labels", QUESTIONS) else len(session.pool)
+
+
+def stem(session: Any) -> str:
+    """The beginning of the names of its files."""
+    return (
+        "".join(c if c.isalnum() or c in "-_" else "-" for c in session.project.name).strip("-") or "labels"
+    )
+
+
+def downloads(session: Any, state: Any) -> None:
+    """Buttons that download labels and project, and take labels in.
+
+    Args:
+        session: of whoever looks at the page; labels taken in are theirs.
+        state: of its project.
+    """
+    formats = [f for f in FORMATS if f not in OF_IMAGES or session.pool.kind == "image"]
+    with st.container(
+        horizontal=True,
+        vertical_alignment="center",
+        horizontal_alignment="right",
+        key="downloads",
+        gap="small",
+        width="content",
+    ):
+        with st.popover("Download", icon=":material/download:", key="export"):
+            chosen = st.selectbox(
+                "Format",
+                formats,
+                format_func=lambda f: NAMES.get(f, f),
+                key="format",
+                width="stretch",
+                persist_state="session",
+            )
+            scopes = [what for what in SCOPES if what != "predictions" or session.model is not None]
+            scopes = [what for what in scopes if what != "history" or chosen in CARRIED_BY]
+            scopes = [what for what in scopes if what != "finished" or state.certified]
+            if len(session.every_question) > 1 and chosen in OF_QUESTIONS:
+                scopes = [QUESTIONS, *scopes]
+            what = st.selectbox(
+                "What",
+                scopes,
+                format_func=lambda scope: _WHAT[scope],
+                key="export-what",
+                width="stretch",
+                persist_state="session",
+                help="Labels only; every item with its status; every item, those without a label with what "
+                "the model predicts and its confidence; what a certificate covers; or everything that people "
+                "did, which Import labels of a new project on the same items takes in with who and when.",
+            )
+            button(
+                "Download the labels",
+                filing.of_project(
+                    "labels_written", session, "The labels", chosen, what, rows=_rows(session, state, what)
+                ),
+                f"{stem(session)}{FORMATS[chosen]}",
+                "download-labels",
+                disabled=what in ("labels", QUESTIONS)
+                and not any(one.state.codes for one in (session.asked() if what == QUESTIONS else [session])),
+                taken=auditing.exported(session, f"{_WHAT[what].lower()}, {NAMES.get(chosen, chosen)}"),
+            )
+            button(
+                "Download the project",
+                filing.of_project("bundle_written", session, "The project", rows=state.n_events),
+                f"{stem(session)}-bundle.zip",
+                "download-bundle",
+                icon="folder_zip",
+                taken=auditing.exported(session, "the project"),
+                help="Settings, every event, every fit, the model and the pool's file: it opens again as a "
+                "project, here or elsewhere, and workbench predict reads it.",
+            )
+        with st.popover("Import labels", icon=":material/upload:", key="import-box"):
+            _importer(session)
+
+
+def _importer(session: Any) -> None:
+    """Labels from a file."""
+    st.caption("Labels made elsewhere, matched by id. One undo takes them all back.")
+    kind = st.selectbox("Format", list(IMPORTS), format_func=lambda f: NAMES.get(f, f), key="import-format")
+    file = st.file_uploader(
+        "File",
+        key="import-file",
+        label_visibility="collapsed",
+        max_upload_size=uploads.most_bytes() >> 20,
+    )
+    if file is None:
+        for name in (_READ, _TAKEN):
+            st.session_state.pop(name, None)
+        return
+    key = f"take-{session.id}-{session.annotator}-{file.file_id}-{kind}"
+    begun = st.session_state.get(_TAKEN)
+    try:
+        if begun is not None and begun[0] == key:
+            _take_in(session, file, kind, *begun)
+            return
+        looked = _looked_at(session, file, kind)
+        if looked is None:
+            return
+        chosen = _asked(session, looked)
+        words = "Import the history" if looked.history else "Import"
+        if st.button(words, key="import", type="primary", disabled=chosen is None) and chosen is not None:
+            st.session_state[_TAKEN] = key, chosen
+            _take_in(session, file, kind, key, chosen)
+    except InputError as error:
+        st.error(verbatim(error), icon=":material/error:")
+
+
+def _looked_at(session: Any, file: Any, kind: str) -> Looked | None:
+    """What a file would bring, as of now; None while it is read."""
+    now = session.state.n_events
+    key = f"look-{session.id}-{session.annotator}-{file.file_id}-{kind}-{now}-{len(session.every_question)}"
+    held = st.session_state.get(_READ)
+    if held is not None and held[0] == key:
+        found: Looked = held[1]
+        return found
+    read = filing.read(
+        session.id, key, "labels_looked_at", session.store.url, session.id, kind,
+        title="Reading the labels", data=file.getvalue(), session=session,
+    )  # fmt: skip
+    if read is not None:
+        st.session_state[_READ] = key, read
+    return read
+
+
+def _take_in(session: Any, file: Any, kind: str, key: str, chosen: Mapping[str, Any]) -> None:
+    """Take the labels of a file in, or show how far that is."""
+    try:
+        taken = filing.read(
+            session.id, key, "labels_taken_in", session.store.url, session.id, session.annotator, kind,
+            file.name, chosen, title="Taking the labels in", data=file.getvalue(), session=session, tries=1,
+        )  # fmt: skip
+    except InputError:
+        st.session_state.pop(_TAKEN, None)
+        raise
+    if taken is not None:
+        st.session_state.pop(_TAKEN, None)
+        _imported(*taken)
+
+
+def _asked(session: Any, looked: Looked) -> dict[str, Any] | None:
+    """What is chosen about the odd rows of a file; None while something is open."""
+    if looked.history:
+        return {}
+    if looked.answers is not None:
+        return {} if _several(session, looked.answers) else None
+    assert looked.plan is not None
+    return _choices(looked.plan, session.classes, session.pool.items.ids)
+
+
+def _several(session: Any, answers: Answers) -> bool:
+    """What answers to several questions would bring, and whether nothing is open."""
+    st.markdown(f"**It would bring: {verbatim(answers.words(), 300)}.**")
+    if answers.strange:
+        st.caption(f"No yes / no question is called {verbatim(', '.join(answers.strange[:8]), 200)}.")
+        words = f"Add {plural(len(answers.strange), 'question')} answered by yes or no"
+        if st.button(words, key="import-add-questions", disabled=len(answers.strange) > MOST_ADDED):
+            for one in answers.strange:
+                session.add_question(one)
+            st.rerun()
+    ready = not answers.strange
+    if answers.unknown:
+        words = f"Leave out {plural(len(answers.unknown), 'row')} of items that this pool has not"
+        ready = st.checkbox(words, key="import-leave-out") and ready
+    return ready
+
+
+def _imported(n: int, act: int | None) -> None:
+    """Say it on the page that comes, with the event that an undo there takes back."""
+    st.session_state["imported"] = n, act
+    st.rerun()
+
+
+def _choices(plan: ImportPlan, classes: Sequence[str], ids: Sequence[object]) -> dict[str, Any] | None:
+    """What the import would do, and what is to be done about the odd rows; None while something is open."""
+    st.markdown(f"**It would bring: {verbatim(plan.words(), 300)}.**")
+    ready, named, keep = True, {}, False
+    for number, (name, n) in enumerate(plan.classes.items()):
+        if number == MOST_NEW:
+            st.caption(f"and {plural(len(plan.classes) - MOST_NEW, 'more new class', 'more new classes')}")
+            break
+        add = f"a new class, {one_line(name, 40)}"
+        options = [add, *classes]
+        to = st.selectbox(
+            f"{plural(n, 'row')} of the class {one_line(name, 40)}: count them as",
+            options,
+            # a slip is not added unseen: somebody says which is meant
+            index=None if name in plan.alike else 0,
+            placeholder=f"Is it {one_line(plan.alike.get(name, ''), 40)}? Choose",
+            key=f"import-class-{number}-{name}",
+        )
+        ready = ready and to is not None
+        if to is not None and to != add:
+            named[name] = str(to)
+    if plan.differ:
+        item, (now, then) = next(iter(plan.differ.items()))
+        what = f"item {ids[item]} is {now} here and {then} in the file"
+        keep = (
+            st.radio(
+                f"{plural(len(plan.differ), 'label')} differ: {verbatim(what, 160)}",
+                ["Take those of the file", "Keep what is here"],
+                key="import-differ",
+            )
+            == "Keep what is here"
+        )
+    out = False
+    if plan.unknown:
+        some = ", ".join(plan.unknown[:3]) + (" ..." if len(plan.unknown) > 3 else "")
+        out = st.checkbox(
+            f"Leave out {plural(len(plan.unknown), 'row')} of items that are not here: {verbatim(some, 120)}",
+            key="import-leave-out",
+        )
+        ready = ready and out
+    return {"leave_out_unknown": out, "keep_mine": keep, "named": named} if ready else None

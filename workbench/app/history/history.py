@@ -1,0 +1,164 @@
+"""What the tables of the History page hold: every event in words, every fit with its measures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any
+
+from workbench.app.history.review import who
+from workbench.app.words.text import plural
+from workbench.classifiers import title_of as classifier_title
+from workbench.policies.registry import title_of
+from workbench.reading import cut
+
+_WORDS = {
+    "label": "labelled",
+    "skip": "skipped",
+    "unsure": "unsure",
+    "flag": "flagged",
+    "note": "note",
+    "class-added": "class added",
+    "class-renamed": "class renamed",
+    "class-merged": "class merged",
+    "class-removed": "class removed",
+    "class-described": "class described",
+    "classes-ordered": "classes ordered",
+    "relabelled": "relabelled",
+    "cleared": "cleared",
+    "wanted": "wanted",
+    "imported": "imported",
+    "resolved": "decided",
+    "undo": "undo",
+    "redo": "redo",
+    "confirmed": "confirmed",
+    "requeued": "to be asked again",
+    "model-changed": "model changed",
+    "guesses-changed": "guesses changed",
+    "question-changed": "question changed",
+    "names-hidden": "names on People",
+    "instructions-written": "instructions written",
+    "instructions-read": "instructions read",
+    "example-picked": "example",
+    "checks-started": "checks started",
+    "certified": "certified",
+    "round": "fit",
+}
+_QUESTIONS = ("asked", "released", "picture-kept")
+
+
+def event_rows(session: Any, state: Any, most: int) -> list[dict[str, Any]]:
+    """The newest events that are somebody's decision or a fit, newest first.
+
+    Args:
+        session: of the project.
+        state: of the project, for the names its classes have now.
+        most: this many.
+    """
+    decided = (event for event in reversed(session.events) if event.kind not in _QUESTIONS)
+    ids = session.pool.items.ids
+    return [
+        {
+            "Time (UTC)": event.time.replace("T", " ")[:19],
+            "What": _WORDS.get(event.kind, event.kind),
+            "Item": "" if event.item is None else str(ids[event.item]),
+            "Class or change": _change(event, state),
+            "Who": who(event.annotator, event.payload),
+            "Why asked": str(event.payload.get("role", "")),
+            "Utility": event.payload.get("utility"),
+            "Model had": event.payload.get("n_labelled") if event.kind != "round" else None,
+        }
+        for event in islice(decided, most)
+    ]
+
+
+def _change(event: Any, state: Any) -> str:
+    """The class an event gives, or what it changed."""
+    payload, kind = event.payload, event.kind
+
+    def name(key: Any) -> str:
+        return str(state.class_names.get(state.resolve(str(key)), key))
+
+    if kind in ("label", "resolved"):
+        return name(payload["class"])
+    if kind == "class-added":
+        return str(payload.get("name", payload["class"]))
+    if kind == "class-renamed":
+        return f"{payload['class']} → {payload['name']}"
+    if kind == "class-merged":
+        return f"{payload['class']} → {payload['into']}"
+    if kind in ("class-removed", "class-described"):
+        return name(payload["class"]) + (f": {payload['guidance']}" if payload.get("guidance") else "")
+    if kind == "imported":
+        return f"{plural(len(payload['labels']), 'label')} from {payload.get('source', 'a file')}"
+    if kind == "wanted":
+        return plural(len(payload["items"]), "item") + (f", {payload['how']}" if payload.get("how") else "")
+    if kind in ("confirmed", "relabelled"):
+        return f"{name(payload['class'])}, {plural(len(payload['items']), 'item')}"
+    if kind in ("requeued", "cleared"):
+        return plural(len(payload["items"]), "item")
+    if kind == "model-changed":
+        return f"{classifier_title(str(payload['classifier']))}, {title_of(str(payload['policy']))}"
+    if kind == "question-changed":
+        return str(payload["question"]) or "as it came"
+    if kind == "names-hidden":
+        return "hidden" if payload["on"] else "shown"
+    if kind == "instructions-written":
+        return cut(" ".join(str(payload["text"]).split()), 120) if payload["text"] else "none any more"
+    if kind == "instructions-read":
+        return f"version {payload['version']}"
+    if kind == "example-picked":
+        return f"{name(payload['class'])}{'' if payload['on'] else ', no longer'}"
+    if kind == "guesses-changed":
+        used = [str(one["source"]) for one in payload["sources"] if one["on"]]
+        return ", ".join(used) or "none"
+    if kind == "checks-started":
+        promise = f"at most {payload['error']:.1%} wrong, attempt {payload['attempt']}"
+        return f"{plural(payload['size'], 'label')} frozen, {promise}"
+    if kind == "certified":
+        return str(payload["certificate"].get("sentence", ""))
+    if kind == "note":
+        return str(payload["text"])
+    if kind == "round":
+        error = "" if payload.get("error") is None else f", error {payload['error']:.1%}"
+        return f"number {payload['number']}, {plural(payload['n_labelled'], 'label')}{error}"
+    return ""
+
+
+def fit_rows(session: Any) -> list[dict[str, Any]]:
+    """Every fit, newest first."""
+    first = session.project.settings
+    return [
+        {
+            "Fit": r.number,
+            "Labels": r.n_labelled,
+            "Items": r.n_test,
+            "Error": r.error,
+            "NLL": r.nll,
+            "Brier": r.brier,
+            "ECE": r.ece,
+            "Seconds": sum(r.seconds.values()),
+            "Model": _made_with(r, first),
+        }
+        for r in reversed(session.rounds)
+    ]
+
+
+def _made_with(one: Any, first: Any) -> str:
+    """The model a fit was made with, and the policy that asked after it."""
+    classifier, policy = one.made_with
+    # before they could be changed, a fit did not say
+    return f"{classifier_title(classifier or first['classifier'])} · {title_of(policy or first['policy'])}"
+
+
+def whole_numbers(rows: Sequence[dict[str, Any]]) -> Any:
+    """Rows as a pandas table in which whole numbers stay whole where some are missing: 37, not 37.0."""
+    import pandas as pd
+
+    table = pd.DataFrame(list(rows))
+    for name in table.columns:
+        given = [row.get(name) for row in rows]
+        there = [value for value in given if value is not None]
+        if len(there) < len(given) and there and all(type(value) is int for value in there):
+            table[name] = pd.array(given, dtype="Int64")
+    return table

@@ -1,0 +1,154 @@
+"""The part People of History: what several people mean together, and how each of them does."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import streamlit as st
+
+from workbench.app.access import login
+from workbench.app.words.text import plural, verbatim
+from workbench.sessions.people import LEARNT_FROM, PeopleReport, PersonReport, shown_people
+
+HIDDEN = "people-hidden"
+_HEIGHT = 460
+
+
+def part(session: Any, state: Any) -> None:
+    """How far people agree, what counts where they differ, and a row for each of them.
+
+    Args:
+        session: of whoever looks.
+        state: of its project.
+    """
+    import pandas as pd
+
+    report: PeopleReport = session.people()
+    st.markdown(f"**{verbatim(report.words, 400)}**")
+    if report.n_consensus:
+        st.markdown(learnt_words(report))
+    if not report.people:
+        return
+    hidden = bool(state.model.get("names_hidden"))
+    if len(report.people) > 1 and login.may_change(session.project):
+        # the key is of what is stored: what another tab changed is shown, and not changed back
+        st.toggle(
+            "Hide names",
+            value=hidden,
+            key=f"{HIDDEN}-{session.id}-{hidden}",
+            on_change=session.hide_names,
+            args=(not hidden,),
+            help="For everybody who sees this part: people are numbered in an order of their own.",
+        )
+    elif hidden:
+        st.caption("The owner hides names here.")
+    people = shown_people(report, hidden, session.id)
+    rows = [_row(name, one) for name, one in people]
+    table = pd.DataFrame(rows)
+    for column in ("Seconds a label", "Agrees with the others", "Between", "Takes for another", "Over time"):
+        if (table[column].isna() | (table[column] == "")).all():
+            table = table.drop(columns=column)
+    st.dataframe(
+        table,
+        hide_index=True,
+        key="people-table",
+        height="content" if len(rows) <= 10 else _HEIGHT,
+        alt="The people of the project, one a row",
+        column_config={
+            "Agrees with the others": st.column_config.NumberColumn(
+                format="%.0f %%",
+                help="Share of shared items on which they say what the others mean together.",
+            ),
+            "Between": st.column_config.TextColumn(help="95 % interval of that share."),
+            "Seconds a label": st.column_config.NumberColumn(format="%.1f"),
+        },
+    )
+    talked(session, people)
+    taken_for_another(report)
+
+
+def learnt_words(report: PeopleReport) -> str:
+    """What the model learns of items that several labelled, in words."""
+    words = (
+        "Where several answered, the model learns what they mean together: whoever is often right counts "
+        f"more, beside what the model said before anybody answered. Of {plural(report.n_consensus, 'item')} "
+        f"{report.n_other:,} {'is' if report.n_other == 1 else 'are'} not what the majority says"
+    )
+    if report.n_open:
+        words += (
+            f"; {report.n_open:,} {'is' if report.n_open == 1 else 'are'} too unsure to learn from "
+            f"(below {LEARNT_FROM:.0%})"
+        )
+    return words + "."
+
+
+def taken_for_another(report: PeopleReport) -> None:
+    """Which classes people take for another, beside the model."""
+    import pandas as pd
+
+    if not report.mixed:
+        return
+    people, model = (
+        f"People, of {report.n_answers:,} answers",
+        f"Model, of {report.n_guesses:,} first guesses",
+    )
+    rows = [
+        {"Is": one.true, "Taken for": one.said, people: one.people, model: one.model} for one in report.mixed
+    ]
+    table = pd.DataFrame(rows)
+    st.markdown(
+        "**Classes taken for another**",
+        help="What people mean together counts as right. The model's guesses are those of before anybody "
+        "answered.",
+    )
+    st.dataframe(
+        table if report.n_guesses else table.drop(columns=model),
+        hide_index=True,
+        key="people-mixed",
+        height="content",
+        alt="Classes that people and the model take for another",
+    )
+
+
+def _row(name: str, one: PersonReport) -> dict[str, Any]:
+    shared = one.n_shared > 0
+    return {
+        "Person": name,
+        "Labels": one.n_labels,
+        "Shared": one.n_shared,
+        "Agrees with the others": 100 * one.agreement if shared else None,
+        "Between": f"{one.low:.0%} and {one.high:.0%}" if shared else "",
+        "Takes for another": "; ".join(f"{a} for {b} ({n})" for a, b, n in one.mixed),
+        "Seconds a label": None if math.isnan(one.seconds) else one.seconds,
+        "Over time": "" if one.drift is None else f"{one.drift[0]:.0%}, then {one.drift[1]:.0%}",
+    }
+
+
+def talked(session: Any, people: list[tuple[str, PersonReport]]) -> None:
+    """Items on which somebody differs from others who are sure."""
+    import pandas as pd
+
+    ids = session.pool.items.ids
+    rows = [
+        {
+            "Item": str(ids[talk.item]),
+            "Person": name,
+            "Said": talk.said,
+            "The others mean": talk.others,
+            "Sure": 100 * talk.certainty,
+        }
+        for name, one in people
+        for talk in one.talk
+    ]
+    if not rows:
+        return
+    st.markdown("**Items to talk about**", help="The others are sure of another class.")
+    st.dataframe(
+        pd.DataFrame(rows),
+        hide_index=True,
+        key="people-talk",
+        height="content" if len(rows) <= 10 else _HEIGHT,
+        alt="Items on which somebody differs from others who are sure",
+        column_config={"Sure": st.column_config.NumberColumn(format="%.0f %%")},
+    )

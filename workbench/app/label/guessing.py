@@ -1,0 +1,209 @@
+"""What a project begins with: its guesses, how far each is trusted, and which are used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from workbench.app.serving import uploads
+from workbench.app.words.text import one_line, percent, plural, verbatim
+from workbench.errors import InputError
+from workbench.sessions.guessing import source_words, takes_guess, weight_words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from workbench.exchange import PredictionPlan
+    from workbench.exchange.predictions import Prediction
+    from workbench.sessions import Session
+    from workbench.sessions.guessing import SourceReport
+
+_PROBLEM = "guesses-problem"
+_FILES = "guesses-files"
+_MIXED = 3
+_MAPPED = 8  # names that are asked about
+
+
+def dialog(session: Session) -> None:
+    """The sources of a project, each with a switch; and one more to begin with.
+
+    Args:
+        session: of the person who looks.
+    """
+    st.caption(
+        "What is known before any label: where the model begins. How far each is trusted comes from the "
+        "labels: one that they contradict counts nothing."
+    )
+    if not takes_guess(session.settings["classifier"]):
+        st.info(
+            "This model cannot start from a guess. Large-margin, logistic-softmax, the sparse "
+            "variational GPs and logistic regression can.",
+            icon=":material/info:",
+        )
+    found = session.guess_report()
+    n = 0 if session.model is None else session.model.n_labelled
+    for place, one in enumerate(found):
+        with st.container(border=True, key=f"guess-source-{place}", gap="xsmall"):
+            _source(session, one, n, place, [r.source for r in found if r.on])
+    if not found:
+        st.markdown(
+            "There is none: the model begins with nothing, and the first questions are spread over the pool."
+        )
+    _another(session, [one.source for one in found])
+    _file(session)
+    if _PROBLEM in st.session_state:
+        st.error(verbatim(st.session_state.pop(_PROBLEM)), icon=":material/error:")
+
+
+def _source(session: Session, one: SourceReport, n_labelled: int, place: int, on: list[str]) -> None:
+    words = source_words(one.source)
+    title = f"{words[0].upper()}{words[1:]}"
+    st.toggle(
+        f"**{verbatim(title, 80)}**", value=one.on, key=f"guess-{session.id}-{place}-{one.on}",
+        on_change=_switch, args=(session, one.source, not one.on),
+    )  # fmt: skip
+    parts = [f"Weight now: **{weight_words(one.weight, n_labelled)}**"]
+    if one.weight is not None and n_labelled:
+        parts[0] += f" ({one.weight:.2f} of a margin)"
+    found = one.agreement
+    if found is not None and found.n:
+        share = percent(found.right / found.n, 0)
+        parts.append(
+            f"right on {found.right} of {plural(found.n, 'label')}: {share} "
+            f"(95 % interval {percent(found.low, 0)} to {percent(found.high, 0)})"
+        )
+    elif found is not None:
+        parts.append("no label to judge it by yet")
+    if found is not None:
+        parts.append(f"says something of {plural(one.n_known, 'item')}")
+    st.markdown(" · ".join(parts))
+    if one.mixed:
+        errors = "; ".join(f"{verbatim(b, 40)} for {verbatim(a, 40)} ({k})" for a, b, k in one.mixed[:_MIXED])
+        st.caption(f"It says {errors}")
+    if one.unknown or one.mapping:
+        _mapping(session, one, place)
+    for note in one.notes:
+        st.caption(f":material/info: {verbatim(note)}")
+
+
+def _mapping(session: Session, one: SourceReport, place: int) -> None:
+    """Which class each name stands for that is none."""
+    names = list(dict.fromkeys((*one.mapping, *one.unknown)))[:_MAPPED]
+    with st.container(horizontal=True, key=f"guess-mapping-{place}", gap="small"):
+        for name in names:
+            key = f"guess-map-{session.id}-{one.source}-{name}"
+            st.selectbox(
+                f"{verbatim(name, 30)} stands for",
+                ["", *session.classes],
+                index=([*session.classes].index(now) + 1)
+                if (now := one.mapping.get(name, "")) in session.classes
+                else 0,
+                format_func=lambda c: c or "no class",
+                key=key,
+                width=220,
+                on_change=_map,
+                args=(session, one, name, key),
+            )
+
+
+def _map(session: Session, one: SourceReport, name: str, key: str) -> None:
+    mapping = {**one.mapping, name: st.session_state[key]}
+    if not mapping[name]:
+        del mapping[name]
+    now = list(session.settings.get("guesses") or ())
+    _change(
+        session, [{**other, "mapping": mapping} if other["source"] == one.source else other for other in now]
+    )
+
+
+def _another(session: Session, there: list[str]) -> None:
+    """One more source: the names of the classes, or a column of the table."""
+    offered = [source for source in session.guesses_offered() if source not in there]
+    if not offered:
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom", key="guess-another"):
+        chosen = st.selectbox(
+            "One more", offered, format_func=source_words, key="guess-chosen", width="stretch"
+        )
+        st.button("Add", key="guess-add", icon=":material/add:", on_click=_add, args=(session, chosen))
+
+
+def _file(session: Session) -> None:
+    """Predictions that another tool wrote to a file: what they would say, and then whether to take them."""
+    file = st.file_uploader(
+        "Predictions of another tool",
+        type=["csv", "tsv", "parquet", "jsonl", "json"],
+        key=f"guess-file-{st.session_state.get(_FILES, 0)}",
+        max_upload_size=uploads.most_bytes() >> 20,
+        help="A table with the columns id and prediction, and maybe confidence; or Label Studio's tasks with "
+        "predictions. They are a guess, never labels.",
+    )
+    if file is None:
+        return
+    from workbench.exchange import plan_predictions
+
+    try:
+        plan = plan_predictions(file.getvalue(), file.name, session)
+    except InputError as error:
+        st.error(verbatim(error), icon=":material/error:")
+        return
+    with st.container(border=True, key="guess-plan"):
+        st.markdown(f"**It would say: {verbatim(plan.words(), 300)}.**")
+        if plan.unknown:
+            some = ", ".join(plan.unknown[:3]) + (" ..." if len(plan.unknown) > 3 else "")
+            st.caption(f"Rows left out, as no item here is called so: {verbatim(some, 120)}")
+        mapping = _named(session, plan)
+        with st.container(horizontal=True, key="guess-plan-buttons"):
+            st.button(
+                "Begin with them", key="guess-take", type="primary", on_click=_take,
+                args=(session, f"file:{file.name}", plan.said, mapping),
+            )  # fmt: skip
+            st.button("Leave them", key="guess-leave", type="tertiary", on_click=_empty_box)
+
+
+def _take(session: Session, source: str, said: Sequence[Prediction], mapping: dict[str, str]) -> None:
+    try:
+        session.add_guess(source, said, mapping)
+    except InputError as error:
+        st.session_state[_PROBLEM] = str(error)
+    _empty_box()
+
+
+def _named(session: Session, plan: PredictionPlan) -> dict[str, str]:
+    """Which class each name of a file stands for that is none here, as somebody says."""
+    found = {}
+    for number, (name, n) in enumerate(list(plan.classes.items())[:_MAPPED]):
+        to = st.selectbox(
+            f"{verbatim(name, 30)} ({plural(n, 'row')}) stands for",
+            ["", *session.classes],
+            index=["", *session.classes].index(plan.alike.get(name, "")),
+            format_func=lambda c: one_line(c, 40) or "no class: left out",
+            key=f"guess-class-{number}-{name}",
+        )
+        if to:
+            found[name] = str(to)
+    if len(plan.classes) > _MAPPED:
+        st.caption(f"{plural(len(plan.classes) - _MAPPED, 'more name')} can be given a class afterwards.")
+    return found
+
+
+def _empty_box() -> None:
+    """Forget the file that was looked at."""
+    st.session_state[_FILES] = st.session_state.get(_FILES, 0) + 1
+
+
+def _switch(session: Session, source: str, on: bool) -> None:
+    now = list(session.settings.get("guesses") or ())
+    _change(session, [{**one, "on": on} if one["source"] == source else one for one in now])
+
+
+def _add(session: Session, source: str) -> None:
+    _change(session, [*(session.settings.get("guesses") or ()), {"source": source}])
+
+
+def _change(session: Session, sources: list[dict[str, Any]]) -> None:
+    try:
+        session.change_guesses(sources)
+    except InputError as error:
+        st.session_state[_PROBLEM] = str(error)

@@ -1,0 +1,153 @@
+"""The pool's own truth in the person's place, and the random baseline beside a person."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from workbench.app.serving import apart, beside
+from workbench.app.serving.jobs import Job, manager
+from workbench.work.timeleft import TimeLeft
+
+if TYPE_CHECKING:
+    from workbench.pools import Pool
+    from workbench.sessions import Session
+
+BASELINE_SEEDS = 3
+
+
+def answer_by_oracle(session: Session, n: int) -> Job:
+    """Let the oracle answer the next n questions, refitting after each.
+
+    Args:
+        session: of a project whose pool has truth.
+        n: how many.
+
+    Returns:
+        The job; the one already running when there is one.
+    """
+
+    def work(job: Job) -> int:
+        from workbench.sessions import Event
+        from workbench.sessions.oracle import ArrayOracle
+
+        oracle = ArrayOracle(session.pool)
+        done = 0
+        while done < n:
+            job.report(done / n, f"{done} of {n} answered")
+            asks = session.ask()
+            if not asks:
+                break
+            # the record says that nobody looked at the item
+            done += session.tell(asks[0].id, Event.label(oracle(asks[0].item), source="oracle"))
+            timing = TimeLeft()
+
+            def watch(fraction: float, _objective: float, done: int = done, t: TimeLeft = timing) -> bool:
+                words = t.words(fraction)
+                job.report(done / n, f"{done} of {n} answered" + (f"; this fit: {words}" if words else ""))
+                return False
+
+            apart.refit(session, watch)
+        return done
+
+    return manager().submit(session.id, "oracle", work, title="The known classes answer")
+
+
+Points = list[tuple[list[int], list[float]]]
+
+
+@dataclass(frozen=True)
+class Rival:
+    """What the curve of random questions depends on.
+
+    It is the person's own start, model and way of choosing what the model sees; only the questions differ.
+
+    Attributes:
+        pool: fingerprint.
+        classifier: registry name.
+        options: of the classifier, printed.
+        start: the items of the person's first fit, from which these runs begin too.
+        measured: test items the error is measured on; 0 for all.
+        seed: of the project: the same test items.
+        budget: labels asked for after the start.
+        guess: the sources that the person's fits begin with.
+        session: of the project.
+        given: the options.
+    """
+
+    pool: str
+    classifier: str
+    options: str
+    start: tuple[int, ...]
+    measured: int
+    seed: int
+    budget: int
+    guess: tuple[str, ...]
+    session: Session = field(repr=False, compare=False)
+    given: Mapping[str, Any] = field(repr=False, compare=False)
+
+
+def knows_all(pool: Pool) -> bool:
+    """Whether every item that may be asked about has a class the pool knows."""
+    return pool.truth is not None and bool((pool.truth[pool.trainable] >= 0).all())
+
+
+def baseline(session: Session, reach: int) -> tuple[Points, Job | None]:
+    """What random questions to the same model would have reached from the same first labels: three runs.
+
+    Args:
+        session: of a project.
+        reach: labels to get to, the first ones counted.
+
+    Returns:
+        (numbers of labels, errors) of each run as far as it got, and the job unless it is done. Nothing where
+        the comparison would not be fair: before the first fit, of a pool that does not know the class of
+        every item, and where the first items are of one class by the pool's own account.
+    """
+    pool = session.pool
+    start = first_items(session)
+    if not start or not knows_all(pool) or pool.test is None:
+        return [], None
+    assert pool.truth is not None
+    if len(set(pool.truth[list(start)].tolist())) < 2 or reach <= len(start):
+        return [], None
+    chosen = session.settings
+    options = dict(chosen["options"])
+    rival = Rival(
+        pool.fingerprint, str(chosen["classifier"]), repr(sorted(options.items())), start,
+        int(chosen.get("measured", 0)), int(chosen["seed"]), reach - len(start),
+        tuple(one["source"] for one in (session.fitted_with.get("guess") or {}).get("sources", ())),
+        session, options,
+    )  # fmt: skip
+    job = manager().compute(session.id, rival, _run_rival, title="Random questions", lane="study")
+    found = job.result if job.status == "done" else job.partial
+    return found or [], None if job.status == "done" else job
+
+
+def first_items(session: Session) -> tuple[int, ...]:
+    """The items that a project's first fit learnt from, in their order; none before it."""
+    rounds = session.rounds
+    return tuple(rounds[0].queried.tolist()) if rounds else ()
+
+
+def _run_rival(job: Job, rival: Rival) -> Points:
+    session = rival.session
+    settings = {
+        "initial": rival.start,
+        "measured": rival.measured,
+        "measured_by": rival.seed,
+        "budget": rival.budget,
+        "guess": rival.guess or None,
+    }
+    found: Points = beside.compute(
+        job, "random_runs", session.store.url, session.id, BASELINE_SEEDS, rival.classifier,
+        dict(rival.given), settings, where=beside.long_work, session=session,
+    )  # fmt: skip
+    return found
+
+
+def reach_for(n_labelled: int) -> int:
+    """How far the runs of random questions reach beside a person: in steps: they are rarely run again."""
+    reach: Sequence[int] = (60, 120, 250, 500, 1000)
+    return next((n for n in reach if n_labelled <= n), reach[-1])

@@ -1,0 +1,1 @@
+"""The Lessons page: texts that carry figures, what they compute, a class that labels together."""

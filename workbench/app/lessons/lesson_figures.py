@@ -1,0 +1,272 @@
+"""What lessons draw: (result, values of the controls) -> pictures, what came out, the guess's answer."""
+
+from __future__ import annotations
+
+from math import log
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from workbench.app.words.text import percent
+from workbench.figures import teaching
+
+Values = dict[str, Any]
+
+
+class Picture(NamedTuple):
+    """A figure of a lesson.
+
+    Attributes:
+        figure: of Plotly.
+        alt: what it shows, in a sentence.
+    """
+
+    figure: Any
+    alt: str
+
+
+class Drawn(NamedTuple):
+    """What a state of a lesson shows.
+
+    Attributes:
+        pictures: in order.
+        words: what came out.
+        answer: to the guess, in its unit; None where nothing is to be guessed.
+    """
+
+    pictures: list[Picture]
+    words: str
+    answer: float | None = None
+
+
+def _calibration(reports: Any, answer: float) -> Drawn:
+    words = " · ".join(
+        f"{r.title}: error {percent(r.scores.error)}, NLL {r.scores.nll:.2f}, ECE {r.scores.ece:.3f}"
+        for r in reports
+    )
+    alt = "Confidence histograms above reliability diagrams, a column a model"
+    return Drawn([Picture(teaching.calibration_panels(reports), alt)], words, answer)
+
+
+def sure(reports: Any, _values: Values) -> Drawn:
+    """Calibration of several models; asked for is how sure the first is."""
+    return _calibration(reports, 100 * reports[0].histogram.mean_confidence)
+
+
+def wrong(reports: Any, _values: Values) -> Drawn:
+    """Calibration of several models; asked for is the error of the first."""
+    return _calibration(reports, 100 * reports[0].scores.error)
+
+
+def sweep(curves: Any, values: Values) -> Drawn:
+    """Likelihoods over the noise."""
+    fig = teaching.noise_curves(curves, mark=values["noise"], expected=8, n=2000, height=470)
+    at = [
+        f"{c.title} {percent(c.error[:, k].mean())} / {c.nll[:, k].mean():.2f} / {c.ece[:, k].mean():.3f}"
+        for c in curves
+        for k in [int(abs(c.noise - values["noise"]).argmin())]
+    ]
+    words = f"At noise {values['noise']:g}, error / NLL / ECE: " + " · ".join(at) if at else ""
+    exact = next((c for c in curves if c.name == "bayes"), None)
+    answer = None if exact is None else 100 * float(exact.error[:, abs(exact.noise - 0.5).argmin()].mean())
+    alt = "Error, likelihood and calibration error of each likelihood against noise"
+    return Drawn([Picture(fig, alt)], words, answer)
+
+
+def inducing(made: Any, _values: Values) -> Drawn:
+    """Probabilities over the plane and the inducing points."""
+    title = {"Class probabilities as mixed colours": made.probabilities}
+    names = ("arm 1", "arm 2", "arm 3")
+    fig = teaching.probability_maps(
+        title, made.grid.x, made.grid.y, points=made.X, codes=made.y, classes=names, size=480
+    )
+    fig.add_scatter(
+        x=made.centres[:, 0], y=made.centres[:, 1], mode="markers",
+        name=f"inducing points · {len(made.centres)}", hovertemplate="inducing point<extra></extra>",
+        marker={"symbol": "x", "size": 10, "color": "white", "line": {"width": 1.5, "color": "black"}},
+    )  # fmt: skip
+    words = f"Error {percent(made.error)}, NLL {made.nll:.2f} nats on {made.n_test} test points."
+    alt = "Class probabilities as blended colours, with the inducing points"
+    return Drawn([Picture(fig, alt)], words, 100 * made.error)
+
+
+def two_measures(made: Any, _values: Values) -> Drawn:
+    """Variation ratio and entropy over the plane."""
+    maps = {
+        "Variation ratio: which class leads?": made.variation_ratio,
+        "Entropy: what will the label be?": made.entropy,
+    }
+    fig = teaching.value_maps(
+        maps, made.grid.x, made.grid.y, points=made.X, codes=made.y, units=("", "nats"),
+        classes=("A", "B", "C"), ranges=[(0, 2 / 3), (0, log(3))],
+    )  # fmt: skip
+    entropy = float(made.entropy.mean())
+    words = (
+        f"Mean over the plane: variation ratio {made.variation_ratio.mean():.3f} of at most 0.667, "
+        f"entropy {entropy:.3f} of at most 1.099 nats."
+    )
+    alt = "Variation ratio and entropy over the plane, side by side"
+    return Drawn([Picture(fig, alt)], words, entropy)
+
+
+def asked(made: Any, values: Values) -> Drawn:
+    """Items in the order policies asked about them."""
+    from workbench.policies.registry import title_of
+
+    n = values["questions"]
+    titles = {name: title_of(name) for name in made.asked}
+    panels = {titles[name]: (made.initial, items[:n]) for name, items in made.asked.items()}
+    fig = teaching.asked_maps(panels, made.points, made.codes, classes=made.classes)
+    words = " · ".join(
+        f"{titles[name]}: error {percent(error[min(n, len(error) - 1)])} after {n} questions"
+        for name, error in made.error.items()
+    )
+    words += f", on {made.n_test} test points. One run: a comparison needs many seeds (Compare)."
+    alt = "Items in the order policies asked about them, beside random"
+    return Drawn([Picture(fig, alt)], words, 100 * float(made.error["random"][-1]))
+
+
+def outvoted(made: Any, values: Values) -> Drawn:
+    """Weights and errors of a model that began with two guesses, over its labels."""
+    from workbench.figures.ranks import series
+
+    n = values["given"]
+    at = int(abs(made.labels - n).argmin())
+    good, wrong_one = (percent(one, 0) for one in made.alone)
+    marks = {"labels": n}
+    lines = {
+        name: (made.labels, made.weights[:, j]) for j, name in enumerate(("mostly right", "mostly wrong"))
+    }
+    weights = series(lines, x="Labels", y="Weight of the guess, margins", marks=marks)
+    known = np.isfinite(made.without)
+    errors = series(
+        {
+            "begins with both guesses": (made.labels, made.error),
+            "begins with nothing": (made.labels[known], made.without[known]),
+        },
+        x="Labels", y="Error on 1,000 other points", share=True, marks=marks,
+        heights={"the better guess alone": float(made.alone[0])},
+    )  # fmt: skip
+    words = (
+        f"At {made.labels[at]} labels: the guess that is wrong {good} of the time counts "
+        f"{made.weights[at, 0]:.2f}, the one that is wrong {wrong_one} of the time "
+        f"{made.weights[at, 1]:.2f}. Error {percent(made.error[at])}"
+        + (f", beginning with nothing {percent(made.without[at])}." if known[at] else ".")
+    )
+    pictures = [
+        Picture(weights, "The weights of a good and a wrong guess against labels"),
+        Picture(errors, "The error with both guesses and with none, against labels"),
+    ]
+    return Drawn(pictures, words, 100 * float(made.error[list(made.labels).index(40)]))
+
+
+def unlabelled(made: Any, values: Values) -> Drawn:
+    """Errors at each strength of leaning on neighbours, and the items as one of them sees these."""
+    from workbench.figures import parts, theme
+    from workbench.figures.ranks import series
+    from workbench.pools.neighbours import STRENGTHS
+
+    strength = str(values["strength"])
+    at = made.strengths.index(strength)
+    names = {"none": "none: own features"} | {name: name for name in made.strengths[1:]}
+    errors = series(
+        {names[name]: (made.labels, made.error[s]) for s, name in enumerate(made.strengths)},
+        x="Labels", y=f"Error on {made.n_test} items outside the graph", share=True, logarithmic=True,
+        baseline=names["none"],
+    )  # fmt: skip
+    at_labels = [int(n) for n in made.labels]
+    errors.update_xaxes(tickvals=at_labels, ticktext=list(map(str, at_labels)), minor_showgrid=False)
+    said = (
+        f"{len(made.codes)} items as the model sees them that leans on neighbours: {STRENGTHS[strength].said}"
+    )
+    fig = theme.figure(x=said, height=420, legend=True)
+    for trace in parts.class_marks(made.places[at], made.codes, made.classes, size=7):
+        fig.add_trace(trace)
+    fig.update_xaxes(showticklabels=False)
+    fig.update_yaxes(showticklabels=False)
+    few, many = 0, len(made.labels) - 1
+    words = " ".join(
+        f"With {made.labels[i]} labels {percent(made.error[at, i])} are wrong"
+        + (f", by their own features alone {percent(made.error[0, i])}." if at else ".")
+        for i in (few, many)
+    )
+    pictures = [
+        Picture(errors, "The error at each strength of leaning on neighbours, against labels"),
+        Picture(fig, said),
+    ]
+    strong = made.strengths.index("strong")
+    return Drawn(pictures, words, 100 * float(made.error[strong, few]))
+
+
+def rivals(made: Any, _values: Values) -> Drawn:
+    """The objective after each sweep of two rules."""
+    from workbench.figures.ranks import series
+
+    fig = series(
+        {
+            "tempered rivals": (np.arange(len(made.tempered)), made.tempered),
+            "whoever leads is the rival": (np.arange(len(made.hard)), made.hard),
+        },
+        x=f"Sweeps (n = {made.n} rows, {made.n_classes} classes)",
+        y="Objective with the hard rival, nats",
+    )
+    falls = int((np.diff(made.hard) < -1e-6).sum())
+    words = (
+        f"The hard rule fell in {falls} of {len(made.switched)} sweeps and ends at {made.hard[-1]:,.0f}; "
+        f"the tempered rule ends at {made.tempered[-1]:,.0f}. In its last sweep "
+        f"{percent(made.switched[-1], 0)} of the rows still changed their rival."
+    )
+    alt = "The objective after each sweep, hard rule against tempered rule"
+    return Drawn([Picture(fig, alt)], words, falls)
+
+
+def promises(made: Any, values: Values) -> Drawn:
+    """Shares of simulated projects that have made their promise, against checks."""
+    from workbench.figures.ranks import series
+
+    n = values["looked"]
+    fig = series(
+        {
+            "a fixed test, looked at after every answer": (made.checks, made.peeked),
+            "the same test, looked at once": (made.checks, made.once),
+            "betting, looked at after every answer": (made.checks, made.anytime),
+        },
+        x="Checks", y="Projects that promise at most 5 %", share=True, points=False,
+        marks={"looked until": n}, heights={"5 %, allowed": 0.05},
+    )  # fmt: skip
+    at = n - 1
+    words = (
+        f"Where {percent(made.wrong)} of the labels are wrong, {1000 * made.peeked[at]:.0f} of 1,000 "
+        f"projects have promised at most 5 % by {n} checks if the fixed test is looked at after every "
+        f"answer, {1000 * made.once[at]:.0f} if it is looked at once, {1000 * made.anytime[at]:.0f} by "
+        f"betting. With nothing wrong the fixed test needs {made.rule} checks, betting {made.needed}."
+    )
+    alt = "The share of simulated projects that make their promise, against the number of checks"
+    return Drawn([Picture(fig, alt)], words, float(made.fooled))
+
+
+def gibbs(made: Any, _values: Values) -> Drawn:
+    """Inference against Gibbs sampling, as far as it is finished."""
+    exact, *others = made
+    words = [f"{exact.title}: error {percent(exact.error)} on {len(exact.mean)} test items"]
+    words += [
+        f"{one.title}: error {percent(one.error)}, mean distance of p {one.distance(exact):.3f}"
+        for one in others
+    ]
+    alt = "Probabilities, means and variances of each inference against those of Gibbs sampling"
+    fig = teaching.agreement({one.title: one.against(exact) for one in others})
+    return Drawn([Picture(fig, alt)] if others else [], " · ".join(words))
+
+
+def trade(curves: Any, values: Values) -> Drawn:
+    """Error, likelihood, calibration error and time against inducing points."""
+    from workbench.studies.lessons import TRADED
+
+    words = " · ".join(
+        f"{c.name}, {c.points[-1]:.0f} points: error {percent(c.error[-1])}, NLL {c.nll[-1]:.2f}, "
+        f"ECE {c.ece[-1]:.3f}, {c.seconds[-1]:.1f} s"
+        for c in curves
+    )
+    alt = "Error, likelihood, calibration error and time against inducing points"
+    fig = teaching.trade_offs(curves)
+    return Drawn([Picture(fig, alt)], f"{words}. Pool {values['pool']}, at most {TRADED} items.")

@@ -1,0 +1,398 @@
+"""Lessons: presets of a question, a picture that reacts to a slider, and what to look for.
+
+Their texts and controls are data, in lessons.toml. A lesson's state is its controls' values, all of
+them in the address. What a state shows is computed once in a process, by whoever comes first; a class
+of thirty shares it while each keeps a state of their own.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import tomllib
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from workbench.app.lessons import lesson_figures, stored
+from workbench.app.lessons.lesson_figures import Drawn, Values
+from workbench.app.lessons.prose import Part, plain
+from workbench.app.lessons.stage import AS_DRAWN, Stage
+from workbench.app.serving import beside
+from workbench.app.serving.jobs import Job, manager
+from workbench.errors import InputError
+from workbench.figures.sizes import enlarge, resized
+from workbench.policies.registry import POLICIES
+
+__all__ = [
+    "EXPERIMENTS", "LESSONS", "Control", "Drawn", "Guess", "Lesson", "Values", "drawn", "find",
+    "prepare", "present", "result", "start",
+]  # fmt: skip
+OWNER = "lessons"
+TEXTS = Path(__file__).resolve().parent / "lessons.toml"
+_DONE: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
+_LOCK = threading.Lock()
+_CAPACITY = 256
+_DRAWN: OrderedDict[tuple[Any, ...], tuple[Any, Drawn]] = OrderedDict()
+_PICTURES = 96
+
+
+@dataclass(frozen=True)
+class Control:
+    """A slider, or a choice of names.
+
+    Attributes:
+        name: in the address.
+        label: for people.
+        options: value -> title, in order.
+        default: one of the values.
+        slider: whether the values are an order.
+        mark: whether it only moves a mark, so that nothing is computed anew.
+        argument: of the function that computes; the name unless it says otherwise.
+    """
+
+    name: str
+    label: str
+    options: Mapping[Any, str]
+    default: Any
+    slider: bool = True
+    mark: bool = False
+    argument: str = ""
+
+    def parse(self, given: str | None) -> tuple[Any, bool]:
+        """The value in an address, and whether it was one of ours; else the default."""
+        if given is None:
+            return self.default, True
+        for value in self.options:
+            if str(value) == given:
+                return value, True
+        return self.default, False
+
+
+class Guess(NamedTuple):
+    """What students guess before they see.
+
+    Attributes:
+        ask: the question.
+        unit: of the answer.
+    """
+
+    ask: str
+    unit: str
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """One lesson.
+
+    Attributes:
+        name: in the address.
+        title: in a few words.
+        question: it asks.
+        look: what to look for, a sentence each.
+        controls: what can be moved.
+        compute: (values, job) -> result; without Streamlit, in another thread.
+        draw: (result, values) -> pictures, what came out, and the answer to the guess.
+        minutes: of class time; 0 outside of a class.
+        height: of its pictures, in pixels.
+        guess: asked before the picture is shown, or None.
+        source: paper and section.
+        experiment: its name among the Calibration page's experiments; "" where it is none.
+        story: what it is about, before the guess; see `workbench.app.lessons.prose`.
+        read: how to read its pictures, with the controls in sentences.
+        parts: of its pictures, by the names that links in the texts have.
+    """
+
+    name: str
+    title: str
+    question: str
+    look: tuple[str, ...]
+    controls: tuple[Control, ...]
+    compute: Callable[[Values, Job], Any]
+    draw: Callable[[Any, Values], Drawn]
+    minutes: int
+    height: int = 560
+    guess: Guess | None = None
+    source: str = ""
+    experiment: str = ""
+    story: str = ""
+    read: str = ""
+    parts: Mapping[str, Part] = field(default_factory=dict)
+
+    @property
+    def preset(self) -> Values:
+        """The controls' values it opens with."""
+        return {control.name: control.default for control in self.controls}
+
+    def key(self, values: Values) -> tuple[Any, ...]:
+        """What a result depends on."""
+        return (self.name, *(values[c.name] for c in self.controls if not c.mark))
+
+
+def _options(given: Any) -> dict[Any, str]:
+    """Value -> title of a control in the file."""
+    if given == "policies":
+        # those that say something about every item
+        return {
+            e.name: e.title
+            for e in POLICIES.values()
+            if e.kind == "policy" and e.measure and not (e.warning or e.broken)
+        }
+    if isinstance(given, Mapping):
+        return dict(given)
+    return {v[0]: v[1] for v in given} if isinstance(given[0], list) else {v: f"{v:,g}" for v in given}
+
+
+def _controls(given: list[dict[str, Any]], shared: Mapping[str, Any]) -> Iterator[Control]:
+    for own in given:
+        use = own.pop("use", "")
+        fields = {"name": use} | (shared[use] if use else {}) | own
+        yield Control(**fields | {"options": _options(fields["options"])})
+
+
+def _part(given: Mapping[str, Any]) -> Part:
+    rows = {name: tuple(v) for name, v in given.items() if name != "picture"}
+    return Part(picture=int(given.get("picture", 0)), **rows)
+
+
+def _compute(function: str, controls: tuple[Control, ...], long: bool, values: Values, job: Job) -> Any:
+    """Have a function of the studies called; one that yields shows each result so far."""
+    given = {c.argument or c.name: values[c.name] for c in controls if not c.mark}
+    where = beside.long_work if long else beside.short_work
+    return beside.compute(job, "lesson", function, given, where=where)
+
+
+def _read(path: Path = TEXTS) -> tuple[Lesson, ...]:
+    with path.open("rb") as file:
+        document = tomllib.load(file)
+    made = []
+    for entry in document["lesson"]:
+        controls = tuple(_controls(entry.pop("control"), document["control"]))
+        guess, parts = entry.pop("guess", None), entry.pop("parts", {})
+        compute = partial(_compute, entry.pop("compute"), controls, not entry["minutes"])
+        draw = getattr(lesson_figures, entry.pop("draw"))
+        made.append(
+            Lesson(
+                **entry | {"look": tuple(entry["look"])}, controls=controls, compute=compute, draw=draw,
+                guess=Guess(**guess) if guess else None, parts={n: _part(one) for n, one in parts.items()},
+            )
+        )  # fmt: skip
+    return tuple(made)
+
+
+EVERY = _read()
+LESSONS = tuple(lesson for lesson in EVERY if lesson.minutes)
+EXPERIMENTS = {lesson.name: lesson for lesson in EVERY if lesson.experiment}
+"""Those of the Calibration page: like lessons, but started by a button, in a lane of their own."""
+
+
+def present(lesson: Lesson, values: Values) -> tuple[Any, Job | None]:
+    """What a state shows and the newest job that computes it, None where there is none; starts nothing.
+
+    Args:
+        lesson: it belongs to.
+        values: of its controls.
+    """
+    key = lesson.key(values)
+    return _stored(key), manager().get(OWNER, _kind(key))
+
+
+def start(lesson: Lesson, values: Values) -> Job:
+    """Compute a state in the background, also one that failed before."""
+    key = lesson.key(values)
+
+    def work(job: Job) -> Any:
+        made = lesson.compute(values, job)
+        _store(key, made)
+        return made
+
+    return manager().submit(
+        OWNER, _kind(key), work, title=lesson.title, lane="refit" if lesson.minutes else "study"
+    )
+
+
+def result(lesson: Lesson, values: Values) -> tuple[Any, Job | None]:
+    """What a state shows, or the job that is computing it.
+
+    Args:
+        lesson: it belongs to.
+        values: of its controls.
+
+    Returns:
+        (result, None), or (None, job); a failed job stays until the state is started again.
+    """
+    found, job = present(lesson, values)
+    if found is not None:
+        return found, None
+    if job is not None and (job.active or job.status == "failed"):
+        return None, job
+    return None, start(lesson, values)
+
+
+def drawn(lesson: Lesson, made: Any, values: Values, stage: Stage = AS_DRAWN) -> Drawn:
+    """What a result looks like, drawn once in a process: its figures are to be shown, not changed.
+
+    Args:
+        lesson: it belongs to.
+        made: its whole result.
+        values: of its controls.
+        stage: height and type that its figures have.
+    """
+    key = (lesson.name, *values.values(), stage)
+    with _LOCK:
+        held = _DRAWN.get(key)
+        if held is not None and held[0] is made:
+            _DRAWN.move_to_end(key)
+            return held[1]
+    found = lesson.draw(made, values)
+    for picture in found.pictures:
+        if stage.scale != 1:
+            enlarge(picture.figure, stage.scale)
+        if stage.height:
+            resized(picture.figure, stage.height // len(found.pictures))
+    with _LOCK:
+        _DRAWN[key] = (made, found)
+        while len(_DRAWN) > _PICTURES:
+            _DRAWN.popitem(last=False)
+    return found
+
+
+def places(lesson: Lesson) -> list[Values]:
+    """The preset, then the other places of the first slider that computes anything."""
+    first = next((c for c in lesson.controls if c.slider and not c.mark), None)
+    others = [] if first is None else [{first.name: v} for v in first.options if v != first.default]
+    return [lesson.preset | moved for moved in ({}, *others)]
+
+
+def prepare(lesson: Lesson, values: Values) -> None:
+    """Compute the other places of the first slider in the background, so that it answers at once."""
+    first = next((c for c in lesson.controls if c.slider and not c.mark), None)
+    if first is None:
+        return
+    states = [values | {first.name: option} for option in first.options]
+    missing = [state for state in states if _stored(lesson.key(state)) is None]
+    kind = f"prepare-{lesson.name}"
+    before = manager().get(OWNER, kind)
+    if not missing or (before is not None and (before.active or before.status == "failed")):
+        return
+
+    def work(job: Job) -> None:
+        for place, state in enumerate(missing):
+            job.report(place / len(missing), "preparing the slider")
+            if _stored(lesson.key(state)) is None:
+                quiet = Job(OWNER, kind, lesson.title)
+                _store(lesson.key(state), lesson.compute(state, quiet))
+
+    manager().submit(OWNER, kind, work, title="Preparing the slider", lane="study")
+
+
+def name_of(lesson: Lesson, values: Values) -> str:
+    """A state's name: of its job, and in the file of stored states."""
+    return _kind(lesson.key(values))
+
+
+def _kind(key: tuple[Any, ...]) -> str:
+    return "/".join(map(str, key))
+
+
+def _stored(key: tuple[Any, ...]) -> Any:
+    """What was computed for a key: in this process, or beforehand."""
+    with _LOCK:
+        if key in _DONE:
+            _DONE.move_to_end(key)
+            return _DONE[key]
+    found = stored.find(_kind(key))
+    if found is not None:
+        _store(key, found)
+    return found
+
+
+def _store(key: tuple[Any, ...], made: Any) -> None:
+    with _LOCK:
+        _DONE[key] = made
+        while len(_DONE) > _CAPACITY:
+            _DONE.popitem(last=False)
+
+
+def written(lesson: Lesson) -> tuple[str, ...]:
+    """All that a lesson says in words: what its title has to explain."""
+    choices = [title for one in lesson.controls for title in (one.label, *one.options.values())]
+    texts = [lesson.title, lesson.question, lesson.story, lesson.read, lesson.source, *lesson.look, *choices]
+    return (*texts, lesson.guess.ask) if lesson.guess is not None else tuple(texts)
+
+
+def find(name: str) -> Lesson:
+    """A lesson by name.
+
+    Raises:
+        InputError: there is none.
+    """
+    for lesson in LESSONS:
+        if lesson.name == name:
+            return lesson
+    shown = name if len(name) <= 40 else f"{name[:39]}…"
+    raise InputError(f"There is no lesson {shown!r}. Choose one of those below.")
+
+
+def fresh() -> Iterator[tuple[str, Any]]:
+    """Every place of each lesson's first slider, computed anew: (name of the state, result)."""
+    for lesson in LESSONS:
+        for values in places(lesson):
+            print(name_of(lesson, values), flush=True)
+            yield name_of(lesson, values), lesson.compute(values, Job("", "", lesson.title))
+
+
+def thumbnail(lesson: Lesson) -> Path:
+    """Where a lesson's small picture is."""
+    return TEXTS.parent / f"lesson-{lesson.name}.svg"
+
+
+def sketch(lesson: Lesson) -> Path:
+    """Where a lesson's sketch is."""
+    return TEXTS.parent / f"sketch-{lesson.name}.svg"
+
+
+def draw_thumbnail(lesson: Lesson) -> str:
+    """A lesson's small picture, from what it shows when it opens."""
+    from workbench.figures.small import small
+
+    shown = _stored(lesson.key(lesson.preset))
+    return small(lesson.draw(shown, lesson.preset).pictures[0].figure)
+
+
+def worksheet(lesson: Lesson) -> str:
+    """A lesson as a page to print: the question, a guess, what to try, what to write down; Markdown.
+
+    Args:
+        lesson: one of `LESSONS`.
+    """
+    blank, unit = "\\_" * 12, "" if lesson.guess is None else lesson.guess.unit
+    lines = f"{blank * 5}\n\n{blank * 5}"
+    parts = [f"Name: {blank * 2}  Date: {blank}  ({lesson.minutes} minutes)", plain(lesson.story)]
+    parts.append(f"**{lesson.question}**")
+    asked = []
+    if lesson.guess is not None:
+        asked.append(
+            f"Guess before you look\n\n{lesson.guess.ask}\n\n"
+            f"My guess: {blank} {unit}\n\nIt was: {blank} {unit}"
+        )
+    slider = next((c for c in lesson.controls if c.slider), None)
+    if slider is not None:
+        rows = "\n".join(f"| {option} | | |" for option in slider.options.values())
+        head = f"| {slider.label} | what I see | what is printed below the picture |\n| --- | --- | --- |"
+        asked.append(f"Move “{slider.label}”\n\n{head}\n{rows}")
+    asked += [f"Is it so? Say why\n\n{one}\n\n{lines}" for one in lesson.look]
+    asked.append(f"In one sentence: what will you remember?\n\n{lines}")
+    parts += [f"## {number}. {one}" for number, one in enumerate(asked, start=1)]
+    source = f"After {lesson.source}. " if lesson.source else ""
+    parts = [f"# {lesson.title}", *parts, f"{source}In Workbench: `/lessons?lesson={lesson.name}`"]
+    return "\n\n".join(parts) + "\n"
+
+
+if __name__ == "__main__":
+    stored.write(Path(sys.argv[1]), fresh())
+    for each in LESSONS:
+        thumbnail(each).write_text(draw_thumbnail(each), encoding="utf-8")

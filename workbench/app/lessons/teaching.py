@@ -1,0 +1,319 @@
+"""What the Lessons page and the Calibration page's experiments both draw."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from workbench.app.access import joining
+from workbench.app.lessons import guesses, lessons, prose, stage
+from workbench.app.lessons.stage import AS_DRAWN, Stage
+from workbench.app.serving.jobs import Job
+from workbench.app.shell import widgets
+from workbench.app.shell.downloads import button, figure_downloads
+from workbench.app.words.glossary import explain, used_in
+from workbench.app.words.text import plural, verbatim
+from workbench.errors import InputError
+
+
+def key_of(lesson: lessons.Lesson, control: lessons.Control) -> str:
+    """Key of a control's widget."""
+    return f"lesson-{lesson.name}-{control.name}"
+
+
+def controls(lesson: lessons.Lesson) -> lessons.Values:
+    """Draw the controls in a row; their values go into the address."""
+    wrong = _begun(lesson)
+    values: lessons.Values = {}
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom", key="lesson-controls"):
+        for control in lesson.controls:
+            values[control.name] = _control(control, key_of(lesson, control))
+            st.query_params[control.name] = str(values[control.name])
+    _say_wrong(wrong)
+    return values
+
+
+def controlled(lesson: lessons.Lesson) -> lessons.Values:
+    """The values of controls that stand in the lesson's text; they go into the address."""
+    # the page runs anew once the window has said how large it is: said until something moves
+    wrong = st.session_state.setdefault(_wrong(lesson), [])
+    wrong += _begun(lesson)
+    values = {one.name: st.session_state[key_of(lesson, one)] for one in lesson.controls}
+    for name, value in values.items():
+        st.query_params[name] = str(value)
+    _say_wrong(wrong)
+    return values
+
+
+def _wrong(lesson: lessons.Lesson) -> str:
+    return f"lesson-{lesson.name}-unknown"
+
+
+def _begun(lesson: lessons.Lesson) -> list[str]:
+    """Give each control without a value that of the address; labels of those whose value there is unknown."""
+    wrong = []
+    for control in lesson.controls:
+        key = key_of(lesson, control)
+        if key not in st.session_state:
+            st.session_state[key], known = control.parse(st.query_params.get(control.name))
+            if not known:
+                wrong.append(control.label)
+    return wrong
+
+
+def _say_wrong(wrong: list[str]) -> None:
+    if wrong:
+        st.info(
+            f"The address asked for a value that {verbatim(wrong[0])} does not have; this is the preset.",
+            icon=":material/info:",
+        )
+
+
+def tell(
+    lesson: lessons.Lesson, which: str, values: lessons.Values | None = None, *, watch: bool = False
+) -> None:
+    """A text of the lesson, with what it says about the figures.
+
+    Args:
+        lesson: it belongs to.
+        which: "story", "read" or "look".
+        values: of the controls, where the text holds them.
+        watch: whether it says how large the window is.
+    """
+    slots = {}
+    for control in lesson.controls if values is not None else ():
+        titles = tuple(control.options.values())
+        at = list(control.options).index(values[control.name]) if values is not None else 0
+        slots[control.name] = prose.Slot(control.label, titles, at, control.slider)
+
+    def moved(name: str, at: int) -> None:
+        st.session_state.pop(_wrong(lesson), None)
+        control = next(one for one in lesson.controls if one.name == name)
+        st.session_state[key_of(lesson, control)] = list(control.options)[at]
+
+    def seen(width: int, height: int) -> None:
+        st.session_state[stage.WINDOW] = (width, height)
+
+    prose.mount(
+        f"lesson-{which}-text", getattr(lesson, which), chart=f"lesson-{lesson.name}", parts=lesson.parts,
+        slots=slots, moved=moved, seen=seen if watch else None, known=st.session_state.get(stage.WINDOW),
+    )  # fmt: skip
+
+
+def _control(control: lessons.Control, key: str) -> Any:
+    options = list(control.options)
+    named: dict[str, Any] = {"format_func": control.options.__getitem__, "key": key}
+    if control.slider:
+        return st.select_slider(control.label, options, width=340, **named)
+    if len(options) > 3:
+        return st.selectbox(control.label, options, width=220, **named)
+    return st.segmented_control(control.label, options, required=True, **named)
+
+
+def draw(lesson: lessons.Lesson, made: Any, values: lessons.Values, *, finished: bool = True) -> None:
+    """Pictures, what came out, where it is from, and the pictures to take away.
+
+    Args:
+        lesson: it belongs to.
+        made: its result, or as much of it as there is.
+        values: of its controls.
+        finished: whether that is all.
+    """
+    said = pictures(lesson, made, values, finished=finished)
+    if said:
+        measured(said)
+    if finished:
+        source(lesson)
+
+
+def measured(said: str) -> None:
+    """What came out, a line for each reading of a model; terms in it are explained."""
+    lines = [verbatim(line, 600) for line in said.split(" · ")]
+    st.markdown(
+        "**Measured here.**" + ("  \n" if len(lines) > 1 else " ") + "  \n".join(lines),
+        help=explain(*used_in(said)) or None,
+    )
+
+
+def pictures(
+    lesson: lessons.Lesson,
+    made: Any,
+    values: lessons.Values,
+    where: Stage = AS_DRAWN,
+    *,
+    finished: bool = True,
+) -> str:
+    """Pictures of a lesson, each to be taken away; what came out, in words.
+
+    Args:
+        lesson: it belongs to.
+        made: its result, or as much of it as there is.
+        values: of its controls.
+        where: height and type that the figures have.
+        finished: whether that is all.
+    """
+    found = lessons.drawn(lesson, made, values, where) if finished else lesson.draw(made, values)
+    for place, picture in enumerate(found.pictures):
+        key = f"lesson-{lesson.name}-{place}"
+        widgets.figure(picture.figure, key, picture.alt)
+        if finished:
+            figure_downloads(picture.figure, f"workbench-{lesson.name}", f"save-{key}")
+    return found.words
+
+
+def source(lesson: lessons.Lesson) -> None:
+    """Where a lesson is from."""
+    if lesson.source:
+        st.caption(f"After {verbatim(lesson.source)}.")
+
+
+def worksheet(lesson: lessons.Lesson) -> None:
+    """The lesson as a page to print."""
+    button(
+        "Worksheet", lambda out: out.write(lessons.worksheet(lesson).encode()), f"workbench-{lesson.name}.md",
+        "lesson-worksheet", icon="description", kind="tertiary",
+        help="To print for students: the question, a guess, what to try and what to write down (Markdown)",
+    )  # fmt: skip
+
+
+def who() -> str:
+    """This browser tab, for the tally of guesses."""
+    return str(st.session_state.setdefault("guesser", secrets.token_hex(8)))
+
+
+def hidden(lesson: lessons.Lesson, values: lessons.Values) -> bool:
+    """Whether the picture waits for a guess: the preset of a lesson that asks one, until it was shown."""
+    if lesson.guess is None or values != lesson.preset:
+        return False
+    return not st.session_state.get(f"shown-{lesson.name}", False)
+
+
+def ask_guess(lesson: lessons.Lesson) -> None:
+    """The question before the picture, with a way around it."""
+    assert lesson.guess is not None
+    key = f"guess-{lesson.name}"
+
+    def show(typed: bool) -> None:
+        try:
+            if typed:
+                guesses.give(lesson.name, who(), guesses.parse(str(st.session_state.get(key) or "")))
+        except InputError as error:
+            st.session_state["guess-problem"] = str(error)
+            return
+        st.session_state[f"shown-{lesson.name}"] = True
+
+    with st.container(border=True, key="guess"):
+        st.markdown(f"**Guess first.** {verbatim(lesson.guess.ask)}")
+        with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+            st.text_input(f"Your guess, {lesson.guess.unit}", key=key, width=220)
+            st.button(
+                "Show it", key="guess-show", type="primary", icon=":material/visibility:", on_click=show,
+                args=(True,),
+            )  # fmt: skip
+            st.button("Show without a guess", key="guess-skip", type="tertiary", on_click=show, args=(False,))
+        if "guess-problem" in st.session_state:
+            st.error(verbatim(st.session_state.pop("guess-problem")), icon=":material/error:")
+
+
+def answer(lesson: lessons.Lesson) -> float | None:
+    """What the guess was about, as it came out; None where nothing is asked or it is not computed."""
+    made = None if lesson.guess is None else lessons.present(lesson, lesson.preset)[0]
+    return None if made is None else lessons.drawn(lesson, made, lesson.preset).answer
+
+
+def compare_guess(lesson: lessons.Lesson) -> None:
+    """What was guessed here beside what came out."""
+    mine, came_out = guesses.of(lesson.name, who()), answer(lesson)
+    if lesson.guess is not None and mine is not None and came_out is not None:
+        st.markdown(f"You guessed **{mine:g}**; it is **{came_out:.3g}** {lesson.guess.unit}.")
+
+
+def tally(lesson: lessons.Lesson) -> None:
+    """The guesses of a class beside what came out, live."""
+    came_out = answer(lesson)
+    if came_out is not None:
+        _tally(lesson, came_out)
+
+
+@st.fragment(run_every=2.0)
+def _tally(lesson: lessons.Lesson, came_out: float) -> None:
+    given = guesses.given(lesson.name)
+    if not given or lesson.guess is None:
+        st.caption("Nobody in this class has guessed yet.")
+        return
+    from workbench.figures.sizes import enlarge
+    from workbench.figures.teaching import guess_tally
+
+    st.caption(f"{plural(len(given), 'guess', 'guesses')} of this class, and what came out")
+    fig = guess_tally(given, came_out, unit=lesson.guess.unit)
+    enlarge(fig, 1.4)
+    widgets.figure(fig, f"tally-{lesson.name}", f"{len(given)} guesses beside the answer {came_out:.3g}")
+
+
+@st.fragment(run_every=0.5)
+def streaming(lesson: lessons.Lesson, values: lessons.Values, job: Job, *, cancel: bool = False) -> None:
+    """The picture as far as it is computed, its place kept.
+
+    Args:
+        lesson: it belongs to.
+        values: of its controls.
+        job: that computes it.
+        cancel: whether there is a button to stop it.
+    """
+    if not job.active:
+        st.rerun()
+    with st.container(height=lesson.height + 150, border=False, key="lesson-computing"):
+        with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+            words = "Stopping…" if job.cancelling else job.message or "Waiting for its turn"
+            st.progress(job.fraction, text=verbatim(words))
+            if cancel:
+                st.button(
+                    "Cancel",
+                    key="lesson-cancel",
+                    icon=":material/stop:",
+                    disabled=job.cancelling,
+                    on_click=job.cancel,
+                )
+        if job.partial is not None:
+            draw(lesson, job.partial, values, finished=False)
+
+
+def begin(lesson: lessons.Lesson, values: lessons.Values) -> None:
+    """Compute a state, for a button."""
+    lessons.start(lesson, values)
+
+
+def failure(lesson: lessons.Lesson, values: lessons.Values, job: Job) -> None:
+    """Say why a state could not be computed, and offer to try again."""
+    st.error(f"This could not be computed: {verbatim(job.error)}", icon=":material/error:")
+    st.button("Try again", key="lesson-retry", on_click=begin, args=(lesson, values))
+
+
+def look(lesson: lessons.Lesson) -> None:
+    """What to look for."""
+    st.markdown("\n".join(f"- {line}" for line in lesson.look))
+
+
+def sketch(lesson: lessons.Lesson) -> None:
+    """What the lesson is about, drawn by hand: before the figures are shown."""
+    with st.container(key="lesson-sketch"):
+        prose.picture(lesson.name, lessons.sketch(lesson))
+
+
+def wall_code(query: dict[str, str]) -> None:
+    """The QR code as it stands on the wall, with the address in words.
+
+    Args:
+        query: of the address.
+    """
+    address = f"{joining.base_address()}?{urlencode(query)}"
+    picture = joining.qr_code(address)
+    with st.container(key="lesson-wall-code", horizontal=True, vertical_alignment="center", gap="medium"):
+        if picture:
+            st.image(picture, alt=f"QR code of {address}")
+        with st.container(gap="xsmall"):
+            st.markdown("**Join** with your phone" if picture else "**Join** at this address")
+            st.caption(verbatim(address.partition("?")[0].partition("//")[2]))

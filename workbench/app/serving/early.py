@@ -1,0 +1,98 @@
+"""What a page must know before its scripts have come: that Ctrl+K was pressed, its server, what it needs.
+
+The palette's script arrives with the first run of a page, a second or more after the page itself. Until
+then these few lines, in the head of the index, keep the browser's own Ctrl+K away and remember that it was
+asked for.
+
+Streamlit asks for its server below the page's own address first, and is told that there is none. The server
+knows which part of the address is a page; what stands before it, a proxy's own path too, is said here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from workbench.app.serving.frontend import asked_early, below_base
+
+SCRIPT = (
+    "<script>window.addEventListener('keydown',function(e){"
+    "if(window.workbenchPalette||!(e.ctrlKey||e.metaKey)||e.altKey||e.shiftKey||e.key.toLowerCase()!=='k')return;"
+    "e.preventDefault();window.workbenchWanted=true},true)</script>"
+)
+BACKEND = (
+    "<script>(function(p,l){{if(l.slice(-p.length)===p)l=l.slice(0,-p.length);else if(p!=='/')return;"
+    "window.__streamlit={{...window.__streamlit,BACKEND_BASE_URL:location.origin+l}}}})"
+    "({page},location.pathname)</script>"
+)
+"""With the path of a page; a proxy that takes its own path away leaves that in the address."""
+_PLAIN = re.compile(r"/[\w-]*", re.ASCII)
+_HEAD, _HEAD_ENDS = b"<head>", b"</head>"
+_LEFT_OUT = (b"accept-encoding", b"if-none-match", b"if-modified-since", b"range")
+_MOST = 1 << 20
+"""Octets of an index; what is larger is none, and is passed on as it is."""
+
+
+class Early:
+    """ASGI middleware: puts `SCRIPT` and `BACKEND` into the head of the app's own pages."""
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Pass the request on; of a page the whole answer is held until its head has come."""
+        if scope["type"] != "http" or scope["method"] != "GET" or not _asks_for_page(scope):
+            await self.app(scope, receive, send)
+            return
+        # in plain letters and whole: what is compressed, or kept by the browser, has no head to write into
+        scope = {**scope, "headers": [h for h in scope["headers"] if h[0].lower() not in _LEFT_OUT]}
+        held: list[Any] = []
+        size = 0
+
+        async def watched(message: Any) -> None:
+            nonlocal size
+            if message["type"] == "http.response.start" and _is_page(message) and not held:
+                held.append(message)
+                return
+            if not held:
+                await send(message)
+                return
+            held.append(message)
+            size += len(message.get("body", b""))
+            if message.get("more_body") and size <= _MOST:
+                return
+            waiting, held[:] = _with_script(held, below_base(str(scope["path"]))), []
+            for one in waiting:
+                await send(one)
+
+        await self.app(scope, receive, watched)
+
+
+def _asks_for_page(scope: Any) -> bool:
+    return any(name.lower() == b"accept" and b"text/html" in value for name, value in scope["headers"])
+
+
+def _is_page(start: Any) -> bool:
+    headers = {name.lower(): value for name, value in start.get("headers", [])}
+    html = headers.get(b"content-type", b"").startswith(b"text/html")
+    return bool(html and start["status"] == 200 and b"content-encoding" not in headers)
+
+
+def backend_of(path: str) -> str:
+    """The script that says where the server of a page is; "" for a path that is no page's."""
+    return BACKEND.format(page=json.dumps(path)) if _PLAIN.fullmatch(path) else ""
+
+
+def _with_script(held: list[Any], path: str) -> list[Any]:
+    """An answer's messages, its head with what a page must know; as they are where no head is in them."""
+    start, bodies = held[0], held[1:]
+    body = b"".join(one.get("body", b"") for one in bodies)
+    if _HEAD not in body or bodies[-1].get("more_body"):
+        return list(held)
+    links = asked_early(body.decode(errors="replace"), path) if _PLAIN.fullmatch(path) else ""
+    body = body.replace(_HEAD, _HEAD + (SCRIPT + backend_of(path)).encode(), 1)
+    body = body.replace(_HEAD_ENDS, links.encode() + _HEAD_ENDS, 1)
+    headers = [(n, v) for n, v in start.get("headers", []) if n.lower() not in (b"content-length", b"etag")]
+    headers.append((b"content-length", b"%d" % len(body)))
+    return [{**start, "headers": headers}, {**bodies[-1], "body": body}]

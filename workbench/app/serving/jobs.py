@@ -1,0 +1,301 @@
+"""Long work outside the script thread: started once, watched from any tab, cancelled from any tab."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable
+from functools import cache
+from hashlib import sha256
+from typing import Any, Literal, TypeVar
+
+from workbench.app.words.text import duration
+from workbench.errors import Cancelled, InputError
+
+Inputs = TypeVar("Inputs")
+Status = Literal["waiting", "running", "done", "failed", "cancelled"]
+_ACTIVE = ("waiting", "running")
+_MAX_ENDED = 200
+
+
+class Job:
+    """One piece of work.
+
+    Attributes:
+        id: unique in this process.
+        owner: whose it is (a project or session id).
+        kind: what it does; one active job per (owner, kind).
+        title: for people.
+        status: "waiting", "running", "done", "failed" or "cancelled".
+        fraction: done so far, 0 to 1.
+        message: what it is doing.
+        result: what the work returned.
+        partial: what the work has published so far, if it does.
+        error: a sentence for people when it failed.
+        details: the traceback, for the log.
+        about: whatever who submitted it wants to find again.
+    """
+
+    _numbers = itertools.count(1)
+
+    def __init__(self, owner: str, kind: str, title: str) -> None:
+        self.id = f"{kind}-{next(self._numbers)}"
+        self.owner, self.kind, self.title = owner, kind, title
+        self.status: Status = "waiting"
+        self.fraction, self.message = 0.0, ""
+        self.result: Any = None
+        self.partial: Any = None
+        self.error = self.details = ""
+        self.about: Any = None
+        self.started = self.ended = 0.0
+        self._cancel = threading.Event()
+        self._ended = threading.Event()
+
+    @property
+    def active(self) -> bool:
+        """Whether it waits or runs."""
+        return self.status in _ACTIVE
+
+    @property
+    def cancelling(self) -> bool:
+        """Whether it was told to stop and has not stopped yet."""
+        return self.active and self._cancel.is_set()
+
+    @property
+    def seconds(self) -> float:
+        """How long it has run, or ran."""
+        if not self.started:
+            return 0.0
+        return (self.ended or time.monotonic()) - self.started
+
+    def report(self, fraction: float, message: str = "", partial: Any = None) -> None:
+        """Called by the work: how far it is.
+
+        Args:
+            fraction: done so far, 0 to 1.
+            message: what it is doing.
+            partial: a result so far, published in one assignment.
+
+        Raises:
+            Cancelled: the person stopped it.
+        """
+        if self._cancel.is_set():
+            raise Cancelled(self.title)
+        self.fraction = min(max(float(fraction), 0.0), 1.0)
+        self.message = message
+        if partial is not None:
+            self.partial = partial
+
+    def should_stop(self) -> bool:
+        """Called by work that stops at a place of its own choosing."""
+        return self._cancel.is_set()
+
+    def cancel(self) -> None:
+        """Ask it to stop; it does at its next report."""
+        self._cancel.set()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Block until it has ended.
+
+        Returns:
+            False when `timeout` seconds passed first.
+        """
+        return self._ended.wait(timeout)
+
+
+class Countdown:
+    """Reports of a work with its share and the time that is left, at the pace of the last half minute.
+
+    Args:
+        job: that is told.
+        clock: seconds.
+    """
+
+    def __init__(self, job: Job, clock: Callable[[], float] = time.monotonic) -> None:
+        self._job, self._clock = job, clock
+        self._marks: deque[tuple[float, float]] = deque()
+
+    def hear(self, said: tuple[float, str, Any]) -> None:
+        """What a process beside this one says of the work."""
+        self(*said[:2])
+
+    def __call__(self, fraction: float, message: str) -> None:
+        """As `Job.report`."""
+        now = self._clock()
+        if self._marks and fraction < self._marks[-1][1]:
+            self._marks.clear()
+        self._marks.append((now, fraction))
+        while now - self._marks[0][0] > 30:
+            self._marks.popleft()
+        begun, before = self._marks[0]
+        words = [message, f"{fraction:.0%}"]
+        # two seconds of work say something of the rest
+        if now - begun >= 2 and fraction > before:
+            words.append(f"about {duration((1 - fraction) * (now - begun) / (fraction - before))} left")
+        self._job.report(fraction, " · ".join(words))
+
+
+class JobManager:
+    """Runs jobs in daemon threads, a few at a time in each lane.
+
+    Args:
+        lanes: lane -> how many of its jobs run at once; a refit never waits behind a study.
+    """
+
+    def __init__(self, lanes: dict[str, int] | None = None) -> None:
+        self._slots = {
+            name: threading.Semaphore(n)
+            for name, n in (lanes or {"refit": 2, "study": 1, "map": 1, "open": 2, "file": 4}).items()
+        }
+        self._jobs: dict[tuple[str, str], Job] = {}
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def submit(
+        self, owner: str, kind: str, work: Callable[[Job], Any], *, title: str = "", lane: str = "refit"
+    ) -> Job:
+        """Start work, or return the job of this owner and kind that is already active.
+
+        Args:
+            owner: whose it is.
+            kind: what it does.
+            work: called with the job in another thread; must not call Streamlit.
+            title: for people.
+            lane: which queue it waits in.
+
+        Returns:
+            The job.
+
+        Raises:
+            InputError: the server is shutting down.
+        """
+        with self._lock:
+            if self._closed:
+                raise InputError("The server is shutting down; start it again to go on.")
+            present = self._jobs.get((owner, kind))
+            if present is not None and present.active and not present.cancelling:
+                return present
+            job = Job(owner, kind, title or kind)
+            self._jobs.pop((owner, kind), None)
+            self._jobs[(owner, kind)] = job
+            self._forget()
+        threading.Thread(
+            target=self._run, args=(job, work, present, self._slots[lane]), name=job.id, daemon=True
+        ).start()
+        return job
+
+    def compute(
+        self,
+        owner: str,
+        inputs: Inputs,
+        work: Callable[[Job, Inputs], Any],
+        *,
+        title: str = "",
+        lane: str = "refit",
+    ) -> Job:
+        """The job that computes a value from its inputs and from nothing else; found again by them.
+
+        One that failed or was cancelled is a state that stays until it is let go of (`forget`), which
+        *Try again* of its panel does.
+
+        Args:
+            owner: whose it is.
+            inputs: a frozen dataclass with all that the value depends on. Its printed form is the key, so
+                what another field stands for (a pool, of its fingerprint) is left out of it (`repr=False`).
+            work: called with the job and the inputs; a function of a module, which sees nothing else.
+            title: for people.
+            lane: which queue it waits in.
+
+        Returns:
+            The job, running or ended.
+        """
+        kind = kind_of(inputs)
+        present = self.get(owner, kind)
+        if present is not None:
+            return present
+        return self.submit(owner, kind, lambda job: work(job, inputs), title=title, lane=lane)
+
+    def get(self, owner: str, kind: str) -> Job | None:
+        """The newest job of this owner and kind, running or ended."""
+        with self._lock:
+            return self._jobs.get((owner, kind))
+
+    def forget(self, job: Job) -> None:
+        """Let go of a job that has ended, so that the same work can be asked for anew."""
+        with self._lock:
+            if not job.active and self._jobs.get((job.owner, job.kind)) is job:
+                del self._jobs[(job.owner, job.kind)]
+
+    def active(self, owner: str | None = None) -> list[Job]:
+        """Jobs that wait or run, oldest first."""
+        with self._lock:
+            return [j for j in self._jobs.values() if j.active and owner in (None, j.owner)]
+
+    def shutdown(self, timeout: float = 5.0) -> None:
+        """Refuse new work, cancel what runs and wait up to `timeout` seconds for it."""
+        with self._lock:
+            self._closed = True
+            running = [j for j in self._jobs.values() if j.active]
+        for job in running:
+            job.cancel()
+        end = time.monotonic() + timeout
+        for job in running:
+            job.wait(max(0.0, end - time.monotonic()))
+
+    def _forget(self) -> None:
+        ended = [key for key, job in self._jobs.items() if not job.active]
+        for key in ended[: max(0, len(ended) - _MAX_ENDED)]:
+            del self._jobs[key]
+
+    def _run(
+        self, job: Job, work: Callable[[Job], Any], previous: Job | None, slot: threading.Semaphore
+    ) -> None:
+        if previous is not None:
+            # a cancelled predecessor may still hold what this one needs
+            previous.wait()
+        while not slot.acquire(timeout=0.1):
+            if job.should_stop():
+                break
+        else:
+            try:
+                self._work(job, work)
+            finally:
+                slot.release()
+        if job.active:
+            job.status = "cancelled"
+        job.ended = time.monotonic()
+        job._ended.set()
+
+    @staticmethod
+    def _work(job: Job, work: Callable[[Job], Any]) -> None:
+        if job.should_stop():
+            return
+        job.started = time.monotonic()
+        job.status = "running"
+        try:
+            job.result = work(job)
+        except Cancelled:
+            job.status = "cancelled"
+        except InputError as error:
+            job.error, job.status = str(error), "failed"
+        except BaseException as error:  # a thread of its own: code of a person's may end by SystemExit
+            job.details = traceback.format_exc()
+            job.error = f"{type(error).__name__}: {error}"
+            job.status = "failed"
+        else:
+            job.fraction = 1.0
+            job.status = "done"
+
+
+def kind_of(inputs: object) -> str:
+    """The kind of the job that computes a value from these inputs."""
+    return f"{type(inputs).__name__}-{sha256(repr(inputs).encode()).hexdigest()[:16]}"
+
+
+@cache
+def manager() -> JobManager:
+    """The process-wide manager; modules outlive reruns, so every tab and user sees the same one."""
+    return JobManager()

@@ -1,0 +1,386 @@
+"""What pages show about a project, computed once for a model and kept: reasons, neighbours, calibration."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from workbench.app.serving import beside
+from workbench.app.serving.jobs import Job, manager
+from workbench.arrays import Array, Floats, Ints
+
+if TYPE_CHECKING:
+    from workbench.pools import Pool
+    from workbench.sessions import Ask, ProjectState, Session
+    from workbench.sessions.insight import Calibration
+    from workbench.sessions.model import FittedModel
+
+Inputs = TypeVar("Inputs", bound=Hashable)
+T = TypeVar("T")
+_CACHE: OrderedDict[Hashable, Any] = OrderedDict()
+_LOCK = threading.Lock()
+_KEPT = 64
+
+
+def digest(*arrays: Array) -> str:
+    """What stands for arrays in a key: of their bytes, not of how many they are."""
+    found = sha256()
+    for one in arrays:
+        found.update(repr((one.shape, one.dtype.str)).encode() + np.ascontiguousarray(one).tobytes())
+    return found.hexdigest()[:16]
+
+
+def computed(inputs: Inputs, make: Callable[[Inputs], T]) -> T:
+    """A value made once from its inputs, and from nothing else.
+
+    Args:
+        inputs: a frozen dataclass with all that the value depends on; what stands for another field (a
+            model beside its uid) is left out of the comparison (`compare=False`).
+        make: a function of a module; may run twice when two threads ask at once.
+    """
+    return cached(inputs, lambda: make(inputs))
+
+
+def cached(key: Hashable, make: Callable[[], T]) -> T:
+    """A value made once for a key; the newest 64 are kept.
+
+    Args:
+        key: must name everything the value depends on; of more than a name or two, take `computed`.
+        make: computes it; may run twice when two threads ask at once.
+    """
+    with _LOCK:
+        if key in _CACHE:
+            _CACHE.move_to_end(key)
+            return _CACHE[key]
+    value = make()
+    with _LOCK:
+        _CACHE[key] = value
+        while len(_CACHE) > _KEPT:
+            _CACHE.popitem(last=False)
+    return value
+
+
+class Shelf:
+    """Small values made once, of JSON; those used last are kept. Whoever gets one leaves it as it is.
+
+    Args:
+        octets: how much room they take as JSON, in all.
+    """
+
+    def __init__(self, octets: int) -> None:
+        self._most = octets
+        self._held = 0
+        self._values: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable, make: Callable[[], T]) -> T:
+        """The value of a key.
+
+        Args:
+            key: must name everything the value depends on.
+            make: computes it; may run twice when two threads ask at once.
+        """
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+                found: T = self._values[key][0]
+                return found
+        value = make()
+        size = len(json.dumps(value))
+        with self._lock:
+            if key not in self._values:
+                self._values[key] = value, size
+                self._held += size
+            while self._held > self._most:
+                self._held -= self._values.popitem(last=False)[1][1]
+        return value
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why an item is shown.
+
+    Attributes:
+        role: the ask's.
+        words: a sentence for people.
+        utility: the policy's now, or NaN.
+        rank: place among the items still open, 1 = most wanted; 0 when there is no policy behind it.
+        n_open: how many items are open.
+        n_drawn: how many of them the policy looks at in a round, the rank is among these; 0 for all.
+    """
+
+    role: str
+    words: str
+    utility: float
+    rank: int
+    n_open: int
+    n_drawn: int = 0
+
+
+def why(session: Session, ask: Ask) -> Reason:
+    """Why this item is asked about now."""
+    from workbench.policies import POLICIES
+    from workbench.policies.registry import title_of
+    from workbench.sessions.model import asking_policy
+
+    if ask.role == "evaluation":
+        words = (
+            "Drawn at random to measure the error. The model never learns from it, so its guess stays hidden."
+        )
+        return Reason(ask.role, words, float("nan"), 0, 0)
+    if ask.role == "again":
+        return Reason(ask.role, "You took its answer back.", float("nan"), 0, 0)
+    if ask.role == "chosen":
+        return Reason(ask.role, "You wanted to be asked about it.", float("nan"), 0, 0)
+    if ask.role == "together":
+        return Reason(ask.role, "Another question about it was wanted.", float("nan"), 0, 0)
+    if ask.role == "second":
+        words = "A second look at a label of yours, without what you or the model said about it."
+        return Reason(ask.role, words, float("nan"), 0, 0)
+    if ask.role == "overlap":
+        words = "Somebody else labels it too, to see how far people agree. The model's guess stays hidden."
+        return Reason(ask.role, words, float("nan"), 0, 0)
+    policy = str(session.settings["policy"])
+    model = session.model
+    if ask.role == "uniform":
+        share = float(session.settings["uniform_share"])
+        words = f"Drawn at random, as {share:.0%} of the questions are whatever the policy. "
+        words += "The model learns from it."
+        return Reason(ask.role, words.replace("%", " %"), float("nan"), 0, 0)
+    if ask.role == "cold-start" or model is None:
+        words = "Nothing is known yet, so the first items are spread over the pool."
+        if len(session.state.trained_classes) > 1:
+            words = "Spread over the pool, as there was no model yet when it was chosen."
+        return Reason(ask.role, words, float("nan"), 0, 0)
+    policy, searching = asking_policy(model, policy)
+    entry = POLICIES.get(policy)
+    if policy == "random":
+        return Reason(ask.role, POLICIES[policy].says, float("nan"), 0, 0)
+    from workbench.sessions import insight
+
+    state = session.state
+    values, looked = utilities_now(session, model, policy)
+    closed = np.array([*state.answered, *state.evaluation], dtype=np.int64)
+    found = insight.why(model, ask.item, policy, closed=closed, values=values, drawn=looked)
+    if not np.isfinite(found.utility):
+        words = title_of(policy) + "."
+    elif entry is None:
+        words = f"{policy} is {found.utility:.3f}."
+    else:
+        two = np.sort(model.probabilities_of(ask.item))[-2:]
+        best = (float(two[1]), float(two[0])) if two.size == 2 else None
+        words = entry.sentence(found.utility, best).replace("%", " %")
+    if searching:
+        words = f"{searching[0].upper()}{searching[1:]}. {words}"
+    return Reason(ask.role, words, found.utility, found.rank, found.n_ranked, found.drawn)
+
+
+def utilities_now(session: Session, model: FittedModel, policy: str) -> tuple[Floats, Ints | None]:
+    """A policy's utility of every item that it looks at in this round, and which these are.
+
+    Args:
+        session: of the project.
+        model: its present one.
+        policy: that asks now.
+
+    Returns:
+        [N] utilities, NaN where it does not look; the items, None for all.
+    """
+    from workbench.sessions import insight
+    from workbench.sessions.drawing import drawn
+
+    state, settings = session.state, session.settings
+    most = int(settings.get("asked_among", 0))
+    looked = cached(
+        (session.id, model.uid, "drawn", most),
+        lambda: drawn(open_of(session.pool, state), int(settings["seed"]), model.number, most),
+    )
+    values = cached(
+        (session.id, model.uid, "utilities", policy, most),
+        lambda: insight.utilities_or_none(model, policy, looked),
+    )
+    return values, looked
+
+
+def prepare(session: Session, model: FittedModel) -> None:
+    """Make what every card of a model needs, before the first one waits for it.
+
+    Args:
+        session: of the project.
+        model: that is about to be published.
+    """
+    from workbench.policies import POLICIES
+    from workbench.sessions.model import asking_policy
+
+    policy, _ = asking_policy(model, str(session.settings["policy"]))
+    if policy != "random" and policy in POLICIES:
+        utilities_now(session, model, policy)
+
+
+def open_of(pool: Pool, state: ProjectState) -> Ints:
+    """[n] items that may still be asked about."""
+    shut = np.zeros(len(pool), dtype=bool)
+    for closed in (state.answered, state.evaluation):
+        shut[np.fromiter(closed, dtype=np.int64, count=len(closed))] = True
+    return pool.trainable[~shut[pool.trainable]]
+
+
+def nearest_labelled(session: Session, item: int, k: int = 5) -> list[tuple[int, int, float]]:
+    """Labelled items most like this one.
+
+    Args:
+        session: of the project.
+        item: index into the pool.
+        k: how many.
+
+    Returns:
+        (item, class code, distance) triples, nearest first; distances in the space the model uses.
+    """
+    from workbench.sessions import insight
+
+    codes = session.state.codes
+    if not codes:
+        return []
+    items = np.fromiter(codes, dtype=np.int64, count=len(codes))
+    model, both = session.model, np.append(items, item)
+    # of a million items nobody needs the others
+    points = space(session)[both] if model is None else model.scaled_at(both)
+    places, distances = insight.nearest_among(points, np.arange(len(items)), len(items), k + 1)
+    others = items[places] != item
+    places, distances = places[others][:k], distances[others][:k]
+    return [
+        (int(items[i]), int(codes[int(items[i])]), float(d)) for i, d in zip(places, distances, strict=True)
+    ]
+
+
+def space(session: Session) -> Array:
+    """[N, D] the pool in the features that its model uses; standardised ones before there is a model."""
+    model = session.model
+    if model is not None:
+        return cached((session.id, "space"), lambda: np.asarray(model.scaled))
+    from workbench.sessions.start import standardised
+
+    pool = session.pool
+    return cached((session.id, "first space"), lambda: standardised(pool.features, pool.common_scale))
+
+
+def probability_versions(model: FittedModel) -> dict[str, str]:
+    """The ways this model's latents can be read as probabilities: name -> title."""
+    from workbench.sessions import insight
+
+    return insight.probability_versions(model)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a calibration depends on.
+
+    Attributes:
+        uid: of the model.
+        version: of `probability_versions`.
+        bins: B.
+        code: the class whose probability is binned, or None for the prediction.
+        measured: of items, codes and probabilities.
+        model: to measure.
+        items: [n] it never trained on.
+        codes: [n] their classes.
+        crossed: [n, C] probabilities from cross-validation, which then replace the model's.
+    """
+
+    uid: str
+    version: str
+    bins: int
+    code: int | None
+    measured: str
+    model: FittedModel = field(repr=False, compare=False)
+    items: Ints = field(repr=False, compare=False)
+    codes: Ints = field(repr=False, compare=False)
+    crossed: Floats | None = field(repr=False, compare=False)
+
+
+def calibration(
+    model: FittedModel,
+    items: Ints,
+    codes: Ints,
+    version: str,
+    bins: int,
+    code: int | None,
+    crossed: Floats | None,
+) -> Calibration:
+    """How honest a model's probabilities are, kept for the next look; arguments as in `Reading`."""
+    arrays = [items, codes] if crossed is None else [items, codes, crossed]
+    inputs = Reading(
+        model.uid, version, bins, code, digest(*map(np.asarray, arrays)), model, items, codes, crossed
+    )
+    return computed(inputs, _calibration)
+
+
+def _calibration(given: Reading) -> Calibration:
+    from workbench.sessions import insight
+
+    return insight.calibration(
+        given.model,
+        n_bins=given.bins,
+        class_name=None if given.code is None else given.model.classes[given.code],
+        held_out=(given.items, given.codes),
+        version=given.version,
+        probabilities=given.crossed,
+    )
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """What predictions of labels by models that did not see them depend on.
+
+    Attributes:
+        uid: of the model whose training set is predicted.
+        classifier: it was made with, not the one that was chosen since.
+        options: of the classifier, printed.
+        seed: of the project.
+        number: of the model's round.
+        given: the options.
+        session: of the project.
+    """
+
+    uid: str
+    classifier: str
+    options: str
+    seed: int
+    number: int = field(repr=False, compare=False)
+    given: Mapping[str, Any] = field(repr=False, compare=False)
+    session: Session = field(repr=False, compare=False)
+
+
+def cross_validation(session: Session, model: FittedModel) -> Job:
+    """Predictions for the labelled items by models that did not see them; one job a model.
+
+    Args:
+        session: of a project without test labels.
+        model: whose training set is predicted.
+
+    Returns:
+        The job; its result is (items [n], codes [n], probabilities [n, C]). One that failed or was cancelled
+        stays until it is let go of.
+    """
+    made = session.made_with(model.number)
+    options = made["options"]
+    inputs = Crossing(
+        model.uid, str(made["classifier"]), repr(sorted(options.items())), int(session.settings["seed"]),
+        model.number, options, session,
+    )  # fmt: skip
+    return manager().compute(session.id, inputs, _crossed, title="Comparing labels")
+
+
+def _crossed(job: Job, given: Crossing) -> Any:
+    session = given.session
+    return beside.compute(
+        job, "crossed", session.store.url, session.id, given.number, given.classifier, dict(given.given),
+        session=session,
+    )  # fmt: skip

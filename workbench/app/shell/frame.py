@@ -1,0 +1,417 @@
+"""What every page shares: title, menu, sidebar, the error of a person in place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import streamlit as st
+
+from workbench.app.access import auditing, current, login
+from workbench.app.serving import warm
+from workbench.app.serving.jobs import Job, manager
+from workbench.app.shell import labelling_speed, lost, palette, widgets
+from workbench.app.words.text import for_people, percent, plural, verbatim
+from workbench.errors import InputError
+from workbench.work.timeleft import NOTICE, duration
+
+if TYPE_CHECKING:
+    from workbench.sessions import Session
+
+ICON = Path(__file__).resolve().parent / "icon.svg"
+LOGO = Path(__file__).resolve().parent / "logo.svg"
+_PAGES: dict[str, Any] = {}
+BASE = (
+    # the header floats over an empty strip; where the menu is folded away, its button stands there
+    "[data-testid=stHeader] { pointer-events: none; }"
+    # on a narrow screen the logo stands in it, and the page goes away beneath
+    "@media (min-width: 769px) { [data-testid=stHeader] { background: transparent; } }"
+    "[data-testid=stHeader] *:not(button, a, button *, a *) { pointer-events: none; }"
+    "[data-testid=stHeader] :is(button, a) { pointer-events: auto; }"
+    "@media (min-width: 769px) { [data-testid=stApp]:not(:has([data-testid=stExpandSidebarButton]))"
+    " [data-testid=stMainBlockContainer] { padding-top: 1.25rem; } }"
+    # small text and the text of figures at 4.5 to 1 or better
+    "[data-testid=stCaptionContainer], [data-testid=stCaptionContainer] p { color: inherit; opacity: 1; }"
+    "[data-testid=stCaptionContainer] > p { opacity: 0.8; }"
+    ".js-plotly-plot .hoverlayer text, .js-plotly-plot .bartext, .js-plotly-plot .infolayer text,"
+    " .js-plotly-plot [class$=tick] text"
+    " { fill: currentColor !important; }"
+    # what is not chosen has an edge of 3 to 1 or better
+    ":is([data-testid=stCheckbox]:not([data-selected=true]) label > div:first-of-type,"
+    " [data-testid=stRadioOption]:not([data-selected=true]) > div > div:first-child)"
+    " { outline: 1px solid color-mix(in srgb, currentColor 60%, transparent); outline-offset: -1px; }"
+    # there is no room for it beside a legend, and no pointer
+    "@media (max-width: 640px) { .js-plotly-plot .modebar-container { display: none; } }"
+    # a lesson's legend reaches below it earlier; what it does can be done without it there
+    "@media (max-width: 900px) { [class*=st-key-lesson-] .modebar-container { display: none; } }"
+)
+DARK = (
+    "[data-selected=true] p, [data-testid=stSliderThumbValue] p { color: #8FC0F5; }"
+    # a button without a frame under the pointer, and while its popover is open
+    "button[kind=tertiary]:is(:hover, :active, [aria-expanded=true]) { color: #8FC0F5; }"
+)
+
+
+VISIT = "visit"
+"""In the session state: a number that grows whenever another page is entered."""
+
+
+_OF_GUESTS = ("label", "help")
+"""Pages that people without an account see."""
+
+
+class PageEndsError(Exception):
+    """The page has said all it can; what the frame draws after it still comes."""
+
+
+DESK = "desk-shown"
+"""State: the path of a page that shows the desk now, whose keys must not wait for a redraw."""
+
+
+def run(pages: Sequence[Any]) -> None:
+    """Route to the page in the address and draw the sidebar.
+
+    Args:
+        pages: `st.Page` objects, in the order of the menu; the first is where people start.
+    """
+    st.set_page_config(page_title="Workbench", page_icon=str(ICON), layout="wide")
+    st.logo(str(LOGO), size="large", icon_image=str(ICON))
+    if login.required() and login.of_page() is None:
+        st.navigation([st.Page(login.page, title="Log in", default=True)], position="hidden").run()
+        return
+    guest = login.guest_of_page()
+    chosen = st.navigation(list(pages), expanded=True, position="sidebar" if guest is None else "hidden")
+    widgets.style(BASE + (DARK if st.context.theme.type == "dark" else ""))
+    for one in pages:
+        # the default page has no path of its own, and comes first
+        _PAGES[one.url_path or "data"] = one
+    _PAGES["data"] = pages[0]
+    if guest is not None and chosen.url_path not in _OF_GUESTS:
+        _lead_to_desk(guest)
+        return
+    opened, problem, refused = None, None, None
+    try:
+        opened = current.session()
+    except login.NotYoursError as error:
+        current.choose(None)
+        refused = str(error)
+    except InputError as error:
+        problem = str(error)
+    if st.session_state.get("page-shown") != chosen.url_path:
+        st.session_state["page-shown"] = chosen.url_path
+        st.session_state[VISIT] = st.session_state.get(VISIT, 0) + 1
+    named = [chosen.title, *([opened.project.name] if opened is not None else []), "Workbench"]
+    st.set_page_config(page_title=" · ".join(named))
+    if opened is not None:
+        with st.sidebar.container(key="question-of"):
+            _question(opened)
+    side = st.sidebar.container(key="side")
+    if login.required():
+        with side:
+            login.side()
+    if refused is not None:
+        st.error(refused, icon=":material/lock:")
+    if problem is not None:
+        _lost(problem)
+        with side:
+            st.caption("No project is open.")
+        engine(side)
+        st.stop()
+    try:
+        with current.page_run():
+            chosen.run()
+    except InputError as error:
+        st.error(verbatim(for_people(error)), icon=":material/error:")
+    except PageEndsError:
+        pass
+    # after the page, so that it shows what the page has just done
+    with side:
+        shown = opened if opened is not None and opened.id == current.project_id() else _reopened()
+        at_desk = chosen.url_path == "label" or st.session_state.get(DESK) == chosen.url_path
+        # the Data page has dialogs and its tables of columns, which the end of a fit must not close; where
+        # nothing moves it looks for nothing, as a look that is late finds another page in its place
+        written = at_desk or (chosen.url_path == "" and shown is not None and _moving())
+        (_beside_what_is_written if written else _project)(shown)
+        listed = _listed(pages) if guest is None else _OF_GUESTS
+        palette.mount(shown, {name: one for name, one in _PAGES.items() if name in listed})
+    if not written:
+        engine(side)
+    warm.page_shown()
+    if opened is not None:
+        auditing.opened(opened)
+
+
+def _lead_to_desk(project: str) -> None:
+    """What a guest sees in the place of all other pages."""
+    st.title("Workbench")
+    st.markdown("You are here as a guest of one project, to label in it.")
+    about = {current.PARAMETER: project}
+    st.page_link(page("label"), label="Go to the desk", icon=":material/arrow_forward:", query_params=about)
+
+
+def _listed(pages: Sequence[Any]) -> list[str]:
+    """Names of the pages in the menu: the default one is "data", others are called as in the address."""
+    return ["data", *(one.url_path for one in pages[1:] if one.url_path not in ("", "data"))]
+
+
+def first_page() -> None:
+    """Send whoever asks for the first page by its name to where it answers."""
+    project = current.project_id()
+    st.switch_page(page("data"), query_params={current.PARAMETER: project} if project else None)
+
+
+def _reopened() -> Session | None:
+    try:
+        return current.session()
+    except InputError:
+        return None
+
+
+def page(name: str) -> Any:
+    """The page with this address, for links.
+
+    Args:
+        name: "data", "label", "compare", "uncertainty", "history", ...
+    """
+    return _PAGES[name]
+
+
+def link(name: str, label: str, icon: str | None = None) -> None:
+    """A link to a page that keeps the project in the address."""
+    project = current.project_id()
+    st.page_link(
+        page(name), label=label, icon=icon, query_params={current.PARAMETER: project} if project else None
+    )
+
+
+EXAMPLES = {
+    "error": "What you will see: how the error falls while you label.",
+    "doubt": "What you will see: every item on a map, the doubtful ones bright, and which to label next.",
+    "reliability": "What you will see: how often the model is right when it says how sure it is.",
+    "answers": "What you will see: how many answers it takes to say how wrong the labels are at most.",
+    "wrong_labels": "What you will see: labels that look wrong first, with the chance that each is right.",
+}
+"""Function of `figures.examples` -> what its figure is an example of."""
+
+
+def needed(what: str, title: str | None = None, example: str = "") -> Session:
+    """The current session; without one, say what to do, show an example and end the page.
+
+    Args:
+        what: what the page would show: "label items", "see where the model is unsure".
+        title: of the page, where it has not been drawn yet.
+        example: of `EXAMPLES`.
+    """
+    opened = current.session()
+    if opened is None:
+        if title is not None:
+            st.title(title)
+        with st.container(border=True, key="no-project"):
+            st.markdown("**No project is open.**")
+            st.markdown(f"Bring your own data, try a set that is here, or go on with a project to {what}.")
+            link("data", "Choose what to label", ":material/arrow_forward:")
+        if example:
+            from workbench.figures import examples
+
+            drawn = getattr(examples, example)()
+            widgets.figure(drawn, f"example-{example}", f"An example. {EXAMPLES[example]}")
+            st.caption(EXAMPLES[example])
+        end()
+    return opened
+
+
+def first_fit(session: Any) -> str:
+    """What the first fit waits for, in a sentence: labels of two classes, of which one may be there."""
+    state = session.state
+    named, n = sorted(state.trained_classes), len(state.training)
+    if len(named) > 1 or session.stale:
+        return "The first fit is under way."
+    if not named:
+        return "The first fit comes with labels of two classes."
+    only = verbatim(state.classes[named[0]], 40)
+    so_far = f"The only label is {only}" if n == 1 else f"All {n:,} labels are {only}"
+    if session.n_left:
+        return f"{so_far}; the first fit comes with one of another class."
+    return (
+        f"{so_far} and nothing is left to ask, so no model can be fitted: it needs labels of two classes. "
+        "Correct a label on History, or start a project with more items."
+    )
+
+
+def no_model(session: Any) -> NoReturn:
+    """A page of a model, while the project has none: what is missing, and the way there."""
+    with st.container(border=True, key="no-model"):
+        st.markdown("**There is no model yet.**")
+        st.markdown(first_fit(session))
+        if session.n_left:
+            link("label", "Label some items", ":material/arrow_forward:")
+        else:
+            link("history", "Look at the labels", ":material/arrow_forward:")
+    end()
+
+
+def end() -> NoReturn:
+    """End the page here. `st.stop` would end the run, before the sidebar is drawn."""
+    raise PageEndsError
+
+
+def _lost(problem: str) -> None:
+    project = current.project_id()
+    if project is None or lost.is_kept(project):
+        st.title("This project cannot be opened")
+        st.error(verbatim(for_people(problem)), icon=":material/error:")
+        st.markdown(
+            "Nothing of the project is lost. If its file was moved, say where it is now; if it was changed, "
+            "put it back as it was."
+        )
+        if project is not None:
+            lost.panel(project)
+    else:
+        st.title("There is no such project")
+        st.error(
+            f"No project here is called {verbatim(project, 40)}. It may have been deleted, or the "
+            "address was cut on its way.",
+            icon=":material/error:",
+        )
+    if st.button("Back to the projects", type="primary", key="leave-lost"):
+        current.choose(None)
+        st.switch_page(page("data"))
+
+
+def _question(opened: Session) -> None:
+    """Which question of the project the pages show; nothing where it asks one."""
+    asked = [one for one in opened.every_question if not one.aside or one.id == opened.id]
+    if len(asked) < 2:
+        return
+    ids = [one.id for one in asked]
+    names = {one.id: verbatim(one.question, 40) for one in asked}
+    chosen = st.selectbox(
+        "Question",
+        ids,
+        index=ids.index(opened.id),
+        format_func=lambda id_: names[id_],
+        key=f"question-{opened.id}",
+        help="This project asks several. Labels, model, fits and figures are those of one.",
+    )
+    if chosen != opened.id:
+        current.choose(chosen)
+        st.rerun()
+
+
+def _project(opened: Session | None) -> None:
+    if opened is None:
+        st.caption("No project is open.")
+        return
+    with opened.snapshot():
+        _facts(opened)
+
+
+def _facts(opened: Session) -> None:
+    state = opened.state
+    total = int(opened.pool.trainable.size)
+    st.markdown(f"**{verbatim(opened.project.name, 40)}**")
+    st.progress(
+        min(1.0, len(state.codes) / max(1, total)),
+        text=f"{len(state.codes):,} of {plural(total, 'item')} labelled",
+    )
+    shares = labelling_speed.shares(state)
+    if shares:
+        st.caption(shares)
+    kept = labelling_speed.kept_apart(opened.pool)
+    if kept:
+        st.caption(kept)
+    _error(opened)
+
+
+@st.fragment(run_every=2.0)
+def _beside_what_is_written(opened: Session | None) -> None:
+    """Project and engine where a run of the page's script would be in the way.
+
+    One look in two seconds for all of it, and never a whole page: what the browser draws, the keys of a desk
+    wait for, and a dialog that somebody is writing in would be closed.
+    """
+    _project(opened)
+    _engine_line()
+
+
+def _error(opened: Session) -> None:
+    from workbench.figures.sparkline import sparkline
+
+    found = opened.evaluation
+    if opened.model is None and opened.pool.test is not None:
+        st.caption("Error: known after the first fit.")
+        return
+    if not found.enough:
+        st.caption(f"Error: {labelling_speed.error_so_far(found)}.")
+        return
+    errors = [r.error for r in labelling_speed.measured_rounds(opened.rounds)]
+    st.metric(
+        f"Error on {found.where}",
+        percent(found.error),
+        help=f"95 % interval {percent(found.low)} to {percent(found.high)}. Never trained on.",
+    )
+    picture = sparkline(errors)
+    if picture is not None:
+        st.image(picture, alt=f"Error after each fit, from {percent(errors[0])} to {percent(errors[-1])}")
+
+
+@st.fragment(run_every=0.5)
+def _watched_engine() -> None:
+    if _engine_line() == "steady":
+        st.rerun()
+
+
+def engine(side: Any) -> None:
+    """The engine's state at the foot of the sidebar; looks again by itself while something moves."""
+    with side:
+        if _moving():
+            _watched_engine()
+        else:
+            _engine_line()
+
+
+def _moving() -> bool:
+    project = current.project_id()
+    refit = manager().get(project, "refit") if project else None
+    return warm.engine_state()[0] == "loading" or (refit is not None and refit.active)
+
+
+def _fitting(refit: Job) -> None:
+    """A line for a fit, and for a long one how far it is and the way to end it."""
+    words = refit.about or (f"{duration(refit.seconds)} so far" if refit.seconds >= NOTICE else "")
+    if not words:
+        st.caption(":blue[●] Fitting in the background")
+        return
+    words = "it ends after its present step" if refit.cancelling else words
+    st.progress(refit.fraction, text=f"Fitting, {verbatim(words)}")
+    st.button(
+        "Cancel the fit",
+        key="cancel-fit",
+        icon=":material/stop:",
+        disabled=refit.cancelling,
+        on_click=refit.cancel,
+    )
+
+
+def _engine_line() -> str:
+    state, reason = warm.engine_state()
+    project = current.project_id()
+    refit = manager().get(project, "refit") if project else None
+    if state == "failed":
+        st.caption(f":red[●] Engine failed to load: {verbatim(reason, 200)}")
+    elif refit is not None and refit.active:
+        _fitting(refit)
+    elif refit is not None and refit.status == "cancelled":
+        st.caption(":gray[●] The last fit was cancelled; the next label begins another")
+    elif refit is not None and refit.status == "failed":
+        st.caption(f":red[●] The last fit failed: {verbatim(refit.error, 200)}")
+    elif state == "loading":
+        st.caption(":orange[●] Engine loading; you can start already")
+    elif state == "ready":
+        st.caption(":green[●] Engine ready")
+    elif refit is not None and refit.status == "done":
+        st.caption(":green[●] Ready; this model needs no engine")
+    else:
+        st.caption(":gray[●] Engine loads with the first fit")
+    return "moving" if _moving() else "steady"

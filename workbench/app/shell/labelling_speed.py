@@ -1,0 +1,225 @@
+"""How fast somebody labels, how long the rest would take, and whether more labels still change anything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workbench.app.words.text import percent, plural
+
+if TYPE_CHECKING:
+    from workbench.figures.curves import Curve
+    from workbench.pools import Pool
+    from workbench.sessions import Event, Round, Session
+    from workbench.sessions.measure import Evaluation
+    from workbench.store import ProjectState
+
+PAUSE = 180.0
+"""Seconds without an answer after which somebody was away."""
+_LOOKED_AT = 200
+_FEWEST = 8
+
+
+def labels_an_hour(events: Sequence[Event], person: str) -> float | None:
+    """How fast a person answered lately, pauses left out; None for too few answers.
+
+    What a program answered in the person's name tells no speed: only the desk gives its answers an id.
+
+    Args:
+        events: of the project, oldest first.
+        person: whose answers count; a grid counts as its items.
+    """
+    found: list[tuple[float, int]] = []
+    for event in reversed(events):
+        if event.annotator != person or event.operation is None:
+            continue
+        if event.kind in ("label", "skip", "unsure"):
+            n = 1
+        elif event.kind == "confirmed":
+            n = len(event.payload["items"])
+        else:
+            continue
+        found.append((datetime.fromisoformat(event.time).timestamp(), n))
+        if len(found) == _LOOKED_AT:
+            break
+    times = np.array([moment for moment, _ in reversed(found)])
+    numbers = np.array([n for _, n in reversed(found)])
+    if len(times) < _FEWEST:
+        return None
+    gaps = np.diff(times)
+    busy = gaps <= PAUSE
+    spent, done = float(gaps[busy].sum()), int(numbers[1:][busy].sum())
+    return 3600.0 * done / spent if done >= _FEWEST - 1 and spent > 0 else None
+
+
+def in_words(hours: float) -> str:
+    """A length of time for people: "40 s", "25 min", "3 h 20 min", "40 h"."""
+    minutes = hours * 60
+    if minutes < 1.5:
+        return f"{max(1, round(60 * minutes)):,} s"
+    if minutes < 90:
+        return f"{round(minutes)} min"
+    whole, minutes_left = divmod(5 * round(minutes / 5), 60)
+    return f"{whole:,} h" + (f" {minutes_left} min" if minutes_left and whole < 10 else "")
+
+
+def latest_at_each(rounds: Sequence[Round]) -> list[Round]:
+    """One round for each number of labels, the last one made: after an undo a number comes twice."""
+    by_number: Mapping[int, Round] = {one.n_labelled: one for one in rounds}
+    return [by_number[n] for n in sorted(by_number)]
+
+
+def measured_rounds(rounds: Sequence[Round]) -> list[Round]:
+    """Those of `latest_at_each` whose error says something: measured on 20 items or more.
+
+    On fewer, an error of 0 % says little, and a curve that begins there climbs as if labels did harm.
+    """
+    from workbench.sessions.measure import ENOUGH
+
+    return latest_at_each([one for one in rounds if one.n_test >= ENOUGH])
+
+
+def error_curve(name: str, rounds: Sequence[Round]) -> Curve:
+    """The error of a project against its labels, as every page draws it.
+
+    Args:
+        name: for the legend.
+        rounds: of `measured_rounds`.
+    """
+    from workbench.figures.curves import measured
+
+    return measured(
+        name, [r.n_labelled for r in rounds], [r.error for r in rounds], [r.n_test for r in rounds]
+    )
+
+
+def error_so_far(found: Evaluation) -> str:
+    """What is known of the error, in words for people: nothing, its interval, or both.
+
+    Args:
+        found: of the session.
+    """
+    from workbench.sessions.measure import ENOUGH
+
+    ends = f"{percent(found.low, 0)} and {percent(found.high, 0)}"
+    if found.enough:
+        return f"{percent(found.error)} of {found.where}, and on all others likely between {ends}"
+    so_far = f"{found.n} of the {ENOUGH} measured items that a figure needs"
+    return f"likely between {ends} so far ({so_far})" if found.hinted else f"not known yet ({so_far})"
+
+
+def changes(events: Sequence[Event]) -> dict[str, int]:
+    """Where classifier or policy were changed: what was chosen -> labels of the first fit with it."""
+    from workbench.classifiers import title_of as classifier_title
+    from workbench.policies.registry import title_of
+
+    found: dict[str, int] = {}
+    waiting = ""
+    for event in events:
+        if event.kind == "model-changed":
+            classifier, policy = str(event.payload["classifier"]), str(event.payload["policy"])
+            waiting = f"{classifier_title(classifier)}, {title_of(policy)}"
+        elif event.kind == "round" and waiting:
+            found[waiting] = int(event.payload["n_labelled"])
+            waiting = ""
+    return found
+
+
+def advice(rounds: Sequence[Round]) -> str:
+    """Whether more labels still change what is predicted, in a few words; "" where it cannot be said.
+
+    The rule is that of Zhu, Wang and Hovy (2008), on the whole pool.
+    """
+    from workbench.sessions.stopping import ClassificationChange
+
+    rule = ClassificationChange()
+    changed = [one.signs["changed"] for one in rounds if "changed" in one.signs]
+    if not changed:
+        return ""
+    last = changed[-rule.rounds :]
+    if len(last) == rule.rounds and max(last) <= rule.share:
+        return f"the last {rule.rounds} fits changed hardly a prediction: this may be enough"
+    said = f"the last fit changed {percent(changed[-1])} of the predictions"
+    if changed[-1] > rule.share:
+        return f"{said}: labels still help"
+    quiet = next((i for i, share in enumerate(reversed(changed)) if share > rule.share), len(changed))
+    return f"{said}; {plural(rule.rounds - quiet, 'more fit')} like it would say that this is enough"
+
+
+def progress(session: Session) -> tuple[str, str]:
+    """How far a project is and how good its model is, in a sentence; and what to do about it."""
+    state, found = session.state, session.evaluation
+    n, total = len(state.codes), int(session.pool.trainable.size)
+    done = f"{n:,} of {plural(total, 'item')} labelled"
+    if not n:
+        return f"{done}.", "Answer the first questions: the model begins to guess once it knows two classes."
+    if session.model is None:
+        return f"{done}.", "There is no model yet: it comes with labels of two classes."
+    if not found.enough:
+        return f"{done}; the error is known once enough is measured: {error_so_far(found)}.", (
+            "Go on: a part of your answers is kept to measure on."
+        )
+    right = f"the model is right on {percent(1 - found.error)} of what it never learnt from"
+    ends = f"({percent(1 - found.high)} to {percent(1 - found.low)})"
+    said = advice(session.rounds)
+    if n >= total:
+        meaning = "All is labelled: look at the labels again on History, or take them away there."
+    elif said.endswith("enough"):
+        meaning = f"{said[0].upper()}{said[1:]}. Finish says what the rest would be worth."
+    elif said:
+        meaning = f"{said[0].upper()}{said[1:]}."
+    else:
+        meaning = "Go on labelling, or see on Finish what the machine can label itself."
+    return f"{done}; {right} {ends}.", meaning
+
+
+def measured(state: ProjectState) -> int:
+    """How many items of the evaluation set an error is measured on."""
+    from workbench.sessions.fitting import measured_on
+
+    return len(measured_on(state))
+
+
+def shares(state: ProjectState) -> str:
+    """What the labels are for, where not all are learnt from: "40 to learn from, 12 to measure on"."""
+    parts = [f"{len(state.training):,} to learn from"]
+    if state.evaluation:
+        parts.append(f"{measured(state):,} to measure on")
+    if state.undecided:
+        parts.append(f"{len(state.undecided):,} to decide")
+    return ", ".join(parts) if len(parts) > 1 else ""
+
+
+def kept_apart(pool: Pool) -> str:
+    """Why fewer items can be labelled than the pool has: those of its test split are kept to measure on."""
+    test = 0 if pool.test is None else int(pool.test.test.size)
+    return f"Of {len(pool):,} items, {test:,} are kept to measure on." if test else ""
+
+
+def left(session: Session) -> int:
+    """How many items nobody has answered: those that may be asked about and those drawn to measure on."""
+    state = session.state
+    return session.n_left + sum(1 for item in state.evaluation if item not in state.answered)
+
+
+def line(events: Sequence[Event], person: str, rounds: Sequence[Round], left: int) -> str:
+    """Pace, time left and advice in one quiet line; "" before anything can be said.
+
+    Args:
+        events: of the project.
+        person: who labels.
+        rounds: of the project.
+        left: items that nobody has answered.
+    """
+    speed = labels_an_hour(events, person)
+    parts = []
+    if speed is not None:
+        parts.append(f"{round(speed, -1 if speed >= 100 else 0):,.0f} labels an hour")
+        if left:
+            parts.append(f"the other {left:,} would take about {in_words(left / speed)}")
+    said = advice(rounds)
+    words = " · ".join([*parts, said] if said else parts)
+    return words[:1].upper() + words[1:]

@@ -1,0 +1,119 @@
+"""Small things several pages show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from workbench.app.serving import streamlit_private
+from workbench.app.serving.jobs import Job, manager
+from workbench.app.words.text import verbatim
+
+POLL_SECONDS = 0.4
+CHECKBOX = "1.5rem"
+
+
+def table_height(rows: int) -> str:
+    """The height of a table that shows all of its rows, as CSS."""
+    return f"calc({rows + 1} * 2.2rem + 3px)"
+
+
+def job_panel(job: Job, key: str, *, height: int = 96, again: bool = False) -> None:
+    """A job's progress and a button to cancel it; looks again by itself while it runs.
+
+    The panel keeps its height, so that nothing below jumps. When the job ends the whole page runs
+    once more in this tab.
+
+    Args:
+        job: to watch.
+        key: makes widget keys unique.
+        height: in pixels.
+        again: offer *Try again* where it failed or was cancelled; the page then asks for the job anew.
+    """
+    watch = _running_panel if job.active else _panel
+    watch(job, key, height, again)
+
+
+def _panel(job: Job, key: str, height: int, again: bool) -> None:
+    with st.container(height=height, border=False, key=f"{key}-panel"):
+        if job.active:
+            words = "Stopping…" if job.cancelling else job.message or "Waiting for its turn"
+            with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+                st.progress(job.fraction, text=f"{verbatim(job.title)} · {verbatim(words)}")
+                if st.button("Cancel", key=f"{key}-cancel", icon=":material/stop:", disabled=job.cancelling):
+                    job.cancel()
+                    st.rerun(scope="fragment") if streamlit_private.in_fragment() else st.rerun()
+        elif job.status in ("failed", "cancelled"):
+            with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+                if job.status == "failed":
+                    st.error(f"{verbatim(job.title)}: {verbatim(job.error)}", icon=":material/error:")
+                else:
+                    st.info(
+                        f"{verbatim(job.title)}: cancelled. What was finished is kept.",
+                        icon=":material/stop:",
+                    )
+                if again:
+                    try_again(job, f"{key}-again")
+
+
+def try_again(job: Job, key: str) -> None:
+    """A button that lets go of a job that has ended, so that the page's next run asks for it anew."""
+    st.button("Try again", key=key, icon=":material/replay:", on_click=manager().forget, args=(job,))
+
+
+@st.fragment(run_every=POLL_SECONDS)
+def _running_panel(job: Job, key: str, height: int, again: bool) -> None:
+    _panel(job, key, height, again)
+    if not job.active:
+        st.rerun()
+
+
+def figure(fig: Any, key: str, alt: str, **more: Any) -> Any:
+    """A figure with the menus we want and a text for those who cannot see it.
+
+    Args:
+        fig: a Plotly figure.
+        key: of the element.
+        alt: what it shows, in a sentence.
+        more: further arguments of `st.plotly_chart`.
+    """
+    config = {"displaylogo": False, "modeBarButtonsToRemove": ["lasso2d", "select2d", "autoScale2d"]}
+    return st.plotly_chart(fig, key=key, alt=alt, config=config | more.pop("config", {}), **more)
+
+
+def style(css: str) -> None:
+    """A few rules no option covers; selectors start with one of our own keys."""
+    st.html(f"<style>{css}</style>")
+
+
+def held(**heights: str) -> None:
+    """Keep the place of parts whose script the browser has yet to fetch, so that no button below them moves.
+
+    A press that was aimed at a button before it moved is lost; the first visit of a browser is when they do.
+
+    Args:
+        heights: key of an element or a container -> its height once it stands, as CSS.
+    """
+    for key, height in heights.items():
+        waiting = f".st-key-{key.replace('_', '-')}:has([data-testid=stSkeleton])"
+        style(f"{waiting} {{ min-height: {height}; max-height: {height}; overflow: hidden; }}")
+
+
+def split(spec: Sequence[float], key: str, *, below: int = 1150) -> Sequence[Any]:
+    """Columns that stand below each other on a narrow screen.
+
+    Args:
+        spec: relative widths.
+        key: of the container around them.
+        below: width of the window, in pixels, under which they do.
+    """
+    style(
+        f"@media (max-width: {below}px) {{ .st-key-{key} > [data-testid=stLayoutWrapper] >"
+        " [data-testid=stHorizontalBlock] { flex-wrap: wrap; }"
+        f" .st-key-{key} > [data-testid=stLayoutWrapper] > [data-testid=stHorizontalBlock] >"
+        " [data-testid=stColumn] { min-width: 100%; } }"
+    )
+    with st.container(key=key):
+        return st.columns(spec, gap="large")

@@ -1,0 +1,492 @@
+"""What the Uncertainty page shows: planes, models of other rounds and kinds, maps, lines through the pool."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.app.serving import beside
+from workbench.app.serving.jobs import Job, manager
+from workbench.app.serving.seeing import cached, digest, utilities_now
+from workbench.app.words.text import percent
+from workbench.arrays import Array, Floats, Ints
+from workbench.classifiers import title_of
+from workbench.classifiers.protocols import geometry_of
+
+if TYPE_CHECKING:
+    from workbench.figures.maps import Regions
+    from workbench.sessions import Session
+    from workbench.sessions.doubt import Doubts
+    from workbench.sessions.embedding import NeighbourMap
+    from workbench.sessions.model import FittedModel
+
+CLASS_VARIANCE = "class-variance"
+NEIGHBOURS = "neighbour-map"
+HOVERED = 20_000
+"""Items, at most, whose text or row the hover shows."""
+LATENT_ONLY = "This model offers fewer measures: the others need class functions, which it does not have."
+_MAPS: dict[str, NeighbourMap] = {}
+"""Neighbour maps read from disk, the newest few."""
+MOST_LINES = 300
+"""Items of a pool up to which all neighbours are joined; of a larger one those of some items."""
+_MOST_MAPS = 8
+
+
+WIDEST = "widest spread of the items"
+"""Title of an axis along the first principal component, with its share of the variance behind it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """The pool on a plane.
+
+    Attributes:
+        points: [N, 2].
+        axes: titles.
+        own: whether the plane is all there is, so that a model can be drawn over it.
+        note: what a person must know about it.
+        place: raw features [n, D] -> [n, 2]; None where that is no formula.
+    """
+
+    points: Floats
+    axes: tuple[str, str]
+    own: bool
+    note: str
+    place: Callable[[Array], Floats] | None
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A model and what makes its pictures unique.
+
+    Attributes:
+        model: to look at.
+        key: of the cache.
+        title: for people.
+    """
+
+    model: FittedModel
+    key: Hashable
+    title: str
+
+
+def measures_for(model: FittedModel) -> dict[str, str]:
+    """The measures this model can serve: name -> title; a policy's utility, or the variance of a class."""
+    from workbench.sessions import insight
+
+    own = {} if model.latent is None else {CLASS_VARIANCE: "Variance of a class"}
+    return insight.measures_of(model) | own
+
+
+def shown_as(measure: str, value: float) -> str:
+    """A value of a measure for people: doubt in per cent."""
+    from workbench.sessions.doubt import DOUBT
+
+    return percent(value, 0) if measure == DOUBT else f"{value:.3f}"
+
+
+def doubts(session: Session, view: View, open_items: Ints) -> Doubts:
+    """What a model is unsure of among the open items, and the groups worth labelling."""
+    from workbench.sessions import doubt
+
+    stamp = (len(open_items), digest(open_items))
+    return cached((session.id, view.key, "doubts", stamp), lambda: doubt.doubts(view.model, open_items))
+
+
+def next_question(session: Session, view: View, open_items: Ints) -> int | None:
+    """The open item that the policy wants most under a model; None where it tells no item from another."""
+    from workbench.sessions.model import asking_policy
+
+    model = session.model
+    if model is None or model.uid != view.model.uid:
+        return None
+    policy = str(asking_policy(model, str(session.settings["policy"]))[0])
+    if policy == "random" or not len(open_items):
+        return None
+    rest = utilities_now(session, model, policy)[0][open_items]
+    return int(open_items[np.nanargmax(rest)]) if np.isfinite(rest).any() else None
+
+
+def words_of(measure: str) -> str:
+    """What a high value of a measure means, with its unit."""
+    from workbench.policies import POLICIES
+    from workbench.sessions.doubt import DOUBT
+    from workbench.sessions.insight import AGAINST_GUESS
+
+    if measure == DOUBT:
+        return "how probable the model finds it that its best class is wrong"
+    if measure == CLASS_VARIANCE:
+        return "of one class's latent function"
+    if measure == AGAINST_GUESS:
+        return "the model's probability that what it began with is wrong, 0 to 1"
+    entry = POLICIES[measure]
+    return "; ".join(filter(None, (entry.unit, f"high: {entry.high}" if entry.high else entry.summary)))
+
+
+def layout(session: Session, columns: tuple[int, int] | None = None) -> Layout:
+    """The pool on a plane that costs nothing.
+
+    Args:
+        session: of the project.
+        columns: two features to draw, or None for the pool's own plane or its principal components.
+    """
+    pool = session.pool
+    names = pool.feature_map.columns
+
+    def make() -> Layout:
+        if columns is not None:
+            first, second = columns
+            chosen = [first, second]
+            return Layout(
+                np.asarray(pool.features[:, chosen], dtype=np.float64),
+                (str(names[first]), str(names[second])),
+                pool.n_features == 2 and columns == (0, 1),
+                f"Two of {pool.n_features} features: items that look close may differ in the others."
+                if pool.n_features > 2
+                else "",
+                lambda X: np.asarray(X, dtype=np.float64)[:, chosen],
+            )
+        if pool.n_features == 1:
+            return Layout(
+                np.column_stack([np.asarray(pool.features)[:, 0], np.zeros(len(pool))]),
+                (str(names[0]), ""),
+                False,
+                "The pool has one feature; the second axis is empty. See Class functions.",
+                lambda X: np.column_stack([np.asarray(X, dtype=np.float64)[:, 0], np.zeros(len(X))]),
+            )
+        from workbench.pools.projection import project
+
+        plane = project(pool)
+        if plane.explained is None:
+            return Layout(plane.points, plane.names, True, "", plane.place)
+        share = plane.explained
+        axes = (f"{WIDEST} ({share[0]:.0%})", f"the next widest ({share[1]:.0%})")
+        if share.sum() > 0:
+            said = (
+                f"A projection: the two directions of largest spread hold {share.sum():.0%} of the variance, "
+                "so items that look close may be far apart."
+            )
+        else:
+            said = "All items have the same values, so they lie on one point: no model can tell them apart."
+        return Layout(plane.points, axes, False, said, plane.place)
+
+    return cached((session.id, "layout", columns), make)
+
+
+def neighbours(session: Session, *, again: bool = False) -> tuple[NeighbourMap | None, Job | None, str]:
+    """The pool's neighbour map, or the job that computes it, or why there is none.
+
+    Args:
+        session: of the project.
+        again: start a job anew that was cancelled or failed.
+
+    Returns:
+        (map, None, ""), (None, job, "") or (None, None, a sentence; "" for a pool that needs none).
+    """
+    from workbench.sessions import embedding
+    from workbench.store.places import workbench_home
+
+    pool = session.pool
+    if pool.n_features <= 2:
+        return None, None, ""
+    name = cached((session.id, "map name", len(pool)), lambda: embedding.name_of(pool))
+    job = manager().get(name, NEIGHBOURS)
+    if job is not None and job.status == "done":
+        return job.result, None, ""
+    if job is not None and (job.active or not again):
+        return None, job, ""
+    reason = cached((session.id, "map reason", len(pool)), lambda: embedding.worthwhile(pool))
+    if reason:
+        return None, None, reason
+    folder = workbench_home() / "maps"
+    if name not in _MAPS:
+        found = embedding.kept_map(pool, folder)
+        if found is None and not embedding.available():
+            return None, None, embedding.MISSING
+        if found is None:
+            return None, manager().submit(
+                name, NEIGHBOURS, lambda job: embedding.neighbour_map(pool, folder, job.report),
+                title="Neighbour map", lane="map",
+            ), ""  # fmt: skip
+        while len(_MAPS) >= _MOST_MAPS:
+            _MAPS.pop(next(iter(_MAPS)), None)
+        _MAPS[name] = found
+    return _MAPS[name], None, ""
+
+
+def neighbour_layout(made: NeighbourMap) -> Layout:
+    """The plane of a neighbour map."""
+    n, laid = len(made.points), len(made.landmarks)
+    placed = "" if laid == n else f" {laid:,} items were laid out together, the others placed among them."
+    note = (
+        f"Neighbours stay neighbours (t-SNE): trustworthiness {made.trust:.3f} of 1, where two principal "
+        f"components have {made.trust_of_components:.3f} (on {made.n_judged:,} items). How far apart the "
+        f"groups lie means little.{placed}"
+    )
+    return Layout(made.points, ("", ""), False, note, None)
+
+
+def with_trust(where: Layout, made: NeighbourMap | None) -> Layout:
+    """The principal components with what they keep, where that was measured."""
+    if made is None or where.own:
+        return where
+    return replace(
+        where,
+        note=f"{where.note} Trustworthiness {made.trust_of_components:.3f} of 1; "
+        f"the neighbour map has {made.trust:.3f}.",
+    )
+
+
+def at_round(session: Session, number: int) -> tuple[View | None, Job | None]:
+    """The model of a round, or the job that fits it again."""
+    present = session.model
+    if present is not None and present.number == number:
+        return View(present, ("round", number), f"{present.n_labelled} labels"), None
+
+    def make(job: Job) -> FittedModel:
+        if not beside.is_apart():
+            return session.model_at(number)
+        given = session.store.url, session.id, number
+        return session.model_at(number, beside.compute(job, "state_at", *given, session=session))
+
+    return _made(
+        session, ("round", number), make, "An earlier model",
+        lambda m: f"{m.n_labelled} labels",
+    )  # fmt: skip
+
+
+def other_kind(session: Session, base: View, classifier: str) -> tuple[View | None, Job | None]:
+    """Another classifier on the same labels, or the job that fits it.
+
+    Args:
+        session: of the project.
+        base: whose labels are taken.
+        classifier: a registry name.
+    """
+    title = title_of(classifier)
+
+    def make(job: Job) -> FittedModel:
+        from workbench.sessions.model import Learner
+
+        model = base.model
+        learner = Learner(session.pool, classifier, seed=int(session.settings["seed"]), classes=model.classes)
+        if not beside.is_apart():
+            return learner.fit(model.items, model.codes, number=model.number)
+        given = session.store.url, session.id, model.number, classifier
+        state = beside.compute(job, "state_at", *given, session=session)
+        return learner.model(state, model.number, model.items, model.codes)
+
+    return _made(session, ("kind", classifier, base.model.uid), make, title, lambda m: title)
+
+
+def _made(
+    session: Session,
+    key: tuple[Any, ...],
+    make: Callable[[Job], FittedModel],
+    title: str,
+    name: Callable[[FittedModel], str],
+) -> tuple[View | None, Job | None]:
+    kind = "model-" + "-".join(map(str, key))
+    job = manager().get(session.id, kind)
+    if job is not None and job.status == "done":
+        # the newest models are kept with their jobs
+        return View(job.result, key, name(job.result)), None
+    if job is None:
+
+        def work(job: Job) -> FittedModel:
+            job.report(0.1, "fitting on its labels")
+            return make(job)
+
+        job = manager().submit(session.id, kind, work, title=title)
+    return None, job
+
+
+def values_of(session: Session, view: View, measure: str) -> Floats:
+    """[N] a measure of every item under a model.
+
+    Args:
+        session: of the project.
+        view: the model.
+        measure: as `insight.measure` takes it.
+
+    Raises:
+        InputError: the model cannot serve it.
+    """
+
+    def make() -> Floats:
+        from workbench.sessions import insight
+
+        return np.asarray(insight.measure(view.model, measure), dtype=np.float64)
+
+    return cached((session.id, view.key, "values", measure), make)
+
+
+def over_plane(session: Session, view: View, where: Layout) -> tuple[Regions, Floats] | None:
+    """What a model predicts over the pool's own plane, and its probabilities [G, G, C]; else None."""
+    if not where.own:
+        return None
+
+    def make() -> tuple[Regions, Floats]:
+        from workbench.figures.maps import Regions
+        from workbench.sessions import insight
+
+        found = insight.decision_regions(view.model)
+        return Regions(found.x, found.y, found.codes, found.confidence), found.probabilities
+
+    return cached((session.id, view.key, "over plane"), make)
+
+
+def inducing_points(view: View, where: Layout) -> Floats | None:
+    """[P, 2] where the model's inducing points lie on the plane; None for a model without any."""
+    geometry = geometry_of(view.model.estimator)
+    if (
+        where.place is None
+        or geometry is None
+        or not len(geometry.inducing)
+        or geometry.representation is not None
+        or view.model.seen is not None
+    ):
+        return None  # points among categories, ranks or smoothed features have no place among the raw ones
+    return where.place(np.asarray(geometry.inducing) * geometry.scale + geometry.shift)
+
+
+def neighbour_lines(session: Session, chosen: list[int], shown: int) -> Ints | None:
+    """[e, 2] neighbours to draw lines between: of the chosen items, else all of a small pool.
+
+    Args:
+        session: of the project.
+        chosen: selected items.
+        shown: the item that the page shows: of a pool whose lines would hide its items, its lines alone.
+
+    Returns:
+        Pairs of items; None where there is no graph yet.
+    """
+    if not session.neighbours.at_hand:
+        return None
+    made = session.neighbours.neighbourhood
+    if not chosen and len(made) > MOST_LINES:
+        chosen = [shown]
+
+    def make() -> Ints:
+        from workbench.pools.neighbours import lines, lines_of
+
+        graph, rows = made.graph, made.rows
+        return lines_of(graph, rows, np.asarray(chosen)) if chosen else lines(graph, rows, rows)
+
+    return cached((session.id, "neighbour lines", tuple(chosen)), make)
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """Latent functions along one feature, the others held at an item's values.
+
+    Attributes:
+        grid: [G] values of the feature.
+        mean: [G, C].
+        variance: [G, C].
+        probabilities: [G, C].
+        axis: the feature.
+        at: the item's own value.
+    """
+
+    grid: Floats
+    mean: Floats
+    variance: Floats
+    probabilities: Floats
+    axis: str
+    at: float
+
+
+def is_constant(session: Session, column: int) -> bool:
+    """Whether every item has the same value of a feature."""
+    values = session.pool.features[:, column]
+    return float(np.min(values)) == float(np.max(values))
+
+
+def line_through(session: Session, view: View, item: int, column: int, size: int = 161) -> Line:
+    """The class GPs along one feature through an item.
+
+    Args:
+        session: of the project.
+        view: a model with latents.
+        item: index into the pool.
+        column: of the feature.
+        size: G.
+    """
+
+    def make() -> Line:
+        features = session.pool.features
+        values = np.asarray(features[:, column], dtype=np.float64)
+        low, high = float(values.min()), float(values.max())
+        pad = 0.15 * (high - low if high > low else 1.0)
+        grid = np.linspace(low - pad, high + pad, size)
+        rows = np.repeat(np.asarray(features[item], dtype=np.float64)[None], size, axis=0)
+        rows[:, column] = grid
+        guess = view.model.guess_of(item, len(rows))
+        rows = view.model.as_seen(rows)
+        latent = view.model.estimator.predict_latent(rows, **guess)
+        p = np.asarray(view.model.estimator.predict_proba(rows, **guess))
+        name = str(session.pool.feature_map.columns[column])
+        return Line(grid, np.asarray(latent.mean), np.asarray(latent.variance), p, name, float(values[item]))
+
+    return cached((session.id, view.key, "line", item, column), make)
+
+
+def strongest_feature(session: Session, view: View, item: int, most: int = 200) -> int:
+    """The column along which the model's class probabilities change most at an item, others held.
+
+    Args:
+        session: of the project.
+        view: the model.
+        item: index into the pool.
+        most: columns tried, those of largest spread.
+    """
+
+    def make() -> int:
+        features = np.asarray(session.pool.features[session.pool.trainable[:5000]], dtype=np.float64)
+        low, high = np.quantile(features, [0.05, 0.95], axis=0)
+        tried = np.argsort(low - high, kind="stable")[:most]
+        rows = np.repeat(
+            np.asarray(session.pool.features[item], dtype=np.float64)[None], 2 * len(tried), axis=0
+        )
+        places = np.arange(len(tried))
+        rows[2 * places, tried], rows[2 * places + 1, tried] = low[tried], high[tried]
+        guess = view.model.guess_of(item, len(rows))
+        rows = view.model.as_seen(rows)
+        p = np.asarray(view.model.estimator.predict_proba(rows, **guess)).reshape(len(tried), 2, -1)
+        return int(tried[np.abs(p[:, 1] - p[:, 0]).sum(axis=1).argmax()])
+
+    return cached((session.id, view.key, "strongest feature", item), make)
+
+
+def hover_words(session: Session, view: View) -> list[str]:
+    """[N] what the hover says of each item: its text or first columns, and what the model predicts."""
+
+    def make() -> list[str]:
+        from workbench.figures import theme
+
+        pool, p = session.pool, np.asarray(view.model.probabilities)
+        best = p.argmax(axis=1)
+        classes = [theme.text(name, 24) for name in view.model.classes]
+        said = [f"predicted {classes[c]} ({p[i, c]:.0%})" for i, c in enumerate(best)]
+        if pool.kind == "image" or len(pool) > HOVERED:
+            return said
+        if pool.kind == "text":
+            shown = [theme.text(pool.items.show(i).text or "", 90) for i in range(len(pool))]
+        else:
+            names = [theme.text(name, 20) for name in pool.feature_map.columns[:3]]
+            X = np.asarray(pool.features[:, : len(names)], dtype=np.float64)
+            shown = [" · ".join(f"{a} {v:.3g}" for a, v in zip(names, row, strict=True)) for row in X]
+        return [f"{a}<br>{b}" for a, b in zip(shown, said, strict=True)]
+
+    return cached((session.id, view.key, "hover"), make)
+
+
+def labels_at(view: View, n: int) -> Ints:
+    """[N] codes of the labels a model was trained on, -1 elsewhere."""
+    labels = np.full(n, -1, dtype=np.int64)
+    labels[view.model.items] = view.model.codes
+    return labels

@@ -1,0 +1,97 @@
+"""What a person did, in words: for what an undo took back, wherever it was done."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from workbench.app.words.text import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from workbench.sessions import Session
+    from workbench.store import Event, ProjectState
+
+MOST_ITEMS = 60
+_CLASSES = {
+    "class-added": "class {} added",
+    "class-removed": "class {} removed",
+    "class-described": "what is said of class {}",
+}
+
+
+def items_of(event: Event) -> list[int]:
+    """The items that an act was about."""
+    payload = event.payload
+    if event.item is not None:
+        return [event.item]
+    return [int(i) for i in payload.get("items", [pair[0] for pair in payload.get("labels", ())])]
+
+
+def in_words(session: Session, event: Event) -> str:
+    """An act in a few words, such as "52 labelled setosa" or "labels of 3 items removed".
+
+    Args:
+        session: of the project.
+        event: one of a kind that can be undone.
+    """
+    state, payload, kind = session.state, event.payload, event.kind
+
+    def named(key: Any) -> str:
+        return str(state.class_names.get(state.resolve(str(key)), key))
+
+    what = _named_items(session, items_of(event))
+    if kind in ("label", "relabelled", "confirmed"):
+        return f"{what} labelled {named(payload['class'])}"
+    if kind == "resolved":
+        return f"{what} decided: {named(payload['class'])}"
+    if kind == "flag":
+        return f"{what} flagged" if payload["on"] else f"flag of {what} cleared"
+    if kind == "class-renamed":
+        return f"class {payload['class']} renamed {payload['name']}"
+    if kind == "class-merged":
+        return f"class {payload['class']} merged into {named(payload['into'])}"
+    if kind in _CLASSES:
+        return _CLASSES[kind].format(payload.get("name") or named(payload["class"]))
+    others = {
+        "skip": f"{what} skipped",
+        "unsure": f"{what} unsure",
+        "note": f"a note on {what}",
+        "cleared": f"labels of {what} removed",
+        "requeued": f"{what} to be asked about again",
+        "wanted": f"{what} to be asked about next",
+        "imported": f"import of {plural(len(payload.get('labels', ())), 'label')}",
+        "classes-ordered": "the order of the classes",
+    }
+    return others.get(kind, kind)
+
+
+def taken_back(session: Session, event: Event | None) -> str:
+    """What an undo did, in a sentence."""
+    return "There is nothing to take back." if event is None else f"Taken back: {in_words(session, event)}."
+
+
+def operation(event: Event | None) -> str | None:
+    """The operation that recorded an act; "" for one done past a desk, None where there is no act."""
+    return None if event is None else event.operation or ""
+
+
+def about(session: Session, event: Event) -> dict[str, Any]:
+    """An act: op, words, and how its items stand now (item, kind, class, flag), some of them."""
+    items = items_of(event)[:MOST_ITEMS]
+    return {
+        "op": event.operation or "",
+        "words": in_words(session, event),
+        "items": [stands(session.state, item) for item in items],
+    }
+
+
+def stands(state: ProjectState, item: int) -> dict[str, Any]:
+    """What was decided about an item."""
+    label = state.labels.get(item, "")
+    kind = "label" if label else "unsure" if item in state.unsure else "skip" if item in state.skipped else ""
+    return {"item": item, "kind": kind, "class": label, "flag": item in state.flagged}
+
+
+def _named_items(session: Session, items: Sequence[int]) -> str:
+    return str(session.pool.items.ids[items[0]]) if len(items) == 1 else plural(len(items), "item")

@@ -1,0 +1,108 @@
+"""The help pages, read from the wheel or the checkout: what they are called and what they say."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+from workbench.errors import InputError
+
+FIRST = "index"
+_HERE = Path(__file__).resolve().parent
+# docs/ lies beside the package in the repository and inside it in a wheel
+FOLDER = next(
+    (f for f in (_HERE.parents[2] / "docs", _HERE.parents[1] / "help") if (f / "index.md").is_file()), _HERE
+)
+# which pages, in the order of the list; what needs the source or pictures to be read is on the site alone
+GROUPS: dict[str, tuple[str, ...]] = {
+    "Recipes": (
+        "recipes/my-csv", "recipes/texts", "recipes/photos", "recipes/three-people", "recipes/embeddings",
+        "recipes/language-model", "recipes/finish", "recipes/class", "recipes/paper-figure",
+        "recipes/own-classifier", "recipes/label-studio", "recipes/server",
+    ),
+    "Use it": (
+        "install", "label-your-data", "desk", "finish", "guesses", "pools",
+        "reference/files", "images", "pages", "teaching", "studies", "teams", "cluster", "command-line",
+        "python", "security", "troubleshooting",
+    ),
+    "Choose": (
+        "compared", "policies", "models/large-margin", "models/bayesian-svm", "models/logistic-softmax",
+        "models/svgp", "models/wasserstein", "models/networks", "models/baselines", "models/neighbours",
+    ),
+}  # fmt: skip
+
+_LINK = re.compile(r"\[((?:[^\[\]`]|`[^`\n]*`)+)\]\(([^()\s]+)\)")
+
+
+class Page(NamedTuple):
+    """A page of help.
+
+    Attributes:
+        name: in addresses, such as "recipes/my-csv".
+        title: its heading.
+        text: Markdown below the heading, with links that the app can follow and without pictures.
+    """
+
+    name: str
+    title: str
+    text: str
+
+
+@cache
+def pages() -> dict[str, tuple[Page, ...]]:
+    """Group -> its pages, of those that are there."""
+    return {
+        group: tuple(read(name) for name in names if (FOLDER / f"{name}.md").is_file())
+        for group, names in GROUPS.items()
+    }
+
+
+def read(name: str) -> Page:
+    """One page.
+
+    Args:
+        name: of `GROUPS`, or `FIRST`.
+
+    Raises:
+        InputError: there is no such page.
+    """
+    known = {FIRST, *(one for names in GROUPS.values() for one in names)}
+    path = FOLDER / f"{name}.md"
+    if name not in known or not path.is_file():
+        raise InputError(f"There is no page of help called {name!r}.")
+    heading, _, text = path.read_text(encoding="utf-8").partition("\n")
+    text = re.sub(r"^ *!\[[^\]]*\]\([^)]*\)\n*", "", text, flags=re.MULTILINE)
+    return Page(name, heading.removeprefix("# ").strip(), _linked(text, name, known).strip())
+
+
+def _linked(text: str, name: str, known: set[str]) -> str:
+    """Links between pages as addresses of the app; those that lead out of the help as their words."""
+
+    def link(found: re.Match[str]) -> str:
+        words, target = found[1], found[2].partition("#")[0]
+        if re.match(r"[a-z]+:", target):
+            return found[0]
+        there = posixpath.normpath(posixpath.join(posixpath.dirname(name), target)).removesuffix(".md")
+        if not target or there not in known or not (FOLDER / f"{there}.md").is_file():
+            return words
+        return f"[{words}](help?{urlencode({'page': there})})"
+
+    blocks = re.split(r"(^```.*?^```)", text, flags=re.DOTALL | re.MULTILINE)
+    blocks[::2] = (_LINK.sub(link, one) for one in blocks[::2])
+    return "".join(blocks)
+
+
+def found(words: str) -> list[Page]:
+    """Pages that have all of these words, those with them in the title first.
+
+    Args:
+        words: in any order; case does not count.
+    """
+    wanted = words.lower().split()
+    every = [page for group in pages().values() for page in group]
+    there = [page for page in every if all(word in f"{page.title} {page.text}".lower() for word in wanted)]
+    return sorted(there, key=lambda page: not all(word in page.title.lower() for word in wanted))
