@@ -154,12 +154,14 @@ def _both_places(page: Any, where: str, keys: tuple[str, str]) -> list[tuple[str
     return found
 
 
-def _opened(browser: Any, address: str, where: str = "") -> Any:
+def _opened(browser: Any, address: str, where: str = "", folded: str = "") -> Any:
     page = browser.new_context(viewport={"width": 1400, "height": 1000}).new_page()
     page.set_default_timeout(3 * PATIENCE)
     page.add_init_script(SIGNATURE)
     visit(page, address)
     _drawn(page)
+    if folded:
+        page.click(folded)
     if where:
         page.wait_for_selector(f"{where} input[type=range]")
     return page
@@ -190,7 +192,8 @@ def sliders(*, quick: bool = False) -> bool:
         ours = Server(home, {"WORKBENCH_WARM": "1"}).start()
         try:
             for number, (name, (address, where)) in enumerate(SLIDERS.items()):
-                page = _opened(browser, ours.url + address.format(project=made), where)
+                folded = ".st-key-cal-controls summary" if name.startswith("Calibration") else ""
+                page = _opened(browser, ours.url + address.format(project=made), where, folded)
                 if name.startswith("Uncertainty"):
                     # two components stand in until the map is laid out
                     laid = page.get_by_text("Neighbours stay neighbours")

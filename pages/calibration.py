@@ -180,13 +180,17 @@ def readings(session: Session, model: FittedModel, found: tuple[Any, Any, Any, s
 
     with picture:
         reliability(shown, event)
-    with st.expander("How sure it is, of how many items", key="cal-confidence"):
-        confidences(h)
-    with st.expander("In numbers", key="cal-in-numbers"):
-        numbers(shown, len(items))
+    # what is closed is not sent: each move of the slider would draw it anew
+    with st.expander("How sure it is, of how many items", key="cal-confidence", on_change="rerun") as box:
+        if box.open:
+            confidences(h)
+    with st.expander("In numbers", key="cal-in-numbers", on_change="rerun") as box:
+        if box.open:
+            numbers(shown, len(items))
     if len(versions) > 1:
-        with st.expander("Other ways to read the same model", key="cal-readings"):
-            other_readings(model, items, codes, versions, bins)
+        with st.expander("Other ways to read the same model", key="cal-readings", on_change="rerun") as box:
+            if box.open:
+                other_readings(model, items, codes, versions, bins)
 
 
 def reliability(shown: Calibration, event: str) -> None:

@@ -56,8 +56,7 @@ def card(name: str) -> None:
     entry = POOLS[name]
     with st.container(border=True, height="stretch", key=f"card-{name}"):
         # one element in the place of three: they are what the first visit waits for
-        with st.container(height="stretch"):
-            st.html(face(entry.title, picture(name, entry.kind), (entry.summary, facts(entry))))
+        st.html(face(entry.title, picture(name, entry.kind), (entry.summary, facts(entry))))
         with st.container(horizontal=True, key=f"actions-{name}"):
             if st.button("Start labelling", key=f"start-{name}"):
                 with st.spinner("Opening the pool"):
@@ -475,6 +474,8 @@ widgets.style(
     grids +
     # what was chosen stands in its place at once: until a run ends, the page before it is there as well
     f"[data-testid=stMain]:has(.st-key-{CHOSEN}) .st-key-{CHOICES} {{ display: none; }}"
+    # the buttons of all cards of a row stand on one line
+    ".st-key-pools [class*=st-key-card-] > :first-child { flex: 1; }"
     # a line a project: its words give way to its buttons, and below them on a phone
     ".st-key-projects-list > div { padding-bottom: .35rem;"
     " border-bottom: 1px solid color-mix(in srgb, currentColor 12%, transparent); }"

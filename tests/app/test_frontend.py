@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -72,12 +73,16 @@ def test_a_server_below_a_prefix_finds_them_too(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_front_end_kept_elsewhere_is_left_to_streamlit(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
     monkeypatch.setattr(file_util, "get_static_dir", lambda: str(tmp_path / "elsewhere"))
-    frontend._files.cache_clear()
+    cached = (frontend._files, frontend._needed, frontend._little)
+    for one in cached:
+        one.cache_clear()
     try:
         path = "/" + ENTRY.relative_to(STATIC).as_posix()
         assert asked(frontend.FrontEnd(inner), path) == INNER
+        assert frontend.prepared("<head></head>", "/") == "<head></head>"
     finally:
-        frontend._files.cache_clear()
+        for one in cached:
+            one.cache_clear()
 
 
 def test_the_app_serves_them_behind_its_own_headers() -> None:
@@ -85,7 +90,8 @@ def test_the_app_serves_them_behind_its_own_headers() -> None:
     assert order.index(server.SecurityHeaders) < order.index(server.Gate) < order.index(frontend.FrontEnd)
 
 
-def test_a_page_says_early_which_files_it_will_need_and_the_first_page_more() -> None:
+def head_of(path: str) -> str:
+    """The head of the index as the app sends it at a path."""
     index = (STATIC / "index.html").read_bytes()
 
     async def streamlit(scope: dict, receive: Any, send: Any) -> None:
@@ -93,21 +99,55 @@ def test_a_page_says_early_which_files_it_will_need_and_the_first_page_more() ->
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": index})
 
-    def linked(path: str) -> list[str]:
-        _, headers, body = asked(Early(streamlit), path, headers=((b"accept", b"text/html"),))
-        assert headers[b"content-length"] == b"%d" % len(body)
-        head = body.decode().partition("</head>")[0]
-        return re.findall(r'<link rel="modulepreload" crossorigin href="\./static/js/([^"]+)">', head)
+    _, headers, body = asked(Early(streamlit), path, headers=((b"accept", b"text/html"),))
+    assert headers[b"content-length"] == b"%d" % len(body)
+    return body.decode().partition("</head>")[0]
 
-    before = set(re.findall(r"static/js/([\w.-]+\.js)", index.decode()))
-    first, label = ([one for one in linked(path) if one not in before] for path in ("/", "/label"))
-    assert set(label) < set(first) and len(set(first)) == len(first)
-    assert {one.partition(".")[0] for one in label} >= set(frontend.EVERYWHERE)
-    assert {one.partition(".")[0] for one in first} >= {*frontend.EVERYWHERE, *frontend.FIRST}
-    # whatever one of them imports is asked for as well: nothing is found out later
-    for one in first:
-        text = (STATIC / "static" / "js" / one).read_text(encoding="utf-8")
-        assert set(re.findall(r'from"\./([\w.-]+\.js)"', text)) <= before | set(first)
+
+def linked(path: str) -> list[str]:
+    """Files that a page asks for one by one before it has run."""
+    return re.findall(
+        r'<link rel="modulepreload" crossorigin href="\./static/js/([^"]+)">', head_of(path)
+    ) + re.findall(r'<script type="module" crossorigin src="\./static/js/([^"]+)">', head_of(path))
+
+
+def little(path: str) -> dict[str, str]:
+    """The files that come with others, by name."""
+    found = re.search(r'<head>.*?<script src="\.(/static/js/little\.\w+\.js)">', head_of(path), re.DOTALL)
+    assert found is not None
+    status, headers, script = asked(frontend.FrontEnd(inner), found[1])
+    assert status == 200 and headers[b"cache-control"].startswith(b"public, immutable")
+    assert headers[b"content-type"].startswith(b"text/javascript")
+    return json.loads(script[script.index(b'({"') + 1 : -1])
+
+
+def test_a_page_says_early_which_files_it_will_need_and_some_more_than_others() -> None:
+    together = little("/label")
+    for path, further in (("/", frontend.FIRST), ("/label", ()), ("/calibration", frontend.FIGURES)):
+        alone = linked(path)
+        assert len(set(alone)) == len(alone) and not set(alone) & set(together)
+        known = {*alone, *together}
+        assert {one.partition(".")[0] for one in known} >= {*frontend.EVERYWHERE, *further}
+        # whatever one of them imports is asked for as well: nothing is found out later
+        for one in known:
+            text = (STATIC / "static" / "js" / one).read_text(encoding="utf-8")
+            assert set(re.findall(r'(?:from|import)"\./([\w.-]+\.js)"', text)) <= known
+    plotly = [[one for one in linked(path) if "Plotly" in one] for path in ("/", "/label", "/calibration")]
+    assert [len(one) for one in plotly] == [0, 0, 1]
+
+
+def test_little_files_come_together_as_they_are() -> None:
+    together = little("/")
+    assert len(together) > 40
+    assert all(len(text) <= 8192 for text in together.values())
+    for name, text in together.items():
+        assert text == (STATIC / "static" / "js" / name).read_text(encoding="utf-8")
+        # a module that asks where it stands, or for another by itself, is left where it is
+        assert not re.search(r"import\.meta|import\(", text)
+
+
+def test_another_front_ends_script_is_none_of_ours() -> None:
+    assert asked(frontend.FrontEnd(inner), "/static/js/little.00000000.js") == INNER
 
 
 def test_of_a_front_end_with_other_names_nothing_is_asked_early(monkeypatch: pytest.MonkeyPatch) -> None:

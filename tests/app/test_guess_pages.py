@@ -136,5 +136,7 @@ def test_the_calibration_page_reads_the_guess_alone_beside_the_model(home: Path,
     session.refit()
     current.keep(session)
     test = open_page("calibration", session.id)
+    test.session_state["cal-readings"] = True
+    test.run()
     [notes] = [t.value["What it is"] for t in test.table if "The guess alone" in t.value.to_numpy()]
     assert notes.str.contains("known before any label").any()

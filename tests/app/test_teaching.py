@@ -53,6 +53,17 @@ def flat(home: Path) -> Session:
     return started("wine", classifier="logistic-regression", policy="margin")
 
 
+def unfolded_calibration(project: str) -> Any:
+    """The Calibration page with all that it has folded away."""
+    test = open_page("calibration", project)
+    assert not test.table, "what is folded away is not drawn"
+    for key in ("cal-confidence", "cal-in-numbers", "cal-readings"):
+        test.session_state[key] = True
+    test.run()
+    assert not test.exception
+    return test
+
+
 def view_of(session: Session) -> mapping.View:
     assert session.model is not None
     view, _ = mapping.at_round(session, session.model.number)
@@ -131,7 +142,7 @@ def test_a_model_without_latents_says_what_it_lacks(flat: Session) -> None:
     test.session_state["map-view"] = "Class functions"
     test.run()
     assert not test.exception and "no latent functions to draw" in said(test)
-    test = open_page("calibration", flat.id)
+    test = unfolded_calibration(flat.id)
     assert len(test.table) == 1, "one reading of the probabilities: nothing to compare"
 
 
@@ -156,7 +167,7 @@ def test_calibration_shows_the_numbers_of_the_test_split(wine: Session) -> None:
     view = view_of(wine)
     items, codes = wine.held_out()
     p = np.asarray(view.model.probabilities)[items]
-    test = open_page("calibration", wine.id)
+    test = unfolded_calibration(wine.id)
     rows = {row["Measure"]: row["Value"] for _, row in test.table[0].value.iterrows()}
     ece = expected_calibration_error(codes, p, 10)
     assert rows["Negative log-likelihood"] == f"{negative_log_likelihood(codes, p):.3f}"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import cache
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.app.serving.frontend import picture_address
 from workbench.writing import whole_file
 
 if TYPE_CHECKING:
@@ -43,16 +42,12 @@ def face(title: str, drawing: Path, lines: Sequence[str]) -> str:
     words = "<br>".join(escape(line) for line in lines)
     about = escape(f"Items of {title}")
     return (
-        f'<img alt="{about}" src="{_address(drawing)}" style="display: block; width: 100%">'
+        f'<img alt="{about}" src="{picture_address(drawing)}" width="320" height="132"'
+        ' style="display: block; width: 100%; height: auto">'
         f'<p style="margin: 1rem 0 .25rem; font-weight: 600">{escape(title)}</p>'
         '<p style="margin: 0; font-size: .875rem; line-height: 1.6;'
         f' color: color-mix(in srgb, currentColor 80%, transparent)">{words}</p>'
     )
-
-
-@cache
-def _address(drawing: Path) -> str:
-    return "data:image/svg+xml;base64," + b64encode(drawing.read_bytes()).decode()
 
 
 def thumbnail(project: str) -> Path:

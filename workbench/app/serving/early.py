@@ -14,7 +14,7 @@ import json
 import re
 from typing import Any
 
-from workbench.app.serving.frontend import asked_early, below_base
+from workbench.app.serving.frontend import below_base, prepared
 
 SCRIPT = (
     "<script>window.addEventListener('keydown',function(e){"
@@ -28,7 +28,7 @@ BACKEND = (
 )
 """With the path of a page; a proxy that takes its own path away leaves that in the address."""
 _PLAIN = re.compile(r"/[\w-]*", re.ASCII)
-_HEAD, _HEAD_ENDS = b"<head>", b"</head>"
+_HEAD = b"<head>"
 _LEFT_OUT = (b"accept-encoding", b"if-none-match", b"if-modified-since", b"range")
 _MOST = 1 << 20
 """Octets of an index; what is larger is none, and is passed on as it is."""
@@ -90,9 +90,9 @@ def _with_script(held: list[Any], path: str) -> list[Any]:
     body = b"".join(one.get("body", b"") for one in bodies)
     if _HEAD not in body or bodies[-1].get("more_body"):
         return list(held)
-    links = asked_early(body.decode(errors="replace"), path) if _PLAIN.fullmatch(path) else ""
+    if _PLAIN.fullmatch(path):
+        body = prepared(body.decode(errors="surrogateescape"), path).encode(errors="surrogateescape")
     body = body.replace(_HEAD, _HEAD + (SCRIPT + backend_of(path)).encode(), 1)
-    body = body.replace(_HEAD_ENDS, links.encode() + _HEAD_ENDS, 1)
     headers = [(n, v) for n, v in start.get("headers", []) if n.lower() not in (b"content-length", b"etag")]
     headers.append((b"content-length", b"%d" % len(body)))
     return [{**start, "headers": headers}, {**bodies[-1], "body": body}]

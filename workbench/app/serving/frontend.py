@@ -4,15 +4,21 @@ A first visit asks for some ninety of them. Streamlit sends each through its rou
 compression (which leaves them as they are) and a thread a block: half of what a first visit costs the server.
 The browser learns of a widget's own file only once the page has run, and of what that one imports only once
 it has come: three ways to the server and back, one after the other, before the page stands.
+
+Most of the files have less than eight kilobytes, and a browser takes as long to ask for such a one as for a
+large one. They come in one script, which makes a module of each where it arrived and names them in an
+import map; a browser that knows no such map asks for them one by one.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import mimetypes
 import re
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import streamlit as st
 
@@ -22,7 +28,21 @@ EVERYWHERE = ("Html", "Button", "BidiComponent", "Selectbox")
 """Widgets of each page, as the front end names their files."""
 FIRST = ("FileUploader", "ImageList")
 """Further ones of the first page."""
+FIGURES = ("PlotlyChart",)
+"""Further ones of pages that are a figure: five megabytes, which other pages leave until one is shown."""
+OF_FIGURES = ("uncertainty", "calibration", "compare", "lessons")
 _IMPORTED = re.compile(r"(?:\bfrom|\bimport)\"\./([\w.-]+\.js)\"")
+_LINKED = re.compile(r'\s*<link rel="modulepreload" crossorigin href="\./static/js/([\w.-]+\.js)">')
+_MOST_LITTLE = 1 << 13
+"""Octets of a file that comes with others; what a browser compiled of a larger one is worth keeping."""
+_ELSEWHERE = re.compile(r"\bimport\.meta\b|\bimport\(|\bWorker\(|(?:\bfrom|\bimport)\s*(?:['`]|\"(?!\./))")
+"""What a module may not do that stands at an address of its own."""
+_UNPACK = """(function(m){
+if(!(HTMLScriptElement.supports&&HTMLScriptElement.supports('importmap')))return;
+var own=document.currentScript,at=new URL('.',own.src).href,found={},map=document.createElement('script');
+for(var name in m)found[at+name]=URL.createObjectURL(new Blob(
+[m[name].replace(/\\b(from|import)"\\.\\//g,'$1"'+at)],{type:'text/javascript'}));
+map.type='importmap';map.textContent=JSON.stringify({imports:found});own.after(map)})("""
 _SMALL = 1 << 20
 """Octets of a file that stays in memory once it was asked for."""
 
@@ -47,19 +67,14 @@ class FrontEnd:
         """Send the file, or pass the request on."""
         asked = scope["type"] == "http" and scope["method"] == "GET"
         path = below_base(str(scope["path"])) if asked else ""
-        file = _files().get(path) if path.startswith("/static/") else None
         partly = (b"range", b"if-none-match", b"if-modified-since")
-        if file is None or any(name.lower() in partly for name, _ in scope["headers"]):
+        content = None
+        if path.startswith("/static/") and not any(name.lower() in partly for name, _ in scope["headers"]):
+            content = await _content(path)
+        if content is None:
             await self.app(scope, receive, send)
             return
-        from starlette.concurrency import run_in_threadpool
-
-        try:
-            content = _HELD[file] if file in _HELD else await run_in_threadpool(_read, file)
-        except OSError:
-            await self.app(scope, receive, send)
-            return
-        kind = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
+        kind = mimetypes.guess_type(path)[0] or "application/octet-stream"
         kind += "; charset=utf-8" if kind.startswith("text/") else ""
         headers = [
             (b"content-type", kind.encode()),
@@ -73,11 +88,97 @@ class FrontEnd:
 _HELD: dict[Path, bytes] = {}
 
 
+async def _content(path: str) -> bytes | None:
+    """A file of the front end, or its little ones together; None for what is neither."""
+    from starlette.concurrency import run_in_threadpool
+
+    file = _files().get(path)
+    try:
+        if file is not None:
+            return _HELD[file] if file in _HELD else await run_in_threadpool(_read, file)
+        if path.startswith("/static/js/little."):
+            little = await run_in_threadpool(_little)
+            return little.script if path == little.path else None
+        return _PICTURES.get(path)
+    except OSError:
+        pass
+    return None
+
+
 def _read(file: Path) -> bytes:
     content = file.read_bytes()
     if len(content) <= _SMALL:
         _HELD[file] = content
     return content
+
+
+_PICTURES: dict[str, bytes] = {}
+
+
+@cache
+def picture_address(file: Path) -> str:
+    """Where a browser finds a picture of ours, which it keeps; within a page it would come with each run.
+
+    Args:
+        file: an SVG file of the package.
+    """
+    content = file.read_bytes()
+    path = f"/static/cards/{file.stem}.{hashlib.sha256(content).hexdigest()[:8]}.svg"
+    _PICTURES[path] = content
+    return f".{path}"
+
+
+def prepared(index: str, path: str) -> str:
+    """The page as it is sent: with what it will need asked for early, and its little files in one piece.
+
+    Args:
+        index: the page as Streamlit sends it.
+        path: of the page, below the server's own prefix.
+    """
+    index = index.replace("</head>", asked_early(index, path) + "</head>", 1)
+    try:
+        little = _little()
+    except OSError:
+        return index
+    if not little.names:
+        return index
+    index = _LINKED.sub(lambda link: "" if link[1] in little.names else link[0], index)
+    # before all modules: a map that comes after the first of them is none in some browsers
+    return index.replace("<head>", f'<head><script src=".{little.path}"></script>', 1)
+
+
+class _Little(NamedTuple):
+    """The little files together.
+
+    Attributes:
+        path: that the script is asked by; it changes with the content.
+        script: makes a module of each, and the map.
+        names: of the files in it.
+    """
+
+    path: str
+    script: bytes
+    names: frozenset[str]
+
+
+@cache
+def _little() -> _Little:
+    """Those of the files that pages begin with which are little, and whose imports are plain.
+
+    Raises:
+        OSError: the front end cannot be read.
+    """
+    folder = streamlit_private.static_folder()
+    index = (folder / "index.html").read_text(encoding="utf-8")
+    found = {}
+    for name in dict.fromkeys([*_LINKED.findall(index), *_needed(EVERYWHERE + FIRST)]):
+        file = _files().get(f"/static/js/{name}")
+        text = "" if file is None else file.read_text(encoding="utf-8")
+        if text and len(text) <= _MOST_LITTLE and not _ELSEWHERE.search(text):
+            found[name] = text
+    script = (_UNPACK + json.dumps(found) + ")").encode()
+    path = f"/static/js/little.{hashlib.sha256(script).hexdigest()[:8]}.js"
+    return _Little(path, script, frozenset(found))
 
 
 def asked_early(index: str, path: str) -> str:
@@ -87,10 +188,11 @@ def asked_early(index: str, path: str) -> str:
         index: the page as Streamlit sends it.
         path: of the page, below the server's own prefix.
     """
-    names = EVERYWHERE + (FIRST if path.strip("/") in ("", "start", "data") else ())
+    page = path.strip("/")
+    further = FIRST if page in ("", "start", "data") else FIGURES if page in OF_FIGURES else ()
     return "".join(
         f'<link rel="modulepreload" crossorigin href="./static/js/{one}">'
-        for one in _needed(names)
+        for one in _needed(EVERYWHERE + further)
         if one not in index
     )
 
