@@ -58,6 +58,7 @@ def test_a_page_writes_its_zeros(page: Path) -> None:
     assert not naked(text)
 
 
+@pytest.mark.slow  # alone: every string of the program
 def test_the_program_writes_its_zeros() -> None:
     wrong = []
     for path in SOURCES:
