@@ -447,7 +447,7 @@ def look_twice(state: Any) -> None:
             st.caption(
                 f"You differ from yourself on {plural(len(differ), 'item')}; the second answer counts."
             )
-    said = review.led_words(review.led(session.events, state, me.annotator))
+    said = review.anchoring_words(review.anchoring(session.events, state, me.annotator))
     if said:
         st.caption(said)
     waiting = len(state.second.get(me.annotator, ()))

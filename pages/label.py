@@ -72,7 +72,7 @@ def model_popover(session: Any) -> None:
         )  # fmt: skip
         model = session.model
         sees = None if model is None else choice_of(model.estimator)
-        leans = None if model is None or not model.lean.labels else model.lean
+        leans = None if model is None or not model.smoothing.labels else model.smoothing
         if sees is not None or leans is not None:
             with st.expander("What the model chose for itself", key="model-chose"):
                 if sees is not None:

@@ -18,7 +18,7 @@ from workbench.app.words.glossary import explain
 from workbench.app.words.text import one_line, plural, verbatim
 from workbench.classifiers import title_of
 from workbench.errors import InputError
-from workbench.sessions.doubt import DOUBT
+from workbench.sessions.uncertainty import DOUBT
 from workbench.short_names import short_names
 
 BUTTONS = 12
@@ -117,7 +117,7 @@ def ask_about(chosen: tuple[int, ...]) -> None:
 
 def what_to_label() -> None:
     """How much the model doubts, and the groups worth labelling: a button selects one."""
-    found = mapping.doubts(session, view, open_items)
+    found = mapping.uncertain_items(session, view, open_items)
     if not found.of:
         st.markdown("**No item is left to ask about.**")
         return

@@ -82,11 +82,11 @@ def test_a_face_is_made_once_and_its_picture_has_the_address_of_whoever_asks(
 
 
 def test_what_is_kept_takes_no_more_room_than_it_may() -> None:
-    shelf, made = seeing.Shelf(octets=40), []
+    cache, made = seeing.Cache(octets=40), []
     for name in "abcda":
-        assert shelf.get(name, lambda n=name: made.append(n) or n * 10) == name * 10
+        assert cache.get(name, lambda n=name: made.append(n) or n * 10) == name * 10
     assert made == list("abcda")  # three have room, and a has gone when it is asked for again
-    assert shelf.get("d", lambda: "other") == "d" * 10
+    assert cache.get("d", lambda: "other") == "d" * 10
 
 
 def test_the_column_that_names_an_item_is_its_title_and_not_said_again(home: Path, tmp_path: Path) -> None:

@@ -113,14 +113,14 @@ def test_who_is_led_by_the_guess_is_said_after_ten_labels_of_each(begun: Session
         )
         [done] = me.tell_many([made])
         assert done.status == "saved"
-    found = review.led(me.events, me.state, "cat")
+    found = review.anchoring(me.events, me.state, "cat")
     assert found == ((12, 12), (6, 12))
-    words = review.led_words(found)
+    words = review.anchoring_words(found)
     assert "12 of 12 (100 %), with it hidden in 6 of 12 (50 %)" in words
-    assert review.led_words(review.Led((9, 9), (6, 12))) == ""
-    assert review.led(me.events, me.state, "ann") == ((0, 0), (0, 0))
+    assert review.anchoring_words(review.Anchoring((9, 9), (6, 12))) == ""
+    assert review.anchoring(me.events, me.state, "ann") == ((0, 0), (0, 0))
     me.undo()
-    assert review.led(me.events, me.state, "cat") == ((12, 12), (6, 11))
+    assert review.anchoring(me.events, me.state, "cat") == ((12, 12), (6, 11))
 
 
 def test_the_calibration_page_reads_the_guess_alone_beside_the_model(home: Path, tmp_path: Path) -> None:

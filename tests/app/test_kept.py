@@ -118,7 +118,9 @@ def test_labels_are_judged_by_the_model_they_are_shown_for(home: Path, tmp_path:
     session.change_model(classifier="svm-platt", policy="margin")
     job = seeing.cross_validation(session, model)
     assert job.wait(300) and job.status == "done", job.error
-    same = seeing.Crossing(model.uid, "logistic-regression", repr([]), 0, model.number, {}, session)
+    same = seeing.CrossValidationInputs(
+        model.uid, "logistic-regression", repr([]), 0, model.number, {}, session
+    )
     assert job.result[2] == pytest.approx(seeing._crossed(job, same)[2])
     session.refit()
     assert session.model is not None and seeing.cross_validation(session, session.model) is not job

@@ -19,7 +19,7 @@ from workbench.errors import InputError
 from workbench.metrics import expected_calibration_error, negative_log_likelihood
 from workbench.policies import POLICIES, variation_ratio
 from workbench.sessions import Session
-from workbench.sessions.doubt import DOUBT
+from workbench.sessions.uncertainty import DOUBT
 from workbench.studies import calibration
 
 

@@ -5,7 +5,15 @@ import itertools
 import numpy as np
 import pytest
 
-from workbench.certificates import Promise, Terms, by_class, draws_of_strata, least_checks, nested, tally
+from workbench.certificates import (
+    AuditDesign,
+    Promise,
+    by_class,
+    draws_of_strata,
+    least_checks,
+    nested,
+    tally,
+)
 from workbench.certificates.tally import SequentialBound
 from workbench.errors import InputError
 
@@ -17,7 +25,7 @@ def test_one_promise_is_the_test_of_nested_sets() -> None:
         ranks = rng.permutation(2_000)[:400]
         sizes = (900, 1_500, 2_000)
         plain = nested(wrong, ranks, sizes, 0.05, 0.95, bounds=False)
-        found = tally(Terms(2_000, 0.05, sizes, 0.95), wrong, ranks)
+        found = tally(AuditDesign(2_000, 0.05, sizes, 0.95), wrong, ranks)
         assert [at for _, _, at in found.certified_at()] == [t for t in plain.at[0].tolist() if t]
         assert found.checks.tolist() == plain.checks.tolist()
         assert found.wrong.tolist() == plain.wrong.tolist()
@@ -25,14 +33,14 @@ def test_one_promise_is_the_test_of_nested_sets() -> None:
 
 def test_a_larger_error_of_the_first_set_comes_earlier_and_costs_nothing() -> None:
     wrong, ranks = np.zeros(200, dtype=bool), np.arange(200) * 5 % 1_000
-    alone = tally(Terms(1_000, 0.05, (1_000,), 0.95), wrong, ranks)
-    also = tally(Terms(1_000, 0.05, (1_000,), 0.95, (Promise(0.1, (1_000,)),)), wrong, ranks)
+    alone = tally(AuditDesign(1_000, 0.05, (1_000,), 0.95), wrong, ranks)
+    also = tally(AuditDesign(1_000, 0.05, (1_000,), 0.95, (Promise(0.1, (1_000,)),)), wrong, ranks)
     (_, _, at), (_, _, sooner) = also.certified_at()
     assert alone.certified_at() == [(0, 1_000, at)] and sooner < at
 
 
 def test_other_sets_wait_for_the_first_and_share_delta() -> None:
-    terms = Terms(1_000, 0.05, (800, 1_000), 0.95, (Promise(0.02, (500,)), Promise(0.1, (800, 1_000))))
+    terms = AuditDesign(1_000, 0.05, (800, 1_000), 0.95, (Promise(0.02, (500,)), Promise(0.1, (800, 1_000))))
     assert [round(1 - one.confidence, 6) for one in terms.tests] == [
         0.05, 0.016667, 0.016667, 0.05, 0.016667,
     ]  # fmt: skip
@@ -56,7 +64,7 @@ def test_several_errors_hold_together() -> None:
     truth[rng.permutation(200)[:5]] = True  # 2.5 % of the surest 200, more than 2 %
     truth[200 + rng.permutation(200)[:12]] = True  # 17 of 400: 4.25 %
     truth[400 + rng.permutation(200)[:44]] = True  # 61 of 600, more than 10 %
-    terms = Terms(size, 0.07, (400, 600), confidence, (Promise(0.02, (200,)), Promise(0.1, (400, 600))))
+    terms = AuditDesign(size, 0.07, (400, 600), confidence, (Promise(0.02, (200,)), Promise(0.1, (400, 600))))
     for _ in range(runs):
         order = rng.permutation(size)[:250]
         held = tally(terms, truth[order], order).certified_at()
@@ -66,10 +74,10 @@ def test_several_errors_hold_together() -> None:
 
 def test_the_whole_is_certified_sooner_than_the_machines_part() -> None:
     wrong, ranks = np.zeros(100, dtype=bool), np.random.default_rng(1).permutation(1_000)[:100]
-    machine = tally(Terms(1_000, 0.05, (1_000,), 0.95, people=1_000), wrong, ranks)
-    whole = tally(Terms(1_000, 0.05, (1_000,), 0.95, people=1_000, whole=True), wrong, ranks)
+    machine = tally(AuditDesign(1_000, 0.05, (1_000,), 0.95, people=1_000), wrong, ranks)
+    whole = tally(AuditDesign(1_000, 0.05, (1_000,), 0.95, people=1_000, whole=True), wrong, ranks)
     assert 0 < whole.certified_at()[0][2] < machine.certified_at()[0][2]
-    assert Terms(1_000, 0.05, (500,), 0.95, people=1_000, whole=True).allowed(500) == pytest.approx(0.2)
+    assert AuditDesign(1_000, 0.05, (500,), 0.95, people=1_000, whole=True).allowed(500) == pytest.approx(0.2)
 
 
 @pytest.mark.slow  # alone: the confidence of strata over 80 repetitions
@@ -86,12 +94,12 @@ def test_draws_within_strata_keep_the_promise_and_the_bound() -> None:
     runs, confidence, false, uncovered = 80, 0.8, 0, 0
     for seed in range(runs):
         order = draws_of_strata(strata, seed, 120)
-        terms = Terms(400, 0.05, (400,), confidence, strata={400: counts[400]})
+        terms = AuditDesign(400, 0.05, (400,), confidence, strata={400: counts[400]})
         made = tally(terms, truth[order], ranks[order], strata[order])
         false += made.delivered() > 0
         inside = order[ranks[order] < 200]
         bound = SequentialBound(
-            Terms(400, 0.05, (200,), confidence, strata={200: counts[200]}), 200, confidence
+            AuditDesign(400, 0.05, (200,), confidence, strata={200: counts[200]}), 200, confidence
         )
         for item in inside.tolist():
             bound.add(bool(truth[item]), int(strata[item]))
@@ -151,17 +159,17 @@ def test_checks_that_are_needed_at_least() -> None:
 )
 def test_terms_that_are_none_are_refused(changed: dict[str, object], says: str) -> None:
     with pytest.raises(InputError, match=says):
-        Terms(**{"size": 10, "error": 0.1, "sizes": (10,), "confidence": 0.9, **changed})  # type: ignore[arg-type]
+        AuditDesign(**{"size": 10, "error": 0.1, "sizes": (10,), "confidence": 0.9, **changed})  # type: ignore[arg-type]
 
 
 def test_more_draws_than_labels_are_refused() -> None:
-    made = tally(Terms(2, 0.5, (2,), 0.9), [0, 0], [0, 1])
+    made = tally(AuditDesign(2, 0.5, (2,), 0.9), [0, 0], [0, 1])
     with pytest.raises(InputError, match="More draws"):
         made.add(0, False)
 
 
 def test_a_bound_begins_at_everything_and_never_rises_while_answers_are_right() -> None:
-    terms = Terms(200, 0.05, (200,), 0.95, (), 0, False, {})
+    terms = AuditDesign(200, 0.05, (200,), 0.95, (), 0, False, {})
     made = SequentialBound(terms, 200, 0.95)
     assert made.curve == [1.0]
     for _ in range(60):

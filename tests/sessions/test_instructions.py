@@ -9,7 +9,7 @@ from PIL import Image
 from workbench.errors import InputError
 from workbench.exchange import label_table
 from workbench.sessions import ArrayOracle, Session
-from workbench.sessions.told import SIDE, as_kept
+from workbench.sessions.instruction_texts import SIDE, as_kept
 
 
 def png(size=(40, 30), colour="red"):

@@ -14,9 +14,9 @@ from workbench.exchange.models import load_model
 from workbench.pools import load_pool
 from workbench.pools.items import ArrayItems, RowNumbers
 from workbench.pools.neighbours import STRENGTHS
-from workbench.sessions.leaning import MANY, Lean, Making, choose, in_turn, is_due
 from workbench.sessions.model import Learner
 from workbench.sessions.simulate import Checkpoint, simulate, simulate_spec
+from workbench.sessions.smoothing import MANY, NeighbourhoodBuild, Smoothing, choose, in_turn, is_due
 from workbench.sessions.spec import RunSpec
 
 
@@ -33,9 +33,9 @@ def rounds(digits):
 def test_the_default_leans_on_neighbours_where_the_labels_say_so(digits, rounds):
     assert rounds[0].neighbours == "none"  # not before two labels a class
     assert rounds[-1].neighbours in ("medium", "strong", "both")
-    lean = Lean.of_state(rounds[-1].state)
-    assert lean.labels == 20 and lean.losses[lean.strength] < lean.losses["none"]
-    assert "loss on labels it had not seen" in str(lean) and "without them" in str(lean)
+    smoothing = Smoothing.of_state(rounds[-1].state)
+    assert smoothing.labels == 20 and smoothing.losses[smoothing.strength] < smoothing.losses["none"]
+    assert "loss on labels it had not seen" in str(smoothing) and "without them" in str(smoothing)
     alone = list(simulate(digits, budget=14, seed=0, options={"neighbours": "none"}))
     assert alone[-1].neighbours == "none" and rounds[-1].error < alone[-1].error
     assert alone[3].queried.tolist() == rounds[3].queried.tolist()  # nothing else differs before
@@ -92,14 +92,14 @@ def test_other_classifiers_see_smoothed_features_too(name):
     for strength in ("strong", "both"):
         learner = Learner(pool, name, {"neighbours": strength}, classes=classes)
         model = learner.fit(items, codes, number=0)
-        assert model.lean.strength == strength and model.seen is not None
+        assert model.smoothing.strength == strength and model.seen is not None
         width = pool.n_features * (2 if strength == "both" else 1)
         assert protocols.n_features_of(model.estimator) == width
         assert model.predict_proba(pool.test.test).shape == (len(pool.test.test), 2)
         again = learner.model(model.state, 0, items, codes)
         np.testing.assert_allclose(again.probabilities, model.probabilities, atol=1e-6)
     chosen = Learner(pool, name, {"neighbours": "auto"}, classes=classes).fit(items, codes, number=0)
-    assert chosen.lean.labels == 12 and set(chosen.lean.losses) > {"none", "strong"}
+    assert chosen.smoothing.labels == 12 and set(chosen.smoothing.losses) > {"none", "strong"}
 
 
 def test_no_label_of_a_test_item_is_used(digits):
@@ -120,7 +120,7 @@ def test_a_tiny_pool_falls_to_none():
     for wish in ("auto", "strong"):
         learner = Learner(few, "large-margin", {"choice": "auto", "neighbours": wish})
         model = learner.fit(np.arange(6), few.truth[:6], number=0)
-        assert model.lean == Lean() and model.seen is None
+        assert model.smoothing == Smoothing() and model.seen is None
 
 
 def test_a_strength_is_chosen_only_where_it_is_clearly_better():
@@ -138,30 +138,30 @@ def test_a_strength_is_chosen_only_where_it_is_clearly_better():
             raise np.linalg.LinAlgError("singular")
         return scores[name]
 
-    found = choose(Lean(), ("none", "weak", "medium", "strong", "both"), judge, 40)
+    found = choose(Smoothing(), ("none", "weak", "medium", "strong", "both"), judge, 40)
     assert found.strength == "strong" and set(found.failed) == {"medium", "both"}
-    assert choose(Lean(), ("none", "weak"), judge, 40).strength == "none"
-    assert choose(Lean("strong"), ("none", "weak"), judge, 40).strength == "strong"
-    assert found.looks == 1 and in_turn(Lean(), STRENGTHS, 20) == list(STRENGTHS)
-    assert in_turn(Lean("both", looks=2), STRENGTHS, 60) == ["none", "both", "weak", "strong"]
-    assert in_turn(Lean("both", looks=3), STRENGTHS, 60) == ["none", "both", "medium"]
-    assert Lean.of_state(found.to_state()) == found and Lean.of_state({}) == Lean()
+    assert choose(Smoothing(), ("none", "weak"), judge, 40).strength == "none"
+    assert choose(Smoothing("strong"), ("none", "weak"), judge, 40).strength == "strong"
+    assert found.looks == 1 and in_turn(Smoothing(), STRENGTHS, 20) == list(STRENGTHS)
+    assert in_turn(Smoothing("both", looks=2), STRENGTHS, 60) == ["none", "both", "weak", "strong"]
+    assert in_turn(Smoothing("both", looks=3), STRENGTHS, 60) == ["none", "both", "medium"]
+    assert Smoothing.of_state(found.to_state()) == found and Smoothing.of_state({}) == Smoothing()
 
 
 def test_with_many_labels_an_items_own_features_always_count():
-    assert in_turn(Lean("strong", looks=5, behind={"both": 9}), STRENGTHS, MANY) == ["none", "both"]
-    assert in_turn(Lean("strong"), STRENGTHS, MANY - 1)[:2] == ["none", "strong"]
+    assert in_turn(Smoothing("strong", looks=5, behind={"both": 9}), STRENGTHS, MANY) == ["none", "both"]
+    assert in_turn(Smoothing("strong"), STRENGTHS, MANY - 1)[:2] == ["none", "strong"]
     # of a very large pool there is nothing else to choose from
-    assert in_turn(Lean("strong"), ("none", "strong"), MANY) == ["none", "strong"]
+    assert in_turn(Smoothing("strong"), ("none", "strong"), MANY) == ["none", "strong"]
     asked: list[str] = []
 
     def judge(name: str) -> np.ndarray:
         asked.append(name)
         return {"none": -1.0, "both": -1.0, "strong": -0.5}[name] * np.ones(MANY)
 
-    moved = choose(Lean("strong", 190), ["none", "both"], judge, MANY)
+    moved = choose(Smoothing("strong", 190), ["none", "both"], judge, MANY)
     assert moved.strength == "both" and "strong" not in asked
-    assert choose(Lean("none", 190), ["none", "both"], judge, MANY).strength == "none"
+    assert choose(Smoothing("none", 190), ["none", "both"], judge, MANY).strength == "none"
 
 
 def test_what_was_chosen_of_the_kernel_holds_when_the_strength_changes(digits):
@@ -174,14 +174,14 @@ def test_what_was_chosen_of_the_kernel_holds_when_the_strength_changes(digits):
         state = alone.fit(items[:n], codes[:n], number=n, previous=state).state
     learner = Learner(digits, options={"choice": "auto"})
     model = learner.fit(items, codes, number=34, previous=state)
-    assert model.lean.strength != "none" and model.lean.labels == 34
+    assert model.smoothing.strength != "none" and model.smoothing.labels == 34
     # the look at strengths fitted the chosen kernel on these features, and the fit goes on from that
     assert [one.labels for one in model.estimator.choices_] == [20, 30]
     again = learner.fit(items, codes, number=35, previous=model.state)
     # it goes on to within the tolerance, which one item on an edge between classes may feel
     assert np.mean(again.probabilities.argmax(axis=1) != model.probabilities.argmax(axis=1)) < 0.005
     assert np.abs(again.probabilities - model.probabilities).max() < 0.05
-    fresh = Learner(digits, options={"choice": "auto", "neighbours": model.lean.strength})
+    fresh = Learner(digits, options={"choice": "auto", "neighbours": model.smoothing.strength})
     other = fresh.fit(items, codes, number=34)
     test = digits.test.test
     wrong = [np.mean(m.predict_proba(test).argmax(axis=1) != digits.truth[test]) for m in (model, other)]
@@ -192,43 +192,55 @@ def test_strengths_far_behind_wait_and_looks_lie_apart():
     base = np.random.default_rng(0).normal(-0.3, 0.1, size=40)
     near = base + 0.1 * (-1.0) ** np.arange(40)
     scores = {"none": base, "weak": base - 1.0, "medium": base - 1.0, "strong": near, "both": base}
-    lean = Lean()
+    smoothing = Smoothing()
     for labels in (20, 32, 42):
-        assert "weak" in in_turn(lean, STRENGTHS, labels)
-        lean = choose(lean, in_turn(lean, STRENGTHS, labels), lambda name: scores[name], labels)
-    assert lean.behind == {"weak": 3, "medium": 3} and Lean.of_state(lean.to_state()) == lean
-    assert in_turn(lean, STRENGTHS, 45) == ["none", "strong", "both"]
-    assert in_turn(replace(lean, looks=4), STRENGTHS, 45) == list(STRENGTHS)
+        assert "weak" in in_turn(smoothing, STRENGTHS, labels)
+        smoothing = choose(
+            smoothing, in_turn(smoothing, STRENGTHS, labels), lambda name: scores[name], labels
+        )
+    assert (
+        smoothing.behind == {"weak": 3, "medium": 3} and Smoothing.of_state(smoothing.to_state()) == smoothing
+    )
+    assert in_turn(smoothing, STRENGTHS, 45) == ["none", "strong", "both"]
+    assert in_turn(replace(smoothing, looks=4), STRENGTHS, 45) == list(STRENGTHS)
     scores["weak"] = near
-    again = choose(lean, STRENGTHS, lambda name: scores[name], 52)
+    again = choose(smoothing, STRENGTHS, lambda name: scores[name], 52)
     assert again.behind == {"medium": 4}
-    assert is_due(20, 10, Lean()) and not is_due(29, 10, Lean(labels=20)) and is_due(30, 10, Lean(labels=20))
-    assert not is_due(71, 10, Lean(labels=52)) and is_due(72, 10, Lean(labels=52))
+    assert (
+        is_due(20, 10, Smoothing())
+        and not is_due(29, 10, Smoothing(labels=20))
+        and is_due(30, 10, Smoothing(labels=20))
+    )
+    assert not is_due(71, 10, Smoothing(labels=52)) and is_due(72, 10, Smoothing(labels=52))
     # where the geometry is looked at in the same round this one waits, but not for ever
-    assert not is_due(30, 10, Lean(labels=20), looked=20) and is_due(31, 10, Lean(labels=20), looked=30)
-    assert is_due(33, 10, Lean(labels=20), looked=20)
+    assert not is_due(30, 10, Smoothing(labels=20), looked=20) and is_due(
+        31, 10, Smoothing(labels=20), looked=30
+    )
+    assert is_due(33, 10, Smoothing(labels=20), looked=20)
 
 
 def test_until_the_graph_is_there_the_choice_is_among_what_exists(monkeypatch, tmp_path):
     monkeypatch.setenv("WORKBENCH_FEATURES", str(tmp_path))
-    monkeypatch.setattr("workbench.sessions.leaning.AT_ONCE", 10)
+    monkeypatch.setattr("workbench.sessions.smoothing.AT_ONCE", 10)
     pool = load_pool("digits").split(0)
     items = np.concatenate([pool.trainable[pool.truth[pool.trainable] == c][:3] for c in range(10)])
     codes = np.asarray(pool.truth)[items]
-    learner = Learner(pool, options={"choice": "auto"}, making=Making(Learner(pool).neighbourhood))
+    learner = Learner(
+        pool, options={"choice": "auto"}, making=NeighbourhoodBuild(Learner(pool).neighbourhood)
+    )
     assert learner._making.ready() is False
     learner._making.wait()
     assert learner._making.fraction > 0 and not learner._making.problem
     model = learner.fit(items, codes, number=0)
-    assert model.lean.labels == 30
+    assert model.smoothing.labels == 30
     monkeypatch.setenv("WORKBENCH_FEATURES", str(tmp_path / "other"))  # where nothing is kept yet
-    ended = Making(Learner(pool).neighbourhood)
+    ended = NeighbourhoodBuild(Learner(pool).neighbourhood)
     ended.cancel()
     assert not ended.ready()
     ended.wait()
     assert ended.problem == "cancelled" and not ended.ready()
     alone = Learner(pool, options={"choice": "auto"}, making=ended).fit(items, codes, number=0)
-    assert alone.lean == Lean()
+    assert alone.smoothing == Smoothing()
 
 
 def test_bad_wishes_are_said(digits):
@@ -258,8 +270,8 @@ def test_copies_a_constant_column_and_a_far_cluster_make_a_model_all_the_same(wi
     pool = _of(X, y)
     learner = Learner(pool, "large-margin", {"choice": "auto", "neighbours": wish})
     model = learner.fit(np.arange(48), y[:48], number=0)
-    assert np.isfinite(model.probabilities).all() and np.isfinite(list(model.lean.losses.values())).all()
-    assert model.lean.strength in STRENGTHS and not model.lean.failed
+    assert np.isfinite(model.probabilities).all() and np.isfinite(list(model.smoothing.losses.values())).all()
+    assert model.smoothing.strength in STRENGTHS and not model.smoothing.failed
     assert not [one for one in recwarn if issubclass(one.category, RuntimeWarning)]  # no division by 0
 
 
@@ -269,7 +281,7 @@ def test_where_all_items_are_equal_the_choice_falls_to_none(wish):
     pool = _of(np.ones((90, 4)), y)
     learner = Learner(pool, "large-margin", {"choice": "auto", "neighbours": wish})
     model = learner.fit(np.arange(30), y[:30], number=0)
-    assert model.lean == Lean() and model.seen is None and np.isfinite(model.probabilities).all()
+    assert model.smoothing == Smoothing() and model.seen is None and np.isfinite(model.probabilities).all()
 
 
 def test_features_that_are_not_finite_are_refused_before_there_is_a_graph():

@@ -276,7 +276,7 @@ def test_many_switches_see_the_pool_as_one_of_them_chose(store):
     first = models[0].estimator
     assert len({id(model.latents) for model in models}) == 1
     for model in models[1:]:
-        assert model.lean == models[0].lean and model.estimator.choices_ == first.choices_
+        assert model.smoothing == models[0].smoothing and model.estimator.choices_ == first.choices_
         assert np.array_equal(model.estimator.geometry_.inducing, first.geometry_.inducing)
         assert model.estimator.kernel_.to_arrays().keys() == first.kernel_.to_arrays().keys()
     assert first.choice_.candidate.stretch == 0.0

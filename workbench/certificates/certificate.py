@@ -16,7 +16,7 @@ from workbench.certificates.drawing import Draws, confidence_at, delta_of, seed_
 from workbench.certificates.given import confidence_of, error_of, size_of
 from workbench.certificates.page import html_of
 from workbench.certificates.strata import ClassBounds, by_class, draws_of_strata
-from workbench.certificates.tally import Promise, SequentialBound, Tally, Terms, tally
+from workbench.certificates.tally import AuditDesign, Promise, SequentialBound, Tally, tally
 from workbench.certificates.words import facts_of, method_of, sentence_of
 from workbench.errors import InputError
 from workbench.reading import cut, parse_json
@@ -214,9 +214,9 @@ class Certificate:
         return sum(check.disputed for check in self.checks)
 
     @cached_property
-    def terms(self) -> Terms:
+    def terms(self) -> AuditDesign:
         """What was fixed before the first check."""
-        return Terms(
+        return AuditDesign(
             self.size,
             self.error,
             self.sizes,
@@ -503,7 +503,7 @@ def certificate_of(
                 f"{cut(frozen[order[place]])}."
             )
     where = how.of(frozen) if how.by else np.zeros(len(order), dtype=np.int64)
-    terms = Terms(
+    terms = AuditDesign(
         len(frozen), float(error), tuple(int(size) for size in sizes), confidence_at(confidence, attempt),
         tuple(also), int(people), whole, dict(how.counts),
     )  # fmt: skip

@@ -28,7 +28,7 @@ _GIVEN_UP = 200  # checks after which a set that is too large is given up
 
 
 @dataclass(frozen=True)
-class Option:
+class OperatingPoint:
     """One threshold: the machine labels the surest `size` items, people label the rest."""
 
     size: int
@@ -55,13 +55,13 @@ class Plan:
     size: int
     error: float
     confidence: float
-    options: tuple[Option, ...]
+    options: tuple[OperatingPoint, ...]
     """Rising in size."""
     chosen: int | None
     """Place of the cheapest that is likely to be certified; None where labelling everything is as cheap."""
 
     @property
-    def choice(self) -> Option | None:
+    def choice(self) -> OperatingPoint | None:
         """The cheapest option."""
         return None if self.chosen is None else self.options[self.chosen]
 
@@ -186,13 +186,13 @@ def _boundary(size: int, error: float, confidence: float) -> Ints:
     return np.minimum(np.maximum.accumulate(first), never)
 
 
-def _option(size: int, least: float, shares: Floats, checks: Ints, answers: Floats) -> Option:
+def _option(size: int, least: float, shares: Floats, checks: Ints, answers: Floats) -> OperatingPoint:
     done = checks < size
     counted = checks[done] if done.any() else checks
     error, needed, total = (
         tuple(np.quantile(values, _SPREAD).tolist()) for values in (shares, counted, answers)
     )
-    return Option(
+    return OperatingPoint(
         size,
         least,
         float(np.median(shares)),
@@ -205,7 +205,7 @@ def _option(size: int, least: float, shares: Floats, checks: Ints, answers: Floa
     )
 
 
-def _cheapest(options: tuple[Option, ...]) -> int:
+def _cheapest(options: tuple[OperatingPoint, ...]) -> int:
     """Place of the cheapest option among those that are likely to be certified at the first attempt."""
     likely = [i for i, option in enumerate(options) if option.success >= _LIKELY]
     if not likely:

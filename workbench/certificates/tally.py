@@ -43,7 +43,7 @@ class _Test(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Terms:
+class AuditDesign:
     """All that is fixed before the first check.
 
     Attributes:
@@ -119,7 +119,7 @@ class Tally:
         terms: what was.
     """
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, terms: AuditDesign) -> None:
         self.terms, tests = terms, terms.tests
         self.draws = 0
         self._sizes: Ints = np.array([one.size for one in tests], dtype=np.int64)
@@ -213,7 +213,7 @@ class Tally:
 
 
 def tally(
-    terms: Terms,
+    terms: AuditDesign,
     wrong: Iterable[bool | int],
     ranks: Iterable[int],
     strata: Sequence[int] | Ints | None = None,
@@ -241,7 +241,7 @@ class SequentialBound:
         confidence: of the bound.
     """
 
-    def __init__(self, terms: Terms, size: int, confidence: float) -> None:
+    def __init__(self, terms: AuditDesign, size: int, confidence: float) -> None:
         self.curve = [1.0]
         self._size, self._confidence = size, confidence
         counts = terms.strata.get(size)

@@ -18,7 +18,7 @@ from workbench.classifiers.large_margin_fits import KernelFit, LargeMarginFits, 
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.options import estimator, fitted, option
 from workbench.classifiers.predictor import Predictor
-from workbench.classifiers.protocols import Foretold
+from workbench.classifiers.protocols import LeaveOneOutScores
 from workbench.engine import projection
 from workbench.engine.fitting import Progress
 from workbench.engine.kernels import KERNELS, Kernel, StationaryKernel, as_kernel, kernel_from_arrays
@@ -438,10 +438,10 @@ class LargeMarginClassifier(LargeMarginFits):
         fit = self._fit_at(kernel, scaled, codes, start, Progress(None), rough=True, offset=offset)
         return geometry, self._judged(fit, codes)
 
-    def foretold(
+    def leave_one_out(
         self, X: Array, codes: Ints, geometry: Geometry, mean: Floats | None = None,
-        as_new: Array | None = None, beside: Foretold | None = None,
-    ) -> Foretold:  # fmt: skip
+        as_new: Array | None = None, beside: LeaveOneOutScores | None = None,
+    ) -> LeaveOneOutScores:  # fmt: skip
         """How well the model would foretell labels left out on these features; it stays as it is.
 
         What its last choice said of the kernel holds. Features of several kinds are compared by this, on the
@@ -488,7 +488,7 @@ class LargeMarginClassifier(LargeMarginFits):
             draft.choices_ = (*choices[:-1], last)
             return draft._whole_state()
 
-        return Foretold(fit.left_out.log_likelihood, begun if choices else None, fit.terms)
+        return LeaveOneOutScores(fit.left_out.log_likelihood, begun if choices else None, fit.terms)
 
     def _uncovered(self, kernel: Kernel, geometry: Geometry, scaled: Floats) -> Floats:
         """The rows that the inducing points leave most open, at most as many as may join these."""

@@ -85,7 +85,7 @@ class SupportsMeasuring(Classifier, Protocol):
         """The geometry of the pool's trainable rows [N, D]."""
 
 
-class Foretold(NamedTuple):
+class LeaveOneOutScores(NamedTuple):
     """What a model would make of labels on other features.
 
     Attributes:
@@ -100,13 +100,13 @@ class Foretold(NamedTuple):
     carried: Any = None
 
 
-class SupportsForetelling(Classifier, Protocol):
+class SupportsLeaveOneOut(Classifier, Protocol):
     """Says how well it would foretell labels left out on other features, and stays as it is."""
 
-    def foretold(
+    def leave_one_out(
         self, X: Array, codes: Ints, geometry: Geometry, mean: Floats | None = None,
-        as_new: Array | None = None, beside: Foretold | None = None,
-    ) -> Foretold:  # fmt: skip
+        as_new: Array | None = None, beside: LeaveOneOutScores | None = None,
+    ) -> LeaveOneOutScores:  # fmt: skip
         """On features X [n, D] with their geometry, classes codes [n] and guesses [J, n, C].
 
         Each is judged by `as_new` [n, D], what it would be had it come later, where that is given. `beside`,
@@ -231,9 +231,9 @@ def supports_measuring(estimator: Any) -> TypeGuard[SupportsMeasuring]:
     return _has(estimator, "measure")
 
 
-def supports_foretelling(estimator: Any) -> TypeGuard[SupportsForetelling]:
+def supports_leave_one_out(estimator: Any) -> TypeGuard[SupportsLeaveOneOut]:
     """Whether features of several kinds can be compared by what it leaves out."""
-    return _has(estimator, "foretold")
+    return _has(estimator, "leave_one_out")
 
 
 def supports_sharing(estimator: Any) -> TypeGuard[SupportsSharing]:

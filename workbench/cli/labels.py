@@ -120,7 +120,7 @@ def export_file(
         StoredLabels,
         export_labels,
     )
-    from workbench.exchange.handing import BUNDLE, PREDICTOR, export_to
+    from workbench.exchange.exporting import BUNDLE, PREDICTOR, export_to
     from workbench.exchange.labels import NEED_POOL
     from workbench.sessions import Session
 

@@ -17,6 +17,7 @@ import numpy as np
 from workbench import __version__
 from workbench.arrays import Array
 from workbench.certificates import (
+    AuditDesign,
     Certificate,
     Check,
     Labelled,
@@ -24,7 +25,6 @@ from workbench.certificates import (
     SequentialBound,
     Strata,
     Tally,
-    Terms,
     certificate_of,
     checksum_of,
     confidence_at,
@@ -130,7 +130,7 @@ class Audit:
             self._strata = Strata(BY_CLASS, tuple(self.classes), "", ((len(self._ids), counts),))
         n = len(self._ids)
         others = tuple(Promise(one, (n,)) for one in self.also)
-        self.terms = Terms(
+        self.terms = AuditDesign(
             n, self.error, (n,), self.confidence_here, others, strata=dict(self._strata.counts)
         )
         self._order: list[str] = []

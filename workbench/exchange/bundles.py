@@ -35,9 +35,9 @@ from workbench.pools.instructions import FILE, PICTURES
 from workbench.pools.pool import Pool
 from workbench.reading import cut, parse_json, reading
 from workbench.sessions.examples import picked_now
-from workbench.sessions.leaning import Lean, view_of
 from workbench.sessions.rounds import Round
 from workbench.sessions.simulate import Checkpoint
+from workbench.sessions.smoothing import Smoothing, view_of
 from workbench.sessions.spec import RunSpec
 from workbench.sessions.taxonomy import code_book
 from workbench.store.events import Event
@@ -301,7 +301,7 @@ def write_run_bundle(
         "pool": pool_document(pool) | _sampled(spec, pool, rounds),
         "n_rounds": len(rounds),
         "n_labelled": rounds[-1].n_labelled,
-        "neighbours": Lean.of_state(state).strength,
+        "neighbours": Smoothing.of_state(state).strength,
     }
     # timings and the environment are another run's business: the same seed gives the same run.json
     write_whole(place / "run.json", json_text(sealed(document, place, (*_TABLES, *_MODEL))))

@@ -24,7 +24,7 @@ from workbench.pools.neighbours import SmoothedFeatureMap, View
 from workbench.pools.pool import FeatureMap, Pool
 from workbench.reading import cut, reading
 from workbench.registry import from_file
-from workbench.sessions.leaning import Lean, without_lean
+from workbench.sessions.smoothing import Smoothing, without_smoothing
 from workbench.store.state import arrays_to_bytes, bytes_to_arrays
 from workbench.writing import write_whole
 
@@ -251,7 +251,7 @@ def load_model(folder: Path | str, *, trust_code: bool = False) -> SavedModel:
         unfitted = make_classifier(name, **own)
         arrays = bytes_to_arrays(data)
     try:
-        estimator = unfitted.set_state(without_lean(arrays))
+        estimator = unfitted.set_state(without_smoothing(arrays))
     except InputError:
         raise
     except Exception as error:
@@ -272,7 +272,7 @@ def load_model(folder: Path | str, *, trust_code: bool = False) -> SavedModel:
         with reading(f"{what} is damaged: its list of neighbours", advice=ADVICE):
             view = View.from_arrays(bytes_to_arrays(held.read(_NEIGHBOURS)))
     with reading(f"{what} is damaged: it", advice=ADVICE):
-        leans = Lean.of_state(arrays).strength
+        leans = Smoothing.of_state(arrays).strength
     if leans != ("none" if view is None else view.name):
         raise InputError(f"{what} is damaged: it lacks the neighbours that it leans on. {ADVICE}")
     saved = SavedModel(name, classes, estimator, feature_map, n_labelled, pool, said.note, guesses, view)

@@ -165,7 +165,7 @@ def _made(saved: SavedModel) -> _Made:
     reader = _features(made, saved.feature_map)
     guided = _guess(made, saved)
     if saved.view is not None:
-        made.use("leaning")
+        made.use("smoothed")
         view = saved.view
         strength = STRENGTHS[view.name]
         made.document |= {"stay": strength.stay, "beside": strength.beside}
@@ -177,7 +177,7 @@ def _made(saved: SavedModel) -> _Made:
             "lean_clip": np.asarray(view.clip),
             "lean_size": view.size,
         }
-        made.steps.append("X = leaning(m, X)")
+        made.steps.append("X = smoothed(m, X)")
     _classifier(made, saved, " + guess" if guided else "")
     made.document["guided"] = guided
     made.document["reader"] = reader

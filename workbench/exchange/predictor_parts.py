@@ -244,7 +244,7 @@ def vectors(m: Any, rows: Any) -> Any:
     return X if m["vector_axes"].size == 0 else X @ m["vector_axes"].T
 
 
-def leaning(m: Any, X: Any) -> Any:
+def smoothed(m: Any, X: Any) -> Any:
     """Rows as they lean on their ten nearest neighbours in the pool, hop by hop."""
     layers, stay, size = m["layers"], np.float32(m["stay"]), m["lean_size"]
     Z = np.clip((X.astype(float) - m["lean_shift"]) / m["lean_scale"], -m["lean_clip"], m["lean_clip"])

@@ -17,7 +17,7 @@ from workbench.pools.tables.exported import COLUMNS, TAKEN
 from workbench.reading import cut, valid_text, valid_texts
 from workbench.sessions.certifying import machine_part
 from workbench.sessions.guessing import weights_of
-from workbench.sessions.people import meant
+from workbench.sessions.people import item_consensus
 from workbench.store import Event, EventFold, ProjectState, Store, fold
 from workbench.store.events import GIVING
 
@@ -93,8 +93,8 @@ class LabelRows:
         self._payloads = {event.id: event.payload for event in self._events}
         self._model = getattr(session, "model", None)
         self._model_name = ""
-        telling = getattr(session, "foretelling", None)
-        self._foretells: Any = None if telling is None else telling(all_items=True)
+        predictor = getattr(session, "item_predictor", None)
+        self._predict_item: Any = None if predictor is None else predictor(all_items=True)
         if self._model is not None:
             self._model_name = str(session.fitted_with["classifier"])  # type: ignore[union-attr]
         if what not in ("labels", FINISHED) and self.pool is None:
@@ -125,7 +125,7 @@ class LabelRows:
         self._changed = _changed_from(self._events, self.state)
         self._guesses = [] if isinstance(session, StoredLabels) else _heaviest_first(session)
         self._aside = _set_aside(self._events, self.state)
-        together = meant(self.state)
+        together = item_consensus(self.state)
         self._decided = {} if together is None else together.decided
 
     @property
@@ -230,7 +230,7 @@ class LabelRows:
         model = self._model
         if model is None:
             return
-        foretold = self._foretells(item)
+        foretold = self._predict_item(item)
         row["probabilities_now"] = {name: round(p, 6) for name, p in foretold.items()}
         best = max(foretold, key=lambda name: foretold[name])
         row["confidence"] = round(foretold[best], 6)

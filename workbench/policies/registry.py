@@ -86,7 +86,7 @@ class PolicyEntry(Entry):
 
 
 _U = "workbench.policies.rowwise:"
-_F = "workbench.policies.foresight:"
+_F = "workbench.policies.lookahead:"
 _B = "workbench.policies.batches:"
 
 ENTRY_POINT_GROUP = "workbench.policies"

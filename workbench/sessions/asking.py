@@ -15,7 +15,7 @@ from workbench.pools.pool import Pool
 from workbench.pools.twins import Twins
 from workbench.sessions.drawing import without
 from workbench.sessions.model import asking_policy
-from workbench.sessions.people import Answers, Meant, meant, worth
+from workbench.sessions.people import Answers, ItemConsensus, item_consensus, worth
 from workbench.sessions.randomness import COLD_START, EVALUATION, OVERLAP, QUERY, UNIFORM, generator
 from workbench.sessions.spec import WORTH
 from workbench.sessions.start import diverse_items
@@ -145,7 +145,7 @@ class Questions:
         self._by_worth = overlap.get("by") == WORTH
         self._answers = Answers(0)
         self._cold: Ints | None = None
-        self._meant: tuple[int, Meant | None] | None = None
+        self._consensus: tuple[int, ItemConsensus | None] | None = None
 
     def unseen(self, state: ProjectState, annotator: str) -> set[int]:
         """Labelled items that somebody is still to be asked about without seeing what was said."""
@@ -390,12 +390,12 @@ class Questions:
         answers = self._answers if len(p) == self._answers.n_classes else Answers(len(p))
         return float(worth_asking(p[None], answers.confusion(annotator))[0])
 
-    def _people(self, state: ProjectState) -> Meant | None:
+    def _people(self, state: ProjectState) -> ItemConsensus | None:
         """What is known of people; of a while ago, as everybody waits for whoever asks."""
         n = sum(len(votes) for votes in state.votes.values() if len(votes) > 1)
-        if self._meant is None or not self._meant[0] <= n <= 1.1 * self._meant[0]:
-            self._meant = n, meant(state)
-        return self._meant[1]
+        if self._consensus is None or not self._consensus[0] <= n <= 1.1 * self._consensus[0]:
+            self._consensus = n, item_consensus(state)
+        return self._consensus[1]
 
     def cold_items(self) -> Ints:
         """Items spread over the pool, to be asked before a model can say better; k-means, once."""

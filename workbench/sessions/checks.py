@@ -15,11 +15,11 @@ import numpy as np
 
 from workbench.arrays import Array, Floats, Ints
 from workbench.certificates import (
+    AuditDesign,
     Draws,
     Promise,
     SequentialBound,
     Tally,
-    Terms,
     checksum_of,
     confidence_at,
     draws_of_strata,
@@ -105,9 +105,9 @@ class Frozen:
         return confidence_at(self.confidence, self.attempt)
 
     @cached_property
-    def terms(self) -> Terms:
+    def terms(self) -> AuditDesign:
         """What was promised, for the test."""
-        return Terms(
+        return AuditDesign(
             self.size,
             self.error,
             self.sizes,

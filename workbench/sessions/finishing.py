@@ -11,10 +11,10 @@ import numpy as np
 
 from workbench.arrays import Array, Floats, Ints
 from workbench.certificates import (
+    AuditDesign,
     Certificate,
     Plan,
     Promise,
-    Terms,
     checksum_of,
     confidence_at,
     error_of_machine,
@@ -210,7 +210,7 @@ class Finishing(Labelling):
             chain = [sizes[0], *(n for n in chain if n > sizes[0])] if share > error else chain
             others.append(Promise(share, tuple(chain)))
         how = {"also": others, "whole": whole, "strata": strata, "per_class": per_class, "twice": twice}
-        Terms(
+        AuditDesign(
             size, error, tuple(sizes), confidence_at(confidence, self.attempt_next), tuple(others),
             len(self.state.codes), whole,
         )  # fmt: skip

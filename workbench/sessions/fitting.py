@@ -25,7 +25,6 @@ from workbench.sessions.drawing import drawn, query_among, without
 from workbench.sessions.guessing import Guesses
 from workbench.sessions.latents import LARGE_BYTES
 from workbench.sessions.leading import SHARED_FROM, led_by
-from workbench.sessions.leaning import Making
 from workbench.sessions.measure import measured_items, metrics_of, signs_of
 from workbench.sessions.model import FittedModel, Learner, asking_policy
 from workbench.sessions.people import training_of
@@ -34,6 +33,7 @@ from workbench.sessions.published import Published
 from workbench.sessions.randomness import QUERY, generator
 from workbench.sessions.rounds import Round
 from workbench.sessions.sharing import Beside, Common
+from workbench.sessions.smoothing import NeighbourhoodBuild
 from workbench.store import Event, ProjectState, fold
 from workbench.store.retry import retried
 from workbench.work.memory import give_back
@@ -184,7 +184,7 @@ class Fits:
         self._learner: tuple[Any, Learner] | None = None
         self._common = Common(project.pool) if common is None else common
         self._beside = beside
-        self.making: Making = self._common.making(int(project.record.settings["begun"]))
+        self.making: NeighbourhoodBuild = self._common.making(int(project.record.settings["begun"]))
         split = project.pool.test
         self._test = frozenset() if split is None else frozenset(split.test.tolist())
         self._learnt: tuple[tuple[Any, ...], Mapping[int, int]] | None = None
@@ -320,7 +320,7 @@ class Fits:
                 labels=np.asarray([training[i] for i in new], dtype=np.int64),
                 utilities=np.full(len(new), np.nan),
                 seconds=turn.seconds,
-                neighbours=turn.model.lean.strength,
+                neighbours=turn.model.smoothing.strength,
                 state=turn.model.state,
                 signs=signs_of(turn.model, None if before is None else before.model, looked),
                 **turn.figures,

@@ -20,13 +20,13 @@ from workbench.policies import POLICIES, argmax_probabilities, utilities
 from workbench.pools.items import ArrayItems, RowNumbers
 from workbench.pools.pool import Pool
 from workbench.pools.projection import Plane, project
-from workbench.sessions.doubt import DOUBT, doubt
 from workbench.sessions.drawing import spread
 from workbench.sessions.guessing import run_mean
 from workbench.sessions.model import FittedModel, Learner
 from workbench.sessions.randomness import MEASURE, generator
 from workbench.sessions.rounds import Round, labelled_at
 from workbench.sessions.spec import RunSpec
+from workbench.sessions.uncertainty import DOUBT, least_confidence
 
 
 @dataclass(frozen=True)
@@ -232,7 +232,7 @@ def measure(model: FittedModel, name: str) -> Floats:
         InputError: no such measure, or one the model cannot serve.
     """
     if name == DOUBT:
-        return doubt(model.probabilities)
+        return least_confidence(model.probabilities)
     if name == AGAINST_GUESS:
         if model.mean is None:
             raise InputError("This model began with no guess.")

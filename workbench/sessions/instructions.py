@@ -13,9 +13,9 @@ from workbench.errors import InputError
 from workbench.pools.instructions import KEPT, pictures_named
 from workbench.reading import cut, listed
 from workbench.sessions.examples import MOST_EXAMPLES, has_read, picked, picked_now
+from workbench.sessions.instruction_texts import Picture, as_kept, check_room, cleaned, kept_event
 from workbench.sessions.opened import Opened
 from workbench.sessions.taxonomy import key_of
-from workbench.sessions.told import Picture, as_kept, check_room, cleaned, kept_event
 from workbench.store import Event, Instructions
 from workbench.store.retry import retried
 

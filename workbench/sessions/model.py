@@ -25,17 +25,17 @@ from workbench.pools.neighbours import Neighbourhood, Seen, checked_strength
 from workbench.pools.pool import Pool
 from workbench.progress import FitCallback
 from workbench.sessions.latents import MANY, PoolLatents
-from workbench.sessions.leaning import (
-    Lean,
-    Making,
+from workbench.sessions.randomness import FIT, generator
+from workbench.sessions.sharing import Beside, Common
+from workbench.sessions.smoothing import (
+    NeighbourhoodBuild,
+    Smoothing,
     choose,
     in_turn,
     is_due,
     leans_by_itself,
-    without_lean,
+    without_smoothing,
 )
-from workbench.sessions.randomness import FIT, generator
-from workbench.sessions.sharing import Beside, Common
 
 _WORTH_KEEPING = 1000  # items
 
@@ -55,7 +55,7 @@ class FittedModel:
         latents: of the pool, shared by the models of one run; None for a model that stands alone.
         uid: of this fit in this process: what was computed from another model has another.
         mean: [J, N, C] the guesses at every item that it was fitted with, or None.
-        lean: how much it leans on neighbours.
+        smoothing: how much it leans on neighbours.
         seen: the pool as it sees it; None where it leans on none.
         beside: whether it is one of several that share a projection of the pool.
     """
@@ -71,7 +71,7 @@ class FittedModel:
     latents: PoolLatents | None = None
     uid: str = field(default_factory=lambda: token_hex(8))
     mean: Floats | None = None
-    lean: Lean = field(default_factory=Lean)
+    smoothing: Smoothing = field(default_factory=Smoothing)
     seen: Seen | None = None
     beside: bool = False
 
@@ -205,7 +205,7 @@ class FittedModel:
     def state(self) -> dict[str, Array]:
         """The posterior as plain arrays."""
         state: dict[str, Array] = self.estimator.get_state()
-        return state | self.lean.to_state()
+        return state | self.smoothing.to_state()
 
     def belief(self, closed: Ints | None = None) -> Belief:
         """What a policy sees.
@@ -296,7 +296,7 @@ class Learner:
         classes: tuple[str, ...] | None = None,
         cached: int | None = None,
         mean: Floats | None = None,
-        making: Making | None = None,
+        making: NeighbourhoodBuild | None = None,
         common: Common | None = None,
     ) -> None:
         self.pool = pool
@@ -386,21 +386,21 @@ class Learner:
         seen = self._seen(strength)
         return self.pool.features if seen is None else seen.features
 
-    def _lean(
+    def _smoothing(
         self, items: Ints, codes: Ints, number: int, previous: Mapping[str, Array] | None
-    ) -> tuple[Lean, Mapping[str, Array] | None]:
+    ) -> tuple[Smoothing, Mapping[str, Array] | None]:
         """How much this round's fit leans on neighbours, and the state that it goes on from."""
-        before = Lean.of_state(previous)
-        lean, begun = before, None
+        before = Smoothing.of_state(previous)
+        smoothing, begun = before, None
         if self.neighbours != "auto":
             there = self.neighbours != "none" and len(self.neighbourhood.strengths) > 1
-            lean = Lean(self.neighbours) if there else Lean()
+            smoothing = Smoothing(self.neighbours) if there else Smoothing()
         elif (
             len(np.unique(codes)) > 1 and is_due(len(codes), len(self.classes), before) and self._has_graph()
         ):
-            lean, begun = self._chosen(before, items, codes, number, previous)
+            smoothing, begun = self._chosen(before, items, codes, number, previous)
         # a posterior of other features says nothing
-        return lean, previous if lean.strength == before.strength else begun
+        return smoothing, previous if smoothing.strength == before.strength else begun
 
     def _has_graph(self) -> bool:
         """Whether there are strengths to choose among by now."""
@@ -408,33 +408,33 @@ class Learner:
         return ready and len(self.neighbourhood.strengths) > 1
 
     def _chosen(
-        self, before: Lean, items: Ints, codes: Ints, number: int, previous: Mapping[str, Array] | None
-    ) -> tuple[Lean, Mapping[str, Array] | None]:
+        self, before: Smoothing, items: Ints, codes: Ints, number: int, previous: Mapping[str, Array] | None
+    ) -> tuple[Smoothing, Mapping[str, Array] | None]:
         """A look at the strengths, and the state that the look left of the one it chose."""
         probe = self._prepared(number) if previous is None else self.restored(previous, number)
         last = protocols.choice_of(probe)
         if last is not None and not is_due(len(codes), len(self.classes), before, last.labels):
             return before, None
-        own = protocols.supports_foretelling(probe)
+        own = protocols.supports_leave_one_out(probe)
         if not own:  # what foretells best for one model does so for others
             shared = {"classes": np.arange(len(self.classes)), "choice": "fixed", "random_state": self.seed}
             probe = make_classifier("large-margin", **shared)
         mean = None if self.mean is None else self.mean[:, items]
-        found: dict[str, protocols.Foretold] = {}
+        found: dict[str, protocols.LeaveOneOutScores] = {}
 
         def judge(strength: str) -> Floats:
             rows = np.asarray(self._features(strength)[items])
             new = None if strength == "none" else self.neighbourhood.as_new(strength, items)
             beside = next(reversed(found.values()), None)  # neighbouring strengths differ little
             geometry = self._measured(probe, strength)
-            found[strength] = probe.foretold(rows, codes, geometry, mean, new, beside)
+            found[strength] = probe.leave_one_out(rows, codes, geometry, mean, new, beside)
             return found[strength].log_likelihood
 
         tried = in_turn(before, self.neighbourhood.strengths, len(codes))
         with self._explaining():
-            lean = choose(before, tried, judge, len(codes))
-        begun = found[lean.strength].begun if own and lean.strength in found else None
-        return lean, None if begun is None else begun() | lean.to_state()
+            smoothing = choose(before, tried, judge, len(codes))
+        begun = found[smoothing.strength].begun if own and smoothing.strength in found else None
+        return smoothing, None if begun is None else begun() | smoothing.to_state()
 
     def fit(
         self,
@@ -461,17 +461,19 @@ class Learner:
         """
         leader = None if beside is None else beside.leader
         if leader is None:
-            lean, previous = self._lean(items, codes, number, previous)
+            smoothing, previous = self._smoothing(items, codes, number, previous)
         else:
-            lean = leader.lean
-            previous = previous if lean.strength == Lean.of_state(previous).strength else None
+            smoothing = leader.smoothing
+            previous = previous if smoothing.strength == Smoothing.of_state(previous).strength else None
         estimator = (
-            self.restored(previous, number) if previous is not None else self._prepared(number, lean.strength)
+            self.restored(previous, number)
+            if previous is not None
+            else self._prepared(number, smoothing.strength)
         )
         began = perf_counter()
         with self._explaining():
             mean = None if self.mean is None else self.mean[:, items]
-            rows = np.asarray(self._features(lean.strength)[items])
+            rows = np.asarray(self._features(smoothing.strength)[items])
             if beside is not None and protocols.supports_sharing(estimator):
                 estimator.fit_beside(
                     rows, codes, None if leader is None else leader.estimator, callback, mean
@@ -479,18 +481,18 @@ class Learner:
             else:
                 protocols.fit(estimator, rows, codes, callback, mean)
         seconds = perf_counter() - began
-        return self._fitted(estimator, number, items, codes, lean, seconds, beside is not None)
+        return self._fitted(estimator, number, items, codes, smoothing, seconds, beside is not None)
 
     def _fitted(
-        self, estimator: Any, number: int, items: Ints, codes: Ints, lean: Lean, seconds: float = 0.0,
-        beside: bool = False,
+        self, estimator: Any, number: int, items: Ints, codes: Ints, smoothing: Smoothing,
+        seconds: float = 0.0, beside: bool = False,
     ) -> FittedModel:  # fmt: skip
-        seen = self._seen(lean.strength)
+        seen = self._seen(smoothing.strength)
         latents = self.latents
         if beside and self._common is not None:
-            latents = self._common.latents(self._features(lean.strength), self.latents.most)
-        elif latents.features is not self._features(lean.strength):  # of one strength at a time
-            latents = self.latents = PoolLatents(self._features(lean.strength), self.latents.most)
+            latents = self._common.latents(self._features(smoothing.strength), self.latents.most)
+        elif latents.features is not self._features(smoothing.strength):  # of one strength at a time
+            latents = self.latents = PoolLatents(self._features(smoothing.strength), self.latents.most)
         return FittedModel(
             self.pool,
             self.classes,
@@ -501,15 +503,15 @@ class Learner:
             seconds,
             latents=latents,
             mean=self.mean,
-            lean=lean,
+            smoothing=smoothing,
             seen=seen,
             beside=beside,
         )
 
     def restored(self, state: Mapping[str, Array], number: int) -> Any:
         """The classifier whose state this is, fitted."""
-        made = self._prepared(number, Lean.of_state(state).strength, "geometry.inducing" in state)
-        made = made.set_state(without_lean(state))
+        made = self._prepared(number, Smoothing.of_state(state).strength, "geometry.inducing" in state)
+        made = made.set_state(without_smoothing(state))
         options = protocols.options_of(made)
         if "warm_start" not in options and options.get("geometry", made) is None:
             # its next fit begins anew: without this it would be scaled by the labelled rows alone
@@ -521,7 +523,7 @@ class Learner:
     ) -> FittedModel:
         """A published model again, from its saved state; `beside`: of one of several questions that share."""
         made = self.restored(state, number)
-        return self._fitted(made, number, items, codes, Lean.of_state(state), beside=beside)
+        return self._fitted(made, number, items, codes, Smoothing.of_state(state), beside=beside)
 
     @contextmanager
     def _explaining(self) -> Iterator[None]:

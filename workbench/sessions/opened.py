@@ -135,13 +135,13 @@ class Opened:
         published = self._fits.published()
         return None if published is None else published.model
 
-    def foretells(self, item: int) -> dict[str, float]:
+    def predict_item(self, item: int) -> dict[str, float]:
         """What the published fit says of an item: name of a class as it is now -> probability."""
-        told = self.foretelling()
+        told = self.item_predictor()
         return {} if told is None else told(item)
 
-    def foretelling(self, *, all_items: bool = False) -> Callable[[int], dict[str, float]] | None:
-        """`foretells` of the fit and the classes as they are at this moment; None before the first fit.
+    def item_predictor(self, *, all_items: bool = False) -> Callable[[int], dict[str, float]] | None:
+        """`predict_item` of the fit and the classes as they are at this moment; None before the first fit.
 
         Args:
             all_items: most items are asked about, so their probabilities are made at once.
@@ -149,7 +149,7 @@ class Opened:
         published, state = self._fits.published(), self.state
         if published is not None and all_items:
             published.model.probabilities  # noqa: B018  kept with the model
-        return None if published is None else partial(published.foretells, state)
+        return None if published is None else partial(published.predict_item, state)
 
     def grid_class(self) -> str:
         """The class, as it is called now, of which the published fit is sure of the most open items.

@@ -22,6 +22,7 @@ from workbench.sessions.columns import columns_in, is_column, with_columns
 from workbench.sessions.drawing import ASKED_AMONG
 from workbench.sessions.family import without_truth
 from workbench.sessions.guessing import checked_sources, takes_guess
+from workbench.sessions.instruction_texts import begun_with
 from workbench.sessions.latents import MANY
 from workbench.sessions.measure import ENOUGH
 from workbench.sessions.model import Learner, check_policy
@@ -29,7 +30,6 @@ from workbench.sessions.questions import Question, several
 from workbench.sessions.reopening import pack
 from workbench.sessions.spec import EARLY_SHARE, EVALUATION_SHARE, MEASURED, WORTH, with_choice
 from workbench.sessions.taxonomy import class_names
-from workbench.sessions.told import begun_with
 from workbench.store import LABEL, ONE_CLASS, Event, NewQuestion, ProjectRecord, Store
 from workbench.store.events import SOURCE
 from workbench.store.pool_files import keep_upload

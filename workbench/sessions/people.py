@@ -29,7 +29,7 @@ MOST_TALKED, MOST_MIXED = 10, 3
 _DRIFT_FROM, _DRIFT_P = 20, 0.05
 
 
-class Meant(NamedTuple):
+class ItemConsensus(NamedTuple):
     """The consensus of the items that two people or more labelled.
 
     Attributes:
@@ -52,7 +52,7 @@ class Meant(NamedTuple):
         return {item: (code, certainty) for item, code, certainty in each}
 
 
-class Talk(NamedTuple):
+class Disagreement(NamedTuple):
     """An item to talk about: the others are sure of another class.
 
     Attributes:
@@ -68,7 +68,7 @@ class Talk(NamedTuple):
     certainty: float
 
 
-class Mixed(NamedTuple):
+class ConfusedClasses(NamedTuple):
     """Two classes that are taken for each other.
 
     Attributes:
@@ -111,7 +111,7 @@ class PersonReport:
     mixed: tuple[tuple[str, str, int], ...]
     seconds: float
     drift: tuple[float, float] | None
-    talk: tuple[Talk, ...]
+    talk: tuple[Disagreement, ...]
 
 
 @dataclass(frozen=True)
@@ -138,13 +138,13 @@ class PeopleReport:
     n_other: int
     n_open: int
     weight: float
-    mixed: tuple[Mixed, ...]
+    mixed: tuple[ConfusedClasses, ...]
     n_answers: int
     n_guesses: int
     words: str
 
 
-def meant(state: ProjectState) -> Meant | None:
+def item_consensus(state: ProjectState) -> ItemConsensus | None:
     """The consensus of the items that several labelled; None where there is none.
 
     Labels that people gave by themselves count, and what the model said before anybody answered.
@@ -163,7 +163,7 @@ def meant(state: ProjectState) -> Meant | None:
         return None
     guesses = first_guesses(state, rated, codes)
     key = tuple((item, tuple(given.items())) for item, given in rated.items())
-    return _meant(key, tuple(guesses.get(item, ()) for item in rated), len(codes))
+    return _consensus(key, tuple(guesses.get(item, ()) for item in rated), len(codes))
 
 
 def own_codes(votes: Mapping[str, Vote], state: ProjectState, codes: Mapping[str, int]) -> dict[str, int]:
@@ -185,18 +185,18 @@ def first_guesses(
 
 
 @lru_cache(maxsize=16)
-def _meant(
+def _consensus(
     rated: tuple[tuple[int, tuple[tuple[str, int], ...]], ...],
     guesses: tuple[tuple[tuple[int, float], ...], ...],
     n_classes: int,
-) -> Meant:
+) -> ItemConsensus:
     people = list(dict.fromkeys(person for _, given in rated for person, _ in given))
     number = {person: j for j, person in enumerate(people)}
     ratings = np.array([(i, number[p], v) for i, (_, given) in enumerate(rated) for p, v in given])
     probabilities = np.stack([_spread(pairs, n_classes) for pairs in guesses])
     model = probabilities if np.isfinite(probabilities).any() else None
     found = consensus(ratings[:, 0], ratings[:, 1], ratings[:, 2], n_classes, model)
-    return Meant(tuple(item for item, _ in rated), tuple(people), ratings, found)
+    return ItemConsensus(tuple(item for item, _ in rated), tuple(people), ratings, found)
 
 
 def _spread(pairs: Sequence[tuple[int, float]], n_classes: int) -> Floats:
@@ -219,7 +219,7 @@ def training_of(state: ProjectState) -> Mapping[int, int]:
     Args:
         state: of the project.
     """
-    together = meant(state)
+    together = item_consensus(state)
     if together is None:
         return state.training
     changed: dict[int, int | None] = {}
@@ -239,7 +239,9 @@ def training_of(state: ProjectState) -> Mapping[int, int]:
     return found
 
 
-def worth(state: ProjectState, annotator: str, items: Sequence[int], together: Meant | None = None) -> Floats:
+def worth(
+    state: ProjectState, annotator: str, items: Sequence[int], together: ItemConsensus | None = None
+) -> Floats:
     """[n] what one more answer of a person about each item is worth, in accuracy of the consensus.
 
     Args:
@@ -262,7 +264,7 @@ class Answers:
         together: what is known of people, also of a while ago; of whom nothing is known is as everybody.
     """
 
-    def __init__(self, n_classes: int, together: Meant | None = None) -> None:
+    def __init__(self, n_classes: int, together: ItemConsensus | None = None) -> None:
         self.n_classes = C = n_classes
         self.together = together
         self._unknown = np.full((C, C), (1.0 - ACCURACY) / max(C - 1, 1))
@@ -313,7 +315,7 @@ def people_report(state: ProjectState, events: Iterable[Event]) -> PeopleReport:
     for votes in state.votes.values():
         for person in own_codes(votes, state, codes):
             labelled[person] = labelled.get(person, 0) + 1
-    together = meant(state)
+    together = item_consensus(state)
     seconds = _seconds(events)
     names = tuple(state.classes)
     each = [_person(name, n, together, state, names, seconds.get(name, ())) for name, n in labelled.items()]
@@ -361,7 +363,7 @@ def _seconds(events: Iterable[Event]) -> dict[str, list[float]]:
 
 
 def _person(
-    name: str, n_labels: int, together: Meant | None, state: ProjectState, classes: Sequence[str],
+    name: str, n_labels: int, together: ItemConsensus | None, state: ProjectState, classes: Sequence[str],
     seconds: Sequence[float],
 ) -> PersonReport:  # fmt: skip
     pace = median(seconds) if seconds else float("nan")
@@ -375,7 +377,7 @@ def _person(
     order = np.argsort([state.votes[together.items[i]][name].event for i in mine[:, 0]], kind="stable")
     agreed: list[bool] = []
     mixed: dict[tuple[str, str], int] = {}
-    talk: list[Talk] = []
+    talk: list[Disagreement] = []
     for i, _, code in mine[order].tolist():
         q = without_person(together.found, i, person, code)
         best = int(q.argmax())
@@ -384,7 +386,7 @@ def _person(
             pair = (classes[best], classes[code])
             mixed[pair] = mixed.get(pair, 0) + 1
             if q[best] >= TALK_FROM:
-                talk.append(Talk(together.items[i], classes[code], classes[best], float(q[best])))
+                talk.append(Disagreement(together.items[i], classes[code], classes[best], float(q[best])))
     found = binomtest(sum(agreed), len(agreed)).proportion_ci(method="wilson")
     pairs = sorted(mixed.items(), key=lambda one: (-one[1], one[0]))[:MOST_MIXED]
     return PersonReport(
@@ -408,8 +410,8 @@ def _drift(agreed: Sequence[bool]) -> tuple[float, float] | None:
 
 
 def _mixed(
-    together: Meant | None, state: ProjectState, classes: Sequence[str]
-) -> tuple[tuple[Mixed, ...], int, int]:
+    together: ItemConsensus | None, state: ProjectState, classes: Sequence[str]
+) -> tuple[tuple[ConfusedClasses, ...], int, int]:
     """Classes taken for each other by people and by the model, and of how many answers and guesses."""
     if together is None:
         return (), 0, 0
@@ -425,7 +427,7 @@ def _mixed(
         true, said = int(meant_by[place[item]]), max(pairs, key=lambda pair: pair[1])[0] if pairs else -1
         if said not in (true, -1):
             counts.setdefault((true, said), [0, 0])[1] += 1
-    found = [Mixed(classes[a], classes[b], *n) for (a, b), n in counts.items()]
+    found = [ConfusedClasses(classes[a], classes[b], *n) for (a, b), n in counts.items()]
     found.sort(key=lambda one: (-one.people - one.model, one.true, one.said))
     return tuple(found[:MOST_TALKED]), len(together.ratings), len(guesses)
 

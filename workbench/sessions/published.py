@@ -62,7 +62,7 @@ class Published:
                 key = merged[key]
         return self.keys.index(key) if key in self.keys else -1
 
-    def foretells(self, state: ProjectState, item: int) -> dict[str, float]:
+    def predict_item(self, state: ProjectState, item: int) -> dict[str, float]:
         """Name of a class as it is called now -> what the model gives the item, in the model's order.
 
         Its probabilities are of the keys that it was fitted with: a class that was renamed since is called by

@@ -16,25 +16,25 @@ from workbench.pools.pool import Pool
 from workbench.progress import FitCallback
 from workbench.registry import trust_typed
 from workbench.sessions.classes import Classes
+from workbench.sessions.exporting import Exporting
 from workbench.sessions.finishing import Finishing
 from workbench.sessions.guessing import as_said, checked_sources, takes_guess
-from workbench.sessions.handing import Handing
 from workbench.sessions.instructions import Instructing
 from workbench.sessions.leading import rarer
-from workbench.sessions.leaning import Making
 from workbench.sessions.model import Learner, check_policy
 from workbench.sessions.opening import create_project, relocate
 from workbench.sessions.questions import Question
 from workbench.sessions.reopening import open_pool
 from workbench.sessions.rounds import Round
 from workbench.sessions.several import Several
+from workbench.sessions.smoothing import NeighbourhoodBuild
 from workbench.sessions.spec import EARLY_SHARE, EVALUATION_SHARE, with_choice
 from workbench.store import Event, ProjectRecord, Store
 
 MOST_ASKED = 200  # characters of the question at the desk
 
 
-class Session(Several, Finishing, Classes, Instructing, Handing):
+class Session(Several, Finishing, Classes, Instructing, Exporting):
     """A project opened by one annotator.
 
     Safe to use from several threads; several sessions of one project, in one process or in many,
@@ -309,7 +309,7 @@ class Session(Several, Finishing, Classes, Instructing, Handing):
         return self.change_guesses([*others, made | ({"mapping": dict(mapping)} if mapping else {})])
 
     @property
-    def neighbours(self) -> Making:
+    def neighbours(self) -> NeighbourhoodBuild:
         """The pool's graph of neighbours that models can lean on, and how far its making is."""
         return self._fits.making
 

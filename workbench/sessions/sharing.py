@@ -17,7 +17,7 @@ from workbench.classifiers import Geometry
 from workbench.pools.neighbours import Neighbourhood
 from workbench.pools.pool import Pool
 from workbench.sessions.latents import PoolLatents
-from workbench.sessions.leaning import Lean, Making
+from workbench.sessions.smoothing import NeighbourhoodBuild, Smoothing
 
 _VIEWS = 2  # of a pool's features whose projections are kept
 
@@ -33,7 +33,7 @@ class Common:
         self.pool = pool
         self._lock = RLock()
         self._geometries: dict[Hashable, Geometry] = {}
-        self._makings: dict[int | None, Making] = {}
+        self._makings: dict[int | None, NeighbourhoodBuild] = {}
         self._latents: list[PoolLatents] = []
 
     def geometry(self, key: Hashable, make: Callable[[], Geometry]) -> Geometry:
@@ -48,11 +48,11 @@ class Common:
                 self._geometries[key] = make()
             return self._geometries[key]
 
-    def making(self, begun: int | None) -> Making:
+    def making(self, begun: int | None) -> NeighbourhoodBuild:
         """The graph of neighbours of the first `begun` items, or of all."""
         with self._lock:
             if begun not in self._makings:
-                self._makings[begun] = Making(Neighbourhood(self.pool, begun))
+                self._makings[begun] = NeighbourhoodBuild(Neighbourhood(self.pool, begun))
             return self._makings[begun]
 
     def latents(self, features: Array, most: int | None) -> PoolLatents:
@@ -78,7 +78,7 @@ class Leader(Protocol):
         """The fitted classifier."""
 
     @property
-    def lean(self) -> Lean:
+    def smoothing(self) -> Smoothing:
         """How much it leans on neighbours."""
 
 

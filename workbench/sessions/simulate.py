@@ -227,7 +227,7 @@ def _rounds(
             initial=at.start if first else np.empty(0, dtype=np.int64),
             initial_labels=at.start_codes if first else np.empty(0, dtype=np.int64),
             seconds=turn.seconds,
-            neighbours=turn.model.lean.strength,
+            neighbours=turn.model.smoothing.strength,
             state=turn.model.state,
             **turn.figures,
         )

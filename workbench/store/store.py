@@ -11,11 +11,11 @@ from threading import Lock
 from workbench.store.audit import Audit
 from workbench.store.copies import Copies
 from workbench.store.database import address_of
-from workbench.store.doors import Doors
+from workbench.store.integrations import Integrations
 from workbench.store.runs import Runs
 
 
-class Store(Copies, Runs, Audit, Doors):
+class Store(Copies, Runs, Audit, Integrations):
     """The database. Build with `Store.open`; safe to share between threads and processes."""
 
     @classmethod

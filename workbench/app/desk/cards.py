@@ -52,7 +52,7 @@ _PLANE = 800  # points
 _MOST_ROWS = 400  # columns of an item that are shown
 _HERE = "\0"  # in the place of a picture's address
 _KEPT = 24_000_000  # bytes of a pool's faces, cells and places, made once for all people
-_SHELVES: dict[int, seeing.Shelf] = {}
+_CACHES: dict[int, seeing.Cache] = {}
 
 
 def card(session: Session, ask: Ask, picture: str) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def card(session: Session, ask: Ask, picture: str) -> dict[str, Any]:
         found["at"] = _on_plane(session.pool)[ask.item].tolist()
     model = session.model
     if model is not None and ask.role not in BLIND:
-        foretold = sorted(session.foretells(ask.item).items(), key=lambda pair: -pair[1])
+        foretold = sorted(session.predict_item(ask.item).items(), key=lambda pair: -pair[1])
         found["guess"] = [[name, round(p, 4)] for name, p in foretold[:_GUESSES]]
         found["guess_order"] = [name for name, _ in foretold[:_LISTED]]
         if model.mean is not None:
@@ -136,12 +136,12 @@ def _why(reason: seeing.Reason) -> str:
     return f"{reason.words} {place} of {reason.n_open:,} open items."
 
 
-def _shelf(pool: Pool) -> seeing.Shelf:
+def _cache(pool: Pool) -> seeing.Cache:
     """Of this very pool: another one of the same features may show other columns."""
-    found = _SHELVES.get(id(pool))
+    found = _CACHES.get(id(pool))
     if found is None:
-        found = _SHELVES.setdefault(id(pool), seeing.Shelf(_KEPT))
-        finalize(pool, _SHELVES.pop, id(pool), None)
+        found = _CACHES.setdefault(id(pool), seeing.Cache(_KEPT))
+        finalize(pool, _CACHES.pop, id(pool), None)
     return found
 
 
@@ -155,7 +155,7 @@ def face(pool: Pool, item: int, picture: str) -> dict[str, Any]:
         item: its index.
         picture: address of pictures, with {item} in it.
     """
-    made = _shelf(pool).get(("face", item), lambda: _face(pool, item))
+    made = _cache(pool).get(("face", item), lambda: _face(pool, item))
     src = picture.format(item=item)
     return made | {name: made[name].replace(_HERE, src) for name in ("src", "large") if name in made}
 
@@ -317,7 +317,7 @@ def encoded(image: Array, form: str = "PNG", side: int = 0) -> bytes:
 
 def _cells(pool: Pool, item: int) -> dict[str, str]:
     """Column -> cell of a row, as people write it."""
-    return _shelf(pool).get(("cells", item), lambda: _made_cells(pool, item))
+    return _cache(pool).get(("cells", item), lambda: _made_cells(pool, item))
 
 
 def _made_cells(pool: Pool, item: int) -> dict[str, str]:
@@ -348,7 +348,7 @@ def _naming(pool: Pool) -> frozenset[str]:
 
 def _places(pool: Pool, item: int) -> dict[str, float]:
     """Column -> share of the pool with a smaller value; ties count half."""
-    return _shelf(pool).get(("places", item), lambda: _made_places(pool, item))
+    return _cache(pool).get(("places", item), lambda: _made_places(pool, item))
 
 
 def _made_places(pool: Pool, item: int) -> dict[str, float]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.app.access import login, tokens
 from workbench.app.access.current import PERSON_COOKIE
-from workbench.app.desk import every, telling
+from workbench.app.desk import every, instruction_sheet
 from workbench.app.desk.asking import question
 from workbench.app.desk.checking import MODE
 from workbench.app.desk.keys import MAX_BUTTONS
@@ -88,7 +88,7 @@ def mount_gallery(session: Session, cards: list[dict[str, Any]], stamp: str) -> 
 
 def told_pictures(session: Session) -> dict[str, str]:
     """How the text names each kept picture of the instructions -> its address, for whoever sits here."""
-    return telling.picture_addresses(session, BASE, tokens.for_pictures(_held(session)[1]))
+    return instruction_sheet.picture_addresses(session, BASE, tokens.for_pictures(_held(session)[1]))
 
 
 def mount_told(blocks: list[dict[str, Any]], key: str) -> Any:

@@ -71,7 +71,7 @@ def card(sessions: Mapping[str, Session], ask: ItemAsk, picture: str) -> dict[st
         about: dict[str, Any] = {"name": one}
         session = sessions[one]
         if session.model is not None and given.role not in cards.BLIND:
-            foretold = session.foretells(ask.item)
+            foretold = session.predict_item(ask.item)
             if session.question_kind == YES_NO:
                 about["p"] = round(foretold.get(YES, 0.0), 3)
                 about["unsure"] = UNSURE[0] < about["p"] < UNSURE[1]

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workbench.app.access import tokens
-from workbench.app.desk import cards, checking, every, finding, operations, preferences, telling
+from workbench.app.desk import cards, checking, every, finding, instruction_sheet, operations, preferences
 from workbench.app.desk.performing import MOST_CARDS, MOST_OPERATIONS, keep_fitting, perform, session_of
 from workbench.app.desk.pictures import picture, picture_told
 from workbench.app.desk.requests import BASE, RefusedError, answered, json_body, pictured, threaded
@@ -39,7 +39,7 @@ def routes() -> list[Any]:
         Route(BASE + "/{project}/keys", _posted(keys), methods=["POST"]),
         Route(BASE + "/{project}/instructions", _posted(instructions), methods=["POST"]),
         Route(BASE + "/{project}/image/{item:int}", _image, methods=["GET"]),
-        Route(BASE + f"/{{project}}/{telling.PLACE}/{{name}}", _picture_told, methods=["GET"]),
+        Route(BASE + f"/{{project}}/{instruction_sheet.PLACE}/{{name}}", _picture_told, methods=["GET"]),
     ]
 
 
@@ -154,7 +154,7 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
             "model": number,
             "learned": 0 if model is None else model.n_labelled,
             "fitting": _fitting(session),
-            **telling.numbers(session),
+            **instruction_sheet.numbers(session),
         }
         drawn = cards.plane(session) if number is None or body.get("model") != number else None
         classes, commands = class_keys(session, person)
@@ -245,7 +245,7 @@ def _sync_checks(session: Session, person: str, body: Mapping[str, Any], token: 
             "gone": gone,
             "released": [],
             "first": asks[0].id if asks else None,
-            "numbers": checking.numbers(session, person, now) | telling.numbers(session),
+            "numbers": checking.numbers(session, person, now) | instruction_sheet.numbers(session),
             "classes": classes,
             "commands": commands,
         }
@@ -289,7 +289,7 @@ def _sync_every(session: Session, person: str, body: Mapping[str, Any], token: s
         "released": [ask for ask in have if ask not in now and ask not in gone],
         "first": now[0] if now else None,
         "numbers": every.numbers(session, sessions, person, any(_fitting(one) for one in sessions))
-        | telling.numbers(session),
+        | instruction_sheet.numbers(session),
         "asked": asked,
         "classes": [],
         "commands": commands,
@@ -441,7 +441,7 @@ def _grid(session: Session, name: str, body: Mapping[str, Any], token: str, proj
 
 
 def instructions(project: str, person: str, body: Mapping[str, Any], token: str) -> dict[str, Any]:
-    """What people are told before they label, as `telling.sheet` gives it.
+    """What people are told before they label, as `instruction_sheet.sheet` gives it.
 
     Args:
         project: id of the project.
@@ -450,7 +450,7 @@ def instructions(project: str, person: str, body: Mapping[str, Any], token: str)
         token: for the addresses of pictures.
     """
     blind = body.get("mode") == checking.MODE
-    return telling.sheet(session_of(project, person), BASE, token, examples=not blind)
+    return instruction_sheet.sheet(session_of(project, person), BASE, token, examples=not blind)
 
 
 def _fitting(session: Session) -> bool:

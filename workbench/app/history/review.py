@@ -37,7 +37,7 @@ WHY = {
 }
 LABELLED, SKIPPED, UNSURE, OPEN = "labelled", "skipped", "unsure", "open"
 SIDE = 56  # pixels of a small picture
-LED_FROM = 10  # labels of each kind, before which nothing is said of who is led
+ANCHORING_FROM = 10  # labels of each kind, before which nothing is said of who is led
 _SUMMARY = 160  # characters
 _COLUMNS = 6
 _NAME = 24  # characters of a column's name: what is in it is worth more
@@ -509,7 +509,7 @@ def second_looks(state: ProjectState, person: str) -> tuple[Agreement | None, li
     return (cohen_kappa(first, second) if items else None), differ
 
 
-class Led(NamedTuple):
+class Anchoring(NamedTuple):
     """How often a person's labels are what the model guessed.
 
     Attributes:
@@ -521,7 +521,7 @@ class Led(NamedTuple):
     hidden: tuple[int, int]
 
 
-def led(events: Iterable[Event], state: ProjectState, person: str) -> Led:
+def anchoring(events: Iterable[Event], state: ProjectState, person: str) -> Anchoring:
     """Whether a person's labels follow the guess more where they see it.
 
     Args:
@@ -545,12 +545,12 @@ def led(events: Iterable[Event], state: ProjectState, person: str) -> Led:
         same = state.resolve(str(guess[0][0])) == state.resolve(str(payload["class"]))
         counts[bool(payload["guess_shown"])][0] += same
         counts[bool(payload["guess_shown"])][1] += 1
-    return Led((counts[True][0], counts[True][1]), (counts[False][0], counts[False][1]))
+    return Anchoring((counts[True][0], counts[True][1]), (counts[False][0], counts[False][1]))
 
 
-def led_words(found: Led) -> str:
+def anchoring_words(found: Anchoring) -> str:
     """Both shares in a sentence; "" before there are ten labels of each."""
-    if min(found.shown[1], found.hidden[1]) < LED_FROM:
+    if min(found.shown[1], found.hidden[1]) < ANCHORING_FROM:
         return ""
     shares = [f"{same} of {n} ({percent(same / n, 0)})" for same, n in (found.shown, found.hidden)]
     return (

@@ -11,7 +11,7 @@ import streamlit as st
 from workbench.app.words.text import one_line, plural, verbatim
 from workbench.errors import InputError
 from workbench.pools.instructions import LONGEST, MOST_OCTETS, PICTURE, read_instructions
-from workbench.sessions.told import MOST_PICTURES, as_kept
+from workbench.sessions.instruction_texts import MOST_PICTURES, as_kept
 from workbench.store import Instructions
 from workbench.store.events import SOURCE
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from workbench.sessions import Ask, Session
-    from workbench.store.doors import ProgramKey
+    from workbench.store.integrations import ApiKey
 
 BASE = description.BASE
 MOST_QUESTIONS = 16
@@ -78,14 +78,14 @@ def _answering(work: Callable[..., Any]) -> Callable[[Request], Any]:
 async def _image(request: Request) -> Response:
     from starlette.responses import Response as Plain
 
-    def work(key: ProgramKey, body: Mapping[str, Any]) -> Any:
+    def work(key: ApiKey, body: Mapping[str, Any]) -> Any:
         octets, kind = picture(key.project, int(request.path_params["item"]))
         return (lambda: Plain(octets, media_type=kind)), ()
 
     return await _guarded(request, work)
 
 
-async def _guarded(request: Request, work: Callable[[ProgramKey, Mapping[str, Any]], Any]) -> Response:
+async def _guarded(request: Request, work: Callable[[ApiKey, Mapping[str, Any]], Any]) -> Response:
     """Let in who shows a key, within the limits of their person; whatever goes wrong is a sentence."""
     from starlette.concurrency import run_in_threadpool
 
@@ -121,7 +121,7 @@ async def _body(request: Request) -> Mapping[str, Any]:
     return await json_body(request)
 
 
-def _holder(request: Request) -> ProgramKey:
+def _holder(request: Request) -> ApiKey:
     """Whom the key stands for, who may open the project now.
 
     Raises:
@@ -149,11 +149,11 @@ def _holder(request: Request) -> ProgramKey:
     return found
 
 
-def _person(key: ProgramKey) -> login.Person | None:
+def _person(key: ApiKey) -> login.Person | None:
     return login.Person(key.person, key.name) if key.person else None
 
 
-def _session(key: ProgramKey) -> Session:
+def _session(key: ApiKey) -> Session:
     return session_of(key.project, key.name)
 
 
@@ -168,7 +168,7 @@ def _number(body: Mapping[str, Any], name: str, default: int, most: int) -> int:
 # --------------------------------------------------------------------------- the work
 
 
-def progress(key: ProgramKey, body: Mapping[str, Any]) -> dict[str, Any]:
+def progress(key: ApiKey, body: Mapping[str, Any]) -> dict[str, Any]:
     """How far the project is."""
     session = _session(key)
     state, model = session.state, session.model
@@ -194,14 +194,14 @@ def progress(key: ProgramKey, body: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def questions(key: ProgramKey, body: Mapping[str, Any]) -> dict[str, Any]:
+def questions(key: ApiKey, body: Mapping[str, Any]) -> dict[str, Any]:
     """The next questions of this person, recorded as asked."""
     session = _session(key)
     n = max(1, _number(body, "n", 1, MOST_QUESTIONS))
     return {"questions": [_question(session, ask) for ask in session.ask(n)]}
 
 
-def items(key: ProgramKey, body: Mapping[str, Any]) -> dict[str, Any]:
+def items(key: ApiKey, body: Mapping[str, Any]) -> dict[str, Any]:
     """The next items of this person with all that is open about each, recorded as asked."""
     session = _session(key)
     n = max(1, _number(body, "n", 1, MOST_QUESTIONS))
@@ -240,7 +240,7 @@ def _guessed(session: Session, ask: Ask) -> dict[str, Any]:
     """What the model says of an item, surest first, where that may be said."""
     if session.model is None or ask.role in cards.BLIND:
         return {}
-    foretold = sorted(session.foretells(ask.item).items(), key=lambda pair: -pair[1])
+    foretold = sorted(session.predict_item(ask.item).items(), key=lambda pair: -pair[1])
     return {"guess": [[name, round(p, 4)] for name, p in foretold[:5]]}
 
 
@@ -250,7 +250,7 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, bool | int | float | str | None) else str(value)
 
 
-def answers(key: ProgramKey, body: Mapping[str, Any]) -> dict[str, Any]:
+def answers(key: ApiKey, body: Mapping[str, Any]) -> dict[str, Any]:
     """Operations of the desk's, done by this person; the model is fitted afterwards."""
     given = body.get("answers")
     if not isinstance(given, list) or len(given) > MOST_OPERATIONS:
@@ -262,7 +262,7 @@ def answers(key: ProgramKey, body: Mapping[str, Any]) -> dict[str, Any]:
     return {"answers": done}
 
 
-def labels(key: ProgramKey, body: Mapping[str, Any]) -> dict[str, Any]:
+def labels(key: ApiKey, body: Mapping[str, Any]) -> dict[str, Any]:
     """Rows of an export of the labels."""
     from workbench.app.access import auditing
     from workbench.exchange.rows import LabelRows
@@ -284,7 +284,7 @@ def _plain_deep(value: Any) -> Any:
     )
 
 
-def predict(key: ProgramKey, body: Mapping[str, Any]) -> dict[str, Any]:
+def predict(key: ApiKey, body: Mapping[str, Any]) -> dict[str, Any]:
     """Classes of new rows by the present model."""
     from workbench.exchange.predictor import predictor_of
 

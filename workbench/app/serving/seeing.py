@@ -67,7 +67,7 @@ def cached(key: Hashable, make: Callable[[], T]) -> T:
     return value
 
 
-class Shelf:
+class Cache:
     """Small values made once, of JSON; those used last are kept. Whoever gets one leaves it as it is.
 
     Args:
@@ -279,7 +279,7 @@ def probability_versions(model: FittedModel) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class Reading:
+class CalibrationInputs:
     """What a calibration depends on.
 
     Attributes:
@@ -314,15 +314,15 @@ def calibration(
     code: int | None,
     crossed: Floats | None,
 ) -> Calibration:
-    """How honest a model's probabilities are, kept for the next look; arguments as in `Reading`."""
+    """How honest a model's probabilities are, kept for the next look; arguments as in `CalibrationInputs`."""
     arrays = [items, codes] if crossed is None else [items, codes, crossed]
-    inputs = Reading(
+    inputs = CalibrationInputs(
         model.uid, version, bins, code, digest(*map(np.asarray, arrays)), model, items, codes, crossed
     )
     return computed(inputs, _calibration)
 
 
-def _calibration(given: Reading) -> Calibration:
+def _calibration(given: CalibrationInputs) -> Calibration:
     from workbench.sessions import insight
 
     return insight.calibration(
@@ -336,7 +336,7 @@ def _calibration(given: Reading) -> Calibration:
 
 
 @dataclass(frozen=True)
-class Crossing:
+class CrossValidationInputs:
     """What predictions of labels by models that did not see them depend on.
 
     Attributes:
@@ -371,14 +371,14 @@ def cross_validation(session: Session, model: FittedModel) -> Job:
     """
     made = session.made_with(model.number)
     options = made["options"]
-    inputs = Crossing(
+    inputs = CrossValidationInputs(
         model.uid, str(made["classifier"]), repr(sorted(options.items())), int(session.settings["seed"]),
         model.number, options, session,
     )  # fmt: skip
     return manager().compute(session.id, inputs, _crossed, title="Comparing labels")
 
 
-def _crossed(job: Job, given: Crossing) -> Any:
+def _crossed(job: Job, given: CrossValidationInputs) -> Any:
     session = given.session
     return beside.compute(
         job, "crossed", session.store.url, session.id, given.number, given.classifier, dict(given.given),

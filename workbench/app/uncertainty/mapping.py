@@ -19,9 +19,9 @@ from workbench.classifiers.protocols import geometry_of
 if TYPE_CHECKING:
     from workbench.figures.maps import Regions
     from workbench.sessions import Session
-    from workbench.sessions.doubt import Doubts
     from workbench.sessions.embedding import NeighbourMap
     from workbench.sessions.model import FittedModel
+    from workbench.sessions.uncertainty import UncertainItems
 
 CLASS_VARIANCE = "class-variance"
 NEIGHBOURS = "neighbour-map"
@@ -83,17 +83,19 @@ def measures_for(model: FittedModel) -> dict[str, str]:
 
 def shown_as(measure: str, value: float) -> str:
     """A value of a measure for people: doubt in per cent."""
-    from workbench.sessions.doubt import DOUBT
+    from workbench.sessions.uncertainty import DOUBT
 
     return percent(value, 0) if measure == DOUBT else f"{value:.3f}"
 
 
-def doubts(session: Session, view: View, open_items: Ints) -> Doubts:
+def uncertain_items(session: Session, view: View, open_items: Ints) -> UncertainItems:
     """What a model is unsure of among the open items, and the groups worth labelling."""
-    from workbench.sessions import doubt
+    from workbench.sessions import uncertainty
 
     stamp = (len(open_items), digest(open_items))
-    return cached((session.id, view.key, "doubts", stamp), lambda: doubt.doubts(view.model, open_items))
+    return cached(
+        (session.id, view.key, "doubts", stamp), lambda: uncertainty.uncertain_items(view.model, open_items)
+    )
 
 
 def next_question(session: Session, view: View, open_items: Ints) -> int | None:
@@ -113,8 +115,8 @@ def next_question(session: Session, view: View, open_items: Ints) -> int | None:
 def words_of(measure: str) -> str:
     """What a high value of a measure means, with its unit."""
     from workbench.policies import POLICIES
-    from workbench.sessions.doubt import DOUBT
     from workbench.sessions.insight import AGAINST_GUESS
+    from workbench.sessions.uncertainty import DOUBT
 
     if measure == DOUBT:
         return "how probable the model finds it that its best class is wrong"

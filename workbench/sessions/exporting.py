@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # Formats stand a floor higher and are found by name, as a classifier or a policy is.
-_TABLE = Entry("table", "workbench.exchange.handing:label_frame", "Labels as a table")
-_FILE = Entry("file", "workbench.exchange.handing:export_to", "Labels as a file")
+_TABLE = Entry("table", "workbench.exchange.exporting:label_frame", "Labels as a table")
+_FILE = Entry("file", "workbench.exchange.exporting:export_to", "Labels as a file")
 _MODEL = Entry("model", "workbench.exchange.models:save_model_of", "The model as a folder")
 _SHOWN = ("label", "status", "person", "time")
 
 
-class Handing(Opened):
+class Exporting(Opened):
     """Labels as a table or a file, the model as a folder, one item to look at."""
 
     @property

@@ -1,4 +1,4 @@
-"""Doors for programs: keys that stand for a person in one project, and the address that a project tells."""
+"""Programs outside: keys that stand for a person in one project, and the address that a project tells."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SEEN_EVERY = 60.0  # seconds
 
 
 @dataclass(frozen=True)
-class ProgramKey:
+class ApiKey:
     """A key without what is secret of it.
 
     Attributes:
@@ -61,13 +61,11 @@ class Webhook:
     tries: tuple[dict[str, Any], ...] = ()
 
 
-class Doors(Database):
+class Integrations(Database):
     """Keys and addresses; what is secret of a key is hashed before it is stored."""
 
     @retried
-    def make_key(
-        self, project: str, name: str, *, person: str = "", purpose: str = ""
-    ) -> tuple[ProgramKey, str]:
+    def make_key(self, project: str, name: str, *, person: str = "", purpose: str = "") -> tuple[ApiKey, str]:
         """A new key for one person in one project.
 
         Args:
@@ -89,7 +87,7 @@ class Doors(Database):
             raise InputError("A key stands for somebody: give a name.")
         secret = PREFIX + secrets.token_urlsafe(30)
         t = tables()
-        made = ProgramKey(secrets.token_hex(4), project, person, name, purpose, now())
+        made = ApiKey(secrets.token_hex(4), project, person, name, purpose, now())
         with self._write() as connection:
             count = select(func.count()).where(t.program_keys.c.project == project)
             if connection.execute(count).scalar_one() >= MOST_KEYS:
@@ -102,7 +100,7 @@ class Doors(Database):
         return made, secret
 
     @retried
-    def keys_of(self, project: str) -> list[ProgramKey]:
+    def keys_of(self, project: str) -> list[ApiKey]:
         """The keys of a project, newest first."""
         from sqlalchemy import select
 
@@ -112,10 +110,10 @@ class Doors(Database):
             rows = connection.execute(
                 query.where(c.project == project).order_by(c.created.desc(), c.id)
             ).all()
-        return [ProgramKey(*row) for row in rows]
+        return [ApiKey(*row) for row in rows]
 
     @retried
-    def holder_of(self, secret: str) -> ProgramKey | None:
+    def holder_of(self, secret: str) -> ApiKey | None:
         """Whom a key stands for; None for one that is none, or was revoked. That it was used is noted."""
         from sqlalchemy import select
 
@@ -125,14 +123,14 @@ class Doors(Database):
             row = connection.execute(query.where(c.digest == _digest(secret))).one_or_none()
         if row is None:
             return None
-        found = ProgramKey(*row)
+        found = ApiKey(*row)
         if _older(found.used):
             with self._write() as connection:
                 connection.execute(tables().program_keys.update().where(c.id == found.id).values(used=now()))
         return found
 
     @retried
-    def revoke_key(self, project: str, key_id: str) -> ProgramKey:
+    def revoke_key(self, project: str, key_id: str) -> ApiKey:
         """A key that opens nothing any more.
 
         Raises:

@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Lean:
+class Smoothing:
     """How much a model leans on neighbours, and why.
 
     Attributes:
@@ -64,7 +64,7 @@ class Lean:
 
     def to_state(self) -> dict[str, Array]:
         """What a round's state holds of it; nothing where nothing was ever chosen."""
-        if self == Lean():
+        if self == Smoothing():
             return {}
         document = {
             "strength": self.strength,
@@ -74,25 +74,25 @@ class Lean:
             "failed": dict(self.failed),
             "behind": dict(self.behind),
         }
-        return {f"{_OURS}lean": np.asarray(json.dumps(document, sort_keys=True))}
+        return {f"{_OURS}smoothing": np.asarray(json.dumps(document, sort_keys=True))}
 
     @classmethod
-    def of_state(cls, state: Mapping[str, Array] | None) -> Lean:
+    def of_state(cls, state: Mapping[str, Array] | None) -> Smoothing:
         """That of a round's state."""
-        if state is None or f"{_OURS}lean" not in state:
+        if state is None or f"{_OURS}smoothing" not in state:
             return cls()
-        found = cls(**json.loads(str(state[f"{_OURS}lean"])))
+        found = cls(**json.loads(str(state[f"{_OURS}smoothing"])))
         if found.strength not in STRENGTHS:
             raise InputError(f"This state leans on neighbours by {found.strength!r}, which is no strength.")
         return found
 
 
-def without_lean(state: Mapping[str, Array]) -> dict[str, Array]:
+def without_smoothing(state: Mapping[str, Array]) -> dict[str, Array]:
     """The estimator's own part of a round's state."""
     return {name: value for name, value in state.items() if not name.startswith(_OURS)}
 
 
-def is_due(labels: int, n_classes: int, before: Lean, looked: int | None = None) -> bool:
+def is_due(labels: int, n_classes: int, before: Smoothing, looked: int | None = None) -> bool:
     """Whether it is time for a look.
 
     Args:
@@ -108,7 +108,7 @@ def is_due(labels: int, n_classes: int, before: Lean, looked: int | None = None)
     return waited or looked is None or not due(labels, n_classes, looked, ONE_FACTOR)
 
 
-def in_turn(before: Lean, strengths: Sequence[str], labels: int) -> list[str]:
+def in_turn(before: Smoothing, strengths: Sequence[str], labels: int) -> list[str]:
     """The strengths of this look: all while labels are few; later "none", the present and every other one.
 
     Those that were far behind three times in a row wait for every fourth look. With many labels it is "none"
@@ -124,7 +124,9 @@ def in_turn(before: Lean, strengths: Sequence[str], labels: int) -> list[str]:
     return list(dict.fromkeys(("none", before.strength, *others)))
 
 
-def choose(before: Lean, strengths: Sequence[str], judge: Callable[[str], Floats], labels: int) -> Lean:
+def choose(
+    before: Smoothing, strengths: Sequence[str], judge: Callable[[str], Floats], labels: int
+) -> Smoothing:
     """Compare strengths on the same labels, and move only where one is clearly better.
 
     Args:
@@ -156,10 +158,12 @@ def choose(before: Lean, strengths: Sequence[str], judge: Callable[[str], Floats
         far = best in found and clearly_less(found[best], losses, _FAR_BEHIND)
         behind[name] = behind.get(name, 0) + 1 if far else 0
     losses_of = {name: float(losses.mean()) for name, losses in found.items()}
-    return Lean(best, labels, losses_of, before.looks + 1, failed, {k: n for k, n in behind.items() if n})
+    return Smoothing(
+        best, labels, losses_of, before.looks + 1, failed, {k: n for k, n in behind.items() if n}
+    )
 
 
-class Making:
+class NeighbourhoodBuild:
     """A neighbourhood that is made beside the work, once.
 
     Args:
@@ -237,7 +241,7 @@ def view_of(pool: Pool, state: Mapping[str, Array]) -> View | None:
         pool: of the round, with its split.
         state: of the round.
     """
-    strength = Lean.of_state(state).strength
+    strength = Smoothing.of_state(state).strength
     return None if strength == "none" else Neighbourhood(pool).seen(strength).view
 
 

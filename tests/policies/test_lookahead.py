@@ -9,8 +9,8 @@ from scipy.stats import norm
 from tests.policies.helpers import belief, rng
 from workbench.classifiers import make_classifier
 from workbench.classifiers.latent import Latent
-from workbench.policies import Belief, foresight, query, utilities
-from workbench.policies.foresight import foresee
+from workbench.policies import Belief, lookahead, query, utilities
+from workbench.policies.lookahead import look_ahead
 from workbench.policies.scored_model import belief_of
 
 P, C = 5, 3
@@ -62,7 +62,7 @@ def answered(
 def test_the_closed_form_is_the_moments_given_the_answer() -> None:
     b, phi, m, S = linear()
     rows, targets = np.array([5, 9, 17]), np.arange(4, 40)
-    seen = foresee(b, rows, targets)
+    seen = look_ahead(b, rows, targets)
     for i, x in enumerate(rows):
         for k, y in enumerate((1, -1)):
             chance, mean, cov = answered(phi, m, S, x, y)
@@ -121,8 +121,8 @@ def test_the_closest_come_first_and_the_others_follow_by_margin(name: str) -> No
 
 def test_a_large_pool_is_judged_on_a_hundred_items_none_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     judged: list[np.ndarray] = []
-    kept = foresight.foresee
-    monkeypatch.setattr(foresight, "foresee", lambda b, c, t: judged.append(t) or kept(b, c, t))
+    kept = lookahead.look_ahead
+    monkeypatch.setattr(lookahead, "look_ahead", lambda b, c, t: judged.append(t) or kept(b, c, t))
     b = belief(n=400)
     utilities("epig", b, rng())
     assert len(set(judged[0].tolist())) == 100 and set(judged[0].tolist()) <= set(b.askable.tolist())

@@ -31,7 +31,7 @@ _TARGETS = 100  # random askable items that an answer is to help
 _NOISE = 0.3  # of a label, as a share of the prior variance, where the model gives no covariances
 
 
-class Foresight(NamedTuple):
+class LookAhead(NamedTuple):
     """What an answer about each candidate would do to the targets.
 
     Attributes:
@@ -52,10 +52,10 @@ def expected_error_reduction(belief: Belief, rng: Generator) -> Floats:
     their margins, below all of these.
     """
 
-    def drop(foresight: Foresight) -> Floats:
-        error = np.minimum(foresight.after, 1.0 - foresight.after).mean(axis=2)  # [2, m]
-        now = np.minimum(foresight.before, 1.0 - foresight.before).mean()
-        result: Floats = now - (foresight.chance * error).sum(axis=0)
+    def drop(lookahead: LookAhead) -> Floats:
+        error = np.minimum(lookahead.after, 1.0 - lookahead.after).mean(axis=2)  # [2, m]
+        now = np.minimum(lookahead.before, 1.0 - lookahead.before).mean()
+        result: Floats = now - (lookahead.chance * error).sum(axis=0)
         return result
 
     return _among_the_closest(belief, rng, drop)
@@ -68,16 +68,16 @@ def epig(belief: Belief, rng: Generator) -> Floats:
     margin. The others follow in the order of their margins, below all of these.
     """
 
-    def information(foresight: Foresight) -> Floats:
-        mixed = (foresight.chance[:, :, None] * foresight.after).sum(axis=0)  # [m, t]
-        expected = (foresight.chance[:, :, None] * _entropy(foresight.after)).sum(axis=0)
+    def information(lookahead: LookAhead) -> Floats:
+        mixed = (lookahead.chance[:, :, None] * lookahead.after).sum(axis=0)  # [m, t]
+        expected = (lookahead.chance[:, :, None] * _entropy(lookahead.after)).sum(axis=0)
         result: Floats = (_entropy(mixed) - expected).mean(axis=1)
         return result
 
     return _among_the_closest(belief, rng, information)
 
 
-def foresee(belief: Belief, candidates: Ints, targets: Ints) -> Foresight:
+def look_ahead(belief: Belief, candidates: Ints, targets: Ints) -> LookAhead:
     """The probit update of each target's gap by each candidate's answer.
 
     Args:
@@ -98,10 +98,10 @@ def foresee(belief: Belief, candidates: Ints, targets: Ints) -> Foresight:
     moved = far_gap + (sign * h / s)[:, :, None] * cov
     left = far_spread - (h * (h + sign * z) / s**2)[:, :, None] * cov**2
     after: Floats = ndtr(moved / np.sqrt(np.maximum(left, 0.0) + 1.0))
-    return Foresight(ndtr(sign * z), ndtr(far_gap / np.sqrt(far_spread + 1.0)), after)
+    return LookAhead(ndtr(sign * z), ndtr(far_gap / np.sqrt(far_spread + 1.0)), after)
 
 
-def _among_the_closest(belief: Belief, rng: Generator, value: Callable[[Foresight], Floats]) -> Floats:
+def _among_the_closest(belief: Belief, rng: Generator, value: Callable[[LookAhead], Floats]) -> Floats:
     """[N] a value of the askable items of smallest margin; the others rank below by their margins."""
     askable = belief.askable
     ranks = margin(belief, rng)
@@ -109,7 +109,7 @@ def _among_the_closest(belief: Belief, rng: Generator, value: Callable[[Foresigh
     targets = askable
     if len(askable) > _TARGETS:
         targets = rng.choice(askable, _TARGETS, replace=False)
-    values = value(foresee(belief, candidates, targets))
+    values = value(look_ahead(belief, candidates, targets))
     below = values.min(initial=0.0)
     out: Floats = ranks - ranks.max() + below - 1.0
     out[candidates] = values

@@ -30,7 +30,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Doubts:
+class UncertainItems:
     """What a model doubts among some items.
 
     Attributes:
@@ -44,7 +44,7 @@ class Doubts:
     groups: tuple[Group, ...]
 
 
-def doubt(probabilities: Floats) -> Floats:
+def least_confidence(probabilities: Floats) -> Floats:
     """1 - p of the best class (Settles 2009, 3.1, "least confident").
 
     Args:
@@ -56,7 +56,7 @@ def doubt(probabilities: Floats) -> Floats:
     return np.asarray(1.0 - probabilities.max(axis=1))
 
 
-def doubts(model: FittedModel, items: Ints, *, most: int = 3, size: int = 24) -> Doubts:
+def uncertain_items(model: FittedModel, items: Ints, *, most: int = 3, size: int = 24) -> UncertainItems:
     """The items a model is unsure of, in groups of the same two best classes.
 
     With two classes a group is of items that it takes for the same one.
@@ -68,12 +68,12 @@ def doubts(model: FittedModel, items: Ints, *, most: int = 3, size: int = 24) ->
         size: items of a group at most.
     """
     if not len(items):
-        return Doubts(0, 0, ())
+        return UncertainItems(0, 0, ())
     p = model.probabilities_at(items)
-    away = doubt(p)
+    away = least_confidence(p)
     unsure = np.flatnonzero(away > UNSURE)
     if not unsure.size or p.shape[1] < 2:
-        return Doubts(int(unsure.size), len(items), ())
+        return UncertainItems(int(unsure.size), len(items), ())
     two = np.argsort(-p[unsure], axis=1, kind="stable")[:, :2]
     pairs = two if p.shape[1] == 2 else np.sort(two, axis=1)
     found, which = np.unique(pairs, axis=0, return_inverse=True)
@@ -83,7 +83,7 @@ def doubts(model: FittedModel, items: Ints, *, most: int = 3, size: int = 24) ->
         rows = unsure[which.ravel() == number]
         rows = rows[np.argsort(-away[rows], kind="stable")]
         groups.append(Group(_names(model.classes, found[number], p[rows]), _first(items, rows, size)))
-    return Doubts(int(unsure.size), len(items), tuple(groups))
+    return UncertainItems(int(unsure.size), len(items), tuple(groups))
 
 
 def _names(classes: Sequence[str], pair: Ints, p: Floats) -> tuple[str, str]:
