@@ -13,7 +13,7 @@ from workbench.app.lessons import lessons, teaching
 from workbench.app.serving import seeing
 from workbench.app.shell import frame, widgets
 from workbench.app.shell.downloads import figure_downloads
-from workbench.app.words.glossary import explain
+from workbench.app.words.glossary import explain, used_in
 from workbench.app.words.text import calibration_meaning, calibration_verdict, one_line, plural, verbatim
 from workbench.classifiers import protocols
 from workbench.errors import InputError
@@ -92,7 +92,8 @@ def choose_part() -> str:
 def run_experiment(name: str) -> None:
     """One experiment: its question, a button that starts it, and what is computed so far."""
     chosen = lessons.EXPERIMENTS[name]
-    st.header(chosen.question)
+    st.header(chosen.question, help=explain(*used_in(chosen.question, chosen.lead, *chosen.look)) or None)
+    st.markdown(verbatim(chosen.lead, 600))
     values = teaching.controls(chosen)
     made, job = lessons.present(chosen, values)
     active = job is not None and job.active
@@ -119,6 +120,8 @@ def run_experiment(name: str) -> None:
             teaching.draw(chosen, job.partial, values)
     st.header("What to look for")
     teaching.look(chosen)
+    if made is not None:
+        teaching.numbers(chosen, made, values)
 
 
 def controls(model: Any, versions: dict[str, str]) -> tuple[int, int, str]:

@@ -92,7 +92,7 @@ def test_the_sweep_shows_its_first_curve_before_the_second_is_fitted(monkeypatch
     values = lesson.preset
     curves = lesson.compute(values, job)
     assert [shown for name, shown in seen if name == "logistic-softmax"] == [1] * len(calibration.NOISES)
-    pictures, words, _ = lesson.draw(curves[:1], values)
+    pictures, words, *_ = lesson.draw(curves[:1], values)
     assert "1 of 8 curves" in str(pictures[0].figure.to_dict()) and "Exact Bayes" in words
 
 

@@ -274,7 +274,10 @@ def test_an_experiment_starts_with_a_button_streams_and_is_kept(
         fits.go.set()
     assert job.wait(600) and job.status == "done", job.error
     test = open_page("calibration", **address)
-    assert "a kernel for each class, 80 points" in said(test)
+    assert "From 5 to 80 inducing points: shared kernel, error from 10.0 % to 10.0 %" in said(test)
+    numbers = test.table[0].value
+    assert list(numbers.index) == ["shared kernel"] * 5 + ["a kernel for each class"] * 5
+    assert list(numbers["Points"])[:5] == ["5", "10", "20", "40", "80"]
     assert not [b for b in test.button if b.key == "start-experiment"] and fits.done == 10
 
 

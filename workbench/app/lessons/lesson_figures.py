@@ -32,11 +32,15 @@ class Drawn(NamedTuple):
         pictures: in order.
         words: what came out.
         answer: to the guess, in its unit; None where nothing is to be guessed.
+        says: of an experiment, what came out in one plain sentence.
+        table: of an experiment, what came out in numbers, a row a model.
     """
 
     pictures: list[Picture]
     words: str
     answer: float | None = None
+    says: str = ""
+    table: tuple[dict[str, str], ...] = ()
 
 
 def _calibration(reports: Any, answer: float) -> Drawn:
@@ -70,7 +74,37 @@ def sweep(curves: Any, values: Values) -> Drawn:
     exact = next((c for c in curves if c.name == "bayes"), None)
     answer = None if exact is None else 100 * float(exact.error[:, abs(exact.noise - 0.5).argmin()].mean())
     alt = "Error, likelihood and calibration error of each likelihood against noise"
-    return Drawn([Picture(fig, alt)], words, answer)
+    read = [(c, int(abs(c.noise - values["noise"]).argmin())) for c in curves]
+    table = tuple(
+        {
+            "Model": c.title,
+            "Error": percent(c.error[:, k].mean()),
+            "Negative log-likelihood": f"{c.nll[:, k].mean():.2f}",
+            "Expected calibration error": f"{c.ece[:, k].mean():.3f}",
+        }
+        for c, k in read
+    )
+    return Drawn([Picture(fig, alt)], words, answer, _of_noise(read, values["noise"]), table)
+
+
+def _of_noise(read: list[tuple[Any, int]], noise: float) -> str:
+    """How often the models are wrong at a noise and how far off what they say is, in a sentence."""
+    off = {c.title: 100 * float(c.ece[:, k].mean()) for c, k in read if c.name != "bayes"}
+    wrong = [100 * float(c.error[:, k].mean()) for c, k in read if c.name != "bayes"]
+    best = [100 * float(c.error[:, k].mean()) for c, k in read if c.name == "bayes"]
+    if not off:
+        return ""
+    return (
+        f"At noise {noise:g} the models are wrong {_between(wrong)} times in 100"
+        + (f", the best possible rule {best[0]:.0f}" if best else "")
+        + f". What they say is {_between(list(off.values()))} points from how often they are right; furthest "
+        f"off is {max(off, key=off.__getitem__)}."
+    )
+
+
+def _between(numbers: list[float]) -> str:
+    low, high = f"{min(numbers):.0f}", f"{max(numbers):.0f}"
+    return low if low == high else f"{low} to {high}"
 
 
 def inducing(made: Any, _values: Values) -> Drawn:
@@ -255,7 +289,18 @@ def gibbs(made: Any, _values: Values) -> Drawn:
     ]
     alt = "Probabilities, means and variances of each inference against those of Gibbs sampling"
     fig = teaching.agreement({one.title: one.against(exact) for one in others})
-    return Drawn([Picture(fig, alt)] if others else [], " · ".join(words))
+    off = [f"{100 * one.distance(exact):.1f} ({one.title})" for one in others]
+    says = f"On average, points that a percentage is off the sampled one: {', '.join(off)}."
+    table = tuple(
+        {
+            "Method": one.title,
+            f"Error on {len(exact.mean)} items": percent(one.error),
+            "Mean distance of p": f"{one.distance(exact):.3f}",
+        }
+        for one in made
+    )
+    pictures = [Picture(fig, alt)] if others else []
+    return Drawn(pictures, " · ".join(words), says=says if others else "", table=table)
 
 
 def trade(curves: Any, values: Values) -> Drawn:
@@ -269,4 +314,22 @@ def trade(curves: Any, values: Values) -> Drawn:
     )
     alt = "Error, likelihood, calibration error and time against inducing points"
     fig = teaching.trade_offs(curves)
-    return Drawn([Picture(fig, alt)], f"{words}. Pool {values['pool']}, at most {TRADED} items.")
+    says = f"From {curves[0].points[0]:.0f} to {curves[0].points[-1]:.0f} inducing points: " + "; ".join(
+        f"{c.name}, error from {percent(c.error[0])} to {percent(c.error[-1])}, a fit from "
+        f"{c.seconds[0]:.1f} to {c.seconds[-1]:.1f} s"
+        for c in curves
+    )
+    table = tuple(
+        {
+            "Model": c.name,
+            "Points": f"{c.points[k]:.0f}",
+            "Error": percent(c.error[k]),
+            "Negative log-likelihood": f"{c.nll[k]:.2f}",
+            "Expected calibration error": f"{c.ece[k]:.3f}",
+            "Seconds": f"{c.seconds[k]:.1f}",
+        }
+        for c in curves
+        for k in range(len(c.points))
+    )
+    words = f"{words}. Pool {values['pool']}, at most {TRADED} items."
+    return Drawn([Picture(fig, alt)], words, says=f"{says}.", table=table)

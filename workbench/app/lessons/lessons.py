@@ -101,6 +101,7 @@ class Lesson:
         guess: asked before the picture is shown, or None.
         source: paper and section.
         experiment: its name among the Calibration page's experiments; "" where it is none.
+        lead: of an experiment, what is compared and how to read it.
         story: what it is about, before the guess; see `workbench.app.lessons.prose`.
         read: how to read its pictures, with the controls in sentences.
         parts: of its pictures, by the names that links in the texts have.
@@ -118,6 +119,7 @@ class Lesson:
     guess: Guess | None = None
     source: str = ""
     experiment: str = ""
+    lead: str = ""
     story: str = ""
     read: str = ""
     parts: Mapping[str, Part] = field(default_factory=dict)
@@ -320,7 +322,16 @@ def _store(key: tuple[Any, ...], made: Any) -> None:
 def written(lesson: Lesson) -> tuple[str, ...]:
     """All that a lesson says in words: what its title has to explain."""
     choices = [title for one in lesson.controls for title in (one.label, *one.options.values())]
-    texts = [lesson.title, lesson.question, lesson.story, lesson.read, lesson.source, *lesson.look, *choices]
+    texts = [
+        lesson.title,
+        lesson.question,
+        lesson.story,
+        lesson.read,
+        lesson.source,
+        lesson.lead,
+        *lesson.look,
+        *choices,
+    ]
     return (*texts, lesson.guess.ask) if lesson.guess is not None else tuple(texts)
 
 

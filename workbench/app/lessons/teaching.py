@@ -114,7 +114,7 @@ def _control(control: lessons.Control, key: str) -> Any:
 
 
 def draw(lesson: lessons.Lesson, made: Any, values: lessons.Values, *, finished: bool = True) -> None:
-    """Pictures, what came out, where it is from, and the pictures to take away.
+    """Pictures, what came out, and the pictures to take away.
 
     Args:
         lesson: it belongs to.
@@ -122,10 +122,20 @@ def draw(lesson: lessons.Lesson, made: Any, values: lessons.Values, *, finished:
         values: of its controls.
         finished: whether that is all.
     """
+    if finished and (says := lessons.drawn(lesson, made, values).says):
+        st.markdown(f"**{verbatim(says, 600)}**")
     said = pictures(lesson, made, values, finished=finished)
-    if said:
+    if said and not finished:
         measured(said)
-    if finished:
+
+
+def numbers(lesson: lessons.Lesson, made: Any, values: lessons.Values) -> None:
+    """What came out in numbers, a row a model, and where it is from; folded."""
+    import pandas as pd
+
+    with st.expander("In numbers", key="experiment-numbers"):
+        table = pd.DataFrame(lessons.drawn(lesson, made, values).table)
+        st.table(table.set_index(table.columns[0]) if len(table) else table)
         source(lesson)
 
 
