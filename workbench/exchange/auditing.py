@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from workbench import __version__
 from workbench.arrays import Array
 from workbench.certificates import (
     AuditDesign,
@@ -42,6 +41,7 @@ from workbench.exchange.files import csv_text, json_text
 from workbench.exchange.finished import column_of, ids_of, table_of
 from workbench.members import FolderMembers
 from workbench.reading import cut, parse_json
+from workbench.sessions.certifying import versions
 from workbench.writing import write_whole
 
 _ADVICE = "Move it away to begin anew; attempts then count from 1."
@@ -234,7 +234,7 @@ class Audit:
             project=self.path.name,
             of=f"column {self.column}",
             made=made or datetime.now(UTC).isoformat(timespec="seconds"),
-            versions={"workbench": __version__},
+            versions=versions(),
         )
 
     def progress(self) -> tuple[int, int, float, int | None]:

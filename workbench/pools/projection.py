@@ -136,6 +136,31 @@ def leading_axes(X: ArrayLike, n_components: int = 2) -> PrincipalAxes:
     return PrincipalAxes(mean, axes * signs[:, None], singular**2 / total if total > 0 else singular**2)
 
 
+def scaled_axes(pool: Pool, n_components: int, *, most: int, stream: int) -> tuple[PrincipalAxes, Floats]:
+    """The leading directions of a pool's scaled features, from a sample of its items.
+
+    Args:
+        pool: any pool.
+        n_components: how many directions.
+        most: items of the sample; fewer of very many features.
+        stream: number of the random stream that draws it.
+
+    Returns:
+        The axes, and the scale [D] that features are divided by before.
+    """
+    n, d = len(pool), pool.n_features
+    most = min(most, max(2_000, _FIT_NUMBERS // d))
+    rows = np.arange(n)
+    if n > most:
+        rows = np.sort(np.random.default_rng([0, 0, stream]).choice(n, most, replace=False))
+    sample = np.asarray(pool.features[rows], dtype=np.float64)
+    scale = np.ones(d)
+    if not pool.common_scale:
+        spread = sample.std(axis=0)
+        scale[spread > 0] = spread[spread > 0]
+    return leading_axes(sample / scale, n_components), scale
+
+
 def project(pool: Pool) -> Plane:
     """Lay a pool out in the plane.
 
@@ -156,16 +181,7 @@ def project(pool: Pool) -> Plane:
         columns = pool.feature_map.columns
         points = np.asarray(pool.features[:], dtype=np.float64)
         return Plane(points, (columns[0], columns[1]), None, True, np.zeros(2), np.eye(2), np.ones(2))
-    rows = np.arange(n)
-    most = min(_FIT_ROWS, max(2_000, _FIT_NUMBERS // d))
-    if n > most:
-        rows = np.sort(np.random.default_rng([0, 0, 0x9CA]).choice(n, most, replace=False))
-    sample = np.asarray(pool.features[rows], dtype=np.float64)
-    scale = np.ones(d)
-    if not pool.common_scale:
-        spread = sample.std(axis=0)
-        scale[spread > 0] = spread[spread > 0]
-    fitted = leading_axes(sample / scale, 2)
+    fitted, scale = scaled_axes(pool, 2, most=_FIT_ROWS, stream=0x9CA)
     laid = _project(pool.features, fitted.mean, fitted.axes, scale)
     return Plane(
         laid,

@@ -47,7 +47,7 @@ def issued(now: FinishState, state: ProjectState, ids: Sequence[str], project: s
         labelled={str(ids[item]): name for item, name in people.items()},
         apart=[str(ids[item]) for item in frozen.items.tolist() if item in people],
         made=made,
-        versions=_versions(),
+        versions=versions(),
     )
 
 
@@ -98,7 +98,8 @@ def _name(key: str, state: ProjectState) -> str:
     return state.class_names.get(key, state.removed.get(key, key))
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """What a certificate was made with: ours, and the NumPy that drew the checks."""
     try:
         own = version("workbench-labels")
     except PackageNotFoundError:

@@ -17,7 +17,7 @@ from workbench.errors import InputError
 from workbench.metrics.neighbours import trustworthiness
 from workbench.pools.nearest import nearest_among
 from workbench.pools.pool import Pool
-from workbench.pools.projection import leading_axes
+from workbench.pools.projection import scaled_axes
 from workbench.writing import whole_file
 
 LANDMARKS = 20_000
@@ -266,18 +266,8 @@ def _computed(pool: Pool, report: Report | None) -> NeighbourMap:
 
 def _space(pool: Pool) -> tuple[Floats, Floats, Floats]:
     """Shift, axes and scale of the space distances are taken in, from a sample of the pool."""
-    n, d = len(pool), pool.n_features
-    most = max(2_000, _NUMBERS // d)
-    rows = np.arange(n)
-    if n > most:
-        rows = np.sort(np.random.default_rng([0, 0, 0x75F]).choice(n, most, replace=False))
-    sample = np.asarray(pool.features[rows], dtype=np.float64)
-    scale = np.ones(d)
-    if not pool.common_scale:
-        spread = sample.std(axis=0)
-        scale[spread > 0] = spread[spread > 0]
-    fitted = leading_axes(sample / scale, min(COMPONENTS, d))
-    return fitted.mean, fitted.axes, scale
+    found, scale = scaled_axes(pool, min(COMPONENTS, pool.n_features), most=len(pool), stream=0x75F)
+    return found.mean, found.axes, scale
 
 
 def _start(rows: Array) -> Floats:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from workbench.exchange.planning import ImportPlan
     from workbench.exchange.questions import Answers
     from workbench.pools.tables.report import TableReport
+    from workbench.sessions import Session
 
 
 # --- out ------------------------------------------------------------------------------------------------
@@ -54,16 +55,9 @@ def bundle_written(say: Say, place: str, database: str, project: str) -> int:
     Returns:
         How many bytes.
     """
-    from workbench.exchange import write_project_bundle, write_zip
+    from workbench.exchange import write_project_bundle
 
-    report = Report(say)
-    report(0.0, "opening the project")
-    session = opened(database, project)
-    with watched(report), TemporaryDirectory() as folder:
-        write_project_bundle(Path(folder) / "bundle", session)
-        tell(0.8, "packing it into one file")
-        _written(place, lambda out: write_zip(out, Path(folder) / "bundle"))
-    return Path(place).stat().st_size
+    return _packed(say, place, database, project, write_project_bundle)
 
 
 def predictor_written(say: Say, place: str, database: str, project: str) -> int:
@@ -72,17 +66,9 @@ def predictor_written(say: Say, place: str, database: str, project: str) -> int:
     Returns:
         How many bytes.
     """
-    from workbench.exchange import write_zip
     from workbench.exchange.predictor import write_predictor_of
 
-    report = Report(say)
-    report(0.0, "opening the project")
-    session = opened(database, project)
-    with watched(report), TemporaryDirectory() as folder:
-        write_predictor_of(session, Path(folder) / "predictor")
-        tell(0.8, "packing it into one file")
-        _written(place, lambda out: write_zip(out, Path(folder) / "predictor"))
-    return Path(place).stat().st_size
+    return _packed(say, place, database, project, lambda folder, session: write_predictor_of(session, folder))
 
 
 def stored_labels_written(say: Say, place: str, database: str, project: str) -> int:
@@ -97,6 +83,19 @@ def stored_labels_written(say: Say, place: str, database: str, project: str) -> 
     with watched(Report(say)):
         labels = StoredLabels.of(project, Store.open(database))
         return _written(place, lambda out: write_labels(out, labels, "csv"))
+
+
+def _packed(say: Say, place: str, database: str, project: str, write: Callable[[Path, Session], Any]) -> int:
+    from workbench.exchange import write_zip
+
+    report = Report(say)
+    report(0.0, "opening the project")
+    session = opened(database, project)
+    with watched(report), TemporaryDirectory() as folder:
+        write(Path(folder) / "written", session)
+        tell(0.8, "packing it into one file")
+        _written(place, lambda out: write_zip(out, Path(folder) / "written"))
+    return Path(place).stat().st_size
 
 
 def _written(place: str, write: Callable[[IO[bytes]], Any]) -> Any:
