@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -173,12 +174,25 @@ def how_it_goes(session: Any) -> None:
     yours = labelling_speed.error_curve("you and the machine", rounds)
     runs, job = oracle.baseline(session, oracle.reach_for(rounds[-1].n_labelled))
     curves = [yours, summarise("random questions", runs, baseline=True)]
-    widgets.figure(
-        learning_curve(curves, height=320, marks=labelling_speed.changes(session.events)),
+    drawn_or_held(
+        lambda: learning_curve(curves, height=320, marks=labelling_speed.changes(session.events)),
         "error-curve",
         f"Test error against labels; now {percent(rounds[-1].error)} at {rounds[-1].n_labelled} labels.",
+        320,
     )
     rival_line(job)
+
+
+FIGURES = "label-figures"
+"""State: whether this tab has had the desk before it, and draws figures."""
+
+
+def drawn_or_held(make: Callable[[], Any], key: str, alt: str, height: int) -> None:
+    """A figure, or at the first sight of the desk its place: five megabytes of Plotly come after the item."""
+    if st.session_state.get(FIGURES):
+        widgets.figure(make(), key, alt)
+    else:
+        st.container(height=height, border=False, key=f"{key}-held")
 
 
 def own_curve(session: Any) -> None:
@@ -191,11 +205,12 @@ def own_curve(session: Any) -> None:
         return
     from workbench.figures.curves import learning_curve
 
-    fig = learning_curve(
-        [labelling_speed.error_curve("error", rounds)], measure="Error", height=280,
-        marks=labelling_speed.changes(session.events),
-    )  # fmt: skip
-    widgets.figure(fig, "own-curve", f"Error against labels; now {percent(rounds[-1].error)}")
+    def make() -> Any:
+        of_labels = [labelling_speed.error_curve("error", rounds)]
+        marks = labelling_speed.changes(session.events)
+        return learning_curve(of_labels, measure="Error", height=280, marks=marks)
+
+    drawn_or_held(make, "own-curve", f"Error against labels; now {percent(rounds[-1].error)}", 280)
 
 
 def rival_line(job: Any) -> None:
@@ -231,13 +246,13 @@ def early_signs(session: Any) -> None:
         for name, title in SIGNS.items()
     ]
     if len(rounds) > 1:
-        widgets.figure(
-            learning_curve(
-                curves, measure="Share", height=320, marks=labelling_speed.changes(session.events)
-            ),
+        marks = labelling_speed.changes(session.events)
+        drawn_or_held(
+            lambda: learning_curve(curves, measure="Share", height=320, marks=marks),
             "early-signs",
             "How it goes without a measurement: all three should fall. The labels were asked for because "
             "they are hard, so the first is usually above the error on the pool.",
+            320,
         )
 
 
@@ -378,6 +393,7 @@ def curve(session: Any) -> None:
     """What has come of it: less often, for the browser draws a chart for 10 ms in which a key waits."""
     with session.snapshot():
         how_it_goes(session)
+    st.session_state[FIGURES] = True
 
 
 def turn_questions() -> None:
@@ -427,10 +443,12 @@ if st.session_state.get(OPEN) == session.id:
 if naming.is_open(session):
     naming.ask(session)
     frame.end()
+# the same for as long as the tab is open: the desk is told of no change
+below = st.session_state.setdefault(f"figures-below-{session.id}", bool(session.rounds))
 if several and st.session_state.get(TOGETHER, EVERY) == EVERY:
-    desk.mount_every(session, on_mode=turn_questions)
+    desk.mount_every(session, on_mode=turn_questions, figures=below)
 else:
-    desk.mount(session, on_mode=turn_questions if several else None)
+    desk.mount(session, on_mode=turn_questions if several else None, figures=below)
 progress(session)
 curve(session)
 if session.pool.has_truth and oracle.knows_all(session.pool) and login.guest_of_page() is None:

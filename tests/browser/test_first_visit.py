@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from benchmarks.driving import PATIENCE, Server, visit
+from benchmarks.teaching import project
 
 
 @pytest.fixture
@@ -65,6 +66,24 @@ def test_plotly_comes_with_the_first_figure_and_brings_no_little_file_again(
     newcomer.wait_for_selector(".js-plotly-plot .main-svg")
     assert len([one for one in asked if one.startswith("PlotlyChart.")]) == 1
     assert not little(server, asked) & set(asked)
+
+
+def test_the_desk_comes_before_plotly_and_the_figure_below_it_after(
+    newcomer: Any, own_server: Server
+) -> None:
+    made, _ = project(own_server.home, "wine", (10, 14))
+    asked: list[str] = []
+    newcomer.on("request", lambda one: asked.append(one.url))
+    newcomer.goto(f"{own_server.url}/label?project={made}")
+    newcomer.wait_for_selector(".desk .title:not(:empty)")
+    held = newcomer.wait_for_selector(".st-key-error-curve-held")
+    height = held.bounding_box()["height"]
+    # by itself, a few seconds later, where its place was
+    newcomer.wait_for_selector(".st-key-error-curve .js-plotly-plot .main-svg")
+    assert height == newcomer.locator(".st-key-error-curve").bounding_box()["height"] == 320
+    (plotly,) = [place for place, url in enumerate(asked) if "/static/js/PlotlyChart." in url]
+    items = next(place for place, url in enumerate(asked) if url.endswith("/sync"))
+    assert items < plotly
 
 
 def test_a_browser_without_import_maps_asks_for_each(newcomer: Any, server: Server) -> None:

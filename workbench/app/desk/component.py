@@ -15,6 +15,7 @@ from workbench.app.desk.checking import MODE
 from workbench.app.desk.keys import MAX_BUTTONS
 from workbench.app.desk.requests import BASE
 from workbench.app.desk.routes import class_keys
+from workbench.app.serving import frontend
 
 if TYPE_CHECKING:
     from workbench.sessions import Session
@@ -121,7 +122,11 @@ def mount_checks(session: Session, phase: str, *, on: bool = False) -> Any:
 
 
 def mount_every(
-    session: Session, on_renew: Callable[[], None] | None = None, on_mode: Callable[[], None] | None = None
+    session: Session,
+    on_renew: Callable[[], None] | None = None,
+    on_mode: Callable[[], None] | None = None,
+    *,
+    figures: bool = False,
 ) -> Any:
     """Show the desk that asks all questions of a project about the item on screen.
 
@@ -129,6 +134,7 @@ def mount_every(
         session: of the person who labels, of any question.
         on_renew: as for `mount`.
         on_mode: as for `mount`.
+        figures: as for `mount`.
     """
     asked, commands = every.asked(session, session.annotator)
     data = _common(session) | {
@@ -140,6 +146,7 @@ def mount_every(
         "commands": commands,
         "asked": asked,
         "several": on_mode is not None,
+        "below": _below(figures),
     }
     return _registered("desk")(
         key=f"desk-every-{session.id}", data=data, on_renew_change=on_renew or (lambda: None),
@@ -147,8 +154,17 @@ def mount_every(
     )  # fmt: skip
 
 
+def _below(figures: bool) -> str:
+    """What the browser fetches while the first item is looked at."""
+    return frontend.address_of(*frontend.FIGURES) if figures else ""
+
+
 def mount(
-    session: Session, on_renew: Callable[[], None] | None = None, on_mode: Callable[[], None] | None = None
+    session: Session,
+    on_renew: Callable[[], None] | None = None,
+    on_mode: Callable[[], None] | None = None,
+    *,
+    figures: bool = False,
 ) -> Any:
     """Show the desk of a project.
 
@@ -160,9 +176,10 @@ def mount(
         on_renew: called when the token has run out; the script then runs and gives a new one.
         on_mode: called when the person wants the other way of asking several questions; None where there is
             one question.
+        figures: whether the page will draw some below.
     """
     data = _common(session) | {"cookie": PERSON_COOKIE, "ahead": AHEAD, "question": question(session)}
     return _registered("desk")(
-        key=f"desk-{session.id}", data=data | {"several": on_mode is not None},
+        key=f"desk-{session.id}", data=data | {"several": on_mode is not None, "below": _below(figures)},
         on_renew_change=on_renew or (lambda: None), on_mode_change=on_mode or (lambda: None),
     )  # fmt: skip

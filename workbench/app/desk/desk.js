@@ -1300,6 +1300,18 @@ class Desk extends Speaker {
       if (reply.numbers.check.phase !== this.data.phase) this.trigger?.("renew", newId());
     }
     if (reply.numbers.model !== asked.model || (reply.acks || []).length) this.told?.();
+    this.fetchBelow();
+  }
+
+  // What the page will draw below the desk is large: it comes while the first item is looked at, not before.
+  fetchBelow() {
+    const address = this.data.below;
+    if (!address || this.fetched || !this.shown) return;
+    this.fetched = true;
+    const whenIdle = window.requestIdleCallback || ((work) => work());
+    // what cannot be fetched now is asked for again by whoever draws it
+    const fetchIt = () => import(new URL(address, document.baseURI).href).catch(() => {});
+    setTimeout(() => whenIdle(fetchIt), 1000); // the item's picture is there by then
   }
 }
 

@@ -197,6 +197,12 @@ def asked_early(index: str, path: str) -> str:
     )
 
 
+def address_of(widget: str) -> str:
+    """Where a browser finds the file of a widget, from a page; "" for one that is called otherwise."""
+    found = [path for path in _files() if path.startswith(f"/static/js/{widget}.")]
+    return f".{found[0]}" if len(found) == 1 else ""
+
+
 @lru_cache(maxsize=8)
 def _needed(names: tuple[str, ...]) -> tuple[str, ...]:
     """Files of widgets and all that they import, by name; of a widget that is called otherwise none."""
