@@ -9,7 +9,6 @@ import streamlit as st
 
 from workbench.app.access import current
 from workbench.app.data import forms
-from workbench.app.serving import seeing
 from workbench.app.shell import frame, widgets
 from workbench.app.shell.downloads import figure_downloads
 from workbench.app.uncertainty import items, mapping, pointing
@@ -18,6 +17,7 @@ from workbench.app.words.glossary import explain
 from workbench.app.words.text import one_line, plural, verbatim
 from workbench.classifiers import title_of
 from workbench.errors import InputError
+from workbench.sessions.drawing import open_of
 from workbench.sessions.uncertainty import DOUBT
 from workbench.short_names import short_names
 
@@ -568,7 +568,7 @@ if view is None:
         waiting(job, "round")
     frame.end()
 trainable = session.pool.trainable
-open_items = seeing.open_of(session.pool, session.state)
+open_items = open_of(session.pool, session.state)
 still_open = frozenset(open_items.tolist())
 doubt_title = mapping.measures_for(view.model).get(DOUBT, "")
 try:

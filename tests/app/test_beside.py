@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,15 @@ import pytest
 
 from tests.sessions.fakes import DYING, ENDLESS, FAKE
 from workbench.app.compare import comparison
-from workbench.app.serving import beside
+from workbench.app.desk import cards
+from workbench.app.serving import beside, seeing
 from workbench.app.serving.jobs import Job
 from workbench.app.uncertainty import mapping
+from workbench.classifiers import protocols
 from workbench.errors import Cancelled, InputError
 from workbench.pools import load_pool
-from workbench.sessions import Session
+from workbench.sessions import Session, insight
+from workbench.sessions.apart import refit_apart
 from workbench.store import Store
 from workbench.studies import StudySpec, run_study
 from workbench.work.companion import Companion
@@ -155,6 +159,32 @@ def test_the_model_of_a_round_is_fitted_beside_and_read_here(
     np.testing.assert_allclose(beside_it.probabilities, again.probabilities)
     for one in (beside.short_work, beside.long_work):
         one().end()
+
+
+def test_cards_need_no_classifier_of_a_fit_that_was_made_beside(home: Path, companion: Companion) -> None:
+    """What every card shows comes with the fit; the classifier is made where somebody looks at more."""
+    for kind in ("logistic-regression", "large-margin"):
+        session = labelled(Session.create("iris", classifier=kind, policy="margin", annotator="ann"))
+        assert refit_apart(session, companion, ready=partial(seeing.prepare, session))
+        model = session.model
+        assert model is not None
+        for ask in session.ask(3):
+            reason = seeing.why(session, ask)
+            assert ask.role != "policy" or (reason.rank >= 1 and np.isfinite(reason.utility))
+            assert seeing.nearest_labelled(session, ask.item)
+            cards.card(session, ask, "{item}")
+        assert "estimator" not in model.__dict__, kind
+        values, looked = seeing.utilities_now(session, model, "margin")
+        made = model.estimator
+        assert model.estimator is made
+        np.testing.assert_allclose(model.probabilities, made.predict_proba(model.features), atol=1e-6)
+        assert model.has_latent == protocols.supports_latent(made)
+        own = protocols.geometry_of(made)
+        assert model.geometry is not None and own is not None
+        for name, array in own.to_arrays().items():
+            np.testing.assert_array_equal(model.geometry.to_arrays()[name], array)
+        assert looked is None
+        np.testing.assert_allclose(values, insight.utilities_or_none(model, "margin"), atol=1e-6)
 
 
 @pytest.mark.slow  # TensorFlow is imported three times

@@ -332,10 +332,10 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         if "mean_weighed_" in state:
             draft.mean_weighed_ = int(state["mean_weighed_"])
         if not draft._trivial():
-            geometry = {k.removeprefix("geometry."): v for k, v in state.items() if k.startswith("geometry.")}
             try:
-                if geometry:
-                    draft.geometry_ = Geometry.from_arrays(geometry)
+                geometry = Geometry.of_state(state)
+                if geometry is not None:
+                    draft.geometry_ = geometry
                 draft._set_state(state)
             except KeyError as error:
                 name = type(self).__name__

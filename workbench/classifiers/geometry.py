@@ -222,6 +222,12 @@ class Geometry(NamedTuple):
         return arrays
 
     @classmethod
+    def of_state(cls, state: Mapping[str, Array]) -> Geometry | None:
+        """The geometry in the state of a classifier (`get_state`); None where it has none."""
+        arrays = within("geometry", state)
+        return cls.from_arrays(arrays) if arrays else None
+
+    @classmethod
     def from_arrays(cls, arrays: Mapping[str, Array]) -> Geometry:
         """The geometry that `to_arrays` took apart."""
         others: list[Geometry] = []

@@ -8,35 +8,21 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from workbench.arrays import Floats
 from workbench.errors import InputError
 from workbench.progress import FitCallback
 from workbench.registry import trust_typed, typed
+from workbench.sessions.published import Made
 from workbench.work.companion import Companion, DiedError
 
 if TYPE_CHECKING:
-    from workbench.sessions.model import FittedModel
+    from workbench.sessions.model import Explained, FittedModel
     from workbench.sessions.session import Session
 
 TRIES = 3
 _MOST_OPEN = 3
 _OPEN: OrderedDict[tuple[str, str], Session] = OrderedDict()
-
-
-@dataclass(frozen=True, eq=False)
-class Made:
-    """What the other process has stored.
-
-    Attributes:
-        number: of the round.
-        utilities: [N] the policy's, NaN where it gave none.
-    """
-
-    number: int
-    utilities: Floats
 
 
 def refit_apart(
@@ -75,7 +61,7 @@ def refit_apart(
         try:
             with session._fits.made_elsewhere():
                 made = companion.call(f"{__name__}:fit_there", *given, hear=hear)
-                return made is not None and session._fits.take_up(made.number, made.utilities, ready)
+                return made is not None and session._fits.take_up(made, ready)
         except DiedError as died:
             if tried == TRIES:
                 raise InputError(
@@ -107,7 +93,26 @@ def fit_there(
     if session.stale and session.refit(lambda done, objective: say((done, objective))) is None:
         return None
     published = session._fits.published()
-    return None if published is None else Made(published.model.number, published.utilities)
+    if published is None:
+        return None
+    model = published.model
+    return Made(model.number, published.utilities, model.known_probabilities, explained(session, model))
+
+
+def explained(session: Session, model: FittedModel) -> Explained | None:
+    """The utilities that cards give for a reason, of the policy that asks after a fit."""
+    from workbench.policies import POLICIES
+    from workbench.sessions import insight
+    from workbench.sessions.drawing import drawn, open_of
+    from workbench.sessions.model import Explained, asking_policy
+
+    settings = session.settings
+    policy = asking_policy(model, str(settings["policy"])).policy
+    if policy == "random" or policy not in POLICIES:
+        return None
+    most = int(settings.get("asked_among", 0))
+    looked = drawn(open_of(session.pool, session.state), int(settings["seed"]), model.number, most)
+    return Explained(policy, looked, insight.utilities_or_none(model, policy, looked))
 
 
 def warm(say: Callable[[Any], bool]) -> None:

@@ -29,7 +29,7 @@ from workbench.sessions.measure import measured_items, metrics_of, signs_of
 from workbench.sessions.model import FittedModel, Learner, asking_policy
 from workbench.sessions.people import training_of
 from workbench.sessions.project import OpenProject
-from workbench.sessions.published import Published
+from workbench.sessions.published import Made, Published
 from workbench.sessions.randomness import QUERY, generator
 from workbench.sessions.rounds import Round
 from workbench.sessions.sharing import Beside, Common
@@ -243,14 +243,11 @@ class Fits:
             finally:
                 self._elsewhere -= 1
 
-    def take_up(
-        self, number: int, utilities: Floats, ready: Callable[[FittedModel], None] | None = None
-    ) -> bool:
+    def take_up(self, made: Made, ready: Callable[[FittedModel], None] | None = None) -> bool:
         """Publish the stored fit that another process has made a moment ago.
 
         Args:
-            number: of its round.
-            utilities: [N] the policy's of all items, NaN where it gave none.
+            made: its round, and what was computed of it there.
             ready: called with the model before anybody sees it.
 
         Returns:
@@ -259,11 +256,12 @@ class Fits:
         Raises:
             InputError: it cannot be read.
         """
+        number = made.number
         with self._restoring:
             present = self._published
             if present is not None and present.model.number >= number:
                 return False
-            self._restore((number, utilities), ready)
+            self._restore(made, ready)
             self._tried = max(self._tried, number)
             if self._published is present:
                 raise InputError(self.problem or f"Round {number} is not stored any more.")
@@ -491,13 +489,13 @@ class Fits:
 
     def _restore(
         self,
-        known: tuple[int, Floats] | None = None,
+        made: Made | None = None,
         ready: Callable[[FittedModel], None] | None = None,
     ) -> None:
         """Take up the newest stored fit, so that nobody waits after a restart.
 
-        What cannot be restored leaves the project as it is, and stale. `known` are the utilities of all items
-        of a round; stored are those of its queue.
+        What cannot be restored leaves the project as it is, and stale. `made` says what was computed of all
+        items of a round; stored are the utilities of its queue.
         """
         project = self._project
         found = project.store.round_state(project.id)
@@ -513,15 +511,17 @@ class Fits:
         except InputError as error:
             self.problem = str(error)
             return
-        model = self._stored(learner, arrays, number, items, codes)
+        if made is not None and (made.number != number or made.utilities.shape != (len(project.pool),)):
+            made = None  # of another round, or of a pool that has grown meanwhile
+        model = self._stored(learner, arrays, number, items, codes, made)
         if model is None:
             return
         queue = np.asarray(record["queue"], dtype=np.int64)
         utilities = np.full(len(project.pool), np.nan)
         given = [np.nan if u is None else u for u in record["queue_utilities"]]
         utilities[queue] = np.asarray(given, dtype=np.float64)
-        if known is not None and known[0] == number and known[1].shape == utilities.shape:
-            utilities = known[1]
+        if made is not None:
+            utilities = made.utilities
         training = dict(zip(items.tolist(), codes.tolist(), strict=True))
         self.problem = ""
         if ready is not None:
@@ -532,7 +532,13 @@ class Fits:
         self._published = published
 
     def _stored(
-        self, learner: Learner, arrays: Mapping[str, Array], number: int, items: Ints, codes: Ints
+        self,
+        learner: Learner,
+        arrays: Mapping[str, Array],
+        number: int,
+        items: Ints,
+        codes: Ints,
+        made: Made | None = None,
     ) -> FittedModel | None:
         """The model of a stored state; None, with the reason in `problem`, where it cannot be read.
 
@@ -544,7 +550,8 @@ class Fits:
             return None
         try:
             beside = len(self._beside()) + 1 >= SHARED_FROM
-            return learner.model(_theirs(arrays), number, items, codes, beside)
+            told = (None, None) if made is None else (made.probabilities, made.explained)
+            return learner.model(_theirs(arrays), number, items, codes, beside, *told)
         except Exception as error:
             self.problem = f"The last fit cannot be read: {type(error).__name__}: {error}"
             _log.exception("Round %d of project %s cannot be restored", number, self._project.id)

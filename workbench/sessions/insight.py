@@ -283,7 +283,7 @@ def why(
         values: [N] the policy's utilities, where they were computed before (`utilities_or_none`).
         drawn: [m] items the policy looked at, where these are not all.
     """
-    askable = model.belief(closed).askable
+    askable = model.askable(closed)
     if drawn is not None:
         values = utilities_or_none(model, policy, drawn) if values is None else values
         own = float(values[item])

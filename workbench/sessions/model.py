@@ -41,13 +41,45 @@ _WORTH_KEEPING = 1000  # items
 
 
 @dataclass(frozen=True, eq=False)
+class Explained:
+    """A policy's utilities as cards give them for a reason.
+
+    Attributes:
+        policy: its name.
+        looked: [m] the items it looks at in the model's round; None for all.
+        utilities: [N] NaN where it does not look.
+    """
+
+    policy: str
+    looked: Ints | None
+    utilities: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What is known of a fitted model whose classifier is not made here yet.
+
+    Attributes:
+        probabilities: [N, C] of every item.
+        geometry: that it measures distances in, or None.
+        has_latent: whether it has latent functions.
+        explained: the utilities that cards give for a reason.
+    """
+
+    probabilities: Floats
+    geometry: Geometry | None
+    has_latent: bool
+    explained: Explained | None
+
+
+@dataclass(frozen=True, eq=False)
 class FittedModel:
     """A fitted classifier and its view of the whole pool; never changes once published.
 
     Attributes:
         pool: what it looks at.
         classes: names of the C classes; their positions are the codes.
-        estimator: the fitted classifier.
+        making: gives the fitted classifier, always the same one.
         number: of the round that fitted it.
         items: [n] items it was trained on.
         codes: [n] their class codes.
@@ -58,11 +90,13 @@ class FittedModel:
         smoothing: how much it leans on neighbours.
         seen: the pool as it sees it; None where it leans on none.
         beside: whether it is one of several that share a projection of the pool.
+        known: what needs no classifier, where another process has computed it: it is then made here when
+            somebody first looks at more.
     """
 
     pool: Pool
     classes: tuple[str, ...]
-    estimator: Any
+    making: Callable[[], Any]
     number: int
     items: Ints
     codes: Ints
@@ -74,6 +108,34 @@ class FittedModel:
     smoothing: Smoothing = field(default_factory=Smoothing)
     seen: Seen | None = None
     beside: bool = False
+    known: Known | None = None
+
+    @cached_property
+    def estimator(self) -> Any:
+        """The fitted classifier."""
+        return self.making()
+
+    @cached_property
+    def geometry(self) -> Geometry | None:
+        """What the classifier took from the pool, or None."""
+        return protocols.geometry_of(self.estimator) if self.known is None else self.known.geometry
+
+    @property
+    def has_latent(self) -> bool:
+        """Whether the classifier has latent functions with uncertainty."""
+        return protocols.supports_latent(self.estimator) if self.known is None else self.known.has_latent
+
+    @property
+    def explained(self) -> Explained | None:
+        """The utilities that cards give for a reason, where the process that fitted it has told them."""
+        return None if self.known is None else self.known.explained
+
+    @property
+    def known_probabilities(self) -> Floats | None:
+        """[N, C] as `probabilities`; None where nobody has made them yet."""
+        if self.known is not None:
+            return self.known.probabilities
+        return self.__dict__.get("probabilities")
 
     @property
     def features(self) -> Array:
@@ -151,6 +213,8 @@ class FittedModel:
     @cached_property
     def probabilities(self) -> Floats:
         """[N, C] class probabilities of every item of the pool."""
+        if self.known is not None:
+            return self.known.probabilities
         beta = protocols.temperature_of(self.estimator) if self.beside else None
         mean = None if beta is None else self.latent_mean
         if beta is not None and mean is not None:  # from the projection that all share
@@ -167,7 +231,7 @@ class FittedModel:
 
     def probabilities_at(self, items: Ints) -> Floats:
         """[n, C] class probabilities of some items; those of the whole pool only where somebody made them."""
-        if "probabilities" in self.__dict__:
+        if self.known_probabilities is not None:
             return self.probabilities[items]
         if items.size < _WORTH_KEEPING:
             return self.predict_proba(items)
@@ -185,7 +249,7 @@ class FittedModel:
     @cached_property
     def scaled(self) -> Array:
         """[N, D] features in the space the model measures distances in."""
-        geometry = protocols.geometry_of(self.estimator)
+        geometry = self.geometry
         if geometry is None:
             from workbench.sessions.start import standardised
 
@@ -195,7 +259,7 @@ class FittedModel:
 
     def scaled_at(self, items: Ints) -> Array:
         """[n, D] the same of some items; the others are looked at only where the model has no geometry."""
-        geometry = protocols.geometry_of(self.estimator)
+        geometry = self.geometry
         if geometry is None or "scaled" in self.__dict__:
             return self.scaled[items]
         scaled: Array = geometry.transform(self.features[items])
@@ -207,18 +271,25 @@ class FittedModel:
         state: dict[str, Array] = self.estimator.get_state()
         return state | self.smoothing.to_state()
 
+    def _shut(self, closed: Ints | None) -> Array:
+        shut = np.ones(len(self.pool), dtype=bool)
+        shut[self.pool.trainable] = False
+        shut[self.items] = True
+        if closed is not None:
+            shut[closed] = True
+        return shut
+
+    def askable(self, closed: Ints | None = None) -> Ints:
+        """[m] ascending items that may be asked about; `closed` as for `belief`."""
+        return np.flatnonzero(~self._shut(closed))
+
     def belief(self, closed: Ints | None = None) -> Belief:
         """What a policy sees.
 
         Args:
             closed: further items that must not be asked; the training set and the test split never are.
         """
-        shut = np.ones(len(self.pool), dtype=bool)
-        shut[self.pool.trainable] = False
-        shut[self.items] = True
-        if closed is not None:
-            shut[closed] = True
-        rows = np.flatnonzero(shut)
+        rows = np.flatnonzero(self._shut(closed))
         labels = np.full(len(self.pool), -1, dtype=np.int64)
         labels[self.items] = self.codes
         return belief_of(
@@ -251,7 +322,7 @@ class FittedModel:
             self.estimator, X, labelled=known, labels=labels, latent=latent,
             latent_mean=None if guess else _mean_at(self.estimator, X),
             probabilities=(lambda: self.predict_proba(rows)) if guess else None,
-            scaled=None if protocols.geometry_of(self.estimator) is not None else lambda: self.scaled[rows],
+            scaled=None if self.geometry is not None else lambda: self.scaled[rows],
             ids=IdsAt(self.pool.items.ids, rows),
         )  # fmt: skip
 
@@ -485,7 +556,7 @@ class Learner:
 
     def _fitted(
         self, estimator: Any, number: int, items: Ints, codes: Ints, smoothing: Smoothing,
-        seconds: float = 0.0, beside: bool = False,
+        seconds: float = 0.0, beside: bool = False, known: Known | None = None,
     ) -> FittedModel:  # fmt: skip
         seen = self._seen(smoothing.strength)
         latents = self.latents
@@ -496,7 +567,7 @@ class Learner:
         return FittedModel(
             self.pool,
             self.classes,
-            estimator,
+            estimator if known is not None else lambda: estimator,
             number,
             np.asarray(items, dtype=np.int64),
             np.asarray(codes, dtype=np.int64),
@@ -506,6 +577,7 @@ class Learner:
             smoothing=smoothing,
             seen=seen,
             beside=beside,
+            known=known,
         )
 
     def restored(self, state: Mapping[str, Array], number: int) -> Any:
@@ -519,11 +591,34 @@ class Learner:
         return made
 
     def model(
-        self, state: Mapping[str, Array], number: int, items: Ints, codes: Ints, beside: bool = False
+        self,
+        state: Mapping[str, Array],
+        number: int,
+        items: Ints,
+        codes: Ints,
+        beside: bool = False,
+        probabilities: Floats | None = None,
+        explained: Explained | None = None,
     ) -> FittedModel:
-        """A published model again, from its saved state; `beside`: of one of several questions that share."""
-        made = self.restored(state, number)
-        return self._fitted(made, number, items, codes, Smoothing.of_state(state), beside=beside)
+        """A published model again, from its saved state.
+
+        Args:
+            state: its arrays.
+            number: of its round.
+            items: [n] it was fitted on.
+            codes: [n] their class codes.
+            beside: that it is of one of several questions that share.
+            probabilities: [N, C] of every item, where they are known: its classifier, if it is one of ours,
+                is then made when somebody looks at more than them.
+            explained: the utilities that cards give for a reason, where they are known.
+        """
+        smoothing = Smoothing.of_state(state)
+        entry = CLASSIFIERS.get(self.classifier) if isinstance(self.classifier, str) else None
+        if entry is None or probabilities is None:
+            return self._fitted(self.restored(state, number), number, items, codes, smoothing, beside=beside)
+        known = Known(probabilities, Geometry.of_state(state), entry.has_latent, explained)
+        later = cache(lambda: self.restored(state, number))
+        return self._fitted(later, number, items, codes, smoothing, beside=beside, known=known)
 
     @contextmanager
     def _explaining(self) -> Iterator[None]:
@@ -573,8 +668,7 @@ def asking_policy(model: FittedModel, policy: Any) -> EffectivePolicy:
     """
     if model.mean is not None:
         return EffectivePolicy(policy)  # with a guess a class is predicted before anybody has seen it
-    has_latent = protocols.supports_latent(model.estimator)
-    return effective_policy(policy, model.classes, model.codes, has_latent=has_latent)
+    return effective_policy(policy, model.classes, model.codes, has_latent=model.has_latent)
 
 
 def check_policy(policy: Any, classifier: Any) -> None:

@@ -11,11 +11,28 @@ import numpy as np
 
 if TYPE_CHECKING:
     from workbench.arrays import Floats, Ints
-    from workbench.sessions.model import FittedModel
+    from workbench.sessions.model import Explained, FittedModel
     from workbench.store import ProjectState
 
 RANKED = 1000
 """Items that a fit puts in order, for as many questions as people ask before the next one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """What another process has stored, with what it has computed of it anyway.
+
+    Attributes:
+        number: of the round.
+        utilities: [N] the policy's, NaN where it gave none.
+        probabilities: [N, C] of every item; None of a pool that is not scored whole.
+        explained: for cards; None where no policy of ours asks.
+    """
+
+    number: int
+    utilities: Floats
+    probabilities: Floats | None = None
+    explained: Explained | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,8 +17,7 @@ from workbench.app.serving.jobs import Job, manager
 from workbench.arrays import Array, Floats, Ints
 
 if TYPE_CHECKING:
-    from workbench.pools import Pool
-    from workbench.sessions import Ask, ProjectState, Session
+    from workbench.sessions import Ask, Session
     from workbench.sessions.insight import Calibration
     from workbench.sessions.model import FittedModel
 
@@ -194,8 +193,11 @@ def utilities_now(session: Session, model: FittedModel, policy: str) -> tuple[Fl
         [N] utilities, NaN where it does not look; the items, None for all.
     """
     from workbench.sessions import insight
-    from workbench.sessions.drawing import drawn
+    from workbench.sessions.drawing import drawn, open_of
 
+    told = model.explained
+    if told is not None and told.policy == policy:
+        return told.utilities, told.looked
     state, settings = session.state, session.settings
     most = int(settings.get("asked_among", 0))
     looked = cached(
@@ -222,14 +224,6 @@ def prepare(session: Session, model: FittedModel) -> None:
     policy, _ = asking_policy(model, str(session.settings["policy"]))
     if policy != "random" and policy in POLICIES:
         utilities_now(session, model, policy)
-
-
-def open_of(pool: Pool, state: ProjectState) -> Ints:
-    """[n] items that may still be asked about."""
-    shut = np.zeros(len(pool), dtype=bool)
-    for closed in (state.answered, state.evaluation):
-        shut[np.fromiter(closed, dtype=np.int64, count=len(closed))] = True
-    return pool.trainable[~shut[pool.trainable]]
 
 
 def nearest_labelled(session: Session, item: int, k: int = 5) -> list[tuple[int, int, float]]:
