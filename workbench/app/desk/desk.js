@@ -304,6 +304,7 @@ class Desk extends Speaker {
     }
     if (card.near && card.near.length && !this.hidden) {
       const near = make("div", { class: `near of-${card.near[0].face.kind} ${stacked(card.near.map((one) => one.class), card.near[0].face.kind === "image" ? 9 : 14) ? "stacked" : ""}` });
+      near.style.setProperty("--letters", longest(card.near.map((one) => one.class)));
       for (const one of card.near) {
         const face = one.face.kind === "row" && !one.face.rows.length ? make("p", { textContent: "The same in every column." }) : faceOf(one.face);
         near.append(make("figure", {}, face, make("figcaption", { title: one.class }, ...broken(one.class))));

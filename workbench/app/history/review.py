@@ -240,6 +240,12 @@ def verdict(rows: Sequence[Decision], found: Mapping[int, Opinion]) -> str:
             f"A model that did not see them foretells {alike:,} of {of}: it knows too little yet to say "
             "which look wrong. What it expected least comes first."
         )
+    if not wrong and alike < n:
+        comes = "it comes" if n - alike == 1 else "they come"
+        return (
+            f"None of {of} looks clearly wrong to a model that did not see it. Of {n - alike:,} it expected "
+            f"another class: {comes} first."
+        )
     if not wrong:
         return f"None of {of} looks wrong to a model that did not see it."
     look = "looks" if wrong == 1 else "look"
