@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import re
 from pathlib import Path
@@ -20,7 +21,9 @@ ENTRY = next(file for file in STATIC.glob("static/js/index.*.js"))
 INNER = (299, {}, b"passed on")
 
 
-def asked(app: Any, path: str, *, method: str = "GET", headers: tuple = ()) -> tuple[int, dict, bytes]:
+def asked(
+    app: Any, path: str, *, method: str = "GET", headers: tuple = (), client: str = "127.0.0.1"
+) -> tuple[int, dict, bytes]:
     """What an app answers: status, headers, body."""
     sent: list[dict] = []
 
@@ -30,7 +33,14 @@ def asked(app: Any, path: str, *, method: str = "GET", headers: tuple = ()) -> t
     async def receive() -> dict:
         return {"type": "http.request", "body": b"", "more_body": False}
 
-    scope = {"type": "http", "method": method, "path": path, "headers": list(headers), "root_path": ""}
+    scope = {
+        "type": "http",
+        "method": method,
+        "path": path,
+        "headers": list(headers),
+        "root_path": "",
+        "client": (client, 50_000),
+    }
     # an older version of the protocol has Starlette wait for the client to hang up
     asyncio.run(app(scope | {"asgi": {"spec_version": "2.4"}}, receive, send))
     body = b"".join(message.get("body", b"") for message in sent[1:])
@@ -53,6 +63,26 @@ def test_the_files_of_the_front_end_arrive_as_streamlit_sends_them() -> None:
         assert (status, body) == (expected[0], expected[2])
         for name in (b"content-type", b"content-length", b"cache-control"):
             assert headers[name] == expected[1][name], (path, name)
+
+
+def test_scripts_go_compressed_through_a_network_and_as_they_are_on_one_machine() -> None:
+    app = frontend.FrontEnd(inner)
+    path = "/" + ENTRY.relative_to(STATIC).as_posix()
+    reads = (b"Accept-Encoding", b"gzip, deflate, br")
+    plain = ENTRY.read_bytes()
+    for client, headers in (
+        ("192.0.2.7", (reads,)),
+        ("127.0.0.1", (reads, (b"X-Forwarded-Proto", b"https"))),
+    ):
+        _, answered, body = asked(app, path, client=client, headers=headers)
+        assert answered[b"content-encoding"] == b"gzip" and answered[b"vary"] == b"accept-encoding"
+        assert len(body) < len(plain) / 2 and answered[b"content-length"] == b"%d" % len(body)
+        assert gzip.decompress(body) == plain
+    for client, headers in (("127.0.0.1", (reads,)), ("::1", (reads,)), ("192.0.2.7", ())):
+        _, answered, body = asked(app, path, client=client, headers=headers)
+        assert b"content-encoding" not in answered and body == plain
+    font = "/" + next(STATIC.glob("static/media/*.woff2")).relative_to(STATIC).as_posix()
+    assert b"content-encoding" not in asked(app, font, client="192.0.2.7", headers=(reads,))[1]
 
 
 def test_what_it_does_not_know_is_passed_on() -> None:

@@ -8,10 +8,13 @@ it has come: three ways to the server and back, one after the other, before the 
 Most of the files have less than eight kilobytes, and a browser takes as long to ask for such a one as for a
 large one. They come in one script, which makes a module of each where it arrived and names them in an
 import map; a browser that knows no such map asks for them one by one.
+
+Through a network scripts go compressed, at a third of their size.
 """
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import mimetypes
@@ -43,6 +46,7 @@ var own=document.currentScript,at=new URL('.',own.src).href,found={},map=documen
 for(var name in m)found[at+name]=URL.createObjectURL(new Blob(
 [m[name].replace(/\\b(from|import)"\\.\\//g,'$1"'+at)],{type:'text/javascript'}));
 map.type='importmap';map.textContent=JSON.stringify({imports:found});own.after(map)})("""
+_COMPRESSED = (".js", ".css", ".svg")
 _SMALL = 1 << 20
 """Octets of a file that stays in memory once it was asked for."""
 
@@ -78,13 +82,40 @@ class FrontEnd:
         kind += "; charset=utf-8" if kind.startswith("text/") else ""
         headers = [
             (b"content-type", kind.encode()),
-            (b"content-length", b"%d" % len(content)),
             (b"cache-control", b"public, immutable, max-age=31536000"),
         ]
+        if path.endswith(_COMPRESSED):
+            headers.append((b"vary", b"accept-encoding"))
+            if _comes_far(scope):
+                content = await _in_few_octets(path, content)
+                headers.append((b"content-encoding", b"gzip"))
+        headers.append((b"content-length", b"%d" % len(content)))
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": content})
 
 
+def _comes_far(scope: Any) -> bool:
+    """Whether an answer goes through a network, to a browser that reads what was compressed.
+
+    On one machine the browser would take longer to unpack than is won; a proxy says for whom it asks.
+    """
+    headers = {name.lower(): value for name, value in scope["headers"]}
+    host = str((scope.get("client") or ("127.0.0.1",))[0])
+    near = host in ("::1", "localhost", "testclient") or host.startswith(("127.", "::ffff:127."))
+    through = any(name in (b"forwarded", b"via") or name.startswith(b"x-forwarded-") for name in headers)
+    return b"gzip" in headers.get(b"accept-encoding", b"") and (through or not near)
+
+
+async def _in_few_octets(path: str, content: bytes) -> bytes:
+    """A file as gzip has it, made once; its path changes with its content."""
+    from starlette.concurrency import run_in_threadpool
+
+    if path not in _FEW:
+        _FEW[path] = await run_in_threadpool(gzip.compress, content, 6, mtime=0)
+    return _FEW[path]
+
+
+_FEW: dict[str, bytes] = {}
 _HELD: dict[Path, bytes] = {}
 
 
