@@ -169,6 +169,10 @@ def how_it_goes(session: Any) -> None:
         few = f"No error curve: the pool keeps {plural(n, 'item')} to measure on, and a figure needs 20."
         st.caption(few if n < ENOUGH else "The error curve starts with the first fit.")
         return
+    if len(rounds) < 2 and not oracle.knows_all(session.pool):
+        said = f"{percent(rounds[-1].error)} on {plural(int(session.pool.test.test.size), 'item')}"
+        st.markdown(f"**Error: {said}.** The curve begins with the second fit.")
+        return
     from workbench.figures.curves import learning_curve, summarise
 
     yours = labelling_speed.error_curve("you and the machine", rounds)

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.app.test_pages import open_page, texts
+from workbench.app.access import current
 from workbench.app.shell import labelling_speed
 from workbench.classifiers import CLASSIFIERS
 from workbench.figures.curves import learning_curve
@@ -24,6 +26,26 @@ def at(event: Event, seconds: float, person: str = "ann") -> Event:
 
 def rounds(*changed: float) -> list[Any]:
     return [SimpleNamespace(n_labelled=i, signs={"changed": c}) for i, c in enumerate(changed)]
+
+
+def test_one_measured_fit_of_a_half_known_pool_is_a_sentence_and_two_are_a_curve(
+    home: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "half.csv"
+    rows = [f"{i % 7}.5,{i % 3}," + (("yes", "no")[i % 7 > 3] if i < 160 else "") for i in range(200)]
+    path.write_text("a,b,kind\n" + "\n".join(rows) + "\n")
+    session = Session.create(
+        str(path), pool_options={"target": "kind", "columns": "auto"}, annotator="ann",
+        classifier="logistic-regression",
+    )  # fmt: skip
+    session.refit()
+    current.keep(session)
+    test = open_page("label", session.id)
+    assert "The curve begins with the second fit." in texts(test)
+    session.tell(session.ask(1)[0].id, "yes")
+    session.refit()
+    test.run()
+    assert not test.exception and "The curve begins with the second fit." not in texts(test)
 
 
 def test_pauses_others_programs_and_the_oracle_do_not_count() -> None:

@@ -156,6 +156,9 @@ def test_bars_put_the_most_probable_class_first_and_sum_the_rest() -> None:
     assert list(bar.customdata) == ["b", "d", "c", "4 others"]
     assert bar.x[-1] == pytest.approx(0.2)
     assert sum(bar.x) == pytest.approx(1.0)
+    assert list(bar.textposition) == ["outside"] * 4
+    long = class_probabilities(np.array([0.9, 0.1]), list("ab")).data[0]
+    assert list(long.textposition) == ["inside", "outside"], "in a narrow figure it would be cut"
 
 
 def test_bars_keep_one_left_over_class_by_name() -> None:

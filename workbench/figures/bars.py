@@ -11,6 +11,9 @@ from workbench.arrays import Array
 from workbench.figures import theme
 from workbench.short_names import short_names
 
+LONG = 0.6
+"""Share from which a bar has its number inside."""
+
 
 def class_probabilities(
     probabilities: Array, classes: Sequence[object], *, top: int = 5, height: int | None = None
@@ -44,7 +47,7 @@ def class_probabilities(
     fig = theme.figure(
         height=height or 34 * len(names) + 16,
         legend=False,
-        x_options={"range": [0, 1.16], "visible": False, "fixedrange": True},
+        x_options={"range": [0, 1.02], "visible": False, "fixedrange": True},
         y_options={"autorange": "reversed", "showgrid": False, "fixedrange": True, "type": "category"},
     )
     # positions, not names: two names may be cut to the same text
@@ -55,7 +58,10 @@ def class_probabilities(
             orientation="h",
             marker={"color": colours, "cornerradius": 4},
             text=[f"{100 * a:.0f} %" if a >= 0.01 or a == 0 else "<1 %" for a in amounts],
-            textposition="outside",
+            # a narrow figure has no room beside a long bar
+            textposition=["inside" if a > LONG else "outside" for a in amounts],
+            insidetextanchor="end",
+            textangle=0,
             cliponaxis=False,
             customdata=names,
             hovertemplate="%{customdata}: %{x:.1%}<extra></extra>",
