@@ -170,8 +170,8 @@ def curve(
         seed: of the order of items.
         side: "default" (what a new project has: geometry and neighbours chosen from the labels), "alone"
             (the same without neighbours), "length:F" (the default with F median distances as its length
-            scale), "rare:F" (with such a wider margin of classes with few labels), "fixed" (geometry of the
-            pool), "svm", "logistic";
+            scale), "rare:F" (with such a wider margin of classes with few labels), "leaning:S" (leaning on
+            neighbours as strongly as S), "fixed" (geometry of the pool), "svm", "logistic";
             these two with a strength behind a colon ("svm:strong") see features that lean on neighbours.
         inside: measured on the pool's items without a label, which are in the graph, instead.
     """
@@ -180,7 +180,7 @@ def curve(
     test, open_ = order[: len(y) // 3], list(order[len(y) // 3 :])
     y = np.unique(y, return_inverse=True)[1]
     side, _, strength = side.partition(":")
-    ours = side in ("default", "alone", "fixed", *_OPTIONS)
+    ours = side in ("default", "alone", "fixed", "leaning", *_OPTIONS)
     if strength and not ours:
         X = smoothed(X, np.sort(order[len(y) // 3 :]), strength)
     learner: Any = None
@@ -190,6 +190,8 @@ def curve(
             options = {"choice": "fixed"}
         if side in _OPTIONS:
             options = dict(default().options) | {_OPTIONS[side]: float(strength)}
+        if side == "leaning":
+            options = dict(default().options) | {"neighbours": strength}
         pool = pool_of(X, y, np.sort(order[len(y) // 3 :]))
         learner = Learner(pool, "large-margin", options, seed=seed)
     scale = 1.0 if ours else common_scale(X)
@@ -226,6 +228,22 @@ def curve(
             predicted = model.predict_proba(rows).argmax(axis=1) if ours else model.predict(X[rows])
             errors.append(float(np.mean(predicted != y[rows])))
     return errors
+
+
+def uneven(y: Ints, seed: int) -> Ints:
+    """Items of a set that is left with classes of unequal size, each a part smaller than the last.
+
+    Args:
+        y: [N] classes of equal size.
+        seed: of which class is large and which items stay.
+
+    Returns:
+        [n] items; the smallest class has a twentieth of the largest.
+    """
+    rng = np.random.default_rng([seed, 0x0DD])
+    classes, codes = np.unique(y, return_inverse=True)
+    share = np.geomspace(1.0, 0.05, len(classes))[rng.permutation(len(classes))]
+    return np.flatnonzero(rng.random(len(y)) < share[codes])
 
 
 def start(X: Array, y: Ints, n: int, seed: int) -> tuple[float, float]:
@@ -270,7 +288,7 @@ def _print_start(name: str, arguments: argparse.Namespace) -> None:
         print(f"{name:14} {kind:8} {arguments.start} first labels: {words}", flush=True)
 
 
-def main(flags: Sequence[str] | None = None) -> int:
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
     parser.add_argument("--items", type=int, default=12_000)
@@ -282,6 +300,10 @@ def main(flags: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--leaning", nargs="*", default=[], help="strengths of neighbours that rivals see, too"
     )
+    parser.add_argument(
+        "--set-by-hand", nargs="*", default=[], help="the default with these strengths of neighbours"
+    )
+    parser.add_argument("--uneven", action="store_true", help="classes of unequal size")
     parser.add_argument("--inside", action="store_true", help="measure on the pool's unlabelled items")
     parser.add_argument("--fixed", action="store_true", help="the fixed geometry, too")
     parser.add_argument("--lengths", nargs="*", default=[], help="the default with these length scales, too")
@@ -291,7 +313,11 @@ def main(flags: Sequence[str] | None = None) -> int:
     parser.add_argument("--kinds", nargs="*", default=[], help="only these features (shapes, pieces, ...)")
     parser.add_argument("--encoders", nargs="*", default=[], help="names of encoders to measure beside them")
     parser.add_argument("--start", type=int, default=0, help="only the error after so many first labels")
-    arguments = parser.parse_args(flags)
+    return parser
+
+
+def main(flags: Sequence[str] | None = None) -> int:
+    arguments = _parser().parse_args(flags)
     marks = tuple(sorted(arguments.labels))
     if arguments.start:
         for name in arguments.sets:
@@ -302,18 +328,23 @@ def main(flags: Sequence[str] | None = None) -> int:
     mine = [name for name in ("alone", "fixed") if getattr(arguments, name)]
     options = [f"length:{float(length):g}" for length in arguments.lengths]
     options += [f"rare:{float(margin):g}" for margin in arguments.rare]
+    options += [f"leaning:{strength}" for strength in arguments.set_by_hand]
     others = (*mine, *options, *rivals, *leaning)
     for name in arguments.sets:
         curves: dict[str, list[list[float]]] = {}
         for seed in range(arguments.seeds):
             found, truth, seconds = features_of(name, arguments.items, seed, arguments.encoders)
             found = {kind: X for kind, X in found.items() if kind in (arguments.kinds or found)}
+            if arguments.uneven:
+                kept = uneven(truth, seed)
+                found, truth = {kind: X[kept] for kind, X in found.items()}, truth[kept]
             for kind, X in found.items():
                 curves.setdefault(kind, []).append(
                     curve(X, truth, marks, arguments.policy, seed, inside=arguments.inside)
                 )
             if others:
-                if name == "banking77" and arguments.rivals and not arguments.kinds:
+                plain = name == "banking77" and not arguments.kinds and not arguments.uneven
+                if plain and arguments.rivals:
                     found["tf-idf"], seconds["tf-idf"] = term_weights(name, arguments.items, seed), 0.0
                 for kind, X in found.items():
                     for side in others if kind != "tf-idf" else rivals:

@@ -229,6 +229,32 @@ def test_a_rival_has_inputs_of_one_scale_and_chooses_its_penalty() -> None:
         assert (small.predict(X) == large.predict(40.0 * X)).all(), "the length of the rows says nothing"
 
 
+def test_uneven_classes_and_a_strength_set_by_hand_reach_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    from benchmarks import features
+
+    y = np.repeat(np.arange(10), 400)
+    for seed in range(3):
+        counts = np.sort(np.bincount(y[features.uneven(y, seed)], minlength=10))
+        assert counts[-1] == 400 and 8 <= counts[0] <= 36
+    assert (features.uneven(y, 0) == features.uneven(y, 0)).all()
+    assert len(features.uneven(y, 0)) != len(features.uneven(y, 1))
+
+    asked: list[dict[str, Any]] = []
+
+    class Learner:
+        def __init__(self, pool: Any, name: str, options: dict[str, Any], seed: int) -> None:
+            asked.append(options)
+            raise KeyError
+
+    monkeypatch.setattr(features, "Learner", Learner)
+    X = np.random.default_rng(0).normal(size=(90, 4))
+    for side in ("default", "leaning:both", "rare:2"):
+        with pytest.raises(KeyError):
+            features.curve(X, np.arange(90) % 10, (20,), "random", 0, side)
+    assert "neighbours" not in asked[0] and asked[1] == asked[0] | {"neighbours": "both"}
+    assert asked[2] == asked[0] | {"rare_margin": 2.0}
+
+
 def test_kept_lines_say_what_code_they_are_of() -> None:
     assert set(kept.stamp()) == {"commit", "code", "processor"} and len(kept.code_hash()) == 12
     lines = [json.loads(line) for line in LABEL_EFFICIENCY.read_text().splitlines()]
