@@ -197,7 +197,9 @@ def sliders(*, quick: bool = False) -> bool:
                 if name.startswith("Uncertainty"):
                     # two components stand in until the map is laid out
                     laid = page.get_by_text("Neighbours stay neighbours")
-                    laid.or_(page.get_by_text("neighbour map needs")).first.wait_for()
+                    laid.or_(page.get_by_text("neighbour map needs")).first.wait_for(
+                        state="attached"
+                    )  # folded
                     _drawn(page)
                 # there and back: the first visit computes
                 ours_at = _both_places(page, where, ("ArrowLeft", "ArrowRight"))

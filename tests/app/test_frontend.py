@@ -153,15 +153,24 @@ def little(path: str) -> dict[str, str]:
 
 def test_a_page_says_early_which_files_it_will_need_and_some_more_than_others() -> None:
     together = little("/label")
-    for path, further in (("/", frontend.FIRST), ("/label", ()), ("/calibration", frontend.FIGURES)):
+    for path, further in (
+        ("/", frontend.FIRST),
+        ("/label", frontend.OF_PROJECT),
+        ("/calibration", frontend.OF_PROJECT + frontend.FIGURES),
+    ):
         alone = linked(path)
         assert len(set(alone)) == len(alone) and not set(alone) & set(together)
         known = {*alone, *together}
         assert {one.partition(".")[0] for one in known} >= {*frontend.EVERYWHERE, *further}
         # whatever one of them imports is asked for as well: nothing is found out later
-        for one in known:
+        widgets = {*frontend.EVERYWHERE, *further}
+        waiting = [*alone, *(one for one in together if one.partition(".")[0] in widgets)]
+        seen: set[str] = set()
+        while waiting:
+            seen.add(one := waiting.pop())
             text = (STATIC / "static" / "js" / one).read_text(encoding="utf-8")
-            assert set(re.findall(r'(?:from|import)"\./([\w.-]+\.js)"', text)) <= known
+            waiting += set(re.findall(r'(?:from|import)"\./([\w.-]+\.js)"', text)) - seen
+        assert seen <= known
     plotly = [[one for one in linked(path) if "Plotly" in one] for path in ("/", "/label", "/calibration")]
     assert [len(one) for one in plotly] == [0, 0, 1]
 
@@ -181,5 +190,7 @@ def test_another_front_ends_script_is_none_of_ours() -> None:
 
 
 def test_of_a_front_end_with_other_names_nothing_is_asked_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frontend, "EVERYWHERE", ("NoSuchWidget",))
+    for widgets in ("EVERYWHERE", "OF_PROJECT"):
+        monkeypatch.setattr(frontend, widgets, ("NoSuchWidget",))
     assert frontend.asked_early("", "/label") == ""
+    assert frontend.address_of("NoSuchWidget") == ""

@@ -31,6 +31,8 @@ EVERYWHERE = ("Html", "Button", "BidiComponent", "Selectbox")
 """Widgets of each page, as the front end names their files."""
 FIRST = ("FileUploader", "ImageList")
 """Further ones of the first page."""
+OF_PROJECT = ("Progress", "Metric", "ImageList")
+"""Further ones beside an open project, on all pages but the first, where most have none yet."""
 FIGURES = ("PlotlyChart",)
 """Further ones of pages that are a figure: five megabytes, which other pages leave until one is shown."""
 OF_FIGURES = ("uncertainty", "calibration", "compare", "lessons")
@@ -202,7 +204,7 @@ def _little() -> _Little:
     folder = streamlit_private.static_folder()
     index = (folder / "index.html").read_text(encoding="utf-8")
     found = {}
-    for name in dict.fromkeys([*_LINKED.findall(index), *_needed(EVERYWHERE + FIRST)]):
+    for name in dict.fromkeys([*_LINKED.findall(index), *_needed(EVERYWHERE + FIRST + OF_PROJECT)]):
         file = _files().get(f"/static/js/{name}")
         text = "" if file is None else file.read_text(encoding="utf-8")
         if text and len(text) <= _MOST_LITTLE and not _ELSEWHERE.search(text):
@@ -220,7 +222,8 @@ def asked_early(index: str, path: str) -> str:
         path: of the page, below the server's own prefix.
     """
     page = path.strip("/")
-    further = FIRST if page in ("", "start", "data") else FIGURES if page in OF_FIGURES else ()
+    further: tuple[str, ...] = FIRST if page in ("", "start", "data") else OF_PROJECT
+    further += FIGURES if page in OF_FIGURES else ()
     return "".join(
         f'<link rel="modulepreload" crossorigin href="./static/js/{one}">'
         for one in _needed(EVERYWHERE + further)
