@@ -216,6 +216,20 @@ def test_labels_are_looked_at_and_taken_in_beside(home: Path, tmp_path: Path) ->
     assert session.state.labels == {}, "one undo takes back what the other process took in"
 
 
+def test_a_bundle_that_was_brought_is_opened_once_at_a_press(session: Session, tmp_path: Path) -> None:
+    bundle = tmp_path / "b.zip"
+    bundle.write_bytes(written(filing.of_project("bundle_written", session, "")))
+    n = len(Store.open().projects())
+    test = open_page("data")
+    test.session_state["brought"] = str(bundle)
+    test.run()
+    assert len(Store.open().projects()) == n, "nothing is opened before somebody presses"
+    test.button(key="open-bundle").click().run()
+    assert not test.exception and len(Store.open().projects()) == n + 1
+    (made,) = [one for one in Store.open().projects() if one.id == test.session_state["current-project"]]
+    assert Store.open().events(made.id) == session.store.events(session.id)
+
+
 def test_the_server_needs_no_engine_for_files(session: Session, tmp_path: Path) -> None:
     """In a process of its own: this one has imported everything for other tests."""
     bundle = tmp_path / "b.zip"
@@ -247,6 +261,9 @@ assert report.columns and chosen, report
 data = open({str(table)!r}, "rb").read()
 looked = wait("look", "labels_looked_at", one.store.url, one.id, "parquet", data=data)
 assert looked.plan is not None and looked.plan.same, looked
+said = b"item,prediction\\n0,setosa\\n"
+plan = wait("guess", "predictions_looked_at", one.store.url, one.id, "p.csv", data=said)
+assert plan.matched == 1, plan
 assert wait("bundle", "bundle_opened", {str(bundle)!r}, one.store.url, None, {{}}, "")[1]
 new = set(sys.modules) - before
 print(sorted(n for n in ("pandas", "pyarrow", "sklearn", "scipy", "tensorflow", "gpflow") if n in new))

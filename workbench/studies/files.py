@@ -17,7 +17,7 @@ from workbench.sessions.apart import opened
 from workbench.studies.saying import Report, Say
 
 if TYPE_CHECKING:
-    from workbench.exchange.planning import ImportPlan
+    from workbench.exchange.planning import ImportPlan, PredictionPlan
     from workbench.exchange.questions import Answers
     from workbench.pools.tables.report import TableReport
     from workbench.sessions import Session
@@ -205,6 +205,25 @@ def labels_taken_in(
     take_instructions(session, data, kind)
     imported = session.import_labels(pairs, name)
     return (0, None) if imported is None else (len(imported.payload["labels"]), imported.id)
+
+
+def predictions_looked_at(say: Say, place: str, database: str, project: str, name: str) -> PredictionPlan:
+    """Look through the predictions of another tool without taking anything in; see `plan_predictions`.
+
+    Args:
+        say: told how far it is.
+        place: path of the file.
+        database: its address.
+        project: id of the project, or of one of its questions.
+        name: of the file, as the person has it.
+    """
+    from workbench.exchange import plan_predictions
+
+    report = Report(say)
+    report(0.0, "opening the project")
+    session = opened(database, project)
+    report(0.2, "reading the file")
+    return plan_predictions(Path(place).read_bytes(), name, session)
 
 
 def bundle_opened(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from workbench.app.serving import uploads
+from workbench.app.shell import filing
 from workbench.app.words.text import one_line, percent, plural, verbatim
 from workbench.errors import InputError
 from workbench.sessions.guessing import source_words, takes_guess, weight_words
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from workbench.sessions.guessing import SourceReport
 
 _PROBLEM = "guesses-problem"
-_FILES = "guesses-files"
+_FILES, _READ = "guesses-files", "guesses-read"
+_PATIENCE = 600.0  # seconds
 _MIXED = 3
 _MAPPED = 8  # names that are asked about
 
@@ -140,14 +142,15 @@ def _file(session: Session) -> None:
         "predictions. They are a guess, never labels.",
     )
     if file is None:
+        st.session_state.pop(_READ, None)
         return
-    from workbench.exchange import plan_predictions
-
     try:
-        plan = plan_predictions(file.getvalue(), file.name, session)
+        plan = _plan(session, file)
     except InputError as error:
         st.error(verbatim(error), icon=":material/error:")
         return
+    if plan is None:
+        return  # how far it is stands in its place
     with st.container(border=True, key="guess-plan"):
         st.markdown(f"**It would say: {verbatim(plan.words(), 300)}.**")
         if plan.unknown:
@@ -160,6 +163,23 @@ def _file(session: Session) -> None:
                 args=(session, f"file:{file.name}", plan.said, mapping),
             )  # fmt: skip
             st.button("Leave them", key="guess-leave", type="tertiary", on_click=_empty_box)
+
+
+def _plan(session: Session, file: Any) -> PredictionPlan | None:
+    """What a file would say; None while it is read, once for the same classes."""
+    key = f"guess-{session.id}-{file.file_id}-{session.classes!r}"
+    held = st.session_state.get(_READ)
+    if held is not None and held[0] == key:
+        found: PredictionPlan = held[1]
+        return found
+    with st.spinner("Reading the predictions"):
+        read: PredictionPlan | None = filing.read(
+            session.id, key, "predictions_looked_at", session.store.url, session.id, file.name,
+            title="Reading the predictions", data=file.getvalue(), session=session, patience=_PATIENCE,
+        )  # fmt: skip
+    if read is not None:
+        st.session_state[_READ] = key, read
+    return read
 
 
 def _take(session: Session, source: str, said: Sequence[Prediction], mapping: dict[str, str]) -> None:

@@ -106,6 +106,7 @@ def read(
     data: bytes | None = None,
     session: Session | None = None,
     tries: int = beside.TRIES,
+    patience: float = PATIENCE,
 ) -> Any | None:
     """What a function of `workbench.studies.files` makes of a file; None while the page shows how far it is.
 
@@ -120,6 +121,8 @@ def read(
         data: of an uploaded file.
         session: of the project that is among the arguments.
         tries: as for `beside.compute`.
+        patience: seconds to wait before it shows a bar. A dialog waits long: the page's run that comes with
+            the end of a bar would shut it.
 
     Raises:
         InputError: as the function; whatever was wrong may be mended, so the next run asks anew.
@@ -128,7 +131,7 @@ def read(
     if job is None:
         work = partial(_read, target=target, given=given, data=data, session=session, tries=tries)
         job = manager().submit(owner, kind, work, title=title, lane="file")
-        job.wait(PATIENCE)
+        job.wait(patience)
     if job.status == "done":
         manager().forget(job)
         return job.result
