@@ -77,7 +77,7 @@ def fits_table(session: Any) -> None:
         for name, form, width in (
             ("Fit", "localized", 45),
             ("Labels", "localized", 62),
-            ("Error", "percent", 68),
+            ("Error", "%.1f %%", 68),
             ("NLL", "%.3f", 62),
             ("Brier", "%.3f", 62),
             ("ECE", "%.3f", 62),
@@ -85,7 +85,9 @@ def fits_table(session: Any) -> None:
         )
     }
     figures["Items"] = st.column_config.NumberColumn(
-        format="localized", width=62, help="How many it was measured on"
+        format="localized",
+        width=62,
+        help="How many it was measured on; with fewer than 20 there is no figure",
     )
     with st.container(key="fits"):
         st.dataframe(

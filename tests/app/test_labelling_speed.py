@@ -10,6 +10,7 @@ import pytest
 
 from tests.app.test_pages import open_page, texts
 from workbench.app.access import current
+from workbench.app.history import history
 from workbench.app.shell import labelling_speed
 from workbench.classifiers import CLASSIFIERS
 from workbench.figures.curves import learning_curve
@@ -42,6 +43,11 @@ def test_one_measured_fit_of_a_half_known_pool_is_a_sentence_and_two_are_a_curve
     current.keep(session)
     test = open_page("label", session.id)
     assert "The curve begins with the second fit." in texts(test)
+    # and in the table of fits no figure is of fewer items than one needs
+    few = [replace(session.rounds[0], n_test=13), session.rounds[0]]
+    told = history.fit_rows(SimpleNamespace(project=session.project, rounds=few))
+    assert told[0]["Error"] == pytest.approx(100 * session.rounds[0].error)
+    assert [told[1][name] for name in ("Items", "Error", "NLL", "Brier", "ECE")] == [13, *[None] * 4]
     session.tell(session.ask(1)[0].id, "yes")
     session.refit()
     test.run()

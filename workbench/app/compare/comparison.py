@@ -205,6 +205,8 @@ def sources(project: str | None = None) -> dict[str, Source]:
 def answered_questions(project: str) -> dict[str, Source]:
     """The questions of a project that enough items are answered of, by key: their answers are the classes.
 
+    The one that the pages show is the first.
+
     Args:
         project: id of one of its questions.
     """
@@ -212,7 +214,7 @@ def answered_questions(project: str) -> dict[str, Source]:
     from workbench.store import Store
 
     store, found = Store.open(), {}
-    for one in store.questions(project):
+    for one in sorted(store.questions(project), key=lambda one: one.id != project):
         n = store.n_labelled(one)
         if n >= FEWEST and one.settings.get("test") is None:
             name, options = answered_source(one.id, store)

@@ -82,7 +82,7 @@ def _expected(session: Session, of: str, sure: float) -> tuple[str, str]:
     found = session.evaluation
     if not found.enough:
         said = 1.0 - sure
-        return f"{percent(said)}?", (
+        return f"about {percent(said, 0)}", (
             f"What the model says of itself; {plural(found.n, 'item')} to measure on are too few to tell "
             "before 20."
         )

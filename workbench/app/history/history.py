@@ -11,6 +11,7 @@ from workbench.app.words.text import plural
 from workbench.classifiers import title_of as classifier_title
 from workbench.policies.registry import title_of
 from workbench.reading import cut
+from workbench.sessions.measure import ENOUGH
 
 _WORDS = {
     "label": "labelled",
@@ -126,17 +127,21 @@ def _change(event: Any, state: Any) -> str:
 
 
 def fit_rows(session: Any) -> list[dict[str, Any]]:
-    """Every fit, newest first."""
+    """Every fit, newest first; of one that was measured on too few items no figure is told."""
     first = session.project.settings
+
+    def told(r: Any, value: float | None) -> float | None:
+        return value if r.n_test >= ENOUGH else None
+
     return [
         {
             "Fit": r.number,
             "Labels": r.n_labelled,
             "Items": r.n_test,
-            "Error": r.error,
-            "NLL": r.nll,
-            "Brier": r.brier,
-            "ECE": r.ece,
+            "Error": None if told(r, r.error) is None else 100 * r.error,
+            "NLL": told(r, r.nll),
+            "Brier": told(r, r.brier),
+            "ECE": told(r, r.ece),
             "Seconds": sum(r.seconds.values()),
             "Model": _made_with(r, first),
         }
