@@ -161,6 +161,14 @@ def test_bars_put_the_most_probable_class_first_and_sum_the_rest() -> None:
     assert list(long.textposition) == ["inside", "outside"], "in a narrow figure it would be cut"
 
 
+def test_names_too_long_to_stand_beside_their_bars_stand_above_them() -> None:
+    names = ["card_payment_not_recognised", "card_payment_fee_charged", "ok"]
+    fig = class_probabilities(np.array([0.5, 0.3, 0.2]), names)
+    above = [note.text for note in fig.layout.annotations]
+    assert above == list(fig.data[0].customdata) and len(set(above)) == 3
+    assert not class_probabilities(np.array([0.5, 0.5]), ["yes", "no"]).layout.annotations
+
+
 def test_bars_keep_one_left_over_class_by_name() -> None:
     bar = class_probabilities(np.array([0.5, 0.3, 0.2]), list("abc"), top=2).data[0]
     assert list(bar.customdata) == ["a", "b", "c"]

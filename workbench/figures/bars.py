@@ -14,6 +14,9 @@ from workbench.short_names import short_names
 LONG = 0.6
 """Share from which a bar has its number inside."""
 
+BESIDE = 14
+"""Letters of the longest name up to which names stand beside their bars."""
+
 
 def class_probabilities(
     probabilities: Array, classes: Sequence[object], *, top: int = 5, height: int | None = None
@@ -36,6 +39,7 @@ def class_probabilities(
     # one left-over class is shown by name: "1 other" would say less
     shown = order if len(order) <= top + 1 else order[:top]
     short = short_names(classes, 26)
+    stacked = any(len(short[i]) > BESIDE for i in shown)
     names = [theme.text(short[i]) for i in shown]
     amounts = values[shown].tolist()
     colours = [theme.class_colour(int(i)) for i in shown]
@@ -45,7 +49,7 @@ def class_probabilities(
         amounts.append(float(values[order[top:]].sum()))
         colours.append(theme.NEUTRAL)
     fig = theme.figure(
-        height=height or 34 * len(names) + 16,
+        height=height or (48 if stacked else 34) * len(names) + 16,
         legend=False,
         x_options={"range": [0, 1.02], "visible": False, "fixedrange": True},
         y_options={"autorange": "reversed", "showgrid": False, "fixedrange": True, "type": "category"},
@@ -67,6 +71,14 @@ def class_probabilities(
             hovertemplate="%{customdata}: %{x:.1%}<extra></extra>",
         )
     )
-    fig.update_yaxes(type="linear", tickvals=list(range(len(names))), ticktext=names)
-    fig.update_layout(margin={"l": 4, "r": 4, "t": 4, "b": 4}, bargap=0.35)
+    at = list(range(len(names)))
+    if stacked:  # above its bar: beside it a narrow figure would cut all of them to the same
+        fig.update_yaxes(type="linear", tickvals=[], range=[len(names) - 0.6, -0.85], autorange=False)
+        for place, name in zip(at, names, strict=True):
+            fig.add_annotation(
+                x=0, y=place, text=name, xanchor="left", yanchor="bottom", yshift=8, showarrow=False
+            )
+    else:
+        fig.update_yaxes(type="linear", tickvals=at, ticktext=names)
+    fig.update_layout(margin={"l": 4, "r": 4, "t": 4, "b": 4}, bargap=0.6 if stacked else 0.35)
     return fig

@@ -21,6 +21,7 @@ from workbench.metrics.consensus import (
     worth_asking,
 )
 from workbench.store import Event, ProjectState, Vote
+from workbench.store.events import SOURCE
 
 LEARNT_FROM = 2 / 3
 """Certainty of a consensus from which on a model learns from it."""
@@ -435,15 +436,19 @@ def _mixed(
 def _words(report: PeopleReport) -> str:
     if not report.people:
         return "Nobody has labelled anything yet."
-    if len(report.people) == 1:
+    people = [one.name for one in report.people if one.name != SOURCE]
+    file = len(people) < len(report.people)  # the labels that came with it
+    if not people:
+        return "Nobody has labelled anything yet but the file."
+    if len(people) == 1 and report.alpha is None:
         return (
-            f"Only {report.people[0].name} has labelled so far. How far people agree needs a second person: "
+            f"Only {people[0]} has labelled so far. How far people agree needs a second person: "
             "share the project, and let several label the same items."
         )
-    n = len(report.people)
+    who = f"{len(people)} {'person' if len(people) == 1 else 'people'}{' and the file' if file else ''}"
     if report.alpha is None or report.interval is None:
-        return f"{n} people have labelled, and no item has labels of two of them, so agreement says nothing."
-    said = f"{n} people, {report.alpha.n_items:,} items with labels of two or more"
+        return f"{who} have labelled, and no item has labels of two of them, so agreement says nothing."
+    said = f"{who}, {report.alpha.n_items:,} items with labels of two or more"
     if np.isnan(report.alpha.kappa):
         return f"{said}. All are of one class, so Krippendorff's alpha says nothing yet."
     low, high = report.interval

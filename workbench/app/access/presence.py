@@ -38,9 +38,12 @@ def table(shared: Session) -> None:
         }
         for one in people
     ]
+    table = pd.DataFrame(rows)
+    if table["Judged"].isna().all():
+        table = table.drop(columns=["Judged", "Differs"])
     judged = f"Items that {MAJORITY} people or more labelled, of which most say one class."
     st.dataframe(
-        pd.DataFrame(rows),
+        table,
         hide_index=True,
         key="people-now",
         alt="Each person's labels, pace, and how often they differ from most",

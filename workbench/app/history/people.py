@@ -10,6 +10,7 @@ import streamlit as st
 from workbench.app.access import login
 from workbench.app.words.text import plural, verbatim
 from workbench.sessions.people import LEARNT_FROM, PeopleReport, PersonReport, shown_people
+from workbench.store.events import SOURCE
 
 HIDDEN = "people-hidden"
 _HEIGHT = 460
@@ -43,7 +44,7 @@ def part(session: Any, state: Any) -> None:
         )
     elif hidden:
         st.caption("The owner hides names here.")
-    people = shown_people(report, hidden, session.id)
+    people = [("its file" if n == SOURCE else n, one) for n, one in shown_people(report, hidden, session.id)]
     rows = [_row(name, one) for name, one in people]
     table = pd.DataFrame(rows)
     for column in ("Seconds a label", "Agrees with the others", "Between", "Takes for another", "Over time"):
