@@ -16,7 +16,7 @@ from workbench.arrays import Array, Ints
 from workbench.classifiers import LargeMarginClassifier
 from workbench.pools import load_pool
 from workbench.pools.building import image_pool
-from workbench.pools.catalogue import find_file
+from workbench.pools.datasets.catalogue import find_file
 from workbench.pools.encoders import ENCODERS, open_encoder
 from workbench.pools.features.encoded import joined
 from workbench.pools.features.pieces import PiecesFeatureMap
@@ -114,9 +114,9 @@ def smoothed(X: Array, train: Ints, strength: str) -> Array:
     Args:
         X: [N, D].
         train: [n] items of the graph.
-        strength: of `pools.neighbours.STRENGTHS`.
+        strength: of `pools.neighbours.graph.STRENGTHS`.
     """
-    from workbench.pools.neighbours import Neighbourhood
+    from workbench.pools.neighbours.graph import Neighbourhood
 
     return np.asarray(Neighbourhood(pool_of(X, np.zeros(len(X), np.int64), train)).seen(strength).features)
 

@@ -26,7 +26,7 @@ from workbench.certificates import Draws, confidence_at, first_reached, log_weal
 from workbench.certificates.rehearsing import rehearse
 from workbench.pools import load_pool
 from workbench.pools.building import image_pool
-from workbench.pools.catalogue import find_file
+from workbench.pools.datasets.catalogue import find_file
 from workbench.pools.pool import Pool
 from workbench.sessions.model import FittedModel
 

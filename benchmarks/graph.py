@@ -12,9 +12,9 @@ import numpy as np
 
 from benchmarks.features import pool_of
 from workbench.arrays import Floats, Ints
-from workbench.pools import neighbours
-from workbench.pools.nearest import K, Nearest, nearest, nearest_among, way
-from workbench.pools.neighbours import STRENGTHS, Neighbourhood, hops, operator
+from workbench.pools.neighbours import graph as neighbours
+from workbench.pools.neighbours.graph import STRENGTHS, Neighbourhood, hops, operator
+from workbench.pools.neighbours.nearest import K, Nearest, nearest, nearest_among, way
 
 _DRAWN = 500  # rows whose neighbours are found again, exactly
 _ROWS = 20  # of these at a time

@@ -16,7 +16,7 @@ import numpy as np
 from workbench.arrays import Floats, Ints
 from workbench.guesses import Guess, guess_of, of_classes, standardised
 from workbench.pools import load_pool
-from workbench.pools.catalogue import find_file
+from workbench.pools.datasets.catalogue import find_file
 from workbench.pools.pool import Pool
 from workbench.sessions.simulate import simulate
 

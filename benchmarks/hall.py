@@ -65,7 +65,7 @@ def _table(path: Path, n: int) -> None:
 
 def _made(folder: Path, n_items: int, classifier: str, name: str) -> tuple[str, dict[int, str]]:
     """A project with a first model; its id and the items' classes."""
-    from workbench.pools.catalogue import find_file
+    from workbench.pools.datasets.catalogue import find_file
     from workbench.sessions import ArrayOracle, Session
 
     options: dict[str, Any] = {}

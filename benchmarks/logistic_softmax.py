@@ -17,7 +17,7 @@ from workbench.engine.runtime import prepare
 
 def _overlapping(seed: int) -> tuple[Any, ...]:
     """Paper 002's toy at sigma^2 = 0.5: 500 items to train, 2,000 to test."""
-    from workbench.pools.generators import sample_three_gaussians
+    from workbench.pools.datasets.generators import sample_three_gaussians
 
     X, y = sample_three_gaussians(2500, 0.5, seed)
     return X[:500], y[:500], X[500:], y[500:]

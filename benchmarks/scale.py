@@ -79,7 +79,7 @@ def many_labels(*, quick: bool = False) -> bool:
 
 def written(n: int, path: Path, seed: int = 0) -> None:
     """Write a table of n texts of 77 classes: questions of banking77, half of them two of a class in one."""
-    from workbench.pools.catalogue import find_file
+    from workbench.pools.datasets.catalogue import find_file
 
     source = find_file("text/banking77/train.csv")
     if source is None:

@@ -170,7 +170,7 @@ def ladder_sets() -> list[str]:
 
     Two are left out as re-encodings of another on the list (contraceptive = cmc, car = car_evaluation).
     """
-    from workbench.pools.catalogue import catalogue
+    from workbench.pools.datasets.catalogue import catalogue
 
     again = {"contraceptive", "car"}
     return [

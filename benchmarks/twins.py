@@ -22,7 +22,7 @@ def one(seed: int) -> dict[str, float]:
     """Errors told and true of both splits, and how many copies were found."""
     from workbench.classifiers import make_classifier
     from workbench.pools import load_pool
-    from workbench.pools.twins import twins_of
+    from workbench.pools.neighbours.twins import twins_of
 
     digits = load_pool("digits")
     rng = np.random.default_rng(seed)

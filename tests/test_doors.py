@@ -57,7 +57,7 @@ ALLOWED = {
     # the two doors themselves
     "pools/formats/files.py": "a file that a person named, its kind and size checked",
     # what is given to these is bytes, an open file, or a File
-    "pools/decoding.py": "bytes",
+    "pools/images/decoding.py": "bytes",
     "exchange/labels.py": "bytes",
     "exchange/predictor_parts.py": "copied into a predict.py, whose user names the file; pickles are refused",
     "pools/formats/huggingface.py": "bytes",
@@ -68,11 +68,11 @@ ALLOWED = {
     "pools/vectors.py": "a File",
     "studies/attacks.py": "what it writes",
     # files of the program, of an installed package or of its cache: their names are no document's
-    "pools/catalogue.py": "bundled",
+    "pools/datasets/catalogue.py": "bundled",
     "pools/encoders/torch_file.py": "of a package",
     "pools/encoders/wordllama.py": "of a package",
     "pools/features/cache.py": "the cache",
-    "pools/known.py": "of the catalogue",
+    "pools/datasets/known.py": "of the catalogue",
     # paths that a person typed; `of_document` and `_pool_of` mark those of documents
     "pools/encoders/libraries.py": "a network that a person named",
 }

@@ -134,7 +134,7 @@ def test_a_photo_is_decoded_when_the_browser_asks_and_at_the_size_it_asks_for(
 ) -> None:
     from PIL import Image
 
-    from workbench.pools.photos import Photos
+    from workbench.pools.images.photos import Photos
 
     rng = np.random.default_rng(0)
     (tmp_path / "photos").mkdir()

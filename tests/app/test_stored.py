@@ -11,7 +11,7 @@ import pytest
 from workbench.app.lessons import guesses, lessons, stored
 from workbench.app.serving.jobs import Job
 from workbench.errors import InputError
-from workbench.pools.catalogue import bundled_file
+from workbench.pools.datasets.catalogue import bundled_file
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = [

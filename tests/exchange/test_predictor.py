@@ -19,7 +19,7 @@ from workbench.exchange import SavedModel
 from workbench.exchange.predictor import write_predictor
 from workbench.guesses import SavedGuesses, guesses_of, stacked
 from workbench.pools import load_pool, read_rows
-from workbench.pools.neighbours import Neighbourhood
+from workbench.pools.neighbours.graph import Neighbourhood
 from workbench.pools.pool import Pool
 from workbench.sessions import Session
 

@@ -17,7 +17,7 @@ from workbench.exchange import FORMATS, SCOPES, export_labels, import_labels, la
 from workbench.exchange.imports import IMPORTS
 from workbench.exchange.labels import OF_IMAGES, class_folders, labelling_config
 from workbench.pools import load_pool
-from workbench.pools import photos as photo_room
+from workbench.pools.images import photos as photo_room
 from workbench.pools.tables.exported import COLUMNS
 from workbench.sessions import ArrayOracle, Session
 from workbench.sessions.operations import Operation

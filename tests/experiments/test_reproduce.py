@@ -195,7 +195,7 @@ def test_a_cut_keeps_every_class_and_is_the_same_each_time() -> None:
 
 
 def test_without_its_data_an_experiment_says_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workbench.pools.catalogue.find_file", lambda file: None)
+    monkeypatch.setattr("workbench.pools.datasets.catalogue.find_file", lambda file: None)
     with pytest.raises(InputError, match=r"None of the 6\d PMLB sets .*WORKBENCH_DATA"):
         paper_sets()
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.pools.catalogue import find_file
+from workbench.pools.datasets.catalogue import find_file
 
 
 def needs(file: str) -> Path:

@@ -6,7 +6,7 @@ import pytest
 
 from workbench.errors import InputError
 from workbench.pools import POOLS, feature_map_from_json, load_pool, read_rows, three_gaussians_probabilities
-from workbench.pools.generators import THREE_CENTRES
+from workbench.pools.datasets.generators import THREE_CENTRES
 
 
 @pytest.mark.parametrize("name", ["digits", "wine", "iris", "breast-cancer", "three-gaussians"])

@@ -9,14 +9,14 @@ import pytest
 from tests.pools.helpers import needs
 from workbench.errors import InputError
 from workbench.pools import inspect_table, known_sets, load_pool, present_sets
-from workbench.pools.catalogue import EXAMPLES, bundled_file, data_folders, find_entry
+from workbench.pools.datasets.catalogue import EXAMPLES, bundled_file, data_folders, find_entry
 
 
 @pytest.fixture
 def empty_folder(tmp_path, monkeypatch):
     """A data folder with nothing in it, and no other."""
     monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path))
-    monkeypatch.setattr("workbench.pools.catalogue.data_folders", lambda: [tmp_path])
+    monkeypatch.setattr("workbench.pools.datasets.catalogue.data_folders", lambda: [tmp_path])
     return tmp_path
 
 
@@ -57,7 +57,8 @@ def test_a_missing_set_says_how_to_get_it(empty_folder):
 def test_sets_that_lie_here_are_found_in_one_look_at_the_folders(empty_folder, monkeypatch):
     looks = []
     monkeypatch.setattr(
-        "workbench.pools.catalogue.data_folders", lambda: looks.append(1) or [empty_folder, empty_folder]
+        "workbench.pools.datasets.catalogue.data_folders",
+        lambda: looks.append(1) or [empty_folder, empty_folder],
     )
     assert present_sets() == []
     entry = next(e for e in known_sets() if e.file)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.pools.test_more_formats import picture
 from workbench.errors import InputError
-from workbench.pools import fetching
+from workbench.pools.images import fetching
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -7,7 +7,7 @@ from scipy.stats import chisquare
 from tests.pools.helpers import needs
 from workbench.errors import InputError
 from workbench.pools import load_pool, overlapping_probabilities
-from workbench.pools.generators import POKER_HANDS, deal_poker, name_hands
+from workbench.pools.datasets.generators import POKER_HANDS, deal_poker, name_hands
 
 # how many of the 2,598,960 five-card hands bear each name
 POKER_COUNTS = (1_302_540, 1_098_240, 123_552, 54_912, 10_200, 5_108, 3_744, 624, 36, 4)

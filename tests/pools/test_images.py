@@ -10,9 +10,10 @@ from PIL import Image
 
 from tests.pools.helpers import needs
 from workbench.errors import InputError
-from workbench.pools import decoding, feature_map_from_json, load_pool
-from workbench.pools.decoding import decode_image
+from workbench.pools import feature_map_from_json, load_pool
 from workbench.pools.formats import images as images_room
+from workbench.pools.images import decoding
+from workbench.pools.images.decoding import decode_image
 
 RNG = np.random.default_rng(0)
 GREY = RNG.integers(0, 256, size=(12, 6, 5), dtype=np.uint8)
@@ -261,7 +262,7 @@ def test_many_jpegs_are_decoded_once(monkeypatch, tmp_path):
         raise AssertionError("decoded again")
 
     with monkeypatch.context() as patch:
-        patch.setattr("workbench.pools.decoding.decode_image", decoded)
+        patch.setattr("workbench.pools.images.decoding.decode_image", decoded)
         again = load_pool(data, file_name="c.npz")
     np.testing.assert_array_equal(again.features, first.features)
     np.testing.assert_array_equal(again.fingerprints, first.fingerprints)

@@ -11,10 +11,11 @@ import pytest
 from PIL import Image
 
 from workbench.errors import InputError
-from workbench.pools import encoders, fetching, load_pool, read_rows
+from workbench.pools import encoders, load_pool, read_rows
 from workbench.pools.features import cache
 from workbench.pools.features.cache import WorkCache, cached_features, saved_map
 from workbench.pools.features.vectors import VectorFeatureMap
+from workbench.pools.images import fetching
 from workbench.pools.replay import with_saved_map
 from workbench.writing import write_whole
 

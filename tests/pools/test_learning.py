@@ -123,7 +123,7 @@ def test_a_pool_that_grew_costs_only_its_new_items(kept, monkeypatch):
 
 
 def test_photos_are_told_while_they_are_read_and_copies_may_lie_on_disk(monkeypatch):
-    from workbench.pools import photos as reading
+    from workbench.pools.images import photos as reading
 
     whole = load_pool(zipped(photos()), file_name="bars.zip", features="shapes")
     monkeypatch.setattr(reading, "_COPIES_BYTES", 100)

@@ -10,8 +10,7 @@ import pytest
 from workbench.errors import InputError
 from workbench.pools import load_pool
 from workbench.pools.items import ArrayItems, RowNumbers
-from workbench.pools.nearest import nearest, nearest_among, way
-from workbench.pools.neighbours import (
+from workbench.pools.neighbours.graph import (
     STRENGTHS,
     Neighbourhood,
     View,
@@ -21,6 +20,7 @@ from workbench.pools.neighbours import (
     lines,
     operator,
 )
+from workbench.pools.neighbours.nearest import nearest, nearest_among, way
 from workbench.pools.pool import Pool
 from workbench.progress import watched
 
@@ -193,7 +193,7 @@ def test_a_thinned_pool_moves_new_rows_little(monkeypatch):
     X, _ = blobs(2000, 8)
     new = blobs(200, 8, seed=5)[0]
     whole = Neighbourhood(pool_of(X)).seen("strong").view.transform(new)
-    monkeypatch.setattr("workbench.pools.neighbours.MOST_ROWS", 500)
+    monkeypatch.setattr("workbench.pools.neighbours.graph.MOST_ROWS", 500)
     view = Neighbourhood(pool_of(X)).seen("strong").view
     assert view.layers.shape[1] == 500 and view.layers.dtype == np.float16
     assert np.abs(view.transform(new) - whole).mean() < 0.25 * whole.std()
@@ -255,7 +255,7 @@ def test_bad_strengths_and_damaged_views_are_said():
 
 def test_many_rows_are_searched_by_cells(monkeypatch):
     pytest.importorskip("faiss")
-    monkeypatch.setattr("workbench.pools.nearest.EXACT", 1000)
+    monkeypatch.setattr("workbench.pools.neighbours.nearest.EXACT", 1000)
     X = np.random.default_rng(0).normal(size=(3000, 8)).astype(np.float32)
     X[:40] = X[0]
     exact, found = nearest_among(X, X, 10, own=True), nearest(X, 10)
@@ -270,11 +270,11 @@ def test_many_rows_are_searched_by_cells(monkeypatch):
 
 
 def test_a_missing_library_is_said_and_exact_search_goes_on_to_its_limit(monkeypatch):
-    monkeypatch.setattr("workbench.pools.nearest.find_spec", lambda name: None)
+    monkeypatch.setattr("workbench.pools.neighbours.nearest.find_spec", lambda name: None)
     assert way(20_000) == way(100_000) == "exact"
     assert "workbench-labels[neighbours]" in way(100_001)
-    monkeypatch.setattr("workbench.pools.nearest.EXACT", 50)
-    monkeypatch.setattr("workbench.pools.nearest.MOST_EXACT", 60)
+    monkeypatch.setattr("workbench.pools.neighbours.nearest.EXACT", 50)
+    monkeypatch.setattr("workbench.pools.neighbours.nearest.MOST_EXACT", 60)
     made = Neighbourhood(pool_of(blobs(80)[0]))
     assert made.strengths == ("none",) and "faiss-cpu is not installed" in made.too_few
     with pytest.raises(InputError, match="need an approximate search"):

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from workbench.errors import InputError
-from workbench.pools import load_pool, twins
-from workbench.pools.neighbours import Neighbourhood
-from workbench.pools.twins import Twins, thumbnail, twins_from, twins_of
+from workbench.pools import load_pool
+from workbench.pools.neighbours import twins
+from workbench.pools.neighbours.graph import Neighbourhood
+from workbench.pools.neighbours.twins import Twins, thumbnail, twins_from, twins_of
 
 TEXTS = [
     "My card has not arrived yet, although I ordered it two weeks ago.",

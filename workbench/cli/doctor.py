@@ -97,7 +97,7 @@ def _database() -> tuple[str, str, str]:
 
 
 def _data() -> tuple[str, str, str]:
-    from workbench.pools.catalogue import catalogue
+    from workbench.pools.datasets.catalogue import catalogue
 
     here = sum(entry.path is not None for entry in catalogue())
     folder = os.environ.get("WORKBENCH_DATA", "WORKBENCH_DATA is not set")

@@ -15,7 +15,7 @@ def list_pools(known: bool) -> None:
         (p.name, p.kind, f"{p.n_items:,}", p.n_features, p.n_classes, p.summary) for p in POOLS.values()
     ]
     if known:
-        from workbench.pools.catalogue import catalogue
+        from workbench.pools.datasets.catalogue import catalogue
 
         rows += [
             (

@@ -52,7 +52,7 @@ class GuessSource(Closed):
 
 
 class TwinGroups(Document):
-    """Groups of items that cannot be told apart, as `workbench.pools.twins` packs them."""
+    """Groups of items that cannot be told apart, as `workbench.pools.neighbours.twins` packs them."""
 
     n: Count
     sizes: Annotated[list[Annotated[int, Field(ge=2)]], Field(max_length=5_000_000)]

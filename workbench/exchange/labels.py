@@ -34,8 +34,8 @@ from workbench.exchange.rows import (
     flat,
     label_table,
 )
+from workbench.pools.images.photos import PhotoItems
 from workbench.pools.instructions import FILE as INSTRUCTIONS
-from workbench.pools.photos import PhotoItems
 from workbench.pools.tables.exported import COLUMNS
 from workbench.reading import valid_text
 from workbench.store.state import arrays_to_bytes

@@ -20,7 +20,7 @@ from workbench.exchange.files import json_text
 from workbench.guesses import SavedGuesses
 from workbench.members import FolderMembers
 from workbench.pools import feature_map_from_json
-from workbench.pools.neighbours import SmoothedFeatureMap, View
+from workbench.pools.neighbours.graph import SmoothedFeatureMap, View
 from workbench.pools.pool import FeatureMap, Pool
 from workbench.reading import cut, reading
 from workbench.registry import from_file

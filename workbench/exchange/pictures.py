@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.pools.photos import PhotoItems
+from workbench.pools.images.photos import PhotoItems
 from workbench.writing import short_name
 
 SHOWN_BY = {

@@ -35,7 +35,7 @@ from workbench.pools.features.shapes import ShapesFeatureMap
 from workbench.pools.features.table import DateColumn, NumberColumn, TableFeatureMap, TextColumn
 from workbench.pools.features.texts import TextFeatureMap
 from workbench.pools.features.vectors import VectorFeatureMap
-from workbench.pools.neighbours import STRENGTHS
+from workbench.pools.neighbours.graph import STRENGTHS
 from workbench.pools.pool import FeatureMap
 from workbench.store.state import arrays_to_bytes
 from workbench.writing import write_whole

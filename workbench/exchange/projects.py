@@ -39,9 +39,9 @@ from workbench.members import FolderMembers, Members, ZipMembers
 from workbench.pools import compare_fingerprints, load_pool
 from workbench.pools.formats.files import File
 from workbench.pools.formats.images import IMAGE_ENDINGS
+from workbench.pools.images.photos import PhotoItems
 from workbench.pools.instructions import PICTURES
 from workbench.pools.loading import is_named
-from workbench.pools.photos import PhotoItems
 from workbench.pools.places import YES, files_in, with_files
 from workbench.pools.pool import Pool
 from workbench.pools.tables.pictures import Pictures

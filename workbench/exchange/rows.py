@@ -11,8 +11,8 @@ import numpy as np
 
 from workbench.arrays import Floats, Ints
 from workbench.errors import InputError
+from workbench.pools.images.photos import PhotoItems
 from workbench.pools.items import ArrayItems, RowItems
-from workbench.pools.photos import PhotoItems
 from workbench.pools.tables.exported import COLUMNS, TAKEN
 from workbench.reading import cut, valid_text, valid_texts
 from workbench.sessions.certifying import machine_part

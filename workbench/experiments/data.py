@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.errors import InputError
-from workbench.pools.catalogue import catalogue
+from workbench.pools.datasets.catalogue import catalogue
 from workbench.studies.fits import POKER
 
 if TYPE_CHECKING:

@@ -231,7 +231,7 @@ def fig6(context: Context) -> Report:
 def fig8(context: Context) -> Report:
     """Class probabilities over the plane as red, green and blue (figure 8)."""
     from workbench.figures.teaching import PRIMARIES, probability_maps
-    from workbench.pools.generators import three_gaussians_probabilities
+    from workbench.pools.datasets.generators import three_gaussians_probabilities
     from workbench.studies.lessons import SIZE, grid_over
 
     data = toy(0.5)

@@ -6,7 +6,7 @@ import json
 from functools import cache
 from typing import NamedTuple
 
-from workbench.pools.catalogue import bundled_file
+from workbench.pools.datasets.catalogue import bundled_file
 
 FILE = "policy_ranks.json"
 _SHOWN = 0.05

@@ -4,13 +4,13 @@ Importing this package costs no more than NumPy; pandas, pyarrow, Pillow and sci
 imported by the functions that need them.
 """
 
-from workbench.pools.catalogue import CatalogueEntry, present_sets
-from workbench.pools.catalogue import catalogue as known_sets
+from workbench.pools.datasets.catalogue import CatalogueEntry, present_sets
+from workbench.pools.datasets.catalogue import catalogue as known_sets
+from workbench.pools.datasets.generators import overlapping_probabilities, three_gaussians_probabilities
 from workbench.pools.features import feature_map_from_json
 from workbench.pools.features.network import NetworkFeatureMap, with_network
 from workbench.pools.fingerprints import compare_fingerprints
 from workbench.pools.formats import FORMATS
-from workbench.pools.generators import overlapping_probabilities, three_gaussians_probabilities
 from workbench.pools.loading import (
     POOLS,
     PoolEntry,

@@ -46,7 +46,7 @@ POOLS: Registry[PoolEntry] = Registry(
     [
         PoolEntry(
             "digits",
-            "workbench.pools.bundled:digits",
+            "workbench.pools.datasets.bundled:digits",
             "Handwritten digits",
             "1,797 digits of 8 x 8 pixels: the one to start with.",
             kind="image",
@@ -57,7 +57,7 @@ POOLS: Registry[PoolEntry] = Registry(
         ),
         PoolEntry(
             "wine",
-            "workbench.pools.bundled:wine",
+            "workbench.pools.datasets.bundled:wine",
             "Wine",
             "178 wines by 13 chemical measurements, three growers.",
             n_items=178,
@@ -67,7 +67,7 @@ POOLS: Registry[PoolEntry] = Registry(
         ),
         PoolEntry(
             "iris",
-            "workbench.pools.bundled:iris",
+            "workbench.pools.datasets.bundled:iris",
             "Iris",
             "150 flowers by four lengths, three species.",
             n_items=150,
@@ -77,7 +77,7 @@ POOLS: Registry[PoolEntry] = Registry(
         ),
         PoolEntry(
             "breast-cancer",
-            "workbench.pools.bundled:breast_cancer",
+            "workbench.pools.datasets.bundled:breast_cancer",
             "Breast cancer",
             "569 tumours by 30 measurements, malignant or benign.",
             n_items=569,
@@ -87,7 +87,7 @@ POOLS: Registry[PoolEntry] = Registry(
         ),
         PoolEntry(
             "three-gaussians",
-            "workbench.pools.generators:three_gaussians",
+            "workbench.pools.datasets.generators:three_gaussians",
             "Three Gaussians",
             "Points in the plane with as much overlap as you like; the best possible answer is known.",
             n_items=2500,
@@ -97,7 +97,7 @@ POOLS: Registry[PoolEntry] = Registry(
         ),
         PoolEntry(
             "overlapping",
-            "workbench.pools.generators:overlapping",
+            "workbench.pools.datasets.generators:overlapping",
             "Overlapping classes",
             "20,000 points of four Gaussian classes in ten dimensions; the best possible answer is known.",
             n_items=20_000,
@@ -107,7 +107,7 @@ POOLS: Registry[PoolEntry] = Registry(
         ),
         PoolEntry(
             "poker",
-            "workbench.pools.generators:poker",
+            "workbench.pools.datasets.generators:poker",
             "Poker hands",
             "1,025,010 dealt hands of five cards; an exact rule names each one.",
             n_items=1_025_010,
@@ -294,7 +294,7 @@ def _named(source: str) -> tuple[Callable[..., Pool], Mapping[str, Any]] | None:
     if source in POOLS:
         entry = POOLS[source]
         return entry.load(), entry.options
-    from workbench.pools.known import load_known
+    from workbench.pools.datasets.known import load_known
 
     known = load_known(source)
     return None if known is None else (known, {})

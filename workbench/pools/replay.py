@@ -9,8 +9,8 @@ from typing import Any
 from workbench.pools.features import feature_map_from_json
 from workbench.pools.features.encoded import other_encoder
 from workbench.pools.features.table import TableFeatureMap
+from workbench.pools.images.photos import PhotoItems
 from workbench.pools.items import ArrayItems, ImageItems, RowItems, TextItems
-from workbench.pools.photos import PhotoItems
 from workbench.pools.pool import Pool
 
 LEARNT = ("text", "pieces", "shapes", "image", "mixed", "table")

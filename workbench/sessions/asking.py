@@ -11,8 +11,8 @@ import numpy as np
 
 from workbench.arrays import Array, Ints
 from workbench.metrics.consensus import worth_asking
+from workbench.pools.neighbours.twins import Twins
 from workbench.pools.pool import Pool
-from workbench.pools.twins import Twins
 from workbench.sessions.drawing import without
 from workbench.sessions.model import asking_policy
 from workbench.sessions.people import Answers, ItemConsensus, item_consensus, worth

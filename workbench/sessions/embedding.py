@@ -15,7 +15,7 @@ import numpy as np
 from workbench.arrays import Array, Floats, Ints
 from workbench.errors import InputError
 from workbench.metrics.neighbours import trustworthiness
-from workbench.pools.nearest import nearest_among
+from workbench.pools.neighbours.nearest import nearest_among
 from workbench.pools.pool import Pool
 from workbench.pools.projection import scaled_axes
 from workbench.writing import whole_file

@@ -58,7 +58,7 @@ def as_kept(data: bytes, label: str) -> Picture:
     """
     from PIL import Image
 
-    from workbench.pools.decoding import MAX_PHOTO_PIXELS, decode_image
+    from workbench.pools.images.decoding import MAX_PHOTO_PIXELS, decode_image
 
     if len(data) > MOST_OCTETS:
         raise InputError(

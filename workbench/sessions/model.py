@@ -21,7 +21,7 @@ from workbench.policies import POLICIES, Belief
 from workbench.policies.effective import EffectivePolicy, effective_policy
 from workbench.policies.scored_model import belief_of
 from workbench.pools.items import IdsAt
-from workbench.pools.neighbours import Neighbourhood, Seen, checked_strength
+from workbench.pools.neighbours.graph import Neighbourhood, Seen, checked_strength
 from workbench.pools.pool import Pool
 from workbench.progress import FitCallback
 from workbench.sessions.latents import MANY, PoolLatents
@@ -343,7 +343,7 @@ class Learner:
         pool: with its test split, if any.
         classifier: a registry name, "package.module:Class", or an unfitted estimator.
         options: constructor options, for names; and `neighbours`, of every classifier: "auto", or one of
-            `workbench.pools.neighbours.STRENGTHS`. It is "auto" for a model that chooses its geometry, else
+            `pools.neighbours.graph.STRENGTHS`. It is "auto" for a model that chooses its geometry, else
             "none".
         seed: of the run or project.
         classes: names of the classes; the pool's unless given.

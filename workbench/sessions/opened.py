@@ -11,8 +11,8 @@ import numpy as np
 
 from workbench.arrays import Array, Ints
 from workbench.errors import InputError
+from workbench.pools.neighbours.twins import Twins
 from workbench.pools.pool import Pool
-from workbench.pools.twins import Twins
 from workbench.sessions.answering import Answers
 from workbench.sessions.family import Family, Parts
 from workbench.sessions.fitting import held_out

@@ -16,8 +16,8 @@ from workbench.guesses import classes_in, columns_of, likely_columns, sources_of
 from workbench.policies.effective import check_share
 from workbench.pools import compare_fingerprints, load_pool, with_learnt_features
 from workbench.pools.loading import is_named
+from workbench.pools.neighbours.twins import Twins, twins_of
 from workbench.pools.pool import Pool
-from workbench.pools.twins import Twins, twins_of
 from workbench.sessions.columns import columns_in, is_column, with_columns
 from workbench.sessions.drawing import ASKED_AMONG
 from workbench.sessions.family import without_truth

@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import Any
 
 from workbench.arrays import Array
+from workbench.pools.neighbours.twins import Twins, twins_from
 from workbench.pools.pool import Pool
-from workbench.pools.twins import Twins, twins_from
 from workbench.registry import from_file
 from workbench.sessions.groups import Group, Part, TogetherError
 from workbench.sessions.rounds import Round

@@ -51,7 +51,7 @@ class Round:
         seconds: wall time of "fit", "score" and "query".
         signs: some of `SIGNS`, in a person's project; shares, none of them an estimate of the test error:
             the labels were chosen for being hard.
-        neighbours: how much the model leans on its items' neighbours, of `pools.neighbours.STRENGTHS`.
+        neighbours: how much the model leans on its items' neighbours, of `pools.neighbours.graph.STRENGTHS`.
         state: the posterior as plain arrays, or None where it was not kept.
         made_with: classifier and policy of a fit in a person's project, which may change; of a run, whose
             spec says it, two empty texts.

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from workbench.arrays import Array
 from workbench.classifiers import Geometry
-from workbench.pools.neighbours import Neighbourhood
+from workbench.pools.neighbours.graph import Neighbourhood
 from workbench.pools.pool import Pool
 from workbench.sessions.latents import PoolLatents
 from workbench.sessions.smoothing import NeighbourhoodBuild, Smoothing

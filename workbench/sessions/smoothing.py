@@ -15,7 +15,7 @@ from workbench.arrays import Array, Floats
 from workbench.classifiers.calibration import clearly_less
 from workbench.classifiers.choice import IN_TURNS, ONE_FACTOR, due
 from workbench.errors import InputError
-from workbench.pools.neighbours import STRENGTHS, Neighbourhood, View
+from workbench.pools.neighbours.graph import STRENGTHS, Neighbourhood, View
 from workbench.pools.pool import Pool
 from workbench.progress import watched
 

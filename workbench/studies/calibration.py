@@ -21,7 +21,7 @@ from workbench.metrics import (
     reliability_band,
     reliability_table,
 )
-from workbench.pools.generators import sample_three_gaussians, three_gaussians_probabilities
+from workbench.pools.datasets.generators import sample_three_gaussians, three_gaussians_probabilities
 from workbench.progress import OnProgress
 
 """Called with (fraction done, what is being done)."""

@@ -477,7 +477,7 @@ def rivals(n_classes: int, report: OnProgress = _quiet, sweeps: int = 40) -> Riv
         InputError: fewer than two classes.
     """
     from workbench.classifiers import make_classifier
-    from workbench.pools.generators import overlapping
+    from workbench.pools.datasets.generators import overlapping
 
     if n_classes < 2:
         raise InputError(f"A rival needs two classes; got {n_classes}.")

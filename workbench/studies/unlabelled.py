@@ -10,7 +10,7 @@ from workbench.arrays import Array, Floats, Ints
 from workbench.metrics import error_rate
 from workbench.pools import load_pool
 from workbench.pools.items import ArrayItems, RowNumbers
-from workbench.pools.neighbours import STRENGTHS, Neighbourhood
+from workbench.pools.neighbours.graph import STRENGTHS, Neighbourhood
 from workbench.pools.pool import Pool
 from workbench.progress import OnProgress
 

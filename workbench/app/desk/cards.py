@@ -17,7 +17,7 @@ from workbench.app.words.text import NOTHING, plain
 from workbench.errors import InputError
 from workbench.guesses import columns_of
 from workbench.pools.cells import BLANKS
-from workbench.pools.photos import PhotoItems
+from workbench.pools.images.photos import PhotoItems
 from workbench.sessions.guessing import FEW, said_of, source_words, weight_words
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ def picture(project: str, item: int, side: int = 0) -> tuple[bytes, str]:
         InputError: there is no such picture.
     """
     from workbench.app.access import current
-    from workbench.pools.photos import PhotoItems
+    from workbench.pools.images.photos import PhotoItems
 
     pool = current.opened(project).pool
     inside = 0 <= item < len(pool)

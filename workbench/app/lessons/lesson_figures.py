@@ -198,7 +198,7 @@ def unlabelled(made: Any, values: Values) -> Drawn:
     """Errors at each strength of leaning on neighbours, and the items as one of them sees these."""
     from workbench.figures import parts, theme
     from workbench.figures.ranks import series
-    from workbench.pools.neighbours import STRENGTHS
+    from workbench.pools.neighbours.graph import STRENGTHS
 
     strength = str(values["strength"])
     at = made.strengths.index(strength)

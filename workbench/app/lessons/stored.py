@@ -69,7 +69,7 @@ def unpacked(tree: Any, arrays: Any) -> Any:
 @cache
 def _index() -> tuple[dict[str, Any], dict[str, Any]]:
     """(key -> tree, arrays) of the file; empty where it is missing."""
-    from workbench.pools.catalogue import bundled_file
+    from workbench.pools.datasets.catalogue import bundled_file
 
     try:
         path = bundled_file(FILE)

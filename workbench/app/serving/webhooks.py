@@ -80,7 +80,7 @@ def post(url: str, secret: str, body: bytes) -> str:
         OSError: nobody answers, or not in time.
         HTTPException: what answers speaks no HTTP.
     """
-    from workbench.pools.fetching import connection_to
+    from workbench.pools.images.fetching import connection_to
 
     parts = urlsplit(url)
     connection = connection_to(parts.scheme, str(parts.hostname), parts.port)

@@ -373,7 +373,7 @@ def neighbour_lines(session: Session, chosen: list[int], shown: int) -> Ints | N
         chosen = [shown]
 
     def make() -> Ints:
-        from workbench.pools.neighbours import lines, lines_of
+        from workbench.pools.neighbours.graph import lines, lines_of
 
         graph, rows = made.graph, made.rows
         return lines_of(graph, rows, np.asarray(chosen)) if chosen else lines(graph, rows, rows)

@@ -60,7 +60,7 @@ class ImageFeatureMap:
 
         Args:
             rows: [N, H, W(, 3)] images, or the same laid flat [N, D], in the pool's range of values; or
-                images of files (`workbench.pools.photos.Photos`), brought to size and mode as the pool's.
+                images of files (`pools.images.photos.Photos`), brought to size and mode as the pool's.
 
         Returns:
             [N, D] float32.

@@ -466,7 +466,7 @@ def _decoded(archive: NpzFile, max_cells: int) -> Array:
 
     Thousands of them are decoded once and kept on disk.
     """
-    from workbench.pools.decoding import decode_image, stack_images
+    from workbench.pools.images.decoding import decode_image, stack_images
 
     def images() -> Iterator[Array]:
         for part, bounds in offsets.items():

@@ -13,17 +13,12 @@ from pathlib import PurePosixPath
 from workbench.arrays import Array
 from workbench.errors import InputError
 from workbench.pools.building import check_image_features, image_pool
-from workbench.pools.decoding import (
-    MAX_NUMBERS,
-    MAX_PHOTO_PIXELS,
-    MAX_PIXELS,
-    stack_images,
-)
 from workbench.pools.features.vectors import is_vectors
 from workbench.pools.formats import Reader
 from workbench.pools.formats.files import MAX_BYTES, File, check_size
 from workbench.pools.formats.folders import classes_by_folder
-from workbench.pools.photos import (
+from workbench.pools.images.decoding import MAX_NUMBERS, MAX_PHOTO_PIXELS, MAX_PIXELS, stack_images
+from workbench.pools.images.photos import (
     MAX_PHOTO_BYTES,
     READING,
     Decoding,

@@ -13,7 +13,7 @@ from workbench.members import Members
 from workbench.pools.formats import csv, jsons, parquet
 from workbench.pools.formats.files import File, check_cells, check_size
 from workbench.pools.formats.images import IMAGE_ENDINGS
-from workbench.pools.photos import MAX_PHOTO_BYTES
+from workbench.pools.images.photos import MAX_PHOTO_BYTES
 from workbench.pools.tables.options import TableOptions
 from workbench.pools.tables.raw import RawTable
 from workbench.pools.tables.report import counted

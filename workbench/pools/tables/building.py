@@ -13,7 +13,6 @@ from workbench.arrays import Array, Ints
 from workbench.errors import InputError
 from workbench.pools.building import image_pool
 from workbench.pools.cells import Numbers, plain_text, read_numbers, read_texts
-from workbench.pools.decoding import MAX_NUMBERS, MAX_PHOTO_PIXELS, stack_images
 from workbench.pools.features.cache import WorkCache, cached_features
 from workbench.pools.features.pieces import TEXTS_AT_ONCE, PiecesFeatureMap
 from workbench.pools.features.table import (
@@ -27,8 +26,9 @@ from workbench.pools.features.table import (
 from workbench.pools.features.texts import TextFeatureMap
 from workbench.pools.features.vectors import without_features
 from workbench.pools.fingerprints import fingerprint_values, fingerprint_words
+from workbench.pools.images.decoding import MAX_NUMBERS, MAX_PHOTO_PIXELS, stack_images
+from workbench.pools.images.photos import PhotoItems, Photos, photo_pool, read_photos
 from workbench.pools.items import RowItems, RowNumbers, TextItems
-from workbench.pools.photos import PhotoItems, Photos, photo_pool, read_photos
 from workbench.pools.pool import FeatureMap, Pool
 from workbench.pools.tables.columns import Column, typical
 from workbench.pools.tables.examination import Examination

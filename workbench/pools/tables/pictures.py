@@ -15,10 +15,10 @@ import numpy as np
 from workbench.errors import InputError
 from workbench.members import FolderMembers
 from workbench.pools.cells import read_texts
-from workbench.pools.fetching import MAX_PICTURE, fetch_all, is_address, kept
 from workbench.pools.formats.files import MAX_BYTES, File
 from workbench.pools.formats.images import ImageFolder
-from workbench.pools.photos import MAX_PHOTO_BYTES, PhotoSource
+from workbench.pools.images.fetching import MAX_PICTURE, fetch_all, is_address, kept
+from workbench.pools.images.photos import MAX_PHOTO_BYTES, PhotoSource
 from workbench.pools.tables.report import Fix, counted
 from workbench.reading import cut, listed, reading
 

@@ -16,7 +16,7 @@ import numpy as np
 from workbench.arrays import Array
 from workbench.errors import InputError
 from workbench.pools.building import number_pool
-from workbench.pools.catalogue import (
+from workbench.pools.datasets.catalogue import (
     GROUPS,
     CatalogueEntry,
     cache_folder,

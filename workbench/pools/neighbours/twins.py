@@ -22,8 +22,8 @@ import numpy as np
 from workbench.arrays import Array, Floats, Ints
 from workbench.errors import InputError
 from workbench.pools.features.cache import kept_arrays
-from workbench.pools.nearest import EXACT, Nearest, nearest
-from workbench.pools.neighbours import Neighbourhood
+from workbench.pools.neighbours.graph import Neighbourhood
+from workbench.pools.neighbours.nearest import EXACT, Nearest, nearest
 from workbench.pools.pool import Pool
 from workbench.progress import tell
 

@@ -19,7 +19,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from workbench.errors import InputError
-from workbench.pools.decoding import is_image
+from workbench.pools.images.decoding import is_image
 from workbench.reading import cut, reason
 from workbench.writing import write_whole
 

@@ -94,7 +94,7 @@ def bundled_file(name: str) -> Path:
     Raises:
         InputError: the installation is incomplete.
     """
-    package = Path(__file__).resolve().parents[1]
+    package = Path(__file__).resolve().parents[2]
     for folder in (package.parent / "data", package / "bundled"):
         if (folder / name).is_file():
             return folder / name

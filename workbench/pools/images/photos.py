@@ -13,7 +13,10 @@ import numpy as np
 from workbench.arrays import Array, Ints
 from workbench.errors import InputError
 from workbench.pools.building import pool_of_images, said_of_shapes
-from workbench.pools.decoding import (
+from workbench.pools.features.cache import WorkCache, cached_features
+from workbench.pools.features.shapes import SIDE, SMALLEST, ShapesFeatureMap
+from workbench.pools.features.vectors import is_vectors, without_features
+from workbench.pools.images.decoding import (
     MAX_NUMBERS,
     MAX_PHOTO_PIXELS,
     decode_image,
@@ -21,9 +24,6 @@ from workbench.pools.decoding import (
     opened,
     stack_images,
 )
-from workbench.pools.features.cache import WorkCache, cached_features
-from workbench.pools.features.shapes import SIDE, SMALLEST, ShapesFeatureMap
-from workbench.pools.features.vectors import is_vectors, without_features
 from workbench.pools.items import plain
 from workbench.pools.pool import FeatureMap, Pool, Shown
 from workbench.progress import part, tell

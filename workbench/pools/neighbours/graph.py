@@ -18,7 +18,7 @@ import numpy as np
 
 from workbench.arrays import Array, Floats, Ints, digest
 from workbench.errors import InputError
-from workbench.pools.nearest import K, Nearest, nearest, nearest_among, way
+from workbench.pools.neighbours.nearest import K, Nearest, nearest, nearest_among, way
 from workbench.pools.pool import FeatureMap, Pool
 from workbench.progress import part, tell
 

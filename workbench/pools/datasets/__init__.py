@@ -1,0 +1,1 @@
+"""Data sets that are ready: the catalogue, what comes with the packages, known sets, generators."""

@@ -1,0 +1,1 @@
+"""Pictures: folders of photos, their decoding, those that lie at web addresses."""
