@@ -31,6 +31,8 @@ HOST = (
 PATIENCE = 120_000
 UNANSWERED = 1_000
 """Milliseconds after which a message that no run followed counts as one that asks for none."""
+QUIET = 150
+"""Milliseconds without a change after which what a run gave counts as drawn."""
 
 
 def find_chromium() -> str | None:
@@ -162,36 +164,46 @@ def tell_runs(context: Any) -> Any:
     """
     context.add_init_script(
         """(() => {
-            const runs = (window.workbenchRuns = { asked: 0, began: 0 });
+            const runs = (window.workbenchRuns = { asked: 0, began: 0, ended: 0, drawn: 0 });
             const send = WebSocket.prototype.send;
             WebSocket.prototype.send = function (...given) {
                 runs.asked = performance.now();
                 return send.apply(this, given);
             };
             new MutationObserver(seen => {
-                if (seen.some(one => one.target.dataset?.testScriptState === "running"))
-                    runs.began = performance.now();
-            }).observe(document, { subtree: true, attributeFilter: ["data-test-script-state"] });
+                const now = performance.now();
+                if (seen.some(one => one.type === "childList")) runs.drawn = now;
+                const states = seen.filter(one => one.type === "attributes");
+                if (!states.length) return;
+                const running = states[0].target.dataset.testScriptState === "running";
+                if (running || states.length > 1) runs.began = now;
+                if (!running) runs.ended = now;
+            }).observe(document, {
+                subtree: true, childList: true, attributeFilter: ["data-test-script-state"],
+            });
         })()"""
     )
     return context
 
 
 def settled(page: Any) -> None:
-    """Wait until the script has run and nothing is a skeleton.
+    """Wait until the script has run, and what it gave is drawn.
 
-    Where `tell_runs` listens, a run that was asked for has begun too; not every message asks for one, so
-    that this is waited for no longer than UNANSWERED.
+    Where `tell_runs` listens, a run that was asked for has begun too, and nothing was drawn for a moment
+    after its end: the browser draws what a run gave after it says that the run is over. Not every message
+    asks for a run, and some pages draw without end, so that neither is waited for longer than UNANSWERED.
     """
     page.wait_for_function(
-        """unanswered => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => {
-            const runs = window.workbenchRuns;
-            const waits = runs && runs.asked > runs.began && performance.now() - runs.asked < unanswered;
-            done(!waits
+        """([unanswered, quiet]) => new Promise(done => requestAnimationFrame(() => {
+            const runs = window.workbenchRuns, now = performance.now();
+            const asked = runs && runs.asked > runs.began && now - runs.asked < unanswered;
+            const draws = runs && now - runs.ended < unanswered
+                && (now - runs.drawn < quiet || document.querySelector("[data-stale=true]"));
+            done(!asked && !draws
                 && document.querySelector("[data-testid=stApp]")?.dataset.testScriptState === "notRunning"
                 && !document.querySelector("[data-testid=stSkeleton]"));
-        })))""",
-        arg=UNANSWERED,
+        }))""",
+        arg=[UNANSWERED, QUIET],
     )
 
 
