@@ -12,6 +12,7 @@ from workbench.app.data.column_uses import uses_of_rows
 from workbench.app.data.forms import class_names
 from workbench.app.serving import uploads
 from workbench.app.serving.jobs import manager
+from workbench.app.shell import filing
 from workbench.errors import InputError
 from workbench.pools import inspect_table
 from workbench.pools.features.pieces import PiecesFeatureMap
@@ -416,3 +417,29 @@ def test_projects_are_renamed_duplicated_and_archived() -> None:
     ]
     test.button(key=f"archive-{copy.id}").click().run()
     assert not test.exception, test.exception
+
+
+def test_what_was_typed_outlives_a_table_that_is_read_for_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "mixed.csv"
+    path.write_bytes(TABLES["mixed.csv"])
+    test = AppTest.from_file(str(ROOT / "pages" / "data.py"), default_timeout=60)
+    test.session_state[bringing.PLACE] = str(path)
+    test.run()
+    test.text_area(key="own-further-typed").set_value("urgent").run()
+    # another use of a column is chosen, and the table is read again behind a bar
+    assert filing.read.__kwdefaults__ is not None
+    monkeypatch.setitem(filing.read.__kwdefaults__, "patience", 0.0)
+    chosen = dict(test.session_state[bringing.CHOICES])
+    columns = {**chosen["columns"], "note": {"use": "leave out"}}
+    test.session_state[bringing.CHOICES] = chosen | {"columns": columns}
+    test.run()
+    assert not test.text_area, "the bar stands in its place"
+    while not test.text_area:
+        for job in manager().active():
+            assert job.wait(60)
+        test.run()
+    # the browser has forgotten what it did not draw: it is told
+    told = test.text_area(key="own-further-typed").proto
+    assert told.set_value and told.value == "urgent"

@@ -70,13 +70,15 @@ def test_images_of_ones_own_are_looked_at_resized_on_request_and_labelled(page: 
     assert "shapes learnt from small copies" in page.inner_text("[data-testid=stMain]")
     page.locator(".st-key-images-features input").click()
     page.locator("[role=option]", has_text="Raw pixels").click()
-    page.locator("[data-testid=stAlert]", has_text="Bring them together").wait_for()
+    told = page.locator("[data-testid=stAlert]", has_text="Bring them together")
+    told.wait_for()
     page.locator(".st-key-images-size input").click()
     page.locator("[role=option]", has_text="28 x 28").click()
     page.wait_for_selector("text=/12 grey images of 28 x 28 pixels/")
+    told.wait_for(state="detached")
+    for words in ("2 classes: cat, dog", "brought to 28 x 28"):
+        page.get_by_text(words).first.wait_for()
     settled(page)
-    text = page.inner_text("[data-testid=stMain]")
-    assert "2 classes: cat, dog" in text and "brought to 28 x 28" in text
     page.click(".st-key-start-own button")
     at_the_desk(page)
     assert page.locator(".desk .answer .name").all_inner_texts() == ["cat", "dog"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -10,6 +11,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
 
 from workbench.app.access import auditing, current, login
 from workbench.app.data import forms, further, opening
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from workbench.pools.tables.report import TableReport
 
 PLACE, CHOICES, OPENING = "brought", "brought-options", "bundle-opening"
+INPUTS = "brought-inputs"  # what was typed and chosen when a table began to be read again
 MARKS = {"error": ("error", "red"), "choice": ("help", "orange"), "note": ("info", "blue")}
 AS_THEY_ARE = "As they are"
 SIZES = {AS_THEY_ARE: None, "28 x 28": 28, "32 x 32": 32, "64 x 64": 64, "128 x 128": 128}
@@ -106,7 +109,7 @@ def bring(path: str) -> None:
 
 def leave() -> None:
     """Forget what was brought."""
-    for name in (PLACE, CHOICES, OPENING, VERSION, GUESSES, "start-own-wanted"):
+    for name in (PLACE, CHOICES, OPENING, VERSION, GUESSES, INPUTS, "start-own-wanted"):
         st.session_state.pop(name, None)
 
 
@@ -267,7 +270,13 @@ def _table_beside(path: str, options: Mapping[str, Any] | None) -> tuple[TableRe
     kind = sha256(repr((path, stamp(path, options or {}), options, who)).encode()).hexdigest()[:16]
     found = filing.read("files", f"table-{kind}", "table_looked_at", path, options, title="Reading the table")
     if found is None:
+        # the browser forgets what is not drawn in this run
+        names = [str(name) for name in st.session_state if str(name).startswith("own-")]
+        st.session_state.setdefault(INPUTS, {name: st.session_state[name] for name in names})
         st.stop()
+    for name, value in st.session_state.pop(INPUTS, {}).items():
+        with suppress(StreamlitAPIException):  # one that this run has drawn already
+            st.session_state[name] = value
     report, guessed = found
     return report, guessed or {}
 
