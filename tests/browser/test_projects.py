@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.driving import Server, settled, visit
+from benchmarks.driving import Server, visit
 from tests.browser.homes import answered, store_of
 from tests.browser.test_labelling import at_the_desk
 
@@ -21,20 +21,22 @@ def test_a_project_is_found_again_and_deleted_only_after_a_question(page: Any, s
     page.wait_for_selector("text=There is a project on this data")
     page.click(".st-key-go-on-with-it button")
     at_the_desk(page)
+    project = page.url.split("project=")[1].split("&")[0]
     visit(page, server.url)
-    settled(page)
-    card = page.locator("[class*=st-key-project-actions-]").first
-    (gone,) = (one for one in str(card.get_attribute("class")).split() if "project-actions-" in one)
-    page.locator("[class*=st-key-more-] button").first.click()
-    page.locator("[class*=st-key-delete-] button").first.click()
+    page.locator(f".st-key-more-{project} button").first.click()
+    page.locator(f".st-key-delete-{project} button").first.click()
     page.wait_for_selector(".st-key-keep-it")
     assert page.locator(".st-key-delete-for-good [data-testid=stBaseButton-primary]").count() == 0
     page.click(".st-key-delete-for-good button")
-    page.locator(f".{gone}").wait_for(state="detached")
+    page.locator(f".st-key-project-actions-{project}").wait_for(state="detached")
     # who deleted it, and what it had, can be asked afterwards
     with store_of(server) as store:
         deleted = store.audited(what="deleted", most=1)[0]
-        assert deleted.detail.endswith("labels") and store.summary(str(deleted.project)) is None
+        assert (
+            deleted.project == project
+            and deleted.detail.endswith("labels")
+            and store.summary(str(deleted.project)) is None
+        )
         assert store.audited(project=deleted.project, what="made")
 
 
