@@ -438,7 +438,7 @@ def preview(pool: Any) -> None:
     names += f" and {len(pool.classes) - 12} more" if len(pool.classes) > 12 else ""
     classes = f"{plural(len(pool.classes), 'class', 'classes')}: {names}" if pool.has_truth else ""
     if pool.kind == "image":
-        shape = verbatim(pool.description).rstrip(".")
+        shape = verbatim(pool.description.rstrip("."))
         st.markdown(f"**{shape}**" + (f"; {classes}." if classes else "."))
         step = max(1, len(pool) // 24)
         shown = [tile(pool.items.show(i).image, 96) for i in range(0, len(pool), step)[:24]]
