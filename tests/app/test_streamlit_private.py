@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, ClassVar, cast
+from unittest.mock import MagicMock
 
 import pytest
 import streamlit as st
@@ -13,6 +17,7 @@ from workbench.app.serving import streamlit_private as private
 PARTS = (
     "streamlit.config",
     "streamlit.file_util",
+    "streamlit.runtime.app_session",
     "streamlit.runtime.scriptrunner",
     "streamlit.runtime.secrets",
     "streamlit.web.server.starlette.starlette_server_config",
@@ -43,7 +48,8 @@ def test_every_part_is_there_in_the_version_that_is_pinned(caplog: pytest.LogCap
 
 @pytest.mark.usefixtures("without")
 def test_what_takes_their_place(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert private.leave_keras_alone() is False
+    assert private.leave_keras_alone() is False and private.deliver_before_the_next() is False
+    assert private.refer_only_to_what_stays() is False
     assert private.static_folder() == Path(st.__file__).parent / "static"
     assert (private.static_folder() / "index.html").is_file()
     assert private.in_fragment() is False and private.has_secrets() is True
@@ -56,3 +62,103 @@ def test_what_takes_their_place(caplog: pytest.LogCaptureFixture, monkeypatch: p
 def test_nobody_is_known_by_a_cookie_that_cannot_be_read(caplog: pytest.LogCaptureFixture) -> None:
     assert private.signed_user({"_streamlit_user": "anything"}) is None
     assert "the desk stays closed" in caplog.text
+
+
+def test_a_long_message_is_named_only_while_the_browser_keeps_it() -> None:
+    from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+    sent = private._Sent()
+
+    def run(*messages: ForwardMsg, parts: tuple[str, ...] = ()) -> set[str]:
+        began = ForwardMsg()
+        began.new_session.name = "page"
+        began.metadata.run.fragment_ids.extend(parts)
+        for message in (began, *messages):
+            private._note(sent, message)
+        return set(sent.now)
+
+    def whole(name: str, part: str = "", *, long: bool = True) -> ForwardMsg:
+        message = ForwardMsg(hash=name)
+        message.delta.fragment_id = part
+        message.metadata.cacheable = long
+        return message
+
+    both = {"desk of Ann", "curve"}
+    assert run(whole("desk of Ann"), whole("curve", "f"), whole("line", long=False)) == both
+    # a part that runs by itself lets go of its own alone
+    assert run(parts=("g",)) == both
+    assert run(ForwardMsg(ref_hash="curve"), parts=("f",)) == both
+    assert run(whole("curve 2", "f"), parts=("f",)) == {"desk of Ann", "curve 2"}
+    # a name counts as what it stands for, also for the part that it belongs to
+    named = [ForwardMsg(ref_hash=one) for one in ("desk of Ann", "curve 2")]
+    assert run(*named) == {"desk of Ann", "curve 2"}
+    assert run(parts=("f",)) == {"desk of Ann"}
+    assert run(whole("desk of Bob")) == {"desk of Bob"}
+
+
+class Runner:
+    """A script's run as the session sees it: it has ended, and what it sent is on its way."""
+
+    started: ClassVar[list[Any]] = []
+
+    def __init__(self, **given: Any) -> None:
+        self.asked = given.get("initial_rerun_data")
+        self.on_event = SimpleNamespace(connect=lambda receiver: None)
+
+    def start(self) -> None:
+        Runner.started.append(self.asked)
+
+    def request_rerun(self, data: Any) -> bool:
+        return False
+
+    def request_stop(self) -> None:
+        pass
+
+
+def ticked(monkeypatch: pytest.MonkeyPatch, *, delivers: bool) -> tuple[list[str], int]:
+    """What reaches the page of a run that ended just before a tick, and how many runs the tick began."""
+    from streamlit.proto.ClientState_pb2 import ClientState
+    from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+    from streamlit.runtime import app_session
+    from streamlit.runtime.app_session import AppSession, ScriptRunnerEvent
+    from streamlit.runtime.script_data import ScriptData
+
+    now = AppSession._create_scriptrunner
+    monkeypatch.setattr(AppSession, "_create_scriptrunner", getattr(now, "streamlits", now))
+    if delivers:
+        assert private.deliver_before_the_next() and private.deliver_before_the_next()
+    monkeypatch.setattr(app_session, "ScriptRunner", Runner)
+    monkeypatch.setattr(Runner, "started", [])
+    # a session that is thrown away asks its server, which is not there, to forget its files
+    monkeypatch.setattr(app_session.runtime, "get_instance", MagicMock())
+    sent: list[str] = []
+
+    async def session() -> None:
+        one = AppSession(
+            ScriptData("app.py", is_hello=False), MagicMock(), MagicMock(), lambda: None, MagicMock(), {}
+        )
+        monkeypatch.setattr(one, "_enqueue_forward_msg", lambda message: sent.append(message.ref_hash))
+        monkeypatch.setattr(one, "has_fragment", lambda fragment: True)
+        one._scriptrunner = run = cast(Any, Runner())
+        one._on_scriptrunner_event(
+            run, ScriptRunnerEvent.ENQUEUE_FORWARD_MSG, forward_msg=ForwardMsg(ref_hash="the desk of Ann")
+        )
+        one._on_scriptrunner_event(run, ScriptRunnerEvent.SHUTDOWN, client_state=ClientState())
+        one.request_rerun(ClientState(fragment_id="progress", is_auto_rerun=True))
+        for _ in range(500):
+            await asyncio.sleep(0.001)
+            if Runner.started:
+                break
+        await asyncio.sleep(0)
+
+    asyncio.run(session())
+    return [one for one in sent if one], len(Runner.started)
+
+
+def test_a_tick_waits_for_what_the_run_before_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ticked(monkeypatch, delivers=True) == (["the desk of Ann"], 1)
+
+
+def test_streamlit_by_itself_loses_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    # when it no longer does, `deliver_before_the_next` can go
+    assert ticked(monkeypatch, delivers=False) == ([], 1)

@@ -167,6 +167,37 @@ def test_what_ann_did_is_never_sent_as_bobs(page: Any, server: Server) -> None:
     assert said == [("Ann", "1"), ("Ann", "2"), ("Bob", "5")]
 
 
+LAG = """(() => {
+  const own = Object.getOwnPropertyDescriptor(WebSocket.prototype, 'onmessage');
+  const listen = WebSocket.prototype.addEventListener;
+  const late = (socket, heard) => (event) => setTimeout(() => heard.call(socket, event), window.lag || 0);
+  Object.defineProperty(WebSocket.prototype, 'onmessage', {
+    get() { return own.get.call(this); },
+    set(heard) { own.set.call(this, late(this, heard)); },
+  });
+  WebSocket.prototype.addEventListener = function (kind, heard, ...rest) {
+    return listen.call(this, kind, kind === 'message' ? late(this, heard) : heard, ...rest);
+  };
+})()"""
+"""What the server sends reaches the page `window.lag` milliseconds later."""
+
+
+@pytest.mark.slow  # alone: what is asked for before what was sent is there
+def test_over_a_slow_connection_people_change_places(page: Any, server: Server) -> None:
+    with store_of(server) as store:
+        project = Session.create("digits", annotator="root", store=store).id
+    page.add_init_script(LAG)
+    visit(page, f"{server.url}/label?project={project}")
+    at_the_desk(page)
+    sit_down(page, "Ann")
+    sit_down(page, "Bob")
+    # two runs without the desk that was Ann's, and the browser lets go of it
+    page.evaluate("window.lag = 700")
+    for name in ("Ann", "Bob", "Ann"):
+        sit_down(page, name)
+    assert page.get_by_text("Connection error").count() == 0
+
+
 def sit_down(page: Any, name: str) -> None:
     """Take a place under a name: the desk is theirs when this ends, its card may still be on its way."""
     field = page.get_by_label("Your name")

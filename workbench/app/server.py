@@ -136,6 +136,8 @@ async def lifespan(app: Any) -> AsyncIterator[None]:
     from workbench.app.serving import streamlit_private
 
     streamlit_private.leave_keras_alone()
+    streamlit_private.deliver_before_the_next()
+    streamlit_private.refer_only_to_what_stays()
     few_arenas()
     # what this process writes (uploads, exports, logs, the database) is for its owner only
     os.umask(0o077)

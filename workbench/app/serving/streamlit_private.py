@@ -7,7 +7,9 @@ with what is public, and where no public part tells who somebody is, they are no
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -40,6 +42,116 @@ def leave_keras_alone() -> bool:
         return False
     script_runner._clean_problem_modules = lambda: None
     return True
+
+
+DELIVERY = 5.0
+"""Seconds that a run may take to hand over what it sent, once it has ended."""
+
+
+def deliver_before_the_next() -> bool:
+    """Let what an ended run sent reach its page before a part of the page runs by itself again.
+
+    A part's timer that ticks in the moment between the end of a run and the delivery of what it sent would
+    begin a run of its own, and the session takes messages of the newest run alone: the rest of the page
+    before would never come, and its end neither. A desk would go on under the name of the person before.
+
+    Returns:
+        Whether this Streamlit has the place where it is done.
+    """
+    try:
+        from streamlit.runtime.app_session import AppSession, AppSessionState
+
+        create = AppSession._create_scriptrunner
+    except (ImportError, AttributeError):
+        _gone("AppSession._create_scriptrunner", "a tick may now and then lose the end of a run.")
+        return False
+    if hasattr(create, "streamlits"):
+        return True
+
+    def after_delivery(self: Any, data: Any, end: float | None = None) -> None:
+        loop, now = self._event_loop, time.monotonic()
+        end = now + DELIVERY if end is None else end
+        if self._scriptrunner is None or now > end:
+            create(self, data)
+            return
+
+        def again() -> None:
+            closing = self._state == AppSessionState.SHUTDOWN_REQUESTED
+            # another run may have begun meanwhile, and takes the part's turn into its own
+            taken = self._scriptrunner is not None and self._scriptrunner.request_rerun(data)
+            if not (closing or taken):
+                after_delivery(self, data, end)
+
+        loop.call_later(0.002, again)
+
+    after_delivery.streamlits = create  # type: ignore[attr-defined]
+    AppSession._create_scriptrunner = after_delivery  # type: ignore[assignment,method-assign]
+    return True
+
+
+def refer_only_to_what_stays() -> bool:
+    """Send a long message anew where the browser may have let go of the one it had.
+
+    A browser keeps long messages, names those it has when it asks for a run, and is sent a name instead of
+    what it named. Over a slow connection the end of another run may reach it in between, at which it lets go
+    of what was not used of late; a name it no longer knows ends the page with "Connection error". What was
+    sent by the last run of the page, or of the part that it belongs to, always stays.
+
+    Returns:
+        Whether this Streamlit has the places where it is done.
+    """
+    try:
+        from streamlit.runtime.app_session import AppSession
+
+        enqueue, request = AppSession._enqueue_forward_msg, AppSession.request_rerun
+    except (ImportError, AttributeError):
+        _gone("AppSession._enqueue_forward_msg", "a slow connection may end a page.")
+        return False
+    if hasattr(enqueue, "streamlits"):
+        return True
+
+    def enqueued(self: Any, message: Any) -> None:
+        _note(self.__dict__.setdefault("_workbench_sent", _Sent()), message)
+        enqueue(self, message)
+
+    def requested(self: Any, client_state: Any) -> None:
+        if client_state is not None:
+            sent = self.__dict__.setdefault("_workbench_sent", _Sent())
+            stays = [one for one in client_state.cached_message_hashes if one in sent.now]
+            client_state.cached_message_hashes[:] = stays
+        request(self, client_state)
+
+    enqueued.streamlits = enqueue  # type: ignore[attr-defined]
+    requested.streamlits = request  # type: ignore[attr-defined]
+    AppSession._enqueue_forward_msg = enqueued  # type: ignore[assignment,method-assign]
+    AppSession.request_rerun = requested  # type: ignore[method-assign]
+    return True
+
+
+@dataclass
+class _Sent:
+    """Long messages of the last runs.
+
+    Attributes:
+        now: hash of each -> the part of the page that it belongs to, "" of the page itself.
+        before: the same, as it was when the last run began.
+    """
+
+    now: dict[str, str] = field(default_factory=dict)
+    before: dict[str, str] = field(default_factory=dict)
+
+
+def _note(sent: _Sent, message: Any) -> None:
+    """Keep account of a message to the browser."""
+    kind = message.WhichOneof("type")
+    if kind == "new_session":
+        parts = set(message.metadata.run.fragment_ids)
+        sent.before = sent.now
+        sent.now = {one: part for one, part in sent.now.items() if part not in parts} if parts else {}
+    elif kind == "ref_hash":
+        sent.now[message.ref_hash] = sent.before.get(message.ref_hash, "")
+    elif message.metadata.cacheable and message.hash:
+        sent.now[message.hash] = message.delta.fragment_id
 
 
 def set_option(name: str, value: Any) -> None:
