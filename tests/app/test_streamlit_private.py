@@ -120,8 +120,9 @@ def ticked(monkeypatch: pytest.MonkeyPatch, *, delivers: bool) -> tuple[list[str
     from streamlit.proto.ClientState_pb2 import ClientState
     from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
     from streamlit.runtime import app_session
-    from streamlit.runtime.app_session import AppSession, ScriptRunnerEvent
+    from streamlit.runtime.app_session import AppSession
     from streamlit.runtime.script_data import ScriptData
+    from streamlit.runtime.scriptrunner import ScriptRunnerEvent
 
     now = AppSession._create_scriptrunner
     monkeypatch.setattr(AppSession, "_create_scriptrunner", getattr(now, "streamlits", now))
@@ -130,13 +131,11 @@ def ticked(monkeypatch: pytest.MonkeyPatch, *, delivers: bool) -> tuple[list[str
     monkeypatch.setattr(app_session, "ScriptRunner", Runner)
     monkeypatch.setattr(Runner, "started", [])
     # a session that is thrown away asks its server, which is not there, to forget its files
-    monkeypatch.setattr(app_session.runtime, "get_instance", MagicMock())
+    monkeypatch.setattr("streamlit.runtime.get_instance", MagicMock())
     sent: list[str] = []
 
     async def session() -> None:
-        one = AppSession(
-            ScriptData("app.py", is_hello=False), MagicMock(), MagicMock(), lambda: None, MagicMock(), {}
-        )
+        one = AppSession(ScriptData("app.py", is_hello=False), MagicMock(), MagicMock(), lambda: None, {})
         monkeypatch.setattr(one, "_enqueue_forward_msg", lambda message: sent.append(message.ref_hash))
         monkeypatch.setattr(one, "has_fragment", lambda fragment: True)
         one._scriptrunner = run = cast(Any, Runner())
