@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +36,26 @@ def test_a_card_says_why_what_the_model_thinks_and_what_is_near(flowers: Session
         assert all(0.0 <= place <= 1.0 for _, _, place in card["face"]["rows"])
         # beside it stand the cells that differ most, not whole rows
         assert all(len(one["face"]["rows"]) <= 3 for one in card["near"])
+
+
+def test_where_no_class_stands_out_the_reason_says_so_and_not_two_equal_per_cents(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = Session.create("iris", classifier="logistic-regression", policy="margin", annotator="ann")
+    truth = session.pool.truth
+    assert truth is not None
+    for item in session.pool.trainable[::4]:
+        session.label_items([int(item)], session.classes[truth[item]])
+    session.refit()
+    ask = replace(session.ask(1)[0], role="policy")
+    monkeypatch.setattr(seeing, "SAYS_SOMETHING", 0.0)
+    assert "its two best classes" in seeing.why(session, ask).words
+    # as of many classes, where the best has a hundredth or two
+    monkeypatch.setattr(seeing, "SAYS_SOMETHING", 1.1)
+    words = seeing.why(session, ask).words
+    assert "of 3, none gets more than" in words and "its two best classes" not in words
+    assert "more than 2%. 3 of them have no label" in seeing.none_stands_out(0.013, 77, 74)
+    assert "no label" not in seeing.none_stands_out(0.013, 77, 77)
 
 
 def test_empty_cells_say_so_and_what_the_model_does_not_see_is_no_difference(

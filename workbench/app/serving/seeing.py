@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
+from math import ceil
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -26,6 +27,8 @@ T = TypeVar("T")
 _CACHE: OrderedDict[Hashable, Any] = OrderedDict()
 _LOCK = threading.Lock()
 _KEPT = 64
+SAYS_SOMETHING = 0.15
+"""Probability of the best class from which the percentages of the best two say something."""
 
 
 def digest(*arrays: Array) -> str:
@@ -177,10 +180,28 @@ def why(session: Session, ask: Ask) -> Reason:
     else:
         two = np.sort(model.probabilities_of(ask.item))[-2:]
         best = (float(two[1]), float(two[0])) if two.size == 2 else None
-        words = entry.sentence(found.utility, best).replace("%", " %")
+        if best is not None and entry.shares and best[0] < SAYS_SOMETHING:
+            words = none_stands_out(best[0], len(model.classes), len(state.trained_classes))
+        else:
+            words = entry.sentence(found.utility, best)
+        words = words.replace("%", " %")
     if searching:
         words = f"{searching[0].upper()}{searching[1:]}. {words}"
     return Reason(ask.role, words, found.utility, found.rank, found.n_ranked, found.drawn)
+
+
+def none_stands_out(best: float, n_classes: int, n_labelled: int) -> str:
+    """What is said of an item none of whose many classes is probable: the figures themselves would not help.
+
+    Args:
+        best: the largest class probability.
+        n_classes: that the model has.
+        n_labelled: how many of them have a label it could learn from.
+    """
+    words = f"No class stands out yet: of {n_classes:,}, none gets more than {ceil(100 * best)}%. "
+    if missing := n_classes - n_labelled:
+        words += f"{missing:,} of them {'has' if missing == 1 else 'have'} no label so far. "
+    return words + "Go by what you see, not by its guess."
 
 
 def utilities_now(session: Session, model: FittedModel, policy: str) -> tuple[Floats, Ints | None]:
