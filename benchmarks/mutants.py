@@ -133,7 +133,8 @@ def sample(folders: Sequence[str], count: int, seed: int) -> list[tuple[str, Mut
     """As many of each folder, drawn evenly from all that its files can be given."""
     drawn = []
     for place, folder in enumerate(folders):
-        files = sorted((ROOT / "workbench" / folder).glob("*.py"))
+        place_of = ROOT / "workbench" / folder
+        files = [place_of] if place_of.is_file() else sorted(place_of.glob("*.py"))
         every = [m for path in files for m in mutants(path)]
         share = count // len(folders) + (place < count % len(folders))
         chosen = random.Random(f"{seed} {folder}").sample(every, min(share, len(every)))
@@ -144,7 +145,8 @@ def sample(folders: Sequence[str], count: int, seed: int) -> list[tuple[str, Mut
 
 def tested(folder: str, place: Path, module: str, limit: float | None = None) -> tuple[str, float]:
     """How the tests of a folder end ("passed", "failed" or "hangs"), and the seconds that took."""
-    files = [path for guard in GUARDS[folder] for path in sorted((ROOT / guard).glob("test_*.py"))]
+    guards = GUARDS[folder.partition("/")[0]]
+    files = [path for guard in guards for path in sorted((ROOT / guard).glob("test_*.py"))]
     # those that speak of the module first: most faults fall to them
     ordered = sorted(files, key=lambda p: module not in p.name + p.read_text(encoding="utf-8"))
     return _forked(
@@ -190,7 +192,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.mutants")
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--folders", default=",".join(GUARDS))
+    parser.add_argument("--folders", default=",".join(GUARDS), help="or single files, as store/fold.py")
     parser.add_argument("--list", action="store_true", help="draw and show them, run nothing")
     options = parser.parse_args(list(arguments))
     folders = options.folders.split(",")
