@@ -24,7 +24,7 @@ from workbench.pools.features.texts import TextFeatureMap
 from workbench.pools.features.vectors import VectorFeatureMap
 from workbench.pools.items import ArrayItems, ImageItems, RowNumbers, TextItems
 from workbench.pools.pool import Pool, TestSplit
-from workbench.sessions.model import Learner
+from workbench.sessions.learner import Learner
 from workbench.sessions.start import diverse_rows, standardised
 
 MARKS = (50, 100, 200, 500, 1000)

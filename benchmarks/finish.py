@@ -28,7 +28,7 @@ from workbench.pools import load_pool
 from workbench.pools.building import image_pool
 from workbench.pools.datasets.catalogue import find_file
 from workbench.pools.pool import Pool
-from workbench.sessions.model import FittedModel
+from workbench.sessions.fitted_model import FittedModel
 
 ERROR, CONFIDENCE = 0.05, 0.95
 POOLS = ("digits", "satimage", "pendigits", "banking77", "mnist", "noisy")
@@ -284,7 +284,7 @@ def _begun(pool: Pool, truth: Ints, seed: int) -> Ints:
 
 def _ours(name: str, side: str, seed: int, labels: Sequence[int]) -> list[Stage]:
     from workbench.policies import query
-    from workbench.sessions.model import Learner
+    from workbench.sessions.learner import Learner
     from workbench.sessions.spec import with_choice
 
     pool, truth = pool_of(name), truth_of(name)

@@ -206,7 +206,7 @@ def _labelling_round(n_classes: int, quick: bool) -> bool:
 
     from workbench.policies import query
     from workbench.pools import load_pool
-    from workbench.sessions.model import Learner
+    from workbench.sessions.learner import Learner
 
     pool = load_pool("overlapping", n_items=10_000, n_classes=n_classes)
     assert pool.truth is not None

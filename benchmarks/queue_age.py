@@ -35,7 +35,7 @@ def curve(pool_name: str, age: int, seed: int, budget: int = BUDGET) -> list[flo
     from workbench.policies import query
     from workbench.policies.effective import DEFAULT_POLICY
     from workbench.pools import load_pool
-    from workbench.sessions.model import Learner
+    from workbench.sessions.learner import Learner
     from workbench.sessions.randomness import QUERY, generator
     from workbench.sessions.spec import with_choice
     from workbench.sessions.start import initial_items

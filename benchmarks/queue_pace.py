@@ -52,7 +52,7 @@ class Run:
 
     def __init__(self, pool_name: str, seed: int) -> None:
         from workbench.pools import load_pool
-        from workbench.sessions.model import Learner
+        from workbench.sessions.learner import Learner
         from workbench.sessions.spec import with_choice
         from workbench.sessions.start import initial_items
 

@@ -66,7 +66,7 @@ def _scores(p: Any, y: Any) -> tuple[float, float, float, float]:
 def _options(name: str, data: Data) -> dict[str, Any]:
     """The pool's own geometry, as the app gives it, and classes by code."""
     from workbench.classifiers import make_classifier
-    from workbench.sessions.model import measure_geometry
+    from workbench.sessions.learner import measure_geometry
 
     n_classes = int(max(data.y.max(), data.y_test.max())) + 1
     options: dict[str, Any] = {"classes": np.arange(n_classes), "random_state": 0}

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from workbench.arrays import Ints
     from workbench.metrics.calibration import ConfidenceHistogram
     from workbench.sessions import Session
+    from workbench.sessions.fitted_model import FittedModel
     from workbench.sessions.insight import Calibration
-    from workbench.sessions.model import FittedModel
 
 FEW = 20
 PART = "experiment"

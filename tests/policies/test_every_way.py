@@ -14,7 +14,7 @@ from workbench.policies.batches import k_means
 from workbench.policies.scan import score_pool
 from workbench.policies.scored_model import as_scored_model, belief_of
 from workbench.pools import load_pool
-from workbench.sessions.model import Learner
+from workbench.sessions.learner import Learner
 
 # whose numbers are drawn anew for each chunk: there is nothing to compare
 DRAWN = {"random", "variation-ratio-mc"}

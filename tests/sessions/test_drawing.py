@@ -63,7 +63,7 @@ def test_a_project_of_a_very_large_pool_says_how_many_it_looked_at(
     opening = import_module("workbench.sessions.opening")
     monkeypatch.setattr(opening, "MANY", 100)
     monkeypatch.setattr(opening, "ASKED_AMONG", 25)
-    monkeypatch.setattr(import_module("workbench.sessions.model"), "MANY", 100)
+    monkeypatch.setattr(import_module("workbench.sessions.fitted_model"), "MANY", 100)
     session = start()
     assert session.settings["asked_among"] == 25
     answer(session, session.pool, 12)

@@ -12,7 +12,8 @@ from workbench.errors import InputError
 from workbench.pools import load_pool
 from workbench.pools.pool import Pool
 from workbench.sessions import Round, RunSpec, insight
-from workbench.sessions.model import FittedModel, Learner
+from workbench.sessions.fitted_model import FittedModel
+from workbench.sessions.learner import Learner
 from workbench.studies import run
 
 SPEC = RunSpec("three-gaussians", pool_options={"n_items": 200}, classifier=FAKE, policy="margin", budget=10)

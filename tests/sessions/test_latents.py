@@ -10,7 +10,7 @@ from workbench.policies import query
 from workbench.policies.variation import variation_ratio
 from workbench.pools import load_pool
 from workbench.sessions import latents as latents_module
-from workbench.sessions.model import Learner
+from workbench.sessions.learner import Learner
 
 
 def fitted(n: int, classifier: str = "large-margin", pool_name: str = "overlapping", **options: Any) -> Any:

@@ -15,8 +15,8 @@ from workbench.pools import load_pool
 from workbench.pools.pool import Pool
 from workbench.sessions import RunSpec, Session, simulate
 from workbench.sessions import latents as latents_module
+from workbench.sessions.learner import Learner
 from workbench.sessions.measure import measured_items
-from workbench.sessions.model import Learner
 from workbench.sessions.spec import MEASURED
 from workbench.studies.spec import StudySpec
 from workbench.studies.study import study_document, study_from

@@ -14,7 +14,7 @@ from workbench.exchange.models import load_model
 from workbench.pools import load_pool
 from workbench.pools.items import ArrayItems, RowNumbers
 from workbench.pools.neighbours.graph import STRENGTHS
-from workbench.sessions.model import Learner
+from workbench.sessions.learner import Learner
 from workbench.sessions.simulate import Checkpoint, simulate, simulate_spec
 from workbench.sessions.smoothing import MANY, NeighbourhoodBuild, Smoothing, choose, in_turn, is_due
 from workbench.sessions.spec import RunSpec

@@ -15,7 +15,7 @@ from workbench.pools import load_pool
 from workbench.pools.pool import Pool
 from workbench.sessions import ArrayOracle, Event, Session
 from workbench.sessions.asking import _best
-from workbench.sessions.model import Learner
+from workbench.sessions.learner import Learner
 from workbench.sessions.published import Published
 from workbench.store import Store
 

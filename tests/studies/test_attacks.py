@@ -8,7 +8,7 @@ import pytest
 
 from workbench.errors import Cancelled, InputError
 from workbench.pools import load_pool
-from workbench.sessions.model import Learner
+from workbench.sessions.learner import Learner
 from workbench.studies.attacks import AttackSpec, attack_experiment, attack_model, chosen_rows
 
 

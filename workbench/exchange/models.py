@@ -29,7 +29,7 @@ from workbench.store.state import arrays_to_bytes, bytes_to_arrays
 from workbench.writing import write_whole
 
 if TYPE_CHECKING:
-    from workbench.sessions.model import FittedModel
+    from workbench.sessions.fitted_model import FittedModel
     from workbench.sessions.session import Session
 
 FORMAT = 1

@@ -41,7 +41,7 @@ from workbench.store.state import arrays_to_bytes
 from workbench.writing import write_whole
 
 if TYPE_CHECKING:
-    from workbench.sessions.model import FittedModel
+    from workbench.sessions.fitted_model import FittedModel
     from workbench.sessions.session import Session
 
 CAN = "large-margin, logistic-softmax, svgp-softmax and logistic-regression"

@@ -47,7 +47,8 @@ from workbench.pools.pool import Pool
 from workbench.pools.tables.pictures import Pictures
 from workbench.reading import cut, parse_json, reading
 from workbench.sessions.checks import frozen_items
-from workbench.sessions.model import Learner, check_policy
+from workbench.sessions.learner import Learner
+from workbench.sessions.policy import check_policy
 from workbench.sessions.rounds import Round
 from workbench.store import Event, ProjectRecord, RoundRecord, Store, WholeProject, fold
 from workbench.store.pool_files import keep_upload
@@ -55,7 +56,7 @@ from workbench.store.state import arrays_to_bytes, bytes_to_arrays
 from workbench.writing import sweep, write_whole
 
 if TYPE_CHECKING:
-    from workbench.sessions.model import FittedModel
+    from workbench.sessions.fitted_model import FittedModel
     from workbench.sessions.session import Session
 
 MAX_POOL = 200 << 20

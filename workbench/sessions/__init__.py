@@ -5,8 +5,9 @@ Importing this package imports neither SQLAlchemy nor a model.
 
 from workbench.sessions.asking import Ask
 from workbench.sessions.finished import Finished, finish
+from workbench.sessions.fitted_model import FittedModel
+from workbench.sessions.learner import Learner
 from workbench.sessions.measure import Evaluation
-from workbench.sessions.model import FittedModel, Learner
 from workbench.sessions.operations import Acknowledgement, Operation
 from workbench.sessions.oracle import ArrayOracle
 from workbench.sessions.rounds import Round, labelled_at

@@ -17,7 +17,7 @@ from workbench.sessions.published import Made
 from workbench.work.companion import Companion, DiedError
 
 if TYPE_CHECKING:
-    from workbench.sessions.model import Explained, FittedModel
+    from workbench.sessions.fitted_model import Explained, FittedModel
     from workbench.sessions.session import Session
 
 TRIES = 3
@@ -104,7 +104,8 @@ def explained(session: Session, model: FittedModel) -> Explained | None:
     from workbench.policies import POLICIES
     from workbench.sessions import insight
     from workbench.sessions.drawing import drawn, open_of
-    from workbench.sessions.model import Explained, asking_policy
+    from workbench.sessions.fitted_model import Explained
+    from workbench.sessions.policy import asking_policy
 
     settings = session.settings
     policy = asking_policy(model, str(settings["policy"])).policy

@@ -14,8 +14,8 @@ from workbench.metrics.consensus import worth_asking
 from workbench.pools.neighbours.twins import Twins
 from workbench.pools.pool import Pool
 from workbench.sessions.drawing import without
-from workbench.sessions.model import asking_policy
 from workbench.sessions.people import Answers, ItemConsensus, item_consensus, worth
+from workbench.sessions.policy import asking_policy
 from workbench.sessions.randomness import COLD_START, EVALUATION, OVERLAP, QUERY, UNIFORM, generator
 from workbench.sessions.spec import WORTH
 from workbench.sessions.start import diverse_items

@@ -9,7 +9,7 @@ import numpy as np
 
 from workbench.arrays import Floats, Ints
 from workbench.policies.belief import Belief, Query
-from workbench.sessions.model import FittedModel
+from workbench.sessions.fitted_model import FittedModel
 from workbench.sessions.randomness import DRAWN, generator
 
 if TYPE_CHECKING:

@@ -22,12 +22,14 @@ from workbench.progress import FitCallback
 from workbench.registry import from_file
 from workbench.sessions.asking import Questions
 from workbench.sessions.drawing import drawn, query_among, without
+from workbench.sessions.fitted_model import FittedModel
 from workbench.sessions.guessing import Guesses
 from workbench.sessions.latents import LARGE_BYTES
 from workbench.sessions.leading import SHARED_FROM, led_by
+from workbench.sessions.learner import Learner
 from workbench.sessions.measure import measured_items, metrics_of, signs_of
-from workbench.sessions.model import FittedModel, Learner, asking_policy
 from workbench.sessions.people import training_of
+from workbench.sessions.policy import asking_policy
 from workbench.sessions.project import OpenProject
 from workbench.sessions.published import Made, Published
 from workbench.sessions.randomness import QUERY, generator

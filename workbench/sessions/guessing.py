@@ -28,7 +28,7 @@ from workbench.pools.pool import Pool
 from workbench.store import ProjectState
 
 if TYPE_CHECKING:
-    from workbench.sessions.model import FittedModel
+    from workbench.sessions.fitted_model import FittedModel
 
 MOST = 20
 """Sources of one project."""

@@ -21,8 +21,9 @@ from workbench.pools.items import ArrayItems, RowNumbers
 from workbench.pools.pool import Pool
 from workbench.pools.projection import Plane, project
 from workbench.sessions.drawing import spread
+from workbench.sessions.fitted_model import FittedModel
 from workbench.sessions.guessing import run_mean
-from workbench.sessions.model import FittedModel, Learner
+from workbench.sessions.learner import Learner
 from workbench.sessions.randomness import MEASURE, generator
 from workbench.sessions.rounds import Round, labelled_at
 from workbench.sessions.spec import RunSpec

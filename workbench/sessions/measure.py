@@ -22,7 +22,7 @@ from workbench.metrics import (
 from workbench.sessions.randomness import MEASURE, generator
 
 if TYPE_CHECKING:
-    from workbench.sessions.model import FittedModel
+    from workbench.sessions.fitted_model import FittedModel
 
 ENOUGH = 20
 HINTED = 10

@@ -15,11 +15,11 @@ from workbench.pools.neighbours.twins import Twins
 from workbench.pools.pool import Pool
 from workbench.sessions.answering import Answers
 from workbench.sessions.family import Family, Parts
+from workbench.sessions.fitted_model import FittedModel
 from workbench.sessions.fitting import held_out
 from workbench.sessions.guessing import SourceNow, SourceReport, offered, report
 from workbench.sessions.latents import MANY
 from workbench.sessions.measure import Evaluation
-from workbench.sessions.model import FittedModel
 from workbench.sessions.project import Transaction
 from workbench.sessions.rounds import Round
 from workbench.store import Event, ProjectRecord, ProjectState, Store

@@ -24,8 +24,9 @@ from workbench.sessions.family import without_truth
 from workbench.sessions.guessing import checked_sources, takes_guess
 from workbench.sessions.instruction_texts import begun_with
 from workbench.sessions.latents import MANY
+from workbench.sessions.learner import Learner
 from workbench.sessions.measure import ENOUGH
-from workbench.sessions.model import Learner, check_policy
+from workbench.sessions.policy import check_policy
 from workbench.sessions.questions import Question, several
 from workbench.sessions.reopening import pack
 from workbench.sessions.spec import EARLY_SHARE, EVALUATION_SHARE, MEASURED, WORTH, with_choice

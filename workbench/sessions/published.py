@@ -11,7 +11,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from workbench.arrays import Floats, Ints
-    from workbench.sessions.model import Explained, FittedModel
+    from workbench.sessions.fitted_model import Explained, FittedModel
     from workbench.store import ProjectState
 
 RANKED = 1000

@@ -21,8 +21,9 @@ from workbench.sessions.finishing import Finishing
 from workbench.sessions.guessing import as_said, checked_sources, takes_guess
 from workbench.sessions.instructions import Instructing
 from workbench.sessions.leading import rarer
-from workbench.sessions.model import Learner, check_policy
+from workbench.sessions.learner import Learner
 from workbench.sessions.opening import create_project, relocate
+from workbench.sessions.policy import check_policy
 from workbench.sessions.questions import Question
 from workbench.sessions.reopening import open_pool
 from workbench.sessions.rounds import Round

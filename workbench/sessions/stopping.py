@@ -19,8 +19,9 @@ from workbench.errors import InputError
 from workbench.pools.pool import Pool
 from workbench.progress import FitCallback
 from workbench.registry import Entry, Registry, load_own
+from workbench.sessions.fitted_model import FittedModel
 from workbench.sessions.guessing import run_mean
-from workbench.sessions.model import FittedModel, Learner
+from workbench.sessions.learner import Learner
 from workbench.sessions.rounds import Round, labelled_at
 from workbench.sessions.spec import RunSpec
 

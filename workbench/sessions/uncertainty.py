@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from workbench.arrays import Floats, Ints
-from workbench.sessions.model import FittedModel
+from workbench.sessions.fitted_model import FittedModel
 
 DOUBT = "doubt"
 """The measure 1 - p of the best class: how probable it is to the model that its best class is wrong."""

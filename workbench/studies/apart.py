@@ -238,7 +238,7 @@ def crossed(
         options: of the classifier.
     """
     from workbench.sessions.insight import cross_validated
-    from workbench.sessions.model import Learner
+    from workbench.sessions.learner import Learner
 
     trust_typed(classifier, options)
     Report(say)(0.0, "fitting without a fifth of the labels")
@@ -261,7 +261,7 @@ def state_at(say: Say, database: str, project: str, number: int, classifier: str
         number: of the round.
         classifier: registry name of the other one.
     """
-    from workbench.sessions.model import Learner
+    from workbench.sessions.learner import Learner
 
     Report(say)(0.1, "fitting on its labels")
     session = opened(database, project)

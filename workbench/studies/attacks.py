@@ -22,7 +22,7 @@ from workbench.progress import FitCallback, OnProgress
 
 if TYPE_CHECKING:
     from workbench.attacks.robustness import Robustness
-    from workbench.sessions.model import FittedModel
+    from workbench.sessions.fitted_model import FittedModel
 
 EXAMPLES = 48
 MAX_LABELS = 5000
@@ -152,7 +152,7 @@ def attack_experiment(
     """
     # loads the engine, so that the time of the fit is the fit's
     import workbench.attacks.methods  # noqa: F401
-    from workbench.sessions.model import Learner
+    from workbench.sessions.learner import Learner
 
     report = report or _quiet
     report(0.0, "opening the pool")
@@ -193,7 +193,7 @@ def attack_model(
     report = report or _quiet
     some = np.random.default_rng([spec.seed, 0xA7C]).permutation(len(items))[: spec.n_test]
     if model.seen is not None:
-        from workbench.sessions.model import Learner
+        from workbench.sessions.learner import Learner
 
         learner = Learner(model.pool, spec.classifier, _alone(spec), seed=spec.seed, classes=model.classes)
         model = learner.fit(model.items, model.codes, number=model.number)
@@ -210,7 +210,7 @@ def _attacked(
 ) -> AttackOutcome:
     """Fit the softmax network where one is asked for, then attack and score."""
     from workbench.attacks import measure
-    from workbench.sessions.model import Learner
+    from workbench.sessions.learner import Learner
 
     begin, softmax = 0.6, None
     if spec.softmax:

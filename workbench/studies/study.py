@@ -23,7 +23,7 @@ from workbench.members import FolderMembers
 from workbench.pools.formats.files import File
 from workbench.reading import cut, reading
 from workbench.registry import from_file
-from workbench.sessions.model import check_policy
+from workbench.sessions.policy import check_policy
 from workbench.sessions.rounds import METRICS, Round
 from workbench.sessions.spec import RunSpec
 from workbench.studies.runner import Sink, open_sink

@@ -270,7 +270,7 @@ def start(spec: StudySpec, project: str | None = None, *, workers: int = 1) -> s
         InputError: what cannot be run is said before anything is.
     """
     from workbench.registry import trust_typed
-    from workbench.sessions.model import check_policy
+    from workbench.sessions.policy import check_policy
     from workbench.store import Store
     from workbench.studies.study import study_document
 

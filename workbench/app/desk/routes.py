@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from workbench.sessions import Ask, Session
     from workbench.sessions.asking_items import ItemAsk
-    from workbench.sessions.model import FittedModel
+    from workbench.sessions.fitted_model import FittedModel
 
 MOST_TOGETHER = 25  # operations of one person in a transaction
 MOST_SHOWN = 60  # found items with their faces

@@ -20,7 +20,7 @@ from workbench.short_names import short_names
 if TYPE_CHECKING:
     from workbench.pools import Pool
     from workbench.sessions import Event, ProjectState, Session
-    from workbench.sessions.model import FittedModel
+    from workbench.sessions.fitted_model import FittedModel
 
 WHY = {
     "policy": "the policy's choice",

@@ -19,8 +19,8 @@ from workbench.arrays import Array, Floats, Ints
 
 if TYPE_CHECKING:
     from workbench.sessions import Ask, Session
+    from workbench.sessions.fitted_model import FittedModel
     from workbench.sessions.insight import Calibration
-    from workbench.sessions.model import FittedModel
 
 Inputs = TypeVar("Inputs", bound=Hashable)
 T = TypeVar("T")
@@ -132,7 +132,7 @@ def why(session: Session, ask: Ask) -> Reason:
     """Why this item is asked about now."""
     from workbench.policies import POLICIES
     from workbench.policies.registry import title_of
-    from workbench.sessions.model import asking_policy
+    from workbench.sessions.policy import asking_policy
 
     if ask.role == "evaluation":
         words = (
@@ -242,7 +242,7 @@ def prepare(session: Session, model: FittedModel) -> None:
         model: that is about to be published.
     """
     from workbench.policies import POLICIES
-    from workbench.sessions.model import asking_policy
+    from workbench.sessions.policy import asking_policy
 
     policy, _ = asking_policy(model, str(session.settings["policy"]))
     if policy != "random" and policy in POLICIES:

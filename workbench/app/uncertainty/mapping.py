@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from workbench.figures.maps import Regions
     from workbench.sessions import Session
     from workbench.sessions.embedding import NeighbourMap
-    from workbench.sessions.model import FittedModel
+    from workbench.sessions.fitted_model import FittedModel
     from workbench.sessions.uncertainty import UncertainItems
 
 CLASS_VARIANCE = "class-variance"
@@ -100,7 +100,7 @@ def uncertain_items(session: Session, view: View, open_items: Ints) -> Uncertain
 
 def next_question(session: Session, view: View, open_items: Ints) -> int | None:
     """The open item that the policy wants most under a model; None where it tells no item from another."""
-    from workbench.sessions.model import asking_policy
+    from workbench.sessions.policy import asking_policy
 
     model = session.model
     if model is None or model.uid != view.model.uid:
@@ -271,7 +271,7 @@ def other_kind(session: Session, base: View, classifier: str) -> tuple[View | No
     title = title_of(classifier)
 
     def make(job: Job) -> FittedModel:
-        from workbench.sessions.model import Learner
+        from workbench.sessions.learner import Learner
 
         model = base.model
         learner = Learner(session.pool, classifier, seed=int(session.settings["seed"]), classes=model.classes)

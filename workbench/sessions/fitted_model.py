@@ -1,0 +1,318 @@
+"""A fitted classifier and what it says of every item of its pool."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from secrets import token_hex
+from typing import Any
+
+import numpy as np
+
+from workbench.arrays import Array, Floats, Ints
+from workbench.classifiers import Geometry, protocols
+from workbench.classifiers.latent import Latent
+from workbench.classifiers.predictor import Predictor
+from workbench.policies import Belief
+from workbench.policies.scored_model import belief_of
+from workbench.pools.items import IdsAt
+from workbench.pools.neighbours.graph import Seen
+from workbench.pools.pool import Pool
+from workbench.sessions.latents import MANY, PoolLatents
+from workbench.sessions.smoothing import Smoothing
+
+_WORTH_KEEPING = 1000  # items
+
+
+@dataclass(frozen=True, eq=False)
+class Explained:
+    """A policy's utilities as cards give them for a reason.
+
+    Attributes:
+        policy: its name.
+        looked: [m] the items it looks at in the model's round; None for all.
+        utilities: [N] NaN where it does not look.
+    """
+
+    policy: str
+    looked: Ints | None
+    utilities: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What is known of a fitted model whose classifier is not made here yet.
+
+    Attributes:
+        probabilities: [N, C] of every item.
+        geometry: that it measures distances in, or None.
+        has_latent: whether it has latent functions.
+        explained: the utilities that cards give for a reason.
+    """
+
+    probabilities: Floats
+    geometry: Geometry | None
+    has_latent: bool
+    explained: Explained | None
+
+
+@dataclass(frozen=True, eq=False)
+class FittedModel:
+    """A fitted classifier and its view of the whole pool; never changes once published.
+
+    Attributes:
+        pool: what it looks at.
+        classes: names of the C classes; their positions are the codes.
+        making: gives the fitted classifier, always the same one.
+        number: of the round that fitted it.
+        items: [n] items it was trained on.
+        codes: [n] their class codes.
+        seconds: wall time of the fit.
+        latents: of the pool, shared by the models of one run; None for a model that stands alone.
+        uid: of this fit in this process: what was computed from another model has another.
+        mean: [J, N, C] the guesses at every item that it was fitted with, or None.
+        smoothing: how much it leans on neighbours.
+        seen: the pool as it sees it; None where it leans on none.
+        beside: whether it is one of several that share a projection of the pool.
+        known: what needs no classifier, where another process has computed it: it is then made here when
+            somebody first looks at more.
+    """
+
+    pool: Pool
+    classes: tuple[str, ...]
+    making: Callable[[], Any]
+    number: int
+    items: Ints
+    codes: Ints
+    seconds: float = 0.0
+    utilities: Floats | None = field(default=None)
+    latents: PoolLatents | None = None
+    uid: str = field(default_factory=lambda: token_hex(8))
+    mean: Floats | None = None
+    smoothing: Smoothing = field(default_factory=Smoothing)
+    seen: Seen | None = None
+    beside: bool = False
+    known: Known | None = None
+
+    @cached_property
+    def estimator(self) -> Any:
+        """The fitted classifier."""
+        return self.making()
+
+    @cached_property
+    def geometry(self) -> Geometry | None:
+        """What the classifier took from the pool, or None."""
+        return protocols.geometry_of(self.estimator) if self.known is None else self.known.geometry
+
+    @property
+    def has_latent(self) -> bool:
+        """Whether the classifier has latent functions with uncertainty."""
+        return protocols.supports_latent(self.estimator) if self.known is None else self.known.has_latent
+
+    @property
+    def explained(self) -> Explained | None:
+        """The utilities that cards give for a reason, where the process that fitted it has told them."""
+        return None if self.known is None else self.known.explained
+
+    @property
+    def known_probabilities(self) -> Floats | None:
+        """[N, C] as `probabilities`; None where nobody has made them yet."""
+        if self.known is not None:
+            return self.known.probabilities
+        return self.__dict__.get("probabilities")
+
+    @property
+    def features(self) -> Array:
+        """[N, D'] of every item, as the model sees them."""
+        return self.pool.features if self.seen is None else self.seen.features
+
+    def as_seen(self, features: Array) -> Array:
+        """[n, D'] rows of features [n, D] that are not the pool's, as the model sees them."""
+        return features if self.seen is None else self.seen.view.transform(np.asarray(features))
+
+    @property
+    def n_labelled(self) -> int:
+        """Size of its training set."""
+        return int(self.items.size)
+
+    @cached_property
+    def latent(self) -> Latent | None:
+        """q(f) of every item of the pool, or None for a model without latents."""
+        if not protocols.supports_latent(self.estimator):
+            return None
+        found = None if self.latents is None else self.latents.of(self.estimator)
+        if found is None:
+            latent: Latent = self.estimator.predict_latent(self.features, **self._guess())
+            return latent
+        moved = self._moved
+        return found if moved is None else Latent(found.mean + moved, found.variance)
+
+    @cached_property
+    def _moved(self) -> Floats | None:
+        """[N, C] what the guesses add to the latents' means, or None."""
+        weights = protocols.mean_weights_of(self.estimator)
+        if self.mean is None or weights is None:
+            return None
+        return np.tensordot(weights, self.mean, axes=1)
+
+    def _guess(self, items: Any = slice(None)) -> dict[str, Floats]:
+        """The guesses at some items, as the estimator takes them; nothing where it had none."""
+        if self.mean is None or protocols.mean_weights_of(self.estimator) is None:
+            return {}
+        return {"mean": self.mean[:, items]}
+
+    @property
+    def begins_with_a_guess(self) -> bool:
+        """Whether a guess is its prior mean."""
+        return bool(self._guess(slice(0, 0)))
+
+    def guess_alone(self, items: Ints) -> Floats:
+        """[n, C] class probabilities of some items before any label, where it begins with a guess."""
+        from sklearn.base import clone
+
+        X, none = self.pool.features, slice(0, 0)
+        before = clone(self.estimator).set_params(classes=self.estimator.classes_.tolist())
+        before.fit(X[none], [], **self._guess(none))
+        return np.asarray(before.predict_proba(X[items], **self._guess(items)))
+
+    def guess_of(self, item: int, n: int) -> dict[str, Floats]:
+        """What was guessed of an item for n rows made from it, as the estimator takes it; else nothing."""
+        return self._guess(np.full(n, item))
+
+    def predict_proba(self, items: Ints) -> Floats:
+        """[n, C] class probabilities of some items, computed anew."""
+        return np.asarray(self.estimator.predict_proba(self.features[items], **self._guess(items)))
+
+    @cached_property
+    def latent_mean(self) -> Floats | None:
+        """The mean of `latent`, without the work of the variances where nobody has asked for these."""
+        if "latent" not in self.__dict__ and self.latents is not None:
+            found = self.latents.mean_of(self.estimator)
+            if found is not None:
+                moved = self._moved
+                return found if moved is None else found + moved
+        latent = self.latent
+        return None if latent is None else latent.mean
+
+    @cached_property
+    def probabilities(self) -> Floats:
+        """[N, C] class probabilities of every item of the pool."""
+        if self.known is not None:
+            return self.known.probabilities
+        beta = protocols.temperature_of(self.estimator) if self.beside else None
+        mean = None if beta is None else self.latent_mean
+        if beta is not None and mean is not None:  # from the projection that all share
+            from workbench.classifiers.calibration import softmax
+
+            return softmax(mean, beta)
+        return np.asarray(self.estimator.predict_proba(self.features, **self._guess()))
+
+    def probabilities_of(self, item: int) -> Floats:
+        """[C] class probabilities of one item; of a very large pool they are not made of all for its sake."""
+        many = len(self.pool) > MANY
+        p: Floats = self.probabilities_at(np.array([item]))[0] if many else self.probabilities[item]
+        return p
+
+    def probabilities_at(self, items: Ints) -> Floats:
+        """[n, C] class probabilities of some items; those of the whole pool only where somebody made them."""
+        if self.known_probabilities is not None:
+            return self.probabilities[items]
+        if items.size < _WORTH_KEEPING:
+            return self.predict_proba(items)
+        # what tells how a fit goes is asked again of this one when the next is there
+        key = items.tobytes()
+        kept: tuple[tuple[bytes, Floats], ...] = self.__dict__.get("_kept", ())
+        for known, p in kept:
+            if known == key:
+                return p
+        made = self.predict_proba(items)
+        # replaced whole: another thread may be reading it
+        self.__dict__["_kept"] = (*kept[-1:], (key, made))
+        return made
+
+    @cached_property
+    def scaled(self) -> Array:
+        """[N, D] features in the space the model measures distances in."""
+        geometry = self.geometry
+        if geometry is None:
+            from workbench.sessions.start import standardised
+
+            return standardised(self.features, self.pool.common_scale)
+        scaled: Array = geometry.transform(self.features)
+        return scaled
+
+    def scaled_at(self, items: Ints) -> Array:
+        """[n, D] the same of some items; the others are looked at only where the model has no geometry."""
+        geometry = self.geometry
+        if geometry is None or "scaled" in self.__dict__:
+            return self.scaled[items]
+        scaled: Array = geometry.transform(self.features[items])
+        return scaled
+
+    @property
+    def state(self) -> dict[str, Array]:
+        """The posterior as plain arrays."""
+        state: dict[str, Array] = self.estimator.get_state()
+        return state | self.smoothing.to_state()
+
+    def _shut(self, closed: Ints | None) -> Array:
+        shut = np.ones(len(self.pool), dtype=bool)
+        shut[self.pool.trainable] = False
+        shut[self.items] = True
+        if closed is not None:
+            shut[closed] = True
+        return shut
+
+    def askable(self, closed: Ints | None = None) -> Ints:
+        """[m] ascending items that may be asked about; `closed` as for `belief`."""
+        return np.flatnonzero(~self._shut(closed))
+
+    def belief(self, closed: Ints | None = None) -> Belief:
+        """What a policy sees.
+
+        Args:
+            closed: further items that must not be asked; the training set and the test split never are.
+        """
+        rows = np.flatnonzero(self._shut(closed))
+        labels = np.full(len(self.pool), -1, dtype=np.int64)
+        labels[self.items] = self.codes
+        return belief_of(
+            self.estimator,
+            self.features,
+            labelled=rows,
+            labels=labels[rows],
+            latent=lambda: self.latent,
+            latent_mean=lambda: self.latent_mean,
+            probabilities=lambda: self.probabilities,
+            scaled=lambda: self.scaled,
+            ids=self.pool.items.ids,
+        )
+
+    def belief_at(self, rows: Ints) -> Belief:
+        """What a policy sees that looks at some items only, by their places in `rows`.
+
+        Args:
+            rows: [m] ascending items; of these the training set must not be asked.
+        """
+        X = np.asarray(self.features[rows])
+        known = np.isin(rows, self.items).nonzero()[0]
+        code = dict(zip(self.items.tolist(), self.codes.tolist(), strict=True))
+        labels = np.array([code[item] for item in rows[known].tolist()], dtype=np.int64)
+        guess = self._guess(rows)
+        latent: Any = None
+        if guess and protocols.supports_latent(self.estimator):
+            latent = cache(lambda: self.estimator.predict_latent(X, **guess))
+        return belief_of(
+            self.estimator, X, labelled=known, labels=labels, latent=latent,
+            latent_mean=None if guess else _mean_at(self.estimator, X),
+            probabilities=(lambda: self.predict_proba(rows)) if guess else None,
+            scaled=None if self.geometry is not None else lambda: self.scaled[rows],
+            ids=IdsAt(self.pool.items.ids, rows),
+        )  # fmt: skip
+
+
+def _mean_at(estimator: Any, X: Array) -> Callable[[], Floats] | None:
+    """Latent means of rows without the variances, made once; None where the model cannot give them so."""
+    predictor = protocols.predictor_of(estimator)
+    return cache(lambda: predictor.mean(X)) if isinstance(predictor, Predictor) else None
