@@ -1,0 +1,291 @@
+"""What came out of an attack: the verdict, images, curves, and how well it is noticed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import streamlit as st
+
+from workbench.app.compare import robustness
+from workbench.app.compare.attack_form import ALONE, CONTROL, model_title, opened_project
+from workbench.app.compare.attack_images import closely, drawn, pictures
+from workbench.app.shell import downloads, widgets
+from workbench.app.words.glossary import explain
+from workbench.app.words.text import percent, plural, verbatim
+from workbench.attacks import ATTACKS
+from workbench.figures import adversarial as figures
+
+if TYPE_CHECKING:
+    from workbench.attacks.robustness import Robustness
+    from workbench.studies.attacks import AttackOutcome
+
+CAUTION = """
+**What this does not show**
+
+- That a model is safe. FGSM is the weakest attack there is; the adaptive attack, which knows the
+  detector, is the honest line.
+- That the detector sees *attacks*. It sees distance from the training data: harmless random signs of
+  the same strength raise it too.
+- Anything about images changed in other ways: turned, shifted, blurred, patched, photographed.
+- A rate to rely on. This is one split, one seed, one model; the papers' area of almost 1 on MNIST
+  was not reproduced in our runs.
+"""
+
+
+def title_of(attack: str) -> str:
+    """An attack's title."""
+    return ATTACKS[attack].title
+
+
+def shown(outcome: AttackOutcome) -> None:
+    """What came out of an attack: the verdict, the images, and figures that open."""
+    from workbench.attacks.detection import DETECTORS
+
+    result = outcome.robustness
+    names = {name: DETECTORS[name].title for name in result.detectors}
+    picked = st.session_state.get("detector")
+    detector = picked if picked in names else next(iter(names))
+    k = result.detectors.index(detector)
+    # the sentence stands above the controls that it depends on
+    said, seen = st.container(), st.container()
+    attack, strength = shown_attack(result)
+    with said:
+        sentence, meaning = verdict(result, k, attack, strength)
+        st.markdown(f"**{verbatim(sentence)}**")
+        st.markdown(meaning)
+        mine = opened_project() if outcome.spec.project else None
+        if mine is not None and mine.model is not None and mine.model.seen is not None:
+            st.caption(ALONE, help=explain("leans on neighbours"))
+    with seen:
+        pictures(outcome, k, names, attack, strength)
+    with st.expander("How it grows with the strength", key="attack-grows", on_change="rerun") as box:
+        if box.open:
+            curves(outcome, k, names, strength)
+    with st.expander("How well it notices, and by what", key="attack-notices", on_change="rerun") as box:
+        if box.open:
+            choose_detector(names)
+            detection(outcome, k, names, attack, strength)
+    with st.expander("One image, looked at closely", key="attack-closely", on_change="rerun") as box:
+        if box.open:
+            closely(outcome, attack, strength)
+    with st.container(border=True, key="caution"):
+        st.markdown(CAUTION)
+    st.caption(" · ".join(facts(outcome)))
+    results(outcome)
+
+
+def facts(outcome: AttackOutcome) -> list[str]:
+    """What was attacked, for a line below the figures."""
+    result, spec = outcome.robustness, outcome.spec
+    n = plural(len(result.truth), "image")
+    found = [
+        model_title(spec.classifier),
+        f"the own model of {verbatim(spec.project, 60)}"
+        if spec.project
+        else verbatim(robustness.pools().get(spec.pool, spec.pool), 60),
+        plural(outcome.n_train, "label")
+        + (f", fitted in {outcome.fit_seconds:.1f} s" if outcome.fit_seconds else ""),
+        f"{n} attacked, {percent(outcome.clean_accuracy)} right before"
+        if result.truth_known
+        else f"{n} attacked, classes unknown: the answer on the clean image counts as right",
+    ]
+    if outcome.softmax_accuracy is not None:
+        found.append(f"softmax network {percent(outcome.softmax_accuracy)}")
+    return found
+
+
+def choose_detector(names: dict[str, str]) -> None:
+    """By what number the model notices; the whole page follows."""
+    st.segmented_control(
+        "Detector",
+        list(names),
+        default=next(iter(names)),
+        required=True,
+        format_func=lambda name: names.get(name, name),
+        key="detector",
+        persist_state="session",
+        help=explain("detector", "variation ratio", "entropy", "BALD"),
+    )
+
+
+def shown_attack(result: Robustness) -> tuple[str, float]:
+    """The attack and the strength that every panel shows, from one pair of controls."""
+    some = [float(s) for s in result.strengths if s > 0] or [float(result.strengths[-1])]
+    with st.container(horizontal=True, gap="large", vertical_alignment="bottom", key="attack-shown-tools"):
+        attack = st.segmented_control(
+            "Attack", list(result.attacks), default=result.attacks[0], required=True, format_func=title_of,
+            key="attack-shown",
+        )  # fmt: skip
+        strength = some[0]
+        if len(some) > 1:
+            strength = st.select_slider(
+                "Strength", some, value=some[len(some) // 2], format_func=lambda s: f"{s:.3g}",
+                key="attack-at", width=320, help=explain("strength"),
+            )  # fmt: skip
+        st.toggle("Only where the attack worked", key="attack-worked")
+    return attack if attack in result.attacks else result.attacks[0], float(strength)
+
+
+def verdict(result: Robustness, k: int, attack: str, strength: float) -> tuple[str, str]:
+    """What this attack does at this strength and how much of it is noticed; what that means for a user."""
+    from workbench.attacks.detection import roc
+
+    a, s = result.row(attack, strength)
+    curve = roc(result.clean_scores[k], result.scores[a, s, k])
+    found = float(np.max(curve.true_positive[curve.false_positive <= 0.05 + 1e-12], initial=0))
+    before, after = float(np.mean(result.clean_codes == result.truth)), float(result.accuracy[a, s])
+    sentence = (
+        f"Tampered with by {title_of(attack)} at strength {strength:.3g}, the model is right on "
+        f"{percent(after, 0)} of the images instead of {percent(before, 0)}, and notices "
+        f"{percent(found, 0)} of them, if it may sound 5 false alarms in 100."
+    )
+    if before - after < 0.05:
+        return sentence, "At this strength the answers hold. Make it stronger to see where they break."
+    if found >= 0.8:
+        return sentence, "Let it put aside what it is unsure of: most of these images would reach a person."
+    if found >= 0.3:
+        return sentence, "Putting aside what it is unsure of catches a part of them. Do not rely on it alone."
+    return sentence, "Its doubt is no alarm here: whoever may change your images can change its answers."
+
+
+def curves(outcome: AttackOutcome, k: int, names: dict[str, str], strength: float) -> None:
+    """Accuracy and mean doubt against the strength."""
+    result, detector = outcome.robustness, list(names.values())[k]
+    accuracy = {title_of(a): result.accuracy[i] for i, a in enumerate(result.attacks)}
+    suspicion = {title_of(a): result.mean_scores[i, :, k] for i, a in enumerate(result.attacks)}
+    if result.softmax_accuracy is not None:
+        accuracy["Softmax network, its own FGSM"] = result.softmax_accuracy
+    st.header("What the attacks do", help=explain("strength"))
+    drawn(
+        figures.strength_curves(
+            result.strengths,
+            accuracy,
+            suspicion,
+            score=detector,
+            controls=(title_of(CONTROL),),
+            mark=strength,
+        ),
+        "strength-curves",
+        f"Accuracy and mean {detector} of the attacked images against the strength of the attack",
+    )
+
+
+def results(outcome: AttackOutcome) -> None:
+    """The button that saves everything."""
+    with st.container(horizontal=True, key="attack-downloads", vertical_alignment="center"):
+        downloads.button(
+            "Results (zip)",
+            lambda out: out.write(outcome.archive()),
+            f"attack-{outcome.spec.pool.replace(':', '-')}-{outcome.spec.seed}.zip",
+            "download-attack",
+            help="The table, every image's scores, and the settings with seed and versions.",
+        )
+        st.caption(
+            f"Seed {outcome.spec.seed}. The settings inside name every version, so that it can be repeated."
+        )
+
+
+def drawn_example() -> None:
+    """What the page will show, before anything was attacked."""
+    from workbench.figures.examples import attack
+
+    widgets.figure(attack(), "attack-example", "An example: accuracy and doubt against the strength")
+    st.caption("What you will see: pictures before and after, how many stay right, how many are noticed.")
+
+
+def detection(outcome: AttackOutcome, k: int, names: dict[str, str], attack: str, strength: float) -> None:
+    """How well attacked images are told from clean ones."""
+    from workbench.attacks.detection import confusion_at, roc, threshold_at
+
+    result, detector = outcome.robustness, list(names.values())[k]
+    with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
+        st.header("Whether they are noticed", help=explain("AUC", "detector"))
+        successful = st.toggle(
+            "Successful attacks only",
+            key="attack-successful",
+            help="Count an attacked image only where a right answer became a wrong one.",
+        )
+    areas = result.auc(successful_only=successful)
+    drawn(
+        figures.detection_curves(
+            result.strengths,
+            {
+                title_of(a): {n: areas[i, :, j] for j, n in enumerate(names.values())}
+                for i, a in enumerate(result.attacks)
+            },
+            mark=strength,
+        ),
+        "detection-curves",
+        "Area under the ROC curve of each detector against strength, one panel an attack",
+    )
+    if strength <= 0:
+        return
+    left, right = widgets.split([1, 1], "attack-panels", below=1000)
+    a, s = result.row(attack, strength)
+    clean = result.clean_scores[k]
+    lines, size = {}, {}
+    for i, name in enumerate(result.attacks):
+        attacked = result.scores[i, s, k]
+        attacked = attacked[result.successful[i, s]] if successful else attacked
+        if len(attacked):
+            curve = roc(clean, attacked)
+            lines[title_of(name)] = (curve.false_positive, curve.true_positive)
+            size[title_of(name)] = areas[i, s, k]
+    with left:
+        drawn(
+            figures.roc_curves(lines, areas=size, controls=(title_of(CONTROL),), height=420),
+            "roc",
+            f"ROC curves of {detector} at strength {strength:.3g}, with the point of 5 % false alarms",
+        )
+        st.caption("Numbers are areas. Marks: the most that is found at no more than 5 % false alarms.")
+    with right:
+        attacked = result.scores[a, s, k]
+        attacked = attacked[result.successful[a, s]] if successful else attacked
+        both = np.concatenate([clean, attacked])
+        low, high = float(both.min()), float(both.max())
+        if high <= low or not len(attacked):
+            st.caption("There is nothing to tell apart here.")
+            return
+        threshold = st.slider(
+            "Flag from",
+            low,
+            high,
+            float(np.clip(threshold_at(clean, 0.05), low, high)),
+            (high - low) / 200,
+            format="%.3f",
+            key=f"threshold-{outcome.spec.seed}-{k}-{a}-{s}-{successful}",
+            help="Begins where 5 % of the clean images are flagged.",
+        )
+        drawn(
+            figures.score_histograms(clean, attacked, threshold, score=detector, height=270),
+            "histograms",
+            f"Histograms of {detector} of clean and attacked images with the threshold",
+        )
+        table = confusion_at(clean, attacked, threshold)
+        counts(table)
+
+
+def counts(table: Any) -> None:
+    """Images flagged and let through at a threshold."""
+    import pandas as pd
+
+    clean, attacked = table.clean_flagged + table.clean_passed, table.attacked_flagged + table.attacked_passed
+    st.dataframe(
+        pd.DataFrame(
+            {
+                "Images": ["Clean", "Attacked"],
+                "Flagged": [
+                    f"{table.clean_flagged:,} ({percent(table.clean_flagged / clean)})",
+                    f"{table.attacked_flagged:,} ({percent(table.attacked_flagged / attacked)})",
+                ],
+                "Let through": [
+                    f"{table.clean_passed:,} ({percent(table.clean_passed / clean)})",
+                    f"{table.attacked_passed:,} ({percent(table.attacked_passed / attacked)})",
+                ],
+            }
+        ),
+        hide_index=True,
+        key="confusion",
+        alt="Images flagged and let through at this threshold",
+    )
