@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from tests.sessions.fakes import FAKE
@@ -44,6 +45,22 @@ def open_page(name: str, project: str | None = None, **more: str) -> AppTest:
     test.run()
     assert not test.exception, test.exception
     return test
+
+
+def test_the_title_of_the_tab_stays_while_a_page_runs_again(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, titles = st.set_page_config, []
+
+    def noted(**given: Any) -> None:
+        titles.append(given.get("page_title"))
+        real(**given)
+
+    monkeypatch.setattr(st, "set_page_config", noted)
+    test = open_page("help")
+    titles.clear()
+    test.run()
+    assert titles and set(titles) == {"Help · Workbench"}
 
 
 def texts(test: AppTest) -> str:

@@ -60,6 +60,9 @@ VISIT = "visit"
 _OF_GUESTS = ("label", "help")
 """Pages that people without an account see."""
 
+_TITLE = "tab-title"
+"""State: the title of the browser's tab as the last run left it."""
+
 
 class PageEndsError(Exception):
     """The page has said all it can; what the frame draws after it still comes."""
@@ -75,9 +78,14 @@ def run(pages: Sequence[Any]) -> None:
     Args:
         pages: `st.Page` objects, in the order of the menu; the first is where people start.
     """
-    st.set_page_config(page_title="Workbench", page_icon=str(ICON), layout="wide")
+    # a run begins with the tab's title as it stands; the browser shows each title that comes, however short
+    st.set_page_config(
+        page_title=st.session_state.get(_TITLE, "Workbench"), page_icon=str(ICON), layout="wide"
+    )
     st.logo(str(LOGO), size="large", icon_image=str(ICON))
     if login.required() and login.of_page() is None:
+        st.session_state.pop(_TITLE, None)
+        st.set_page_config(page_title="Workbench")
         st.navigation([st.Page(login.page, title="Log in", default=True)], position="hidden").run()
         return
     guest = login.guest_of_page()
@@ -102,7 +110,8 @@ def run(pages: Sequence[Any]) -> None:
         st.session_state["page-shown"] = chosen.url_path
         st.session_state[VISIT] = st.session_state.get(VISIT, 0) + 1
     named = [chosen.title, *([opened.project.name] if opened is not None else []), "Workbench"]
-    st.set_page_config(page_title=" · ".join(named))
+    st.session_state[_TITLE] = " · ".join(named)
+    st.set_page_config(page_title=st.session_state[_TITLE])
     if opened is not None:
         with st.sidebar.container(key="question-of"):
             _question(opened)
