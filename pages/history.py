@@ -39,10 +39,17 @@ def events_table(session: Any, state: Any) -> None:
             hide_index=True,
             key="events-table",
             height=460,
+            # in pixels: at 1,024 all up to the time are seen, on a phone who gave which class to what
             column_config={
-                "Utility": st.column_config.NumberColumn(format="%.3f"),
+                "What": st.column_config.TextColumn(width=88),
+                "Class or change": st.column_config.TextColumn(width=190),
+                "Item": st.column_config.TextColumn(width=64),
+                "Who": st.column_config.TextColumn(width=64),
+                "Why asked": st.column_config.TextColumn(width=135),
+                "Time (UTC)": st.column_config.TextColumn(width=150),
+                "Utility": st.column_config.NumberColumn(format="%.3f", width=70),
                 "Model had": st.column_config.NumberColumn(
-                    help="Labels the model had seen when the item was shown."
+                    help="Labels the model had seen when the item was shown.", width=85
                 ),
             },
             placeholder="",
@@ -203,7 +210,8 @@ def filters(rows: list[review.Decision], found: Any, state: Any) -> list[review.
         st.segmented_control(
             "As",
             ["Table", "Gallery"],
-            default="Table",
+            # a phone has no room for a table's rows, and its agent says that it is one
+            default="Gallery" if "Mobi" in (st.context.headers.get("User-Agent") or "") else "Table",
             required=True,
             key="review-as",
             label_visibility="collapsed",
@@ -266,8 +274,10 @@ def picked(items: list[int], table: Any, key: str) -> list[int]:
                 format="percent",
                 min_value=0,
                 max_value=1,
-                width=140,
+                width=125,
             ),
+            "Verdict": st.column_config.TextColumn(width=95),
+            "Why asked": st.column_config.TextColumn(width=135),
             "Note": st.column_config.TextColumn(width="medium"),
             "Seconds": st.column_config.NumberColumn(format="%.1f", width="small"),
         },

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import streamlit as st
 from PIL import Image
 
 from tests.app.test_pages import open_page, texts
@@ -13,6 +14,7 @@ from tests.app.test_teaching import started
 from tests.sessions.fakes import FAKE
 from workbench.app.access import current
 from workbench.app.data import opening
+from workbench.app.history import history, review
 from workbench.app.label import oracle
 from workbench.app.lessons import together
 from workbench.app.server import serve
@@ -163,6 +165,37 @@ def test_the_gallery_of_an_earlier_visit_is_not_shown(home: Path, monkeypatch: p
     page.session_state["review-as"] = "Gallery"
     page.run()
     assert not page.exception and shown[-1] == 31
+
+
+def test_a_phone_begins_with_the_gallery_for_which_it_has_room(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = started("iris", labels=30, classifier="logistic-regression", policy="margin")
+    monkeypatch.setattr(current, "person", lambda *default: "ann")
+    shown: list[int] = []
+    monkeypatch.setattr(
+        "workbench.app.desk.mount_gallery", lambda who, cards, stamp: shown.append(len(cards))
+    )
+    open_page("history", session.id)
+    assert shown == []
+    agent = "Mozilla/5.0 (Linux; Android 14) AppleWebKit/537.36 (KHTML, like Gecko) Mobile Safari/537.36"
+    monkeypatch.setattr(type(st.context), "headers", property(lambda _: {"User-Agent": agent}))
+    page = open_page("history", session.id)
+    assert set(shown) == {30}
+    # it begins there, and can be left
+    page.session_state["review-as"] = "Table"
+    shown.clear()
+    page.run()
+    assert shown == [] and not page.exception
+
+
+def test_the_log_says_in_words_why_an_item_was_asked_about_before_what_may_be_cut(home: Path) -> None:
+    session = Session.create("iris", annotator="ann")
+    ask = session.ask()[0]
+    session.tell(ask.id, session.classes[0])
+    row = history.event_rows(session, session.state, 9)[0]
+    assert row["Why asked"] == review.WHY[ask.role] and row["What"] == "labelled"
+    assert list(row)[:5] == ["What", "Class or change", "Item", "Who", "Why asked"]
 
 
 def test_fits_of_one_number_of_labels_are_one_point_with_its_own_interval(home: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
-from workbench.app.history.review import who
+from workbench.app.history.review import WHY, who
 from workbench.app.words.text import plural
 from workbench.classifiers import title_of as classifier_title
 from workbench.policies.registry import title_of
@@ -60,12 +60,13 @@ def event_rows(session: Any, state: Any, most: int) -> list[dict[str, Any]]:
     ids = session.pool.items.ids
     return [
         {
-            "Time (UTC)": event.time.replace("T", " ")[:19],
+            # first what a phone has room for
             "What": _WORDS.get(event.kind, event.kind),
-            "Item": "" if event.item is None else str(ids[event.item]),
             "Class or change": _change(event, state),
+            "Item": "" if event.item is None else str(ids[event.item]),
             "Who": who(event.annotator, event.payload),
-            "Why asked": str(event.payload.get("role", "")),
+            "Why asked": WHY.get(str(event.payload.get("role", "")), str(event.payload.get("role", ""))),
+            "Time (UTC)": event.time.replace("T", " ")[:19],
             "Utility": event.payload.get("utility"),
             "Model had": event.payload.get("n_labelled") if event.kind != "round" else None,
         }

@@ -102,6 +102,7 @@ def _words(pool: Pool, row: review.Decision, said: review.Opinion | None, n: int
     elif said is not None:
         st.markdown(f"The model says the same ({percent(said.confidence, 0)}).")
     marks = [f"item {verbatim(pool.items.ids[row.item], 40)}"]
+    marks += [f"asked: {review.WHY.get(row.role, row.role)}"] if row.role else []
     marks += [f"flagged{f': {verbatim(row.flag, 80)}' if row.flag else ''}"] if row.flag is not None else []
     marks += [f"note: {verbatim(row.note, 160)}"] if row.note else []
     marks += [f"the first of {plural(n, 'selected row')}"] if n > 1 else []

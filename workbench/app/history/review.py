@@ -307,8 +307,8 @@ def table(pool: Pool, rows: Sequence[Decision], found: Mapping[int, Opinion]) ->
                 "Picture": picture(pool, row.item) if image else "",
                 "Label": row.label or f"({row.status})",
                 "Model says": "" if said is None else said.label,
-                "Verdict": _verdict(said),
                 "Chance it is right": None if said is None else round(said.self_confidence, 2),
+                "Verdict": _verdict(said),
                 # behind what is in question: it is wide, and stands whole beside the table
                 "Shows": summary(pool, row.item),
                 "Flag": "" if row.flag is None else row.flag or "flagged",
