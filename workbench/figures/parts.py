@@ -267,7 +267,7 @@ def note(fig: go.Figure, panel: int, words: str) -> None:
     """Words in the upper left corner of a panel, counted from 0."""
     axis = "" if panel == 0 else str(panel + 1)
     fig.add_annotation(
-        text=words, align="left", showarrow=False, x=0.03, y=0.98, xref=f"x{axis} domain",
+        text=words, align="left", showarrow=False, x=0.03, y=0.94, xref=f"x{axis} domain",
         yref=f"y{axis} domain", xanchor="left", yanchor="top", font={"size": 12},
     )  # fmt: skip
 

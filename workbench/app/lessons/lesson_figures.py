@@ -45,7 +45,9 @@ class Drawn(NamedTuple):
 
 def _calibration(reports: Any, answer: float) -> Drawn:
     words = " · ".join(
-        f"{r.title}: error {percent(r.scores.error)}, NLL {r.scores.nll:.2f}, ECE {r.scores.ece:.3f}"
+        # how sure beside how often wrong: that is the lesson; a term stands behind both
+        f"{r.title}: {percent(r.histogram.mean_confidence)} sure, {percent(r.scores.error)} wrong; "
+        f"NLL {r.scores.nll:.2f}, ECE {r.scores.ece:.3f}"
         for r in reports
     )
     alt = "Confidence histograms above reliability diagrams, a column a model"
@@ -70,7 +72,8 @@ def sweep(curves: Any, values: Values) -> Drawn:
         for c in curves
         for k in [int(abs(c.noise - values["noise"]).argmin())]
     ]
-    words = f"At noise {values['noise']:g}, error / NLL / ECE: " + " · ".join(at) if at else ""
+    # a line of its own says what the three numbers of each line are
+    words = " · ".join([f"At noise {values['noise']:g}: error / NLL / ECE", *at]) if at else ""
     exact = next((c for c in curves if c.name == "bayes"), None)
     answer = None if exact is None else 100 * float(exact.error[:, abs(exact.noise - 0.5).argmin()].mean())
     alt = "Error, likelihood and calibration error of each likelihood against noise"
