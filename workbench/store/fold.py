@@ -3,75 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from workbench.store.events import ABOUT, ANSWERS, UNDOABLE, Event
+from workbench.store.events import ANSWERS, UNDOABLE, Event
+from workbench.store.fold_classes import ClassFold, distinct_names
+from workbench.store.fold_instructions import InstructionFold
+from workbench.store.fold_items import ItemFold, standing_vote
 from workbench.store.layers import another
-from workbench.store.project_state import REVIEW, AskRecord, Check, Instructions, Note, ProjectState, Vote
+from workbench.store.project_state import AskRecord, ProjectState, Vote
 
 _UNDOABLE = frozenset(UNDOABLE)
 _CLASS_KINDS = frozenset(
     ("class-added", "class-renamed", "class-merged", "class-removed", "class-described", "classes-ordered")
 )
-_SECOND = "second"
-
-
-class _Item:
-    """What the standing events about one item add up to; `since` is where its present label began."""
-
-    __slots__ = ("checks", "flag", "notes", "requeued", "seconds", "since", "skipped", "unsure", "votes")
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, int] | None = None  # annotator -> event of their last second look
-        self.votes: dict[str, Vote] = {}
-        self.checks: dict[str, Check] = {}
-        self.skipped = self.unsure = self.requeued = False
-        self.flag: str | None = None
-        self.notes: tuple[Note, ...] = ()
-        self.since = -1
-
-    def vote(self, place: int, key: str, event: Event, role: str, final: bool = False) -> None:
-        if not self.votes:
-            self.since = place
-        before = self.votes.get(event.annotator)
-        first = "" if before is None else before.key if role == _SECOND else before.first
-        own = "" if before is None or not (final or role == REVIEW) else before.by_themselves
-        vote = Vote(key, event.annotator, event.id, event.time, role, final, first, own)
-        self.votes = {**self.votes, event.annotator: vote}  # a new one: states hold the one before
-        self.skipped = self.unsure = self.requeued = False
-
-    def apply(self, place: int, event: Event, key: str | None) -> None:
-        """One more event at this place in the order; `key` is the class it gives the item, if any."""
-        payload = event.payload
-        kind = event.kind
-        role = str(payload.get("role", ""))
-        if role == _SECOND:
-            self.seconds = {**(self.seconds or {}), event.annotator: event.id}
-        if "check" in payload and kind in ("label", "unsure"):
-            answer = Check(int(payload["check"]), key or "", event.annotator, event.id, event.time)
-            self.checks = {**self.checks, event.annotator: answer}
-        if key is not None:
-            final = kind == "resolved" or payload.get("final", False)
-            self.vote(place, key, event, kind if kind in ("imported", "resolved") else role, bool(final))
-        elif kind == "cleared":
-            self.votes = {}
-            self.skipped = self.unsure = self.requeued = False
-        elif kind == "skip":
-            if not self.votes:
-                self.skipped, self.requeued = True, False
-        elif kind == "unsure":
-            self.votes = {who: vote for who, vote in self.votes.items() if who != event.annotator}
-            if not self.votes:
-                self.skipped, self.unsure, self.requeued = False, True, False
-        elif kind == "requeued":
-            if not self.votes and (self.skipped or self.unsure):
-                self.skipped, self.unsure, self.requeued = False, False, True
-        elif kind == "flag":
-            self.flag = str(payload["reason"]) if payload["on"] else None
-        elif kind == "note":
-            self.notes = (*self.notes, Note(str(payload["text"]), event.annotator, event.time))
 
 
 class EventFold:
@@ -86,16 +32,12 @@ class EventFold:
         self._done: dict[str, list[int]] = {}
         self._undone: dict[str, list[int]] = {}
         self._inactive: set[int] = set()
-        self._items: dict[int, _Item] = {}
+        self._items: dict[int, ItemFold] = {}
         self._history: dict[int, list[tuple[int, str | None]]] = {}
         # Positions of the events that change classes, and for each class those that mention it.
         self._class_events: list[int] = []
         self._mentions: dict[str, list[int]] = {}
-        self._names: dict[str, str] = {}
-        self._merged: dict[str, str] = {}
-        self._removed: set[str] = set()
-        self._about: dict[str, dict[str, str]] = {}
-        self._order: tuple[str, ...] = ()
+        self._classes = ClassFold()
         # How many votes name a class; those removed that none does are gone.
         self._uses: Counter[str] = Counter()
         self._gone: frozenset[str] = frozenset()
@@ -104,10 +46,7 @@ class EventFold:
         self._wanted: list[int] = []
         self._answered_asks: set[str] = set()
         self._model: dict[str, Any] = {}
-        self._instructions: tuple[Instructions, ...] = ()
-        self._pictures: dict[str, Event] = {}
-        self._read: dict[str, tuple[tuple[int, int], ...]] = {}
-        self._examples: dict[str, tuple[int, ...]] = {}
+        self._instructions = InstructionFold()
         # Questions drawn and not given back, and the most that these have been.
         self._places = self._most_places = 0
         # What states hold; copied before it changes when a state has it.
@@ -179,7 +118,7 @@ class EventFold:
             self._close(event)
             if kind in _CLASS_KINDS:
                 self._class_events.append(position)
-                self._change_classes(event)
+                self._classes.apply(event)
                 self._recode = True
             elif kind == "wanted":
                 self._wanted.append(position)
@@ -220,44 +159,20 @@ class EventFold:
         elif kind == "guesses-changed":
             self._model = {**self._model, "guesses": list(event.payload["sources"])}
         else:
-            self._instruct(event)
-
-    def _instruct(self, event: Event) -> None:
-        """The instructions, who read them, and the examples of classes."""
-        payload = event.payload
-        if event.kind == "instructions-written":
-            version = len(self._instructions) + 1
-            made = Instructions(version, str(payload["text"]), event.annotator, event.time, event.id)
-            self._instructions = (*self._instructions, made)
-            # whoever writes a version knows it
-            self._reads(event, version)
-        elif event.kind == "instructions-read":
-            self._reads(event, min(int(payload["version"]), len(self._instructions)))
-        elif event.kind == "picture-kept":
-            self._pictures = {**self._pictures, str(payload["picture"]): event}
-        elif event.kind == "example-picked":
-            item, key = int(payload["item"]), str(payload["class"])
-            # an item is an example of one class at most
-            self._examples = {k: tuple(i for i in given if i != item) for k, given in self._examples.items()}
-            if payload["on"]:
-                self._examples[key] = (*self._examples.get(key, ()), item)
-
-    def _reads(self, event: Event, version: int) -> None:
-        read = (*self._read.get(event.annotator, ()), (event.id, version))
-        self._read = {**self._read, event.annotator: read}
+            self._instructions.apply(event)
 
     def _about_items(self, position: int, event: Event) -> None:
         for index, (item, key) in enumerate(event.said):
             if key is not None:
-                if key not in self._names:
-                    self._names[key] = key  # a label of a class nobody added brings it
+                if key not in self._classes.names:
+                    self._classes.names[key] = key  # a label of a class nobody added brings it
                     self._recode = True
                 mentions = self._mentions.setdefault(key, [])
                 if not mentions or mentions[-1] != position:
                     mentions.append(position)
             found = self._items.get(item)
             if found is None:
-                found = self._items[item] = _Item()
+                found = self._items[item] = ItemFold()
                 self._history[item] = []
             # The second of two items of one event comes after the first.
             place = position << 32 | index
@@ -281,7 +196,7 @@ class EventFold:
             return
         keys = set()
         for item, key in event.said:
-            fresh = _Item()
+            fresh = ItemFold()
             for place, k in self._history[item]:
                 p = place >> 32
                 if p not in self._inactive:
@@ -302,47 +217,18 @@ class EventFold:
     def _rebuild_classes(self) -> None:
         steps = {p: "" for p in self._class_events if p not in self._inactive}
         firsts = [(self._first_mention(key, -1), key) for key in self._mentions]
-        before = (list(self._names.items()), self._merged)
-        self._names, self._merged = {}, {}
-        self._removed, self._about, self._order = set(), {}, ()
+        before, made = self._classes, ClassFold()
+        self._classes = made
         for position, key in sorted([*steps.items(), *(f for f in firsts if f[0] >= 0)]):
             if position in steps:
-                self._change_classes(self.events[position])
+                made.apply(self.events[position])
             else:
                 # An import may bring several classes: in the order in which it names them.
                 named = [k for _, k in self.events[position].said if k is not None]
                 for k in dict.fromkeys(named) if len(named) > 1 else (key,):
-                    self._names.setdefault(k, k)
-        if before != (list(self._names.items()), self._merged):
+                    made.names.setdefault(k, k)
+        if (list(before.names.items()), before.merged) != (list(made.names.items()), made.merged):
             self._recode = True
-
-    def _change_classes(self, event: Event) -> None:
-        if event.kind == "classes-ordered":
-            self._order = tuple(map(str, event.payload["classes"]))
-            return
-        key = str(event.payload["class"])
-        if event.kind == "class-added":
-            if key in self._removed:  # as if it had never been there
-                self._removed.discard(key)
-                self._names[key] = str(event.payload["name"])
-                self._about = {k: said for k, said in self._about.items() if k != key}
-            self._names.setdefault(key, str(event.payload["name"]))
-        elif event.kind == "class-removed":
-            self._removed.add(key)
-        elif event.kind == "class-described":
-            given = {k: str(event.payload[k]) for k in ABOUT if k in event.payload}
-            about = {**self._about.get(key, {}), **given}
-            self._about = {**self._about, key: {k: v for k, v in about.items() if v}}
-        elif event.kind == "class-renamed":
-            self._names[key] = str(event.payload["name"])
-        else:
-            into = str(event.payload["into"])
-            self._names.setdefault(key, key)
-            self._names.setdefault(into, into)
-            while into in self._merged:
-                into = self._merged[into]
-            if into != key:
-                self._merged.setdefault(key, into)
 
     # --- questions ----------------------------------------------------------------------------
 
@@ -476,7 +362,7 @@ class EventFold:
         last = next(reversed(self._placed.values())) if self._placed else -1
         last_learnt = self._placed[next(reversed(self._maps["training"]))] if self._maps["training"] else -1
         sort = mixed = False
-        code_of = self._code_of()
+        code_of = self._classes.code_of(self._gone)
         for item in items:
             found = self._items[item]
             self._member("skipped", item, found.skipped)
@@ -539,30 +425,19 @@ class EventFold:
                 self._several.add(item)
             else:
                 self._several.discard(item)
-        gone = self._removed
+        gone = self._classes.removed
         if gone:
-            gone = self._removed - {self._root(key) for key, n in self._uses.items() if n}
+            gone = self._classes.removed - {self._classes.root(key) for key, n in self._uses.items() if n}
         if gone != self._gone:
             self._gone = frozenset(gone)
             self._recode = True
 
     def _stand(self, item: int, votes: Mapping[str, Vote]) -> Vote:
         """Settle which vote of an item counts, and whether it is decided."""
-        standing, tie = _counting(list(votes.values()), self._root)
+        standing, tie = standing_vote(list(votes.values()), self._classes.root)
         self._value("standing", item, standing)
         self._member("undecided", item, tie)
         return standing
-
-    def _root(self, key: str) -> str:
-        while key in self._merged:
-            key = self._merged[key]
-        return key
-
-    def _code_of(self) -> dict[str, int]:
-        standing = (k for k in self._names if k not in self._merged and k not in self._gone)
-        position = {key: code for code, key in enumerate(standing)}
-        roots = {key: self._root(key) for key in self._names}
-        return {key: position[root] for key, root in roots.items() if root in position}
 
     def _freeze(self) -> ProjectState:
         self._settle()
@@ -578,19 +453,19 @@ class EventFold:
                     reopened[annotator] = items
         self._shared = set(self._maps)
         wanted, second = self._chosen()
-        names = {k: n for k, n in self._names.items() if k not in self._merged and k not in self._gone}
+        classes = self._classes
         return ProjectState(
-            class_names=_told_apart(names),
-            removed={key: self._names.get(key, key) for key in sorted(self._gone)},
-            class_about=self._about,
-            class_order=self._order,
-            merged=dict(self._merged),
+            class_names=distinct_names(classes.standing(self._gone)),
+            removed={key: classes.names.get(key, key) for key in sorted(self._gone)},
+            class_about=classes.about,
+            class_order=classes.order,
+            merged=dict(classes.merged),
             **self._maps,
             model=self._model,
-            instructions=self._instructions,
-            pictures=self._pictures,
-            read=self._read,
-            examples=self._examples,
+            instructions=self._instructions.versions,
+            pictures=self._instructions.pictures,
+            read=self._instructions.read,
+            examples=self._instructions.examples,
             wanted=wanted,
             second=second,
             reopened=reopened,
@@ -603,38 +478,10 @@ class EventFold:
         )
 
 
-def _told_apart(names: dict[str, str]) -> dict[str, str]:
-    """The names of classes, each once: an undone renaming may give one back that another took meanwhile."""
-    if len(set(names.values())) == len(names):
-        return names
-    taken: set[str] = set()
-    found = {}
-    for key, name in names.items():
-        shown, number = name, 2
-        while shown in taken:
-            shown, number = f"{name} ({number})", number + 1
-        found[key] = shown
-        taken.add(shown)
-    return found
-
-
 def _is_drawn(ask: AskRecord) -> bool:
     """Whether a question stands that was drawn for measuring, or might have been."""
     counted = ask.details.get("counted", True) and not ask.released
     return bool(counted) and ask.role in ("policy", "uniform", "cold-start", "evaluation", "together")
-
-
-def _counting(votes: Sequence[Vote], root: Callable[[str], str]) -> tuple[Vote, bool]:
-    """The vote that counts among one item's, and whether the votes tie."""
-    if len(votes) == 1:
-        return votes[0], False
-    final = [vote for vote in votes if vote.final]
-    if final:
-        return max(final, key=lambda v: v.event), False
-    counts = Counter(root(vote.key) for vote in votes).most_common(2)
-    tie = len(counts) == 2 and counts[0][1] == counts[1][1]
-    best = votes if tie else [vote for vote in votes if root(vote.key) == counts[0][0]]
-    return max(best, key=lambda v: v.event), tie
 
 
 def fold(events: Iterable[Event]) -> ProjectState:
