@@ -120,7 +120,7 @@ def test_how_it_does_on_labels():
     guess = of_classes(["cat"] * 6 + ["dog"] * 4 + [None], PETS)
     truth = np.array([0] * 6 + [2] * 3 + [1, 1])
     found = guess.agreement(np.arange(11), truth)
-    assert found[:2] == (7, 10) and found.low < 0.7 < found.high and found.mixed == ((2, 1, 3),)
+    assert found[:2] == (7, 10) and found.low < 0.7 < found.high and found.confusions == ((2, 1, 3),)
     assert guess.suspicion(np.arange(11), truth) == ""
     assert "this may be your labels" in guess.suspicion(np.arange(10), guess.codes[:10])
     assert guess.agreement(np.array([10]), np.array([1]))[1:4] == (0, 0.0, 1.0)

@@ -134,7 +134,7 @@ def test_what_sources_are_worth(session, path):
     session.refit()
     good, bad = session.guess_report()
     assert good.agreement.n == 120 and good.agreement.low > bad.agreement.high
-    assert good.weight > bad.weight and bad.weight < 0.3 and bad.mixed[0][2] > 5
+    assert good.weight > bad.weight and bad.weight < 0.3 and bad.confusions[0][2] > 5
     assert weight_words(good.weight, 120).startswith("counts")
     assert "outvoted" in weight_words(0.0, 120) and weight_words(None, 5) == "not used"
     assert "on trust" in weight_words(0.5, 3)

@@ -59,10 +59,10 @@ def test_a_spammer_is_outvoted_and_told_apart():
     assert training_of(session.state) == {item: int(truth[item]) for item in items}
     by_name = {one.name: one for one in session.people().people}
     assert by_name["ann"].agreement == 1.0 and by_name["spam"].agreement < 0.5
-    assert by_name["spam"].mixed[0][1] == "virginica" and by_name["spam"].talk
+    assert by_name["spam"].confusions[0][1] == "virginica" and by_name["spam"].disagreements
     report = session.people()
-    assert {(one.said, one.model) for one in report.mixed} == {("virginica", 0)}
-    assert (report.n_answers, sum(one.people for one in report.mixed)) == (135, 30)
+    assert {(one.said, one.model) for one in report.confusions} == {("virginica", 0)}
+    assert (report.n_answers, sum(one.people for one in report.confusions)) == (135, 30)
     assert by_name["spam"].accuracy < 0.6 < by_name["bob"].accuracy
 
 

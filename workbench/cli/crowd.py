@@ -41,7 +41,7 @@ def print_people(project: str) -> None:
                 f"{one.n_shared:,}",
                 f"{one.agreement:.0%}" if one.n_shared else "-",
                 f"{one.low:.0%} and {one.high:.0%}" if one.n_shared else "-",
-                "; ".join(f"{a} for {b} ({n})" for a, b, n in one.mixed) or "-",
+                "; ".join(f"{a} for {b} ({n})" for a, b, n in one.confusions) or "-",
                 "-" if math.isnan(one.seconds) else f"{one.seconds:.1f}",
                 "-" if one.drift is None else f"{one.drift[0]:.0%}, then {one.drift[1]:.0%}",
             )

@@ -22,14 +22,14 @@ class Agreement(NamedTuple):
         n: of how many that it says something of.
         low: of the 95 % interval (Wilson) of the share.
         high: its other end; 0 and 1 where n is 0.
-        mixed: the pairs (true code, guessed code, how often) it takes for each other, most frequent first.
+        confusions: (true code, guessed code, how often) where these differ, most frequent first.
     """
 
     right: int
     n: int
     low: float
     high: float
-    mixed: tuple[tuple[int, int, int], ...]
+    confusions: tuple[tuple[int, int, int], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,8 +102,8 @@ class Guess:
             np.stack([truth[wrong], said[wrong]], axis=1).reshape(-1, 2), axis=0, return_counts=True
         )
         order = np.argsort(-counts, kind="stable")
-        mixed = tuple((int(pairs[i][0]), int(pairs[i][1]), int(counts[i])) for i in order)
-        return Agreement(right, n, low, high, mixed)
+        confusions = tuple((int(pairs[i][0]), int(pairs[i][1]), int(counts[i])) for i in order)
+        return Agreement(right, n, low, high, confusions)
 
     def suspicion(self, items: Ints, codes: Ints) -> str:
         """A sentence where the guess equals the label of every labelled item, else an empty text."""

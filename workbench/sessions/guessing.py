@@ -65,7 +65,7 @@ class SourceReport:
         on: whether fits start from it.
         weight: what it counts in the present model, in margins; None where that was not fitted with it.
         agreement: on the labels that people gave; None where it says nothing.
-        mixed: (class, what it says instead, how often), most frequent first.
+        confusions: (class, what it says instead, how often), most frequent first.
         n_known: items it says something of.
         notes: what was seen to, what is suspicious, what is missing.
         unknown: names in it that are no class, most frequent first.
@@ -76,7 +76,7 @@ class SourceReport:
     on: bool
     weight: float | None
     agreement: Agreement | None
-    mixed: tuple[tuple[str, str, int], ...]
+    confusions: tuple[tuple[str, str, int], ...]
     n_known: int
     notes: tuple[str, ...]
     unknown: tuple[str, ...] = ()
@@ -100,10 +100,10 @@ def report(
     found = []
     for one in now:
         notes, agreement, known = [one.problem] if one.problem else [], None, 0
-        mixed: tuple[tuple[str, str, int], ...] = ()
+        confusions: tuple[tuple[str, str, int], ...] = ()
         if one.guess is not None:
             agreement = one.guess.agreement(items, codes)
-            mixed = tuple((state.classes[a], state.classes[b], n) for a, b, n in agreement.mixed)
+            confusions = tuple((state.classes[a], state.classes[b], n) for a, b, n in agreement.confusions)
             suspicion = one.guess.suspicion(items, codes)
             notes = [*one.guess.notes, *([suspicion] if suspicion else [])]
             known = int(one.guess.known.sum())
@@ -111,7 +111,7 @@ def report(
         unknown = () if one.guess is None else one.guess.unknown
         found.append(
             SourceReport(
-                one.source, one.on, weight, agreement, mixed, known, tuple(notes), unknown, one.mapping
+                one.source, one.on, weight, agreement, confusions, known, tuple(notes), unknown, one.mapping
             )
         )
     return found

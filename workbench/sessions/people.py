@@ -25,8 +25,8 @@ from workbench.store.events import SOURCE
 
 LEARNT_FROM = 2 / 3
 """Certainty of a consensus from which on a model learns from it."""
-TALK_FROM = 0.8  # of the others' consensus, for an item to talk about
-MOST_TALKED, MOST_MIXED = 10, 3
+DISAGREEMENT_FROM = 0.8  # of the others' consensus, for an item to talk about
+MOST_DISAGREEMENTS, MOST_CONFUSIONS = 10, 3
 _DRIFT_FROM, _DRIFT_P = 20, 0.05
 
 
@@ -96,10 +96,10 @@ class PersonReport:
         agreement: share of the shared ones on which they say what the others mean; NaN without any.
         low, high: 95 % interval of it (Wilson).
         accuracy: the model's: the chance that an answer of theirs is right.
-        mixed: (the others' class, theirs, how often), most frequent first.
+        confusions: (the others' class, theirs, how often), most frequent first.
         seconds: median time of a label; NaN where none was taken.
         drift: agreement in the first and in the second half, where these differ by more than chance.
-        talk: items to talk about, the surest first.
+        disagreements: items to talk about, the surest first.
     """
 
     name: str
@@ -109,10 +109,10 @@ class PersonReport:
     low: float
     high: float
     accuracy: float
-    mixed: tuple[tuple[str, str, int], ...]
+    confusions: tuple[tuple[str, str, int], ...]
     seconds: float
     drift: tuple[float, float] | None
-    talk: tuple[Disagreement, ...]
+    disagreements: tuple[Disagreement, ...]
 
 
 @dataclass(frozen=True)
@@ -127,8 +127,8 @@ class PeopleReport:
         n_other: of these, with another class than the majority's, or one where votes tie.
         n_open: of these, whose consensus is too unsure to learn from.
         weight: of the model's guesses in the consensus, from 0 to 1.
-        mixed: classes that are taken for each other, most frequent first.
-        n_answers, n_guesses: answers of people and guesses of the model that `mixed` is of.
+        confusions: classes that are taken for each other, most frequent first.
+        n_answers, n_guesses: answers of people and guesses of the model that `confusions` is of.
         words: all of it in a sentence.
     """
 
@@ -139,7 +139,7 @@ class PeopleReport:
     n_other: int
     n_open: int
     weight: float
-    mixed: tuple[ConfusedClasses, ...]
+    confusions: tuple[ConfusedClasses, ...]
     n_answers: int
     n_guesses: int
     words: str
@@ -331,9 +331,9 @@ def people_report(state: ProjectState, events: Iterable[Event]) -> PeopleReport:
     other = sum(i in state.undecided or decided[i][0] != state.codes.get(i) for i in free)
     unsure = sum(decided[i][1] < LEARNT_FROM for i in free)
     weight = 0.0 if together is None else together.found.weight
-    mixed, n_answers, n_guesses = _mixed(together, state, names)
+    confusions, n_answers, n_guesses = _confusions(together, state, names)
     report = PeopleReport(
-        tuple(each), alpha, interval, len(free), other, unsure, weight, mixed, n_answers, n_guesses, ""
+        tuple(each), alpha, interval, len(free), other, unsure, weight, confusions, n_answers, n_guesses, ""
     )
     return PeopleReport(**{**report.__dict__, "words": _words(report)})
 
@@ -377,23 +377,25 @@ def _person(
     mine = together.ratings[together.ratings[:, 1] == person]
     order = np.argsort([state.votes[together.items[i]][name].event for i in mine[:, 0]], kind="stable")
     agreed: list[bool] = []
-    mixed: dict[tuple[str, str], int] = {}
-    talk: list[Disagreement] = []
+    confusions: dict[tuple[str, str], int] = {}
+    disagreements: list[Disagreement] = []
     for i, _, code in mine[order].tolist():
         q = without_person(together.found, i, person, code)
         best = int(q.argmax())
         agreed.append(best == code)
         if best != code:
             pair = (classes[best], classes[code])
-            mixed[pair] = mixed.get(pair, 0) + 1
-            if q[best] >= TALK_FROM:
-                talk.append(Disagreement(together.items[i], classes[code], classes[best], float(q[best])))
+            confusions[pair] = confusions.get(pair, 0) + 1
+            if q[best] >= DISAGREEMENT_FROM:
+                disagreements.append(
+                    Disagreement(together.items[i], classes[code], classes[best], float(q[best]))
+                )
     found = binomtest(sum(agreed), len(agreed)).proportion_ci(method="wilson")
-    pairs = sorted(mixed.items(), key=lambda one: (-one[1], one[0]))[:MOST_MIXED]
+    pairs = sorted(confusions.items(), key=lambda one: (-one[1], one[0]))[:MOST_CONFUSIONS]
     return PersonReport(
         name, n_labels, len(agreed), sum(agreed) / len(agreed), float(found.low), float(found.high),
         float(together.found.accuracies[person]), tuple((true, said, n) for (true, said), n in pairs), pace,
-        _drift(agreed), tuple(sorted(talk, key=lambda one: -one.certainty)[:MOST_TALKED]),
+        _drift(agreed), tuple(sorted(disagreements, key=lambda one: -one.certainty)[:MOST_DISAGREEMENTS]),
     )  # fmt: skip
 
 
@@ -410,7 +412,7 @@ def _drift(agreed: Sequence[bool]) -> tuple[float, float] | None:
     return (a / half, b / m) if p < _DRIFT_P else None
 
 
-def _mixed(
+def _confusions(
     together: ItemConsensus | None, state: ProjectState, classes: Sequence[str]
 ) -> tuple[tuple[ConfusedClasses, ...], int, int]:
     """Classes taken for each other by people and by the model, and of how many answers and guesses."""
@@ -430,7 +432,7 @@ def _mixed(
             counts.setdefault((true, said), [0, 0])[1] += 1
     found = [ConfusedClasses(classes[a], classes[b], *n) for (a, b), n in counts.items()]
     found.sort(key=lambda one: (-one.people - one.model, one.true, one.said))
-    return tuple(found[:MOST_TALKED]), len(together.ratings), len(guesses)
+    return tuple(found[:MOST_DISAGREEMENTS]), len(together.ratings), len(guesses)
 
 
 def _words(report: PeopleReport) -> str:

@@ -88,14 +88,15 @@ def taken_for_another(report: PeopleReport) -> None:
     """Which classes people take for another, beside the model."""
     import pandas as pd
 
-    if not report.mixed:
+    if not report.confusions:
         return
     people, model = (
         f"People, of {report.n_answers:,} answers",
         f"Model, of {report.n_guesses:,} first guesses",
     )
     rows = [
-        {"Is": one.true, "Taken for": one.said, people: one.people, model: one.model} for one in report.mixed
+        {"Is": one.true, "Taken for": one.said, people: one.people, model: one.model}
+        for one in report.confusions
     ]
     table = pd.DataFrame(rows)
     st.markdown(
@@ -120,7 +121,7 @@ def _row(name: str, one: PersonReport) -> dict[str, Any]:
         "Shared": one.n_shared,
         "Agrees with the others": 100 * one.agreement if shared else None,
         "Between": f"{one.low:.0%} and {one.high:.0%}" if shared else "",
-        "Takes for another": "; ".join(f"{a} for {b} ({n})" for a, b, n in one.mixed),
+        "Takes for another": "; ".join(f"{a} for {b} ({n})" for a, b, n in one.confusions),
         "Seconds a label": None if math.isnan(one.seconds) else one.seconds,
         "Over time": "" if one.drift is None else f"{one.drift[0]:.0%}, then {one.drift[1]:.0%}",
     }
@@ -133,14 +134,14 @@ def talked(session: Any, people: list[tuple[str, PersonReport]]) -> None:
     ids = session.pool.items.ids
     rows = [
         {
-            "Item": str(ids[talk.item]),
+            "Item": str(ids[found.item]),
             "Person": name,
-            "Said": talk.said,
-            "The others mean": talk.others,
-            "Sure": 100 * talk.certainty,
+            "Said": found.said,
+            "The others mean": found.others,
+            "Sure": 100 * found.certainty,
         }
         for name, one in people
-        for talk in one.talk
+        for found in one.disagreements
     ]
     if not rows:
         return

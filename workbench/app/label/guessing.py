@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _PROBLEM = "guesses-problem"
 _FILES, _READ = "guesses-files", "guesses-read"
 _PATIENCE = 600.0  # seconds
-_MIXED = 3
+_CONFUSIONS = 3
 _MAPPED = 8  # names that are asked about
 
 
@@ -80,8 +80,10 @@ def _source(session: Session, one: SourceReport, n_labelled: int, place: int, on
     if found is not None:
         parts.append(f"says something of {plural(one.n_known, 'item')}")
     st.markdown(" · ".join(parts))
-    if one.mixed:
-        errors = "; ".join(f"{verbatim(b, 40)} for {verbatim(a, 40)} ({k})" for a, b, k in one.mixed[:_MIXED])
+    if one.confusions:
+        errors = "; ".join(
+            f"{verbatim(b, 40)} for {verbatim(a, 40)} ({k})" for a, b, k in one.confusions[:_CONFUSIONS]
+        )
         st.caption(f"It says {errors}")
     if one.unknown or one.mapping:
         _mapping(session, one, place)
