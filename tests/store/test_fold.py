@@ -443,6 +443,50 @@ def test_operations_and_what_was_given_back_are_known() -> None:
     assert state.operations == {"o1": state.last_event}
 
 
+def test_questions_drawn_and_not_given_back_are_counted() -> None:
+    def drawn(name: str, role: str, **more: Any) -> dict[str, Any]:
+        return {"id": name, "item": 2, "role": role, **more}
+
+    asked = by("ann", Event.asked([drawn("q", "policy"), drawn("r", "uniform"), drawn("s", "map")], 99.0))
+    more = [by("ann", Event.asked([drawn("t", "evaluation", counted=False)], 99.0))]
+    assert (fold(numbered([asked, *more])).places, fold(numbered([asked, *more])).most_places) == (2, 2)
+    again = by("bob", Event.asked([drawn("q", "policy")], 99.0))  # handed on, and not drawn anew
+    back = fold(numbered([asked, again, by("bob", Event.released(["q"]))]))
+    assert (back.places, back.most_places, back.asks["q"].expires) == (1, 2, 0.0)
+    assert fold(numbered([])).most_places == 0
+
+
+def test_what_is_chosen_for_a_project_is_its_last_word() -> None:
+    source = {"source": "names", "on": True}
+    chosen = [
+        Event.model_changed("large-margin", {}, "margin"),
+        Event.question_changed("Which?"),
+        Event.names_hidden(True),
+        Event.guesses_changed([source]),
+        Event.question_changed("Which one?"),
+    ]
+    assert fold(numbered([by("ann", event) for event in chosen])).model == {
+        "classifier": "large-margin",
+        "options": {},
+        "policy": "margin",
+        "question": "Which one?",
+        "names_hidden": True,
+        "guesses": [source],
+    }
+
+
+def test_who_decides_keeps_what_they_said_by_themselves() -> None:
+    alone = [by("ann", Event.label("a", 1)), by("bob", Event.label("b", 1))]
+    assert not fold(numbered(alone)).standing[1].final and fold(numbered(alone)).conflicts
+    for decided in (Event.relabelled([1], "b", "review", True), Event.resolved(1, "b")):
+        vote = fold(numbered([*alone, by("ann", decided)])).votes[1]["ann"]
+        assert (vote.final, vote.key, vote.by_themselves) == (True, "b", "a")
+    fresh = fold(numbered([*alone, by("eve", Event.resolved(1, "b"))])).votes[1]["eve"]
+    assert fresh.by_themselves == ""
+    changed = fold(numbered([*alone, by("ann", Event.label("b", 1))])).votes[1]["ann"]
+    assert (changed.final, changed.own, changed.first) == (False, "", "")
+
+
 def test_one_undo_takes_back_a_whole_import() -> None:
     steps = [by("ann", Event.imported([(0, "a"), (1, "b")], "f.csv"))]
     assert len(fold(numbered(steps)).labels) == 2
