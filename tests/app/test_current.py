@@ -198,3 +198,37 @@ def test_the_first_fit_of_the_default_model_leaves_no_engine_in_the_server(home:
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment
     )
     assert done.stdout == "6 3 ready []\n", done.stderr
+
+
+@pytest.mark.slow  # alone: what a server imports, in two processes of its own
+def test_a_project_that_is_opened_again_brings_no_library_of_classifiers_into_the_server(home: Path) -> None:
+    session = Session.create("iris", classifier="logistic-regression", policy="margin", annotator="ann")
+    labelled(session, 6)
+    assert session.refit() is not None
+    code = (
+        "import sys; from workbench.app.serving import apart; apart.PATIENCE = 600.0; "
+        "from workbench.app.access import current; "
+        "from workbench.app.desk.routes import sync; "
+        f"one = current.opened({session.id!r}); "
+        "queue = sync(one.id, 'ann', {'want': 4, 'have': []}, '')['queue']; "
+        "print(one.model.n_labelled, len(queue[0]['guess']), 'sklearn' in sys.modules)"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "WORKBENCH_FIT"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment
+    )
+    assert done.stdout == "6 3 False\n", done.stderr
+
+
+def test_who_opens_a_project_waits_for_no_process_that_is_at_something_else(
+    made: Callable[[], Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORKBENCH_FIT", "beside")
+    session = made()
+    labelled(session, 6)
+    assert session.refit() is not None
+    with current.apart.fitter()._turn:
+        assert current.apart.ask_known(session.id) is None
+        opened = current.opened(session.id)
+    assert opened.model is not None and opened.model.n_labelled == 6
+    assert current.apart.fitter().pid is None

@@ -18,7 +18,7 @@ from workbench.errors import Cancelled, InputError
 from workbench.pools.pool import Pool
 from workbench.registry import trust
 from workbench.sessions import Session
-from workbench.sessions.apart import refit_apart
+from workbench.sessions.apart import refit_apart, take_up_known
 from workbench.store import Store
 from workbench.work.companion import Companion, DiedError
 
@@ -183,6 +183,38 @@ def test_a_fit_apart_is_the_fit_that_is_made_here(
     # and the next starts from it
     answer(session, iris, 3)
     assert session.stale and refit_apart(session, companion) and session.model.n_labelled == 11
+
+
+def test_a_stored_fit_is_known_from_the_other_process_and_made_here_when_more_is_asked(
+    start: Start, store: Store, iris: Pool, companion: Companion
+) -> None:
+    session = start(classifier="logistic-regression")
+    answer(session, iris, 8)
+    assert session.refit() is not None
+    answer(session, iris, 2)  # nothing is fitted for these
+    here, beside = (Session.open(session.id, pool=iris, store=store, annotator="bob") for _ in range(2))
+    known = companion.call("workbench.sessions.apart:known_there", store.url, session.id)
+    take_up_known(beside, known)
+    one, other = beside.model, here.model
+    assert one is not None and other is not None and len(beside.rounds) == 1 and beside.stale
+    assert np.allclose(one.probabilities, other.probabilities) and one.n_labelled == 8
+    assert "estimator" not in one.__dict__ and not beside.fit_problem
+    published, restored = beside._fits.published(), here._fits.published()
+    assert published is not None and restored is not None
+    assert np.allclose(published.utilities, restored.utilities, equal_nan=True)
+    assert published.queue.tolist() == restored.queue.tolist()
+    assert np.allclose(one.estimator.predict_proba(iris.features), other.probabilities)
+    assert beside.refit() is not None and beside.model is not None and beside.model.n_labelled == 10
+
+
+def test_of_a_classifier_that_is_no_name_nothing_is_known_there(
+    start: Start, store: Store, iris: Pool, companion: Companion
+) -> None:
+    session = start()
+    assert companion.call("workbench.sessions.apart:known_there", store.url, session.id) is None
+    answer(session, iris, 8)
+    assert session.refit() is not None and FAKE in str(session.settings["classifier"])
+    assert companion.call("workbench.sessions.apart:known_there", store.url, session.id) is None
 
 
 def test_old_questions_serve_while_it_is_made(start: Start, iris: Pool, companion: Companion) -> None:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from workbench.classifiers import CLASSIFIERS
 from workbench.errors import InputError
 from workbench.progress import FitCallback
 from workbench.registry import trust_typed, typed
-from workbench.sessions.published import Made
+from workbench.sessions.published import Made, Published
 from workbench.work.companion import Companion, DiedError
 
 if TYPE_CHECKING:
@@ -92,11 +94,45 @@ def fit_there(
     session = opened(url, project).as_annotator(annotator)
     if session.stale and session.refit(lambda done, objective: say((done, objective))) is None:
         return None
-    published = session._fits.published()
+    return _made(session, session._fits.published())
+
+
+def known_there(say: Callable[[Any], bool], url: str, project: str) -> Made | None:
+    """In the other process: what is known of a project's newest stored fit; nothing is fitted.
+
+    Args:
+        say: not used.
+        url: of the database.
+        project: its id.
+
+    Returns:
+        It; None where there is none, or its classifier is no name of the registry: code that nobody vouched
+        for in this process stays where it is.
+    """
+    session = opened(url, project)
+    published = session._fits.published() if session.settings["classifier"] in CLASSIFIERS.own else None
+    if published is not None and session._fits.scores_all:
+        _ = published.model.probabilities  # one that was restored has scored nothing yet
+    return _made(session, published)
+
+
+def _made(session: Session, published: Published | None) -> Made | None:
     if published is None:
         return None
     model = published.model
     return Made(model.number, published.utilities, model.known_probabilities, explained(session, model))
+
+
+def take_up_known(session: Session, made: Made, ready: Callable[[FittedModel], None] | None = None) -> None:
+    """Take up what `known_there` gave of a project that was opened a moment ago.
+
+    Args:
+        session: of the project.
+        made: what was given.
+        ready: called with the model before anybody sees it.
+    """
+    with suppress(InputError):  # it says why where the fit is asked for
+        session._fits.take_up(made, ready)
 
 
 def explained(session: Session, model: FittedModel) -> Explained | None:

@@ -394,6 +394,11 @@ class Fits:
             return learnt
         return {item: code for item, code in learnt.items() if item not in apart}
 
+    @property
+    def scores_all(self) -> bool:
+        """Whether a fit gives the class probabilities of every item of the pool."""
+        return self._looked_at() is None
+
     def _looked_at(self) -> Ints | None:
         """Items whose predictions tell how a fit goes; None for all of them, as in all but large pools."""
         settings, pool = self._project.record.settings, self._project.pool
@@ -412,7 +417,9 @@ class Fits:
         chosen = {name: from_file(record[name], where) for name in names}
         return chosen | {"guess": dict(record.get("guess") or {})}
 
-    def _learner_of(self, chosen: Mapping[str, Any], classes: tuple[str, ...]) -> Learner:
+    def _learner_of(
+        self, chosen: Mapping[str, Any], classes: tuple[str, ...], checked: bool = False
+    ) -> Learner:
         key = (chosen["classifier"], chosen["options"], classes, chosen["guess"])
         if self._learner is None or self._learner[0] != key:
             self.guesses.remember(self._project.settings())
@@ -427,6 +434,7 @@ class Fits:
                 mean=self.guesses.mean(chosen["guess"], classes),
                 making=self.making,
                 common=self._common,
+                checked=checked,
             )
             self._learner = (key, made)
         return self._learner[1]
@@ -506,10 +514,12 @@ class Fits:
         number, arrays = found
         record = project.store.round(project.id, number)
         assert record is not None
+        known = made is not None and made.number == number and made.probabilities is not None
         try:
             items, codes = self._training_of(record, arrays)
             chosen = self._chosen_in(record)
-            learner = self._learner_of(chosen, tuple(record["classes"]))
+            # what another process has scored it has made: an import of a hundred megabytes less
+            learner = self._learner_of(chosen, tuple(record["classes"]), known)
         except InputError as error:
             self.problem = str(error)
             return

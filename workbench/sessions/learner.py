@@ -50,6 +50,8 @@ class Learner:
         making: of the pool's graph of neighbours: until it is there the choice is among what exists. None
             makes the graph when it is first needed, and waits for it.
         common: what the learners of several questions over the pool measure once; None for one by itself.
+        checked: whether another process has made this classifier of these options: here it is made, and its
+            libraries are imported, when it is first needed.
 
     Raises:
         InputError: no such classifier or option, or a classifier that cannot take this pool or a guess.
@@ -67,6 +69,7 @@ class Learner:
         mean: Floats | None = None,
         making: NeighbourhoodBuild | None = None,
         common: Common | None = None,
+        checked: bool = False,
     ) -> None:
         self.pool = pool
         self._common = common
@@ -91,9 +94,14 @@ class Learner:
             raise InputError(f"{entry.title} is for images and pool {pool.name!r} is a {pool.kind}.")
         if entry is not None and entry.image_only and self.neighbours != "none":
             raise InputError(f"{entry.title} looks at the pixels of one image. Set neighbours to none.")
+        if not checked:
+            self._check()
+
+    def _check(self) -> None:
+        """Make the classifier once, so that what it cannot take is said before anything is fitted."""
         made = self.estimator(0)
-        if mean is not None and not protocols.supports_mean(made):
-            name = title_of(classifier) if isinstance(classifier, str) else type(made).__name__
+        if self.mean is not None and not protocols.supports_mean(made):
+            name = title_of(self.classifier) if isinstance(self.classifier, str) else type(made).__name__
             raise InputError(protocols.NO_GUESS.format(name))
 
     def estimator(self, number: int) -> Any:

@@ -71,6 +71,11 @@ class Companion:
         process = self._process
         return None if process is None or process.poll() is not None else process.pid
 
+    @property
+    def busy(self) -> bool:
+        """Whether it is at a call, or one waits for it."""
+        return self._turn.locked()
+
     def call(
         self,
         target: str,

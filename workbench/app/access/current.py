@@ -125,7 +125,12 @@ def opened(project: str) -> Session:
         with _LOCK:
             # of its questions one pool is loaded, and one log is open
             beside = next((one for one in _OPEN.values() if project in one.question_ids), None)
-        made = Session.open(project) if beside is None else beside.question(project)
+        if beside is None:
+            known = apart.ask_known(project)
+            made = Session.open(project)
+            apart.take_up_known(made, known)
+        else:
+            made = beside.question(project)
         give_back()  # what reading a table took, and a first fit would not
         with _LOCK:
             _keep(made)

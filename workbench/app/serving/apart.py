@@ -6,7 +6,10 @@
 from __future__ import annotations
 
 import atexit
+import logging
+import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
@@ -16,6 +19,11 @@ from workbench.work.companion import Companion
 if TYPE_CHECKING:
     from workbench.progress import FitCallback
     from workbench.sessions import Session
+    from workbench.sessions.published import Made
+
+_log = logging.getLogger(__name__)
+PATIENCE = 5.0
+"""Seconds that a project which is open waits for what the other process knows of its last fit."""
 
 
 @cache
@@ -38,6 +46,56 @@ def load_engine() -> None:
         return
     import gpflow  # noqa: F401
     import sklearn.cluster  # noqa: F401
+
+
+def ask_known(project: str) -> Future[Made | None] | None:
+    """Have the process that fits say what is known of a project's last fit, while this one opens its pool.
+
+    So the server needs no classifier, and none of the libraries behind it, to show what a model says.
+
+    Args:
+        project: its id.
+
+    Returns:
+        What it will say; None where fits are made here, or the process is at something else: then nobody
+        waits for it.
+    """
+    if not is_apart() or fitter().busy:
+        return None
+    answer: Future[Made | None] = Future()
+
+    def ask() -> None:
+        from workbench.store import Store
+
+        try:
+            url = Store.open().url
+            answer.set_result(fitter().call("workbench.sessions.apart:known_there", url, project))
+        except Exception:  # this process takes the fit up by itself, and says then what is wrong
+            _log.debug("What is known of a fit was not told", exc_info=True)
+            answer.set_result(None)
+
+    threading.Thread(target=ask, name="known", daemon=True).start()
+    return answer
+
+
+def take_up_known(session: Session, answer: Future[Made | None] | None) -> None:
+    """Take up what was asked for, if it comes in time.
+
+    Args:
+        session: of the project, opened meanwhile.
+        answer: of `ask_known`.
+    """
+    if answer is None:
+        return
+    try:
+        made = answer.result(PATIENCE)
+    except TimeoutError:
+        return
+    if made is not None:
+        from workbench.app.serving import seeing
+        from workbench.sessions.apart import take_up_known
+
+        take_up_known(session, made, partial(seeing.prepare, session))
 
 
 def refit(
