@@ -202,7 +202,12 @@ def test_the_first_fit_of_the_default_model_leaves_no_engine_in_the_server(home:
 
 @pytest.mark.slow  # alone: what a server imports, in two processes of its own
 def test_a_project_that_is_opened_again_brings_no_library_of_classifiers_into_the_server(home: Path) -> None:
-    session = Session.create("iris", classifier="logistic-regression", policy="margin", annotator="ann")
+    rows = [f"{i / 7:.3f},{(i * i) % 11},{'abc'[i % 3]}" for i in range(60)]
+    table = home / "rows.csv"
+    table.write_text("\n".join(["x,y,class", *rows]), encoding="utf-8")
+    session = Session.create(
+        str(table), pool_options={"target": "class"}, classifier="logistic-regression", annotator="ann"
+    )
     labelled(session, 6)
     assert session.refit() is not None
     code = (
