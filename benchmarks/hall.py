@@ -110,6 +110,7 @@ def _sit(
         headers = {"content-type": "application/json", "x-desk-token": token}
         give_up = time.monotonic() + PATIENCE
         while time.monotonic() < give_up:
+            reused = connection.sock is not None
             try:
                 connection.request("POST", f"/api/desk/{project}/sync", json.dumps(body), headers)
                 answer = connection.getresponse()
@@ -119,6 +120,8 @@ def _sit(
             except (OSError, http.client.HTTPException, ValueError):
                 connection.close()
                 connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=120)
+                if reused:  # the server lets go of one after five idle seconds: browsers open another at once
+                    continue
             time.sleep(0.2)
         raise RuntimeError(f"the desk did not answer {person.name}")
 
