@@ -48,6 +48,8 @@ def pictures(outcome: AttackOutcome, k: int, names: dict[str, str], attack: str,
     widgets.style(
         ".st-key-examples { display: grid; gap: 1rem;"
         " grid-template-columns: repeat(8, minmax(0, 1fr)); }"
+        "@media (max-width: 1199px) { .st-key-examples { gap: 0.5rem; }"
+        " .st-key-examples [data-testid=stCaptionContainer] { font-size: 0.8rem; } }"
         "@media (max-width: 999px) { .st-key-examples { grid-template-columns: repeat(4, minmax(0, 1fr)); } }"
         ".st-key-examples > div { width: 100%; }"
     )
@@ -62,7 +64,8 @@ def pictures(outcome: AttackOutcome, k: int, names: dict[str, str], attack: str,
             st.markdown(f"**{name(true)}**, said {name(before)}, now **{now}**")
             form = "{:.0%}" if result.detectors[k] in SHARES else "{:.3f}"
             doubt = (form.format(v) for v in (result.clean_scores[k, item], result.scores[a, s, k, item]))
-            st.caption(" → ".join(doubt).replace("%", " %"))
+            # eight stand in a row at 1,024 pixels, and a pair of per cents is not torn apart
+            st.caption(" → ".join(doubt).replace("%", "\u202f%").replace(" ", "\u00a0"))
     st.caption(
         "Above the clean image, what was added (grey is nothing), and the image tampered with. Below what it "
         f"is, what the model said and says now, and its {detector_words(detector)} before and after: the "
