@@ -223,3 +223,33 @@ def test_a_row_that_was_on_screen_is_taken_although_another_was_asked_meanwhile(
     given = answers(card, {"topic": "refund", "fraud": "yes", "urgent": "no"})
     assert synced(mail, given)["acks"][0]["status"] == "saved"
     assert said_of(mail, card["item"]) == {"topic": "refund", "fraud": "yes", "urgent": "no"}
+
+
+def test_items_that_are_found_are_asked_about_with_whatever_is_open(mail: Session) -> None:
+    for item in (5, 6):
+        mail.label_item(item, "refund")
+    for one in mail.asked():
+        one.label_item(7, one.classes[0])
+    first = synced(mail)["queue"]  # others wait in every question by now
+    reply = look(mail.id, "ann", {"kind": "like", "item": 4, "n": 39, "mode": "every"}, "")
+    items = {one["item"]: one for one in reply["items"]}
+    assert items[5]["open"] and items[5]["said"] == {"topic": "refund"} and items[5]["kind"] == "answers"
+    assert not items[7]["open"] and items[7]["said"] == {"topic": "refund", "fraud": "yes", "urgent": "yes"}
+    assert "said" not in items[8] and set(reply["open"]) == set(items) - {7}
+    wanted = operation("want", items=[6, 5], text="like 4", mode="every")
+    reply = synced(mail, wanted, wanted, have=[card["ask"] for card in first])
+    assert [ack["status"] for ack in reply["acks"]] == ["saved", "saved"]
+    queue = synced(mail)["queue"]
+    assert [card["item"] for card in queue[:2]] == [6, 5]
+    assert [[one["name"] for one in card["questions"]] for card in queue[:2]] == [["fraud", "urgent"]] * 2
+    refused = synced(mail, operation("want", items=[7], text="like 4", mode="every"))["acks"][0]
+    assert refused["status"] == "refused" and "answered" in refused["why"]
+
+
+def test_very_many_classes_leave_keys_to_the_switches(mail: Session) -> None:
+    mail.add_question(("place", [f"place {n}" for n in range(77)]))
+    asked = {one["name"]: one for one in synced(mail)["asked"]}
+    keys = [one["key"] for one in asked["place"]["classes"]]
+    assert keys[0] == "1" and sum(map(bool, keys)) == 9
+    assert asked["fraud"]["key"] and asked["urgent"]["key"]
+    assert not {asked["fraud"]["key"], asked["urgent"]["key"]} & set(keys)

@@ -132,6 +132,35 @@ def test_earlier_answers_a_new_class_and_a_grid_over_all_questions(page: Any, se
         assert lamp.state.n_labelled == before + n - 1 and topic.state.n_labelled == 1
 
 
+def test_a_row_answered_in_part_says_how_many_are_open_beside_77_classes(page: Any, server: Server) -> None:
+    with store_of(server) as store:
+        places = [f"place {n}" for n in range(77)]
+        session = _project(server, store, [("place", places), ("topic", ["delivery", "damage"]), "urgent"])
+        for item in range(160):
+            session.question("topic").label_item(item, "damage" if item % 3 else "delivery")
+        visit(page, f"{server.url}/label?project={session.id}")
+        at_the_desk(page)
+        assert page.locator(".desk .question").inner_text() == "2 of 3 questions about this text"
+        # few of the classes stand there, and the switch has a key; the others are found by typing
+        place = page.locator(".desk [data-question=place]")
+        assert place.locator("[data-class]").count() == 9
+        assert page.locator(".desk [data-question=urgent] kbd").count() == 1
+        place.get_by_role("button", name="Search 77 classes").click()
+        page.locator(".desk [role=dialog] input").fill("place 61")
+        page.keyboard.press("Enter")
+        place.locator("[data-class='place 61'][aria-pressed=true]").wait_for()
+        # what the person could not tell stands below the switch's name, which is not cut for it
+        page.keyboard.press("u")
+        page.locator(".desk .title:not(:empty)").wait_for()
+        page.wait_for_function(SAVED)
+        page.keyboard.press("ArrowLeft")
+        doubt = page.locator(".desk [data-question=urgent] .doubt")
+        doubt.wait_for()
+        name = page.locator(".desk [data-question=urgent] .name").bounding_box()
+        below = doubt.bounding_box()
+        assert name is not None and below is not None and below["y"] >= name["y"] + name["height"] - 1
+
+
 def _standing(page: Any) -> tuple[str, str]:
     """The item on screen, and the class that stands pressed."""
     return item_of(page), page.locator(".desk .asked [aria-pressed=true]").inner_text()

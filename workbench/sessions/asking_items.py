@@ -72,7 +72,8 @@ def plan(candidates: Sequence[Candidate], annotator: str, k: int, moment: float,
     for one in candidates:
         for ask in one.questions.standing(one.state, annotator, taken):
             found.setdefault(ask.item, {})[one.name] = ask
-    found = dict(list(found.items())[:k])
+    # what the person chose stays first, also where another question of theirs waits for other items
+    found = dict(sorted(found.items(), key=lambda each: not _chosen(each[1]))[:k])
     is_open = {one.name: _open(one, taken) for one in candidates}
     held = taken | set(found)
     queues: dict[str, list[Ask]] = {one.name: [] for one in candidates}
@@ -91,6 +92,11 @@ def plan(candidates: Sequence[Candidate], annotator: str, k: int, moment: float,
     return [
         ItemAsk(item, {name: asks[name] for name in names if name in asks}) for item, asks in found.items()
     ]
+
+
+def _chosen(asks: Mapping[str, Ask]) -> bool:
+    """Whether the person asked for an item."""
+    return any(ask.role == "chosen" for ask in asks.values())
 
 
 def _open(one: Candidate, taken: set[int]) -> Array:

@@ -43,6 +43,7 @@ class Operation:
         answers: for "answers" and "amend", name of a question -> class, or None for unsure.
         adds: for these, the questions whose class may be one that there is not yet.
         question: for "confirm", the name of the question that the grid was of; "" for the session's own.
+        every: for "want", whether every question that is open about the items is asked.
         takes: for "undo" and "redo", id of the operation it takes back or puts back; refused when that is
             not the annotator's last any more.
         more: further provenance, such as {"milliseconds": 812}.
@@ -64,6 +65,7 @@ class Operation:
     answers: Mapping[str, str | None] = field(default_factory=dict)
     adds: Sequence[str] = ()
     question: str = ""
+    every: bool = False
     more: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -353,6 +353,8 @@ class Several(Labelling):
     def _operate(self, given: Operation, others: Sequence[Self]) -> Acknowledgement:
         if given.kind in ("answers", "amend"):
             return self._answer_row(given, others)
+        if given.kind == "want" and given.every:
+            return self._want_each(given, others)
         if given.question and given.question != self.question_name:
             of = next((one for one in others if one.question_name == given.question), None)
             if of is None:
@@ -383,6 +385,23 @@ class Several(Labelling):
         elif given.kind in ("undo", "redo") and done.about is not None:
             self._step_others(given.kind, done.about, others, {"operation": given.id})
         return done
+
+    def _want_each(self, given: Operation, others: Sequence[Self]) -> Acknowledgement:
+        """Have the items asked about next with every question that is open about them."""
+        why, found = "", False
+        every = (self, *others)
+        if any(given.id in one.state.operations for one in every):
+            return Acknowledgement(given.id, "saved")
+        given = replace(given, more={**given.more, TOGETHER: given.id})
+        for one in every:
+            with one._project.recording() as transaction:
+                done = one._answers.operate(transaction, given)
+            found, why = found or done.status == "saved", why or done.why
+        if not found:
+            return Acknowledgement(given.id, "refused", why)
+        for one in every:  # what waits in a question without any of them would come before these
+            one.release([ask.id for ask in one._questions.waiting(one.state, self.annotator)])
+        return Acknowledgement(given.id, "saved")
 
     def _skip(self, item: int, given: Operation) -> None:
         """Set an item aside that was skipped in another question, where it is open."""

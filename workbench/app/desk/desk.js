@@ -78,7 +78,7 @@ class Desk extends Speaker {
       this.pump();
     }
     this.node.dataset.person = data.person;
-    this.question.textContent = data.question;
+    this.question.textContent = this.heading;
     if (this.checking) this.pump(true); // the page says whether to go on
   }
 
@@ -112,6 +112,11 @@ class Desk extends Speaker {
   // what is on screen: an earlier answer, or the question
   get shown() {
     return this.view === null ? this.card : this.trail[this.view];
+  }
+
+  // what stands above the item
+  get heading() {
+    return this.data.question;
   }
 
   get searching() {
@@ -992,7 +997,7 @@ class Desk extends Speaker {
     const look = async () => {
       const words = box.value.trim();
       try {
-        const reply = await this.post("look", near ? { kind: "like", item: near.item, n: 24 } : { kind: "find", words, n: 24 });
+        const reply = await this.post("look", { ...(near ? { kind: "like", item: near.item } : { kind: "find", words }), n: 24, ...this.mode });
         if (!reply) return;
         asked = words;
         how = near ? `like ${called}` : `search: ${words}`;
@@ -1003,7 +1008,7 @@ class Desk extends Speaker {
     };
     const want = () => {
       if (!chosen.size) return;
-      const operation = this.send({ kind: "want", items: [...chosen], text: how });
+      const operation = this.send({ kind: "want", items: [...chosen], text: how, ...this.mode });
       this.did(operation, { kind: "want" });
       this.close();
       if (this.view !== null) this.leave();

@@ -11,6 +11,12 @@ class DeskOfEvery extends Desk {
     return this.asked.filter((one) => !one.classes && open.has(one.name));
   }
 
+  // of an item that was answered in part it says how many are open
+  get heading() {
+    const open = this.view === null ? this.shown?.questions?.length : 0;
+    return open && open < this.asked.length ? `${open} of ${this.data.question}` : this.data.question;
+  }
+
   get searching() {
     return this.switches.some((one) => !one.key);
   }
@@ -41,6 +47,7 @@ class DeskOfEvery extends Desk {
   drawAnswers() {
     const card = this.shown;
     this.answers.className = "answers every";
+    this.question.textContent = this.heading;
     if (!card || !card.questions) {
       this.answers.replaceChildren();
       return;
@@ -52,12 +59,17 @@ class DeskOfEvery extends Desk {
       const now = one === turn;
       // one that was typed has its button before the server lists it
       const typed = chosen[one.name] && !one.classes.some((other) => other.name === chosen[one.name]) ? [{ name: chosen[one.name], key: "" }] : [];
-      const buttons = [...one.classes, ...typed].map(({ name, key }) => make("button", {
+      // of very many those with a key stand there, and what is chosen or guessed; the others are searched
+      const many = one.classes.length > this.data.most_buttons;
+      const near = [chosen[one.name], of.get(one.name).guess];
+      const listed = many ? one.classes.filter((other) => other.key || near.includes(other.name)) : one.classes;
+      const buttons = [...listed, ...typed].map(({ name, key }) => make("button", {
         class: "answer", "data-class": name, "aria-pressed": String(chosen[one.name] === name), onclick: () => this.choose(one, name),
       }, make("span", { class: "name" }, ...broken(name)), now && key ? make("kbd", { textContent: keyName(key) }) : null));
       const head = make("h3", { title: one.words }, one.name, of.get(one.name).unsure ? this.mark(of.get(one.name)) : null);
       // a model needs two classes: until then the button for another one stands among them
-      const more = one.classes.length < 2 ? [make("button", { class: "command", onclick: () => this.another(one) }, "New class")] : [];
+      const words = one.classes.length < 2 ? "New class" : many ? `Search ${one.classes.length} classes` : "";
+      const more = words ? [make("button", { class: "command", onclick: () => this.another(one) }, words, many && now ? make("kbd", { textContent: keyName(this.data.commands.name) }) : null)] : [];
       return make("section", { class: `asked ${now ? "turn" : ""}`, "data-question": one.name, "aria-current": now ? "step" : null }, head, make("div", { class: "choices" }, ...buttons, ...more));
     });
     // of those that are searched: what was typed, else first what is on or unsure
@@ -69,7 +81,7 @@ class DeskOfEvery extends Desk {
       return make("button", {
         class: "answer switch", role: "switch", "aria-checked": String(on), "data-question": one.name, title: one.words || one.name,
         onclick: () => this.turnOver(one.name),
-      }, make("span", { class: "knob" }), make("span", { class: "name" }, ...broken(one.name)), this.view !== null && chosen[one.name] === null ? make("span", { class: "doubt", textContent: "you: unsure" }) : said.unsure ? this.mark(said) : null, one.key ? make("kbd", { textContent: keyName(one.key) }) : null);
+      }, make("span", { class: "knob" }), make("span", { class: "words" }, make("span", { class: "name" }, ...broken(one.name)), this.view !== null && chosen[one.name] === null ? make("span", { class: "doubt", textContent: "you: unsure" }) : said.unsure ? this.mark(said) : null), one.key ? make("kbd", { textContent: keyName(one.key) }) : null);
     });
     const row = make("div", { class: "switches" }, ...switches);
     if (this.searching) {

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.app.desk import cards, preferences
 from workbench.app.desk.keys import COMMANDS, MAX_BUTTONS, keys_for
+from workbench.app.desk.operations import EVERY
 from workbench.app.words import acts
 from workbench.errors import InputError
 from workbench.sessions.questions import YES
@@ -17,9 +18,11 @@ if TYPE_CHECKING:
     from workbench.sessions.asking_items import ItemAsk
     from workbench.sessions.opened import Taken
 
-MODE = "every"
+MODE = EVERY
 MOST_GRIDS = 24
 """Grids to choose from."""
+FEW_KEYS = 9
+"""Keys of a question with more classes than there are keys: the switches have the others."""
 UNSURE = (0.2, 0.8)
 """Between these a switch is marked: the model does not know."""
 
@@ -32,8 +35,8 @@ def asked(session: Session, person: str) -> tuple[list[dict[str, Any]], dict[str
     """
     sessions = session.asked()
     switches = [one.question_name for one in sessions if one.question_kind == YES_NO]
-    most = max((len(one.classes) for one in sessions if one.question_kind != YES_NO), default=0)
-    most = min(most, MAX_BUTTONS)
+    many = [len(one.classes) for one in sessions if one.question_kind != YES_NO]
+    most = max((n if n <= MAX_BUTTONS else FEW_KEYS for n in many), default=0)
     places = [f"class number {place}" for place in range(most)]
     found = keys_for([*places, *(f"switch {name}" for name in switches)], preferences.own_keys(person))
     few = keys_for(places, preferences.own_keys(person))
@@ -164,6 +167,22 @@ def earlier(sessions: Sequence[Session], person: str, n: int) -> dict[int, dict[
                 break
     newest = sorted(found, key=lambda item: found[item], reverse=True)[:n]
     return {item: _said(sessions, person, item) for item in newest}
+
+
+def standing(sessions: Sequence[Session], item: int) -> dict[str, str | None]:
+    """What stands for an item in each question that is answered: a class, or None for unsure."""
+    said: dict[str, str | None] = {}
+    for one in sessions:
+        if item in one.state.labels:
+            said[one.question_name] = one.state.labels[item]
+        elif item in one.state.unsure:
+            said[one.question_name] = None
+    return said
+
+
+def askable(sessions: Sequence[Session]) -> set[int]:
+    """Items about which a question is open."""
+    return {item for one in sessions for item in set(one.pool.trainable.tolist()) - one.state.answered}
 
 
 def _said(sessions: Sequence[Session], person: str, item: int) -> dict[str, str | None]:

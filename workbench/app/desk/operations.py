@@ -17,6 +17,8 @@ from workbench.reading import cut, valid_text
 from workbench.sessions.operations import MAX_ID, SKIPPED, Operation
 from workbench.sessions.questions import MOST_QUESTIONS
 
+EVERY = "every"
+"""What a desk that asks all questions about an item calls itself."""
 MOST_IN_GRID = 48
 MOST_ITEMS = 500
 LONGEST_NOTE = 2000
@@ -90,6 +92,12 @@ def _answers(value: Any) -> dict[str, str | None]:
     return {_name(name): None if said is None else _name(said) for name, said in value.items()}
 
 
+def _mode(value: Any) -> str:
+    if value != EVERY:
+        raise _WrongError(f"{EVERY!r}, where all questions are asked")
+    return EVERY
+
+
 def _list(of: Callable[[Any], Any], most: int, *, least: int = 0) -> Callable[[Any], tuple[Any, ...]]:
     def check(value: Any) -> tuple[Any, ...]:
         if not isinstance(value, list) or not least <= len(value) <= most:
@@ -115,7 +123,7 @@ _KINDS: dict[str, dict[str, _Check]] = {
     "relabel": {"items": _list(_item, MOST_ITEMS, least=1), "class": _name},
     "twins": {"item": _item, "class": _name},
     "clear": {"items": _list(_item, MOST_ITEMS, least=1)},
-    "want": {"items": _list(_item, MOST_ITEMS, least=1), "text": _text(_LONGEST)},
+    "want": {"items": _list(_item, MOST_ITEMS, least=1), "text": _text(_LONGEST), "mode": _mode},
     "grid": {
         "class": _name,
         "asks": _list(_id, MOST_IN_GRID, least=1),
@@ -130,7 +138,7 @@ _KINDS: dict[str, dict[str, _Check]] = {
     "answers": {**_ASK, "answers": _answers, "skip": _on, "adds": _list(_name, MOST_QUESTIONS)},
     "amend": {"item": _item, "answers": _answers, "adds": _list(_name, MOST_QUESTIONS)},
 }
-_OPTIONAL = frozenset({"time", "ms", "ask", "target", "new", "shown", "skip", "adds", "question"})
+_OPTIONAL = frozenset({"time", "ms", "ask", "target", "new", "shown", "skip", "adds", "question", "mode"})
 
 
 NOT_FOR_GUESTS = "A guest answers questions, and changes neither classes nor what others said."
@@ -207,6 +215,7 @@ def checked(given: Any, person: str, project: str) -> Operation:
         asks=found.get("asks", ()),
         rejected=found.get("rejected", ()),
         takes=found.get("target", ""),
+        every=found.get("mode") == EVERY,
         more=more,
     )
 

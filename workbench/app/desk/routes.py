@@ -350,7 +350,8 @@ def look(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
         project: id of the project.
         person: who asks.
         body: kind ("history", "find", "like", or "seen": what the model sees of one item), words, item, n;
-            of a history with mode "every" each item has `said`: name of a question -> class, or None.
+            with mode "every" each item has `said`: name of a question -> class, or None for unsure, and can
+            be asked about while one of its questions is open.
         token: for the addresses of pictures.
 
     Returns:
@@ -364,10 +365,11 @@ def look(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
     """
     session = session_of(project, person)
     state = session.state
+    of_all = session.asked() if body.get("mode") == every.MODE and len(session.questions) > 1 else []
     n = operations.field(body, "n", most=MOST_SHOWN, default=24)
     if body.get("kind") == "seen":
         return cards.model_input(session.pool, _item(session, body))
-    if body.get("kind") == "history" and body.get("mode") == every.MODE and len(session.questions) > 1:
+    if body.get("kind") == "history" and of_all:
         return every.history(session, n, f"{BASE}/{project}/image/{{item}}?k={token}")
     if body.get("kind") == "history":
         found = _own_answers(session, person, n)
@@ -377,7 +379,7 @@ def look(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
             found = finding.like(session, _item(session, body), n).tolist()
         else:
             found = finding.find(session.pool, str(body.get("words", ""))).tolist()
-        askable = set(session.pool.trainable.tolist()) - state.answered
+        askable = every.askable(of_all or [session])
     picture = f"{BASE}/{project}/image/{{item}}?k={token}"
     items = []
     for item in found[:n]:
@@ -389,6 +391,9 @@ def look(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
         if vote:
             stands["class"] = state.class_names.get(state.resolve(vote.key), "")
         about = {"id": str(session.pool.items.ids[item]), "face": face, "open": item in askable}
+        said = every.standing(of_all, item)
+        if said:
+            about |= {"kind": "answers", "said": said}
         items.append(stands | about)
     wanted = [item for item in found if item in askable]
     at_once = wanted[: operations.MOST_ITEMS]
