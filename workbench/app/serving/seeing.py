@@ -15,6 +15,7 @@ import numpy as np
 
 from workbench.app.serving import beside
 from workbench.app.serving.jobs import Job, manager
+from workbench.app.serving.nearby import Nearby
 from workbench.arrays import Array, Floats, Ints
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ _LOCK = threading.Lock()
 _KEPT = 64
 SAYS_SOMETHING = 0.15
 """Probability of the best class from which the percentages of the best two say something."""
+_MOST_NEAR = 8_000_000
+"""Numbers of labelled items' features that are kept for a model, for its cards: 32 MB."""
 
 
 def digest(*arrays: Array) -> str:
@@ -266,15 +269,33 @@ def nearest_labelled(session: Session, item: int, k: int = 5) -> list[tuple[int,
     if not codes:
         return []
     items = np.fromiter(codes, dtype=np.int64, count=len(codes))
-    model, both = session.model, np.append(items, item)
-    # of a million items nobody needs the others
-    points = space(session)[both] if model is None else model.scaled_at(both)
-    places, distances = insight.nearest_among(points, np.arange(len(items)), len(items), k + 1)
+    model = session.model
+
+    def points(of: Ints) -> Array:
+        # of a million items nobody needs the others
+        return space(session)[of] if model is None else model.scaled_at(of)
+
+    if model is not None and items.size * session.pool.n_features <= _MOST_NEAR:
+        items = items[_nearby(session.id, model.uid, points).likely(items, item, k + 1)]
+    of_them = points(np.append(items, item))
+    places, distances = insight.nearest_among(of_them, np.arange(len(items)), len(items), k + 1)
     others = items[places] != item
     places, distances = places[others][:k], distances[others][:k]
     return [
         (int(items[i]), int(codes[int(items[i])]), float(d)) for i, d in zip(places, distances, strict=True)
     ]
+
+
+def _nearby(project: str, uid: str, points: Callable[[Ints], Array]) -> Nearby:
+    """The labelled items' rows as a project's present model sees them; those of the one before are let go."""
+    key = (project, "nearby")
+    with _LOCK:
+        held = _CACHE.get(key)
+        if held is None or held[0] != uid:
+            held = _CACHE[key] = (uid, Nearby(points))
+        _CACHE.move_to_end(key)
+    found: Nearby = held[1]
+    return found
 
 
 def space(session: Session) -> Array:
