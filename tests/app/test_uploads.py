@@ -72,6 +72,9 @@ def test_a_table_is_looked_at_once_before_anybody_changes_a_use(
         return inspect_table(*args, **options)
 
     monkeypatch.setattr("workbench.pools.inspect_table", counted)
+    # a page shows a bar after a moment and looks again; here nobody does
+    assert filing.read.__kwdefaults__ is not None
+    monkeypatch.setitem(filing.read.__kwdefaults__, "patience", 600.0)
     assert bringing.looked_at(str(path), bringing.first_choices(str(path))) == said
     assert len(looks) == 1
 
