@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -237,3 +238,9 @@ def test_who_opens_a_project_waits_for_no_process_that_is_at_something_else(
         opened = current.opened(session.id)
     assert opened.model is not None and opened.model.n_labelled == 6
     assert current.apart.fitter().pid is None
+
+
+def test_who_opens_a_project_without_a_fit_waits_for_nothing(made: Callable[[], Session]) -> None:
+    answer = MagicMock()
+    current.apart.take_up_known(made(), answer)
+    answer.result.assert_not_called()

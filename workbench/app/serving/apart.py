@@ -85,7 +85,7 @@ def take_up_known(session: Session, answer: Future[Made | None] | None) -> None:
         session: of the project, opened meanwhile.
         answer: of `ask_known`.
     """
-    if answer is None:
+    if answer is None or not session.rounds:  # without a fit there is nothing to wait for
         return
     try:
         made = answer.result(PATIENCE)
