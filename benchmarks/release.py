@@ -95,7 +95,7 @@ POINTS: dict[str, tuple[str, Callable[[Path], str]]] = {
     "tests": ("the tests", lambda c: shell("make test", c)),
     "wheel": (
         "wheel and sdist work elsewhere",
-        lambda c: shell(f"{sys.executable} -m benchmarks.packaging --styles pip,sdist", c),
+        lambda c: shell(f"{sys.executable} -m benchmarks.packaging --styles pip,sdist,pipx", c),
     ),
 }
 
