@@ -44,7 +44,7 @@ def test_opening_and_exporting_stand_in_the_audit(home: Path) -> None:
     session = Session.create("iris", name="Petals")
     session.label_item(int(session.pool.trainable[0]), "setosa")
     current.keep(session)
-    page = AppTest.from_file(str(MAIN), default_timeout=60)
+    page = AppTest.from_file(str(MAIN), default_timeout=600)
     page.query_params["project"] = session.id
     page.run()
     page.switch_page(str(PAGES / "history.py"))

@@ -121,7 +121,7 @@ def test_a_comparison_that_is_cancelled_in_a_fit_ends_and_goes_on_later(
 def test_a_job_of_the_server_is_computed_beside_it(home: Path) -> None:
     given = spec(FAKE)
     job = comparison.job_of(comparison.start(given))
-    assert job is not None and job.wait(300) and job.status == "done", job.error or job.details
+    assert job is not None and job.wait(600) and job.status == "done", job.error or job.details
     assert beside.long_work().pid is not None
     plain = run_study(given, load=lambda one: load_pool("iris").split(one.seed))
     assert job.result.rows() == plain.rows()
@@ -138,19 +138,19 @@ def test_the_model_of_a_round_is_fitted_beside_and_read_here(
     session.label_item(int(session.pool.trainable[1]), session.classes[0])
     session.refit()
     _, job = mapping.at_round(session, 0)
-    assert job is not None and job.wait(300) and job.status == "done", job.error or job.details
+    assert job is not None and job.wait(600) and job.status == "done", job.error or job.details
     view, _ = mapping.at_round(session, 0)
     assert view is not None
     here = session.model_at(0)
     assert view.model.items.tolist() == here.items.tolist()
     np.testing.assert_allclose(view.model.probabilities, here.probabilities)
     _, job = mapping.other_kind(session, view, "logistic-regression")
-    assert job is not None and job.wait(300) and job.status == "done", job.error or job.details
+    assert job is not None and job.wait(600) and job.status == "done", job.error or job.details
     other, _ = mapping.other_kind(session, view, "logistic-regression")
     assert other is not None and other.model.n_labelled == here.n_labelled
     assert other.model.probabilities.shape == here.probabilities.shape
     run = comparison.job_of(token := comparison.start(spec(FAKE)))
-    assert run is not None and run.wait(300) and run.status == "done", run.error or run.details
+    assert run is not None and run.wait(600) and run.status == "done", run.error or run.details
     found = comparison.find(token)
     beside_it = comparison.round_model(found, "random", 0, 2)
     monkeypatch.setenv("WORKBENCH_FIT", "inline")

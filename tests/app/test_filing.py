@@ -159,7 +159,7 @@ def test_a_large_file_is_made_with_a_bar_and_then_fetched(session: Session) -> N
     assert not address(shown)
     shown.button(key="labels-make").click().run()
     for job in manager().active(session.id):
-        assert job.wait(60)
+        assert job.wait(600)
     shown.run()
     assert not shown.exception and "Labels, 0.0 MB" in "".join(e.proto.body for e in shown.get("html"))
     expected = export_labels(session, "csv")
@@ -182,7 +182,7 @@ def test_a_large_file_can_be_cancelled(session: Session, monkeypatch: pytest.Mon
     shown.button(key="labels-make").click().run()
     (job,) = [one for one in manager().active(session.id) if one.title == "The labels"]
     shown.button(key="labels-job-cancel").click().run()
-    assert job.wait(60) and job.status == "cancelled"
+    assert job.wait(600) and job.status == "cancelled"
     shown.run()
     assert "cancelled" in shown.info[0].value
     shown.button(key="labels-job-again").click().run()
@@ -203,7 +203,7 @@ def test_labels_are_looked_at_and_taken_in_beside(home: Path, tmp_path: Path) ->
             if done():
                 return
             for job in manager().active(session.id):
-                job.wait(60)
+                job.wait(600)
             test.run()
         raise AssertionError(texts(test))
 

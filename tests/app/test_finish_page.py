@@ -97,7 +97,7 @@ def test_a_project_goes_from_the_promise_to_the_certificate(
     page.slider(key="finish-error").set_value(10.0)
     page.slider(key="finish-confidence").set_value(90.0).run()
     for job in manager().active(session.id):
-        assert job.wait(120)
+        assert job.wait(600)
     page.run()
     assert "checks" in texts(page)
     page.button(key="finish-start").click().run()

@@ -179,7 +179,7 @@ def test_a_guest_sees_the_desk_and_no_other_page(
     monkeypatch.setattr(login, "of_page", lambda: ada)
     assert login.may_open(owned.project) and not login.may_change(owned.project)
     for name, sees in (("history", False), ("data", False), ("label", True)):
-        test = AppTest.from_file(str(MAIN), default_timeout=120)
+        test = AppTest.from_file(str(MAIN), default_timeout=600)
         test.run()
         test.switch_page(str(MAIN.parent.parent / "pages" / f"{name}.py"))
         test.query_params["project"] = owned.id
@@ -216,7 +216,7 @@ def test_the_owner_switches_it_on_and_sees_the_link(
 ) -> None:
     ann = login.person_of(ANN)
     monkeypatch.setattr(login, "of_page", lambda: ann)
-    test = AppTest.from_function(page, args=(owned.id,), default_timeout=120).run()
+    test = AppTest.from_function(page, args=(owned.id,), default_timeout=600).run()
     assert not test.exception and "/join" not in "".join(one.value for one in test.code)
     test.toggle[0].set_value(True).run()
     assert not test.exception and guests.allowed(owned.project)

@@ -187,7 +187,7 @@ if st.session_state.get(instructing.OPEN):
 
 
 def test_the_page_writes_a_version_and_says_what_is_wrong(flowers):
-    page = AppTest.from_string(PAGE.format(project=flowers.id), default_timeout=30).run()
+    page = AppTest.from_string(PAGE.format(project=flowers.id), default_timeout=600).run()
     assert not page.exception and page.text_area[0].value == ""
     page.text_area[0].set_value("![a](gone.png)").run()
     page.button(key="instructions-save").click().run()

@@ -74,7 +74,7 @@ def test_the_stamp_is_of_every_file_that_is_read(tmp_path: Path) -> None:
 def test_random_questions_are_put_to_the_model_and_the_start_that_the_person_has(home: Path) -> None:
     session = started("iris", labels=9, classifier="logistic-regression", policy="margin")
     runs, job = oracle.baseline(session, 20)
-    assert job is not None and job.wait(120) and job.status == "done", job.error
+    assert job is not None and job.wait(600) and job.status == "done", job.error
     runs, ended = oracle.baseline(session, 20)
     assert ended is None and len(runs) == oracle.BASELINE_SEEDS
     first = session.rounds[0]
@@ -85,7 +85,7 @@ def test_random_questions_are_put_to_the_model_and_the_start_that_the_person_has
     session.change_model(classifier="svm-platt", policy="margin")
     session.refit()
     _, other = oracle.baseline(session, 20)
-    assert other is not None and other is not job and other.wait(120)
+    assert other is not None and other is not job and other.wait(600)
 
 
 def test_no_rival_is_drawn_where_the_comparison_would_not_be_fair(home: Path, tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_labels_are_judged_by_the_model_they_are_shown_for(home: Path, tmp_path:
     assert model is not None
     session.change_model(classifier="svm-platt", policy="margin")
     job = seeing.cross_validation(session, model)
-    assert job.wait(300) and job.status == "done", job.error
+    assert job.wait(600) and job.status == "done", job.error
     same = seeing.CrossValidationInputs(
         model.uid, "logistic-regression", repr([]), 0, model.number, {}, session
     )
@@ -146,7 +146,7 @@ def test_calibration_is_of_the_items_and_not_of_how_many_they_are(home: Path) ->
 
 def test_the_gallery_of_an_earlier_visit_is_not_shown(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     session = started("iris", labels=30, classifier="logistic-regression", policy="margin")
-    assert session.model is not None and seeing.cross_validation(session, session.model).wait(300)
+    assert session.model is not None and seeing.cross_validation(session, session.model).wait(600)
     monkeypatch.setattr(current, "person", lambda *default: "ann")
     shown: list[int] = []
     monkeypatch.setattr(
@@ -214,13 +214,13 @@ def test_a_job_that_failed_is_a_state_and_is_tried_again_when_asked(home: Path) 
 
     jobs = JobManager()
     one = jobs.compute("owner", Counted(1), failing)
-    assert one.wait(60) and one.status == "failed"
+    assert one.wait(600) and one.status == "failed"
     assert jobs.compute("owner", Counted(1), failing) is one
     other = jobs.compute("owner", Counted(2), failing)
-    assert other is not one and other.wait(60)
+    assert other is not one and other.wait(600)
     jobs.forget(one)
     again = jobs.compute("owner", Counted(1), failing)
-    assert again is not one and again.wait(60)
+    assert again is not one and again.wait(600)
 
 
 def test_a_job_that_ends_the_program_ends_as_failed() -> None:
@@ -230,7 +230,7 @@ def test_a_job_that_ends_the_program_ends_as_failed() -> None:
         sys.exit(3)
 
     job = jobs.submit("owner", "refit", work)
-    assert job.wait(60) and job.status == "failed" and "SystemExit" in job.error
+    assert job.wait(600) and job.status == "failed" and "SystemExit" in job.error
 
 
 def test_a_failed_model_offers_try_again_on_the_page(home: Path) -> None:
@@ -244,7 +244,7 @@ def test_a_failed_model_offers_try_again_on_the_page(home: Path) -> None:
     blocked = threading.Event()
     blocked.set()
     job = manager().submit(session.id, "tried", lambda job: 1 / 0)
-    assert job.wait(60)
+    assert job.wait(600)
     from streamlit.testing.v1 import AppTest
 
     def script(owner: str) -> None:

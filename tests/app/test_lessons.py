@@ -152,7 +152,7 @@ def test_a_class_gets_a_code_an_address_and_a_room_of_its_own(home: Path) -> Non
 
     pytest.importorskip("segno", reason="the extra `qr` is not installed")
     assert joining.qr_code("http://192.0.2.7:8501/lessons?class=1").startswith("<svg")
-    test = AppTest.from_file(str(ROOT / "workbench" / "main.py"), default_timeout=120)
+    test = AppTest.from_file(str(ROOT / "workbench" / "main.py"), default_timeout=600)
     test.run()
     test.switch_page(str(ROOT / "pages" / "lessons.py"))
     test.query_params["lesson"] = "together"

@@ -539,7 +539,7 @@ def test_pages_are_drawn_for_who_is_logged_in(
     current.keep(session)
     sitting: list[login.Person | None] = [None]
     monkeypatch.setattr(login, "of_page", lambda: sitting[0])
-    test = AppTest.from_file(str(MAIN), default_timeout=120)
+    test = AppTest.from_file(str(MAIN), default_timeout=600)
     test.query_params["project"] = session.id
     test.run()
     assert not test.exception
@@ -550,7 +550,7 @@ def test_pages_are_drawn_for_who_is_logged_in(
     assert "not shared with you" in test.error[0].value and "Petals" not in str(test.main)
     # a point labelled on the map is labelled by who sits here
     sitting[0] = ann
-    test = AppTest.from_file(str(MAIN), default_timeout=120)
+    test = AppTest.from_file(str(MAIN), default_timeout=600)
     test.run()
     test.switch_page(str(MAIN.parent.parent / "pages" / "uncertainty.py"))
     test.query_params["project"] = session.id

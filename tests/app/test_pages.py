@@ -216,7 +216,7 @@ def test_the_map_of_a_wide_pool_is_called_a_projection(labelled: Session) -> Non
     made, job, _ = mapping.neighbours(labelled)
     if job is not None:
         # the components stand in until the neighbour map is there
-        assert job.wait(120) and job.status == "done", job.error
+        assert job.wait(600) and job.status == "done", job.error
         assert "projection" in texts(test).lower()
         made, job, _ = mapping.neighbours(labelled)
     assert made is not None or job is None
@@ -375,7 +375,7 @@ def test_a_known_set_of_images_starts_on_shapes_and_offers_pixels(
             break
         assert not test.exception and not test.main.error
         for job in manager().active("opening"):
-            job.wait(60)
+            job.wait(600)
         test.run()
     assert [p.pool["options"] for p in made] == [{"features": "shapes"}]
     again = open_page("data")

@@ -163,7 +163,7 @@ def test_the_first_screen_has_no_term_that_is_not_introduced(
 
 @pytest.mark.parametrize("name", ["together", *(lesson.name for lesson in LESSONS)])
 def test_a_lesson_explains_every_term_of_its_first_screen(home: Path, name: str) -> None:
-    test = AppTest.from_file(str(ROOT / "workbench" / "main.py"), default_timeout=120).run()
+    test = AppTest.from_file(str(ROOT / "workbench" / "main.py"), default_timeout=600).run()
     test.switch_page(str(ROOT / "pages" / "lessons.py"))
     test.query_params["lesson"] = name
     test.run()

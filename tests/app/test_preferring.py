@@ -19,7 +19,7 @@ def shown() -> None:
 
 
 def test_the_table_says_what_the_labels_prefer_and_what_could_not_be_scored() -> None:
-    test = AppTest.from_function(shown, default_timeout=300).run()
+    test = AppTest.from_function(shown, default_timeout=600).run()
     assert [e.message for e in test.exception] == []
     said = [m.value.replace("\\", "") for m in test.markdown]  # as it is read, not as it is escaped
     assert "shapes 0.19, pixels 0.31" in said[0] and "prefer **shapes**. They were asked for" in said[0]

@@ -21,7 +21,7 @@ def test_a_project_is_advised_and_history_shows_its_fits(home: Path) -> None:
     session.refit()
     assert stopping.project_advice(session) is None, "nothing is worked out before somebody asks"
     job = stopping.project_advice(session, again=True)
-    assert job is not None and job.wait(120) and job.status == "done", job.error
+    assert job is not None and job.wait(600) and job.status == "done", job.error
     labels, rules = job.result
     assert labels == [6, 9, 10] and {r.rule for r in rules}.isdisjoint({"budget"}) and len(rules) == 4
     held = next(r for r in rules if r.rule == "held-out-error")

@@ -366,7 +366,7 @@ def test_the_map_of_a_pool_that_is_hardly_one(home: Path, tmp_path: Path, case: 
         # of three items the test split may keep the only one of its class
         assert (why in said(test)) if session.model is not None else ("no model yet" in said(test))
     elif job is not None:
-        assert job.wait(60) and job.status == "done", job.error
+        assert job.wait(600) and job.status == "done", job.error
         assert case in ("5,000 features", "200 classes", "texts") and np.isfinite(job.result.points).all()
     if case == "equal rows":
         assert "All items have the same values" in said(test)

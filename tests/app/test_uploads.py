@@ -36,7 +36,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     # no job goes on while another test, or the end of the process, comes
     for job in manager().active():
         job.cancel()
-        assert job.wait(300)
+        assert job.wait(600)
 
 
 TABLES = {
@@ -134,7 +134,7 @@ def test_which_uploads_are_of_images(name: str, options: dict[str, str], images:
 
 def test_a_file_without_columns_to_decide_on_is_shown_and_started() -> None:
     lines = "".join(f"{i % 2} 1:{i % 2 + i / 50} 2:{-i / 50}\n" for i in range(40))
-    test = AppTest.from_file(str(ROOT / "workbench" / "main.py"), default_timeout=120).run()
+    test = AppTest.from_file(str(ROOT / "workbench" / "main.py"), default_timeout=600).run()
     test.file_uploader(key="upload").set_value(("flat.svm", lines.encode(), "")).run()
     assert not test.exception, test.exception
     said = "\n".join(str(m.value) for m in (*test.main.markdown, *test.main.caption))
@@ -174,7 +174,7 @@ PEOPLE = "id,age,colour,label\n" + "".join(
 
 
 def opened() -> AppTest:
-    return AppTest.from_file(str(ROOT / "workbench" / "main.py"), default_timeout=120).run()
+    return AppTest.from_file(str(ROOT / "workbench" / "main.py"), default_timeout=600).run()
 
 
 def dropped(name: str, text: str) -> AppTest:
@@ -187,7 +187,7 @@ def dropped(name: str, text: str) -> AppTest:
 def read(test: AppTest) -> None:
     """Wait until the pool is read whose features are learnt, and look again."""
     for job in manager().active("opening"):
-        assert job.wait(300)
+        assert job.wait(600)
     test.run()
 
 
@@ -198,7 +198,7 @@ def test_learning_is_cancelled_and_gone_on_with(monkeypatch: pytest.MonkeyPatch)
     def slow(*given: Any) -> PiecesFeatureMap:
         tell(0.5, "Learning words")
         told.set()
-        assert go_on.wait(300)
+        assert go_on.wait(600)
         tell(0.6, "Learning words")
         return of(*given)
 
@@ -206,13 +206,13 @@ def test_learning_is_cancelled_and_gone_on_with(monkeypatch: pytest.MonkeyPatch)
     before = len(Store.open().projects())
     test = dropped("more.txt", "".join(f"that is the text number {i}\n" for i in range(30)))
     test.button(key="start-own").click().run()
-    assert told.wait(300)
+    assert told.wait(600)
     (job,) = manager().active("opening")
     assert (job.fraction, job.message) == (0.4, "Learning words")
     test.run()
     test.button(key="opening-job-cancel").click().run()
     go_on.set()
-    assert job.wait(300) and job.status == "cancelled"
+    assert job.wait(600) and job.status == "cancelled"
     test.run()
     assert len(Store.open().projects()) == before, "nothing half"
     test.button(key="opening-go-on").click().run()
@@ -427,7 +427,7 @@ def test_what_was_typed_outlives_a_table_that_is_read_for_long(
 ) -> None:
     path = tmp_path / "mixed.csv"
     path.write_bytes(TABLES["mixed.csv"])
-    test = AppTest.from_file(str(ROOT / "pages" / "data.py"), default_timeout=60)
+    test = AppTest.from_file(str(ROOT / "pages" / "data.py"), default_timeout=600)
     test.session_state[bringing.PLACE] = str(path)
     test.run()
     test.text_area(key="own-further-typed").set_value("urgent").run()
@@ -441,7 +441,7 @@ def test_what_was_typed_outlives_a_table_that_is_read_for_long(
     assert not test.text_area, "the bar stands in its place"
     while not test.text_area:
         for job in manager().active():
-            assert job.wait(60)
+            assert job.wait(600)
         test.run()
     # the browser has forgotten what it did not draw: it is told
     told = test.text_area(key="own-further-typed").proto

@@ -93,7 +93,7 @@ def test_two_that_do_the_same_work_at_once_both_get_it(tmp_path):
         def make(start, stop):
             if name == "a" and start == 200:
                 begun.set()
-                assert gone_on.wait(60)
+                assert gone_on.wait(600)
             if name == "b" and start == 400:
                 gone_on.set()
             return np.arange(start, stop, dtype=np.float32)[:, None] + 1
@@ -102,10 +102,10 @@ def test_two_that_do_the_same_work_at_once_both_get_it(tmp_path):
 
     threads = [threading.Thread(target=work, args=name) for name in "ab"]
     threads[0].start()
-    assert begun.wait(60)
+    assert begun.wait(600)
     threads[1].start()
     for thread in threads:
-        thread.join(60)
+        thread.join(600)
     for name in "ab":
         assert out[name][:, 0].tolist() == list(range(1, 1001)), name
 
@@ -116,7 +116,7 @@ def test_one_learns_and_the_other_waits_for_it(kept):
     def learn(work):
         n_learnt.append(1)
         learning.set()
-        assert waiting.wait(60)
+        assert waiting.wait(600)
         return VectorFeatureMap("v", np.zeros(2, np.float32)), np.ones((20, 2), np.float32)
 
     words = np.arange(20, dtype=np.uint64)
@@ -132,10 +132,10 @@ def test_one_learns_and_the_other_waits_for_it(kept):
 
     threads = [threading.Thread(target=one) for _ in range(2)]
     threads[0].start()
-    assert learning.wait(60)
+    assert learning.wait(600)
     threads[1].start()
     for thread in threads:
-        thread.join(60)
+        thread.join(600)
     assert len(n_learnt) == 1 and all(np.asarray(found).tolist() == [[1, 1]] * 20 for found in out)
 
 

@@ -106,7 +106,7 @@ def test_calls_follow_each_other_and_one_that_waits_can_be_given_up(companion: C
 
     first = threading.Thread(target=lambda: companion.call(CALLS + "counting", 10**9, hear=hear))
     first.start()
-    assert inside.wait(60)
+    assert inside.wait(600)
     with pytest.raises(Cancelled):
         companion.call(CALLS + "added", 1, 1, stop=lambda: True)
     second = threading.Thread(target=lambda: told.append(companion.call(CALLS + "added", 1, 1)))
@@ -114,7 +114,7 @@ def test_calls_follow_each_other_and_one_that_waits_can_be_given_up(companion: C
     assert not told
     leave.set()
     for one in (first, second):
-        one.join(60)
+        one.join(600)
     assert told == [2]
 
 
@@ -123,7 +123,7 @@ def test_a_process_that_nobody_calls_is_ended_for_its_memory() -> None:
 
     made = Companion("idle", alone=False, idle=0.01)
     watched = psutil.Process(made.call(CALLS + "pid"))
-    psutil.wait_procs([watched], timeout=60)
+    psutil.wait_procs([watched], timeout=600)
     assert not watched.is_running() or watched.status() == psutil.STATUS_ZOMBIE
     assert made.call(CALLS + "added", 1, 1) == 2
     made.end()
@@ -146,7 +146,7 @@ def test_it_ends_with_whoever_started_it() -> None:
     watched = psutil.Process(child)
     parent.kill()
     parent.wait()
-    psutil.wait_procs([watched], timeout=60)
+    psutil.wait_procs([watched], timeout=600)
     assert not watched.is_running() or watched.status() == psutil.STATUS_ZOMBIE
     parent.stdout.close()
     parent.stdin.close()
@@ -232,7 +232,7 @@ def test_old_questions_serve_while_it_is_made(start: Start, iris: Pool, companio
 
         other = threading.Thread(target=ask)
         other.start()
-        other.join(60)
+        other.join(600)
         assert not other.is_alive(), "somebody who asks waits for a fit"
 
     assert refit_apart(session, companion, ready=ready)

@@ -120,7 +120,7 @@ def test_nobody_who_reads_waits_for_somebody_who_writes(start: Start) -> None:
             session._answers.relabel(transaction, [int(session.pool.trainable[0])], session.classes[0])
             assert len(session.state.labels) == 1  # whoever writes sees it
             begun.set()
-            assert end.wait(60)
+            assert end.wait(600)
 
     def look() -> None:
         state = other.state
@@ -131,9 +131,9 @@ def test_nobody_who_reads_waits_for_somebody_who_writes(start: Start) -> None:
 
     writer, reader = threading.Thread(target=write), threading.Thread(target=look)
     writer.start()
-    assert begun.wait(60)
+    assert begun.wait(600)
     reader.start()
-    assert read.wait(60), "a reader waits for the writer"
+    assert read.wait(600), "a reader waits for the writer"
     end.set()
     writer.join()
     reader.join()

@@ -72,7 +72,7 @@ def at_once(session: Session, first: Callable[[], Any], others: list[Callable[[]
     def begin() -> Any:
         with project.together():
             inside.set()
-            assert go.wait(60)
+            assert go.wait(600)
             return first()
 
     def do(place: int, work: Callable[[], Any]) -> None:
@@ -83,14 +83,14 @@ def at_once(session: Session, first: Callable[[], Any], others: list[Callable[[]
 
     threads = [threading.Thread(target=do, args=(i, w)) for i, w in enumerate([begin, *others])]
     threads[0].start()
-    assert inside.wait(60)
+    assert inside.wait(600)
     for thread in threads[1:]:
         thread.start()
     for _ in threads:
-        assert door.came.acquire(timeout=60)
+        assert door.came.acquire(timeout=600)
     go.set()
     for thread in threads:
-        thread.join(60)
+        thread.join(600)
         assert not thread.is_alive()
     return [found[i] for i in range(len(threads))]
 
@@ -247,8 +247,8 @@ def test_a_reader_sees_no_event_that_is_not_stored(
     project._coming += 1  # somebody is on the way, so the transaction stays open
     writer = threading.Thread(target=write)
     writer.start()
-    assert left.wait(60) and project._group is not None
+    assert left.wait(600) and project._group is not None
     assert set(session.state.labels) == {item, theirs} and project._group is None
     assert {e.item for e in store.events(session.id)} >= {item, theirs}
-    writer.join(60)
+    writer.join(600)
     assert not writer.is_alive()

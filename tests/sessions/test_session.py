@@ -271,17 +271,17 @@ def test_answers_during_a_fit_are_for_the_next_one(
 
     def slow(self: NearestMean, X: object, y: object, callback: object = None) -> NearestMean:
         fitting.set()
-        assert go_on.wait(30)
+        assert go_on.wait(600)
         return plain(self, X, y, callback)
 
     monkeypatch.setattr(NearestMean, "fit", slow)
     thread = threading.Thread(target=session.refit)
     thread.start()
-    assert fitting.wait(30)
+    assert fitting.wait(600)
     during = answer(session, iris, 4)  # nobody waits
     assert session.model is None
     go_on.set()
-    thread.join(30)
+    thread.join(600)
     assert session.model is not None and session.model.n_labelled == 6 and session.stale
     assert not set(during) & set(session.model.items.tolist())
     session.refit()

@@ -36,7 +36,7 @@ def test_a_trial_finds_nothing_wrong(names: tuple[str, ...], count: int) -> None
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=800,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     rows = done.stdout.splitlines()[-len(names) :]

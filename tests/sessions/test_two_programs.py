@@ -164,7 +164,7 @@ def test_refits_merges_and_undos_of_three_processes_lose_no_fit(start: Start, st
         assert worker.stdin is not None
         worker.stdin.write("go\n")
         worker.stdin.flush()
-    said = [line.split() for worker in workers for line in worker.communicate(timeout=100)[0].splitlines()]
+    said = [line.split() for worker in workers for line in worker.communicate(timeout=600)[0].splitlines()]
     assert [worker.returncode for worker in workers] == [0, 0, 0]
     acknowledged = {int(number): int(n) for _, number, n in said}
     assert len(acknowledged) == len(said) > 8

@@ -255,7 +255,7 @@ def test_a_project_deleted_while_somebody_labels_leaves_nothing(store: Store) ->
     def label() -> None:
         with store.recording(session.id) as recorder:
             held.set()
-            assert go.wait(60)
+            assert go.wait(600)
             recorder.add(Event.note(1, "late"))
 
     def delete() -> None:
@@ -263,7 +263,7 @@ def test_a_project_deleted_while_somebody_labels_leaves_nothing(store: Store) ->
 
     threads = [threading.Thread(target=label), threading.Thread(target=delete)]
     threads[0].start()
-    assert held.wait(60)
+    assert held.wait(600)
     threads[1].start()
     waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted"
     with store._engine.connect() as connection:

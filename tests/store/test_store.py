@@ -169,7 +169,7 @@ def test_those_who_wait_to_write_keep_no_reader_waiting(
         with store.recording(id_) as recorder:
             recorder.add(Event.label("a", 1))
             begun.set()
-            assert end.wait(60)
+            assert end.wait(600)
 
     def write(n: int) -> None:
         with store.recording(id_) as recorder:
@@ -177,7 +177,7 @@ def test_those_who_wait_to_write_keep_no_reader_waiting(
 
     writers = [threading.Thread(target=hold), *(threading.Thread(target=write, args=(n,)) for n in range(20))]
     writers[0].start()
-    assert begun.wait(60)
+    assert begun.wait(600)
     for writer in writers[1:]:
         writer.start()
     while len(store._turns._waiting) < 12:
@@ -260,7 +260,7 @@ def test_a_lease_is_renewed_until_it_ends() -> None:
         raise OSError  # a disk that is full for a while
 
     lease = Lease(renew, every=0.001)
-    assert twice.wait(60)
+    assert twice.wait(600)
     lease.end()
 
 
