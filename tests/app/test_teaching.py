@@ -323,7 +323,7 @@ def test_where_no_fit_can_come_any_more_the_page_says_so(home: Path, tmp_path: P
         "three items",
         "one feature",
         "equal rows",
-        pytest.param("5,000 features", marks=pytest.mark.slow),
+        pytest.param("500 features", marks=pytest.mark.slow),
         pytest.param("200 classes", marks=pytest.mark.slow),
         "texts",
     ],
@@ -336,7 +336,7 @@ def test_the_map_of_a_pool_that_is_hardly_one(home: Path, tmp_path: Path, case: 
         "three items": rng.normal(size=(3, 4)),
         "one feature": rng.normal(size=(40, 1)),
         "equal rows": np.ones((40, 4)),
-        "5,000 features": rng.normal(size=(40, 5_000)),
+        "500 features": rng.normal(size=(40, 500)),
         "200 classes": rng.normal(size=(400, 3)),
     }
     if case == "texts":
@@ -367,7 +367,7 @@ def test_the_map_of_a_pool_that_is_hardly_one(home: Path, tmp_path: Path, case: 
         assert (why in said(test)) if session.model is not None else ("no model yet" in said(test))
     elif job is not None:
         assert job.wait(600) and job.status == "done", job.error
-        assert case in ("5,000 features", "200 classes", "texts") and np.isfinite(job.result.points).all()
+        assert case in ("500 features", "200 classes", "texts") and np.isfinite(job.result.points).all()
     if case == "equal rows":
         assert "All items have the same values" in said(test)
     # along a feature that all share there is nothing to draw
