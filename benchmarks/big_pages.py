@@ -112,7 +112,7 @@ def history(home: Path, *, quick: bool) -> Page:
 def compare(home: Path, *, quick: bool) -> Page:
     """A comparison of two policies, ten runs each."""
     from workbench.app.compare import comparison
-    from workbench.app.serving import beside
+    from workbench.app.serving import background
     from workbench.store import Store
     from workbench.studies import StudySpec
 
@@ -127,7 +127,7 @@ def compare(home: Path, *, quick: bool) -> Page:
         if job is None or not job.wait(3_600) or job.status != "done":
             raise RuntimeError(f"The comparison did not end: {job and job.error}")
         Store.open().close()
-        for process in (beside.long_work, beside.short_work):
+        for process in (background.long_work, background.short_work):
             process().end()
     return Page(f"/compare?comparison={token}", PLOT, PLOT, BARE_FIGURES)
 

@@ -17,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 from tests.app.test_pages import open_page, texts
 from tests.sessions.fakes import FAKE
 from workbench.app.access import current
-from workbench.app.serving import beside
+from workbench.app.serving import background
 from workbench.app.serving.jobs import Job, manager
 from workbench.app.shell import downloads, filing
 from workbench.errors import Cancelled, InputError
@@ -36,7 +36,7 @@ def apart(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module", autouse=True)
 def ended() -> Iterator[None]:
     yield
-    beside.file_work().end()
+    background.file_work().end()
 
 
 class Dies:
@@ -77,7 +77,7 @@ def labels(session: Session, format: str, what: str = "labels", **more: Any) -> 
 def test_a_file_that_is_made_beside_is_that_made_here(session: Session) -> None:
     for format, what in (("csv", "everything"), ("parquet", "predictions"), ("jsonl", "history")):
         assert written(labels(session, format, what)) == export_labels(session, format, what), format
-    first = beside.file_work().pid
+    first = background.file_work().pid
     assert first is not None and first != os.getpid()
     session.label_item(int(session.pool.trainable[1]), session.classes[0])
     assert written(labels(session, "csv")) == export_labels(session, "csv"), (
@@ -87,7 +87,7 @@ def test_a_file_that_is_made_beside_is_that_made_here(session: Session) -> None:
     assert packed.startswith(b"PK")
     with pytest.raises(InputError, match="COCO is for images"):
         written(labels(session, "coco"))
-    assert beside.file_work().pid == first
+    assert background.file_work().pid == first
 
 
 def test_a_process_that_dies_is_started_again_and_an_import_is_not_made_twice(
@@ -95,7 +95,7 @@ def test_a_process_that_dies_is_started_again_and_an_import_is_not_made_twice(
 ) -> None:
     monkeypatch.delenv("WORKBENCH_FIT")
     dies = Dies(1)
-    monkeypatch.setattr(beside, "file_work", lambda: dies)
+    monkeypatch.setattr(background, "file_work", lambda: dies)
     job = Job("a", "b", "")
     with labels(session, "csv").made(job) as file:
         assert file.read() == export_labels(session, "csv")
@@ -239,7 +239,7 @@ def test_the_server_needs_no_engine_for_files(session: Session, tmp_path: Path) 
     n = len(Store.open().projects())
     code = f"""
 import os, sys
-from workbench.app.serving import beside
+from workbench.app.serving import background
 from workbench.app.access import current
 from workbench.app.shell import filing
 from workbench.app.serving.jobs import Job
@@ -267,7 +267,7 @@ assert plan.matched == 1, plan
 assert wait("bundle", "bundle_opened", {str(bundle)!r}, one.store.url, None, {{}}, "")[1]
 new = set(sys.modules) - before
 print(sorted(n for n in ("pandas", "pyarrow", "sklearn", "scipy", "tensorflow", "gpflow") if n in new))
-beside.file_work().end()
+background.file_work().end()
 """
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=dict(os.environ)

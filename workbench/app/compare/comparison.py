@@ -11,7 +11,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from workbench.app.access import login, sharing
-from workbench.app.serving import beside
+from workbench.app.serving import background
 from workbench.app.serving.jobs import Job, manager
 from workbench.app.serving.seeing import cached
 from workbench.app.serving.stamps import stamp
@@ -309,7 +309,7 @@ def expected(spec: StudySpec, workers: int, *, begin: bool) -> Job | None:
         return present
 
     def work(job: Job) -> Expected:
-        found: Expected = beside.compute(job, "expected", spec, workers, where=beside.long_work)
+        found: Expected = background.compute(job, "expected", spec, workers, where=background.long_work)
         return found
 
     return manager().submit(owner, EXPECTED, work, title="Timing a few rounds", lane="study")
@@ -498,9 +498,9 @@ def round_model(comparison: Comparison, policy: str, seed: int, number: int) -> 
     def make() -> FittedModel:
         spec = RunSpec.from_json(record.spec)
         rounds = [Round.from_json(r.record) for r in Store.open().rounds(record.id)]
-        if beside.is_apart() and any(one.number == number for one in rounds):
+        if background.uses_processes() and any(one.number == number for one in rounds):
             given = spec, Store.open().url, record.id, number
-            state = beside.compute(Job(record.id, "round", "A model of a round"), "state_of_run", *given)
+            state = background.compute(Job(record.id, "round", "A model of a round"), "state_of_run", *given)
             rounds = [replace(one, state=state) if one.number == number else one for one in rounds]
         return run_model(spec, spec.load_pool(), rounds, number)
 
@@ -532,7 +532,7 @@ def advice(comparison: Comparison, policy: str, seed: int) -> Job:
         from workbench.store import Store
 
         spec = RunSpec.from_json(record.spec)
-        found: tuple[list[int], list[Advised]] = beside.compute(
+        found: tuple[list[int], list[Advised]] = background.compute(
             job, "advised_run", spec, Store.open().url, record.id
         )
         return found
@@ -575,7 +575,7 @@ def _submit(token: str, spec: StudySpec, project: str | None, workers: int) -> J
             job.report(done / total, words, partial=StudyResult(spec, runs, "cancelled"))
 
         job.report(0.0, "starting")
-        made: StudyResult = beside.compute(
+        made: StudyResult = background.compute(
             job,
             "compared",
             spec,
@@ -583,7 +583,7 @@ def _submit(token: str, spec: StudySpec, project: str | None, workers: int) -> J
             token,
             project,
             workers,
-            where=beside.long_work,
+            where=background.long_work,
             hear=hear,
         )
         return made

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from workbench.app.access import login
-from workbench.app.serving import beside
+from workbench.app.serving import background
 from workbench.app.serving.jobs import Countdown, Job, manager
 from workbench.classifiers import protocols
 from workbench.errors import InputError
@@ -44,12 +44,12 @@ def start(spec: AttackSpec, session: Session | None = None, fresh: Session | Non
     given = (spec, "", None) if of is None else (spec, of.store.url, of.id)
 
     def work(job: Job) -> Any:
-        return beside.compute(
+        return background.compute(
             job,
             "attacked",
             *given,
             session is None,
-            where=beside.long_work,
+            where=background.long_work,
             hear=Countdown(job).hear,
             session=of,
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
-from workbench.app.serving import beside
+from workbench.app.serving import background
 from workbench.app.serving.jobs import Job, manager
 from workbench.app.shell import downloads, frame, widgets
 from workbench.app.words.text import plural, verbatim
@@ -47,7 +47,7 @@ def project_advice(session: Session, *, again: bool = False) -> Job | None:
 
     def work(job: Job) -> tuple[list[int], list[Any]]:
         numbers = [one.number for one in chosen]
-        found: tuple[list[int], list[Any]] = beside.compute(
+        found: tuple[list[int], list[Any]] = background.compute(
             job, "advised_project", session.store.url, session.id, numbers, session=session
         )
         return found

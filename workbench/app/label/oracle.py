@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from workbench.app.serving import apart, beside
+from workbench.app.serving import apart, background
 from workbench.app.serving.jobs import Job, manager
 from workbench.work.timeleft import TimeLeft
 
@@ -140,9 +140,9 @@ def _run_rival(job: Job, rival: Rival) -> Points:
         "budget": rival.budget,
         "guess": rival.guess or None,
     }
-    found: Points = beside.compute(
+    found: Points = background.compute(
         job, "random_runs", session.store.url, session.id, BASELINE_SEEDS, rival.classifier,
-        dict(rival.given), settings, where=beside.long_work, session=session,
+        dict(rival.given), settings, where=background.long_work, session=session,
     )  # fmt: skip
     return found
 

@@ -21,7 +21,7 @@ from workbench.app.lessons import lesson_figures, stored
 from workbench.app.lessons.lesson_figures import Drawn, Values
 from workbench.app.lessons.prose import Part, plain
 from workbench.app.lessons.stage import AS_DRAWN, Stage
-from workbench.app.serving import beside
+from workbench.app.serving import background
 from workbench.app.serving.jobs import Job, manager
 from workbench.errors import InputError
 from workbench.figures.sizes import enlarge, resized
@@ -163,8 +163,8 @@ def _part(given: Mapping[str, Any]) -> Part:
 def _compute(function: str, controls: tuple[Control, ...], long: bool, values: Values, job: Job) -> Any:
     """Have a function of the studies called; one that yields shows each result so far."""
     given = {c.argument or c.name: values[c.name] for c in controls if not c.mark}
-    where = beside.long_work if long else beside.short_work
-    return beside.compute(job, "lesson", function, given, where=where)
+    where = background.long_work if long else background.short_work
+    return background.compute(job, "lesson", function, given, where=where)
 
 
 def _read(path: Path = TEXTS) -> tuple[Lesson, ...]:

@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
-from workbench.app.serving.beside import is_apart
+from workbench.app.serving.background import uses_processes
 from workbench.work.companion import Companion
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def load_engine() -> None:
         DiedError: the other process ended meanwhile.
         ImportError: something is not there.
     """
-    if is_apart():
+    if uses_processes():
         fitter().call("workbench.sessions.apart:warm")
         return
     import gpflow  # noqa: F401
@@ -60,7 +60,7 @@ def ask_known(project: str) -> Future[Made | None] | None:
         What it will say; None where fits are made here, or the process is at something else: then nobody
         waits for it.
     """
-    if not is_apart() or fitter().busy:
+    if not uses_processes() or fitter().busy:
         return None
     answer: Future[Made | None] = Future()
 
@@ -114,7 +114,7 @@ def refit(
     Raises:
         InputError: as `Session.refit` and `refit_apart`.
     """
-    if not is_apart():
+    if not uses_processes():
         return session.refit(callback=callback) is not None
     from workbench.app.serving import seeing
     from workbench.sessions.apart import refit_apart

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from workbench.app.serving import beside
+from workbench.app.serving import background
 from workbench.app.serving.jobs import Job, manager
 from workbench.app.serving.nearby import Nearby
 from workbench.arrays import Array, Floats, Ints
@@ -418,7 +418,7 @@ def cross_validation(session: Session, model: FittedModel) -> Job:
 
 def _crossed(job: Job, given: CrossValidationInputs) -> Any:
     session = given.session
-    return beside.compute(
+    return background.compute(
         job, "crossed", session.store.url, session.id, given.number, given.classifier, dict(given.given),
         session=session,
     )  # fmt: skip

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 from typing import IO, TYPE_CHECKING, Any
 
-from workbench.app.serving import beside
+from workbench.app.serving import background
 from workbench.app.serving.jobs import Job, manager
 from workbench.app.shell import widgets
 from workbench.errors import InputError
@@ -65,8 +65,8 @@ class Making:
         """
         with told_plainly(), TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             place = Path(folder) / "file"
-            beside.compute(
-                job, f"files.{self.target}", str(place), *self.given, where=beside.file_work,
+            background.compute(
+                job, f"files.{self.target}", str(place), *self.given, where=background.file_work,
                 session=self.session,
             )  # fmt: skip
             return place.open("rb")
@@ -105,7 +105,7 @@ def read(
     title: str,
     data: bytes | None = None,
     session: Session | None = None,
-    tries: int = beside.TRIES,
+    tries: int = background.TRIES,
     patience: float = PATIENCE,
 ) -> Any | None:
     """What a function of `workbench.studies.files` makes of a file; None while the page shows how far it is.
@@ -120,7 +120,7 @@ def read(
         title: of the work, for people.
         data: of an uploaded file.
         session: of the project that is among the arguments.
-        tries: as for `beside.compute`.
+        tries: as for `background.compute`.
         patience: seconds to wait before it shows a bar. A dialog waits long: the page's run that comes with
             the end of a bar would shut it.
 
@@ -151,7 +151,7 @@ def _read(
     tries: int,
 ) -> Any:
     call: Callable[..., Any] = partial(
-        beside.compute, job, f"files.{target}", where=beside.file_work, session=session, tries=tries
+        background.compute, job, f"files.{target}", where=background.file_work, session=session, tries=tries
     )
     if data is None:
         return call(*given)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.app.serving import beside
+from workbench.app.serving import background
 from workbench.app.serving.jobs import Job, manager
 from workbench.app.serving.seeing import cached, digest, utilities_now
 from workbench.app.words.text import percent
@@ -249,10 +249,10 @@ def at_round(session: Session, number: int) -> tuple[View | None, Job | None]:
         return View(present, ("round", number), f"{present.n_labelled} labels"), None
 
     def make(job: Job) -> FittedModel:
-        if not beside.is_apart():
+        if not background.uses_processes():
             return session.model_at(number)
         given = session.store.url, session.id, number
-        return session.model_at(number, beside.compute(job, "state_at", *given, session=session))
+        return session.model_at(number, background.compute(job, "state_at", *given, session=session))
 
     return _made(
         session, ("round", number), make, "An earlier model",
@@ -275,10 +275,10 @@ def other_kind(session: Session, base: View, classifier: str) -> tuple[View | No
 
         model = base.model
         learner = Learner(session.pool, classifier, seed=int(session.settings["seed"]), classes=model.classes)
-        if not beside.is_apart():
+        if not background.uses_processes():
             return learner.fit(model.items, model.codes, number=model.number)
         given = session.store.url, session.id, model.number, classifier
-        state = beside.compute(job, "state_at", *given, session=session)
+        state = background.compute(job, "state_at", *given, session=session)
         return learner.model(state, model.number, model.items, model.codes)
 
     return _made(session, ("kind", classifier, base.model.uid), make, title, lambda m: title)

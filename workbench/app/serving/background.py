@@ -24,7 +24,7 @@ IDLE = 120.0
 """Seconds after which a process that computes nothing is ended."""
 
 
-def is_apart() -> bool:
+def uses_processes() -> bool:
     """Whether fits are made in a process of their own."""
     return os.environ.get("WORKBENCH_FIT") != "inline"
 
@@ -32,22 +32,22 @@ def is_apart() -> bool:
 @cache
 def long_work() -> Companion:
     """The process of what takes minutes: comparisons, attacks."""
-    return _beside("long")
+    return _process("long")
 
 
 @cache
 def short_work() -> Companion:
     """The process of what somebody waits for: lessons, cross-validation, advice."""
-    return _beside("short")
+    return _process("short")
 
 
 @cache
 def file_work() -> Companion:
     """The process of files: exports, bundles, tables and labels that are read."""
-    return _beside("files")
+    return _process("files")
 
 
-def _beside(name: str) -> Companion:
+def _process(name: str) -> Companion:
     made = Companion(name, {"WORKBENCH_FIT": "inline"}, alone=False, idle=IDLE)
     atexit.register(made.end)
     return made
@@ -89,7 +89,7 @@ def compute(
                 job.report(*said)
         return job.should_stop()
 
-    if not is_apart():
+    if not uses_processes():
         from workbench.sessions.apart import keep
         from workbench.studies import apart
 
