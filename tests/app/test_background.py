@@ -21,7 +21,7 @@ from workbench.classifiers import protocols
 from workbench.errors import Cancelled, InputError
 from workbench.pools import load_pool
 from workbench.sessions import Session, insight
-from workbench.sessions.apart import refit_apart
+from workbench.sessions.fit_process import refit_in_process
 from workbench.store import Store
 from workbench.studies import StudySpec, run_study
 from workbench.work.companion import Companion
@@ -165,7 +165,7 @@ def test_cards_need_no_classifier_of_a_fit_that_was_made_beside(home: Path, comp
     """What every card shows comes with the fit; the classifier is made where somebody looks at more."""
     for kind in ("logistic-regression", "large-margin"):
         session = labelled(Session.create("iris", classifier=kind, policy="margin", annotator="ann"))
-        assert refit_apart(session, companion, ready=partial(seeing.prepare, session))
+        assert refit_in_process(session, companion, ready=partial(seeing.prepare, session))
         model = session.model
         assert model is not None
         for ask in session.ask(3):

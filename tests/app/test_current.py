@@ -184,7 +184,7 @@ def test_the_first_fit_of_the_default_model_leaves_no_engine_in_the_server(home:
     session = Session.create("iris", policy="margin", annotator="ann")
     labelled(session, 6)
     code = (
-        "import sys; from workbench.app.serving import apart, warm; "
+        "import sys; from workbench.app.serving import fit_process, warm; "
         "from workbench.app.access import current; "
         "from workbench.app.desk.routes import sync; "
         f"one = current.opened({session.id!r}); job = current.keep_fitting(one); job.wait(); "
@@ -212,7 +212,7 @@ def test_a_project_that_is_opened_again_brings_no_library_of_classifiers_into_th
     labelled(session, 6)
     assert session.refit() is not None
     code = (
-        "import sys; from workbench.app.serving import apart; apart.PATIENCE = 600.0; "
+        "import sys; from workbench.app.serving import fit_process; fit_process.PATIENCE = 600.0; "
         "from workbench.app.access import current; "
         "from workbench.app.desk.routes import sync; "
         f"one = current.opened({session.id!r}); "
@@ -233,14 +233,14 @@ def test_who_opens_a_project_waits_for_no_process_that_is_at_something_else(
     session = made()
     labelled(session, 6)
     assert session.refit() is not None
-    with current.apart.fitter()._turn:
-        assert current.apart.ask_known(session.id) is None
+    with current.fit_process.fitter()._turn:
+        assert current.fit_process.ask_known(session.id) is None
         opened = current.opened(session.id)
     assert opened.model is not None and opened.model.n_labelled == 6
-    assert current.apart.fitter().pid is None
+    assert current.fit_process.fitter().pid is None
 
 
 def test_who_opens_a_project_without_a_fit_waits_for_nothing(made: Callable[[], Session]) -> None:
     answer = MagicMock()
-    current.apart.take_up_known(made(), answer)
+    current.fit_process.take_up_known(made(), answer)
     answer.result.assert_not_called()

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from workbench.app.access import login
-from workbench.app.serving import apart, background, early, frontend, host_names, logs, warm
+from workbench.app.serving import background, early, fit_process, frontend, host_names, logs, warm
 from workbench.app.serving.jobs import manager
 from workbench.errors import InputError
 from workbench.reading import cut
@@ -146,7 +146,7 @@ async def lifespan(app: Any) -> AsyncIterator[None]:
         threading.Thread(target=warm.warm_up, name="warm-up", daemon=True).start()
     yield
     manager().shutdown(timeout=5.0)
-    for process in (apart.fitter, background.long_work, background.short_work, background.file_work):
+    for process in (fit_process.fitter, background.long_work, background.short_work, background.file_work):
         process().end()
     if log is not None:
         logging.getLogger().removeHandler(log)

@@ -16,7 +16,7 @@ import numpy as np
 from workbench.arrays import Array, Floats, Ints
 from workbench.errors import Cancelled
 from workbench.registry import trust_typed
-from workbench.sessions.apart import opened
+from workbench.sessions.fit_process import opened
 from workbench.studies.saying import Report, Say
 
 if TYPE_CHECKING:

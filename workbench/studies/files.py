@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING, Any
 
 from workbench.progress import tell, watched
-from workbench.sessions.apart import opened
+from workbench.sessions.fit_process import opened
 from workbench.studies.saying import Report, Say
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 import streamlit as st
 
 from workbench.app.access import login
-from workbench.app.serving import apart
+from workbench.app.serving import fit_process
 from workbench.app.serving.jobs import Job, manager
 from workbench.errors import InputError
 from workbench.work.memory import give_back
@@ -126,9 +126,9 @@ def opened(project: str) -> Session:
             # of its questions one pool is loaded, and one log is open
             beside = next((one for one in _OPEN.values() if project in one.question_ids), None)
         if beside is None:
-            known = apart.ask_known(project)
+            known = fit_process.ask_known(project)
             made = Session.open(project)
-            apart.take_up_known(made, known)
+            fit_process.take_up_known(made, known)
         else:
             made = beside.question(project)
         give_back()  # what reading a table took, and a first fit would not
@@ -230,7 +230,7 @@ def keep_fitting(current: Session) -> Job | None:
                 job.report(fraction, what)
                 return False
 
-            made = apart.refit(current, watch, partial(setattr, job, "about"))
+            made = fit_process.refit(current, watch, partial(setattr, job, "about"))
             if not made:
                 break
             _told(current)

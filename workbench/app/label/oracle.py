@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from workbench.app.serving import apart, background
+from workbench.app.serving import background, fit_process
 from workbench.app.serving.jobs import Job, manager
 from workbench.work.timeleft import TimeLeft
 
@@ -48,7 +48,7 @@ def answer_by_oracle(session: Session, n: int) -> Job:
                 job.report(done / n, f"{done} of {n} answered" + (f"; this fit: {words}" if words else ""))
                 return False
 
-            apart.refit(session, watch)
+            fit_process.refit(session, watch)
         return done
 
     return manager().submit(session.id, "oracle", work, title="The known classes answer")

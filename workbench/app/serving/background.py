@@ -90,7 +90,7 @@ def compute(
         return job.should_stop()
 
     if not uses_processes():
-        from workbench.sessions.apart import keep
+        from workbench.sessions.fit_process import keep
         from workbench.studies import apart
 
         if session is not None:

@@ -9,7 +9,7 @@ import threading
 import warnings
 from typing import Literal
 
-from workbench.app.serving import apart
+from workbench.app.serving import fit_process
 from workbench.work.companion import DiedError
 
 State = Literal["cold", "loading", "ready", "failed"]
@@ -53,7 +53,7 @@ def warm_up() -> None:
     # GPflow 2.9 imports pkg_resources; nothing a person labelling can do about it
     warnings.filterwarnings("ignore", message="pkg_resources is deprecated")
     try:
-        apart.load_engine()
+        fit_process.load_engine()
     except DiedError:  # the first fit starts the process again
         with _lock:
             _state = "cold"

@@ -42,7 +42,7 @@ def load_engine() -> None:
         ImportError: something is not there.
     """
     if uses_processes():
-        fitter().call("workbench.sessions.apart:warm")
+        fitter().call("workbench.sessions.fit_process:warm")
         return
     import gpflow  # noqa: F401
     import sklearn.cluster  # noqa: F401
@@ -69,7 +69,7 @@ def ask_known(project: str) -> Future[Made | None] | None:
 
         try:
             url = Store.open().url
-            answer.set_result(fitter().call("workbench.sessions.apart:known_there", url, project))
+            answer.set_result(fitter().call("workbench.sessions.fit_process:known_there", url, project))
         except Exception:  # this process takes the fit up by itself, and says then what is wrong
             _log.debug("What is known of a fit was not told", exc_info=True)
             answer.set_result(None)
@@ -93,7 +93,7 @@ def take_up_known(session: Session, answer: Future[Made | None] | None) -> None:
         return
     if made is not None:
         from workbench.app.serving import seeing
-        from workbench.sessions.apart import take_up_known
+        from workbench.sessions.fit_process import take_up_known
 
         take_up_known(session, made, partial(seeing.prepare, session))
 
@@ -112,11 +112,11 @@ def refit(
         Whether there is a new fit.
 
     Raises:
-        InputError: as `Session.refit` and `refit_apart`.
+        InputError: as `Session.refit` and `refit_in_process`.
     """
     if not uses_processes():
         return session.refit(callback=callback) is not None
     from workbench.app.serving import seeing
-    from workbench.sessions.apart import refit_apart
+    from workbench.sessions.fit_process import refit_in_process
 
-    return refit_apart(session, fitter(), callback, tell=tell, ready=partial(seeing.prepare, session))
+    return refit_in_process(session, fitter(), callback, tell=tell, ready=partial(seeing.prepare, session))

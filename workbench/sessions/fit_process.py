@@ -27,7 +27,7 @@ _MOST_OPEN = 3
 _OPEN: OrderedDict[tuple[str, str], Session] = OrderedDict()
 
 
-def refit_apart(
+def refit_in_process(
     session: Session,
     companion: Companion,
     callback: FitCallback | None = None,

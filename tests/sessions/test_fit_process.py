@@ -18,7 +18,7 @@ from workbench.errors import Cancelled, InputError
 from workbench.pools.pool import Pool
 from workbench.registry import trust
 from workbench.sessions import Session
-from workbench.sessions.apart import refit_apart, take_up_known
+from workbench.sessions.fit_process import refit_in_process, take_up_known
 from workbench.store import Store
 from workbench.work.companion import Companion, DiedError
 
@@ -162,7 +162,7 @@ def test_a_fit_apart_is_the_fit_that_is_made_here(
     assert here.refit() is not None and here.model is not None
     told: list[tuple[float, float]] = []
     shown: list[Any] = []
-    assert refit_apart(
+    assert refit_in_process(
         session,
         companion,
         lambda *said: told.append(said),
@@ -179,10 +179,10 @@ def test_a_fit_apart_is_the_fit_that_is_made_here(
     assert one.queue.tolist() == other.queue.tolist() and one.is_of(session.state, one.training, one.chosen)
     assert [r.n_labelled for r in session.rounds] == [8]
     # nothing new: the newest one stands
-    assert not refit_apart(session, companion) and len(session.rounds) == 1
+    assert not refit_in_process(session, companion) and len(session.rounds) == 1
     # and the next starts from it
     answer(session, iris, 3)
-    assert session.stale and refit_apart(session, companion) and session.model.n_labelled == 11
+    assert session.stale and refit_in_process(session, companion) and session.model.n_labelled == 11
 
 
 def test_a_stored_fit_is_known_from_the_other_process_and_made_here_when_more_is_asked(
@@ -193,7 +193,7 @@ def test_a_stored_fit_is_known_from_the_other_process_and_made_here_when_more_is
     assert session.refit() is not None
     answer(session, iris, 2)  # nothing is fitted for these
     here, beside = (Session.open(session.id, pool=iris, store=store, annotator="bob") for _ in range(2))
-    known = companion.call("workbench.sessions.apart:known_there", store.url, session.id)
+    known = companion.call("workbench.sessions.fit_process:known_there", store.url, session.id)
     take_up_known(beside, known)
     one, other = beside.model, here.model
     assert one is not None and other is not None and len(beside.rounds) == 1 and beside.stale
@@ -211,16 +211,16 @@ def test_of_a_classifier_that_is_no_name_nothing_is_known_there(
     start: Start, store: Store, iris: Pool, companion: Companion
 ) -> None:
     session = start()
-    assert companion.call("workbench.sessions.apart:known_there", store.url, session.id) is None
+    assert companion.call("workbench.sessions.fit_process:known_there", store.url, session.id) is None
     answer(session, iris, 8)
     assert session.refit() is not None and FAKE in str(session.settings["classifier"])
-    assert companion.call("workbench.sessions.apart:known_there", store.url, session.id) is None
+    assert companion.call("workbench.sessions.fit_process:known_there", store.url, session.id) is None
 
 
 def test_old_questions_serve_while_it_is_made(start: Start, iris: Pool, companion: Companion) -> None:
     session = start()
     answer(session, iris, 8)
-    assert refit_apart(session, companion)
+    assert refit_in_process(session, companion)
     answer(session, iris, 2)
     before, during = session.model, []
 
@@ -235,36 +235,36 @@ def test_old_questions_serve_while_it_is_made(start: Start, iris: Pool, companio
         other.join(600)
         assert not other.is_alive(), "somebody who asks waits for a fit"
 
-    assert refit_apart(session, companion, ready=ready)
+    assert refit_in_process(session, companion, ready=ready)
     assert [model is before for model, _ in during] == [True] and session.model is not before
 
 
 def test_nothing_to_fit(start: Start, companion: Companion) -> None:
     session = start()
     session.label_item(int(session.pool.trainable[0]), session.classes[0])
-    assert not refit_apart(session, companion) and session.model is None
+    assert not refit_in_process(session, companion) and session.model is None
 
 
 @pytest.mark.slow  # alone: a process that is killed in the middle of a fit, once and always
 def test_a_fit_that_dies_is_told_and_made_again(
     start: Start, iris: Pool, companion: Companion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workbench.sessions.apart.TRIES", 2)
+    monkeypatch.setattr("workbench.sessions.fit_process.TRIES", 2)
     trust(DYING)
     session = start(classifier=DYING)
     answer(session, iris, 8)
     told: list[str] = []
     deaths(companion, 1)
     companion.end()
-    assert refit_apart(session, companion, tell=told.append)
+    assert refit_in_process(session, companion, tell=told.append)
     assert len(told) == 1 and "ended with 9" in told[0] and session.model is not None
     answer(session, iris, 2)
     deaths(companion, 9)
     with pytest.raises(InputError, match="2 times"):
-        refit_apart(session, companion)
+        refit_in_process(session, companion)
     assert session.model.n_labelled == 8 and session.state.n_labelled == 10 and session.stale
     deaths(companion, 0)
-    assert refit_apart(session, companion) and session.model.n_labelled == 10
+    assert refit_in_process(session, companion) and session.model.n_labelled == 10
 
 
 def test_what_is_stored_and_cannot_be_read_is_said(
@@ -275,5 +275,5 @@ def test_what_is_stored_and_cannot_be_read_is_said(
     answer(session, iris, 8)
     monkeypatch.setattr("workbench.sessions.fitting.STATE_FORMAT", 99)
     with pytest.raises(InputError, match="another version"):
-        refit_apart(session, companion)
+        refit_in_process(session, companion)
     assert FAKE in str(session.settings["classifier"])
