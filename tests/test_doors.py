@@ -96,9 +96,9 @@ FUNCTIONS = {
     "pools/instructions.py": {"_text"},  # pictures beside the file that a person named
     "pools/tables/pictures.py": {"FolderFiles.read", "FolderFiles.size", "_beside", "Pictures.read"},
     "studies/study.py": {"_with_measures", "_read_document"},
-    "studies/apart.py": {"compared", "advised_run", "state_of_run"},  # the store of the server that asks
+    "studies/tasks.py": {"compared", "advised_run", "state_of_run"},  # the store of the server that asks
     # what it writes, uploads in a folder of the server's, and the store of the server that asks
-    "studies/files.py": {"_written", "labels_looked_at", "labels_taken_in", "predictions_looked_at"}
+    "studies/file_tasks.py": {"_written", "labels_looked_at", "labels_taken_in", "predictions_looked_at"}
     | {"bundle_opened", "stored_labels_written"},
 }
 """Functions beside that open what they write, or the folder that a person named as one."""

@@ -24,7 +24,7 @@ from workbench.errors import Cancelled, InputError
 from workbench.exchange import export_labels
 from workbench.sessions import Session
 from workbench.store import Store
-from workbench.studies import files
+from workbench.studies import file_tasks
 from workbench.work.companion import DiedError
 
 
@@ -49,9 +49,9 @@ class Dies:
         self.calls += 1
         if self.calls <= self.left:
             raise DiedError("ended by signal 9")
-        from workbench.studies import apart
+        from workbench.studies import tasks
 
-        return apart.called(hear, *given)
+        return tasks.called(hear, *given)
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_a_process_that_dies_is_started_again_and_an_import_is_not_made_twice(
 
 
 def endless(say: Callable[[Any], bool], *given: Any) -> None:
-    report = files.Report(say)
+    report = file_tasks.Report(say)
     while True:
         report(0.5, "on and on")
 
@@ -125,7 +125,7 @@ class Gone:
 
 
 def test_a_browser_that_goes_away_ends_the_work(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "labels_written", endless)
+    monkeypatch.setattr(file_tasks, "labels_written", endless)
     with pytest.raises(Cancelled):
         asyncio.run(downloads._made_beside(labels(session, "csv"), downloads._Offer(), Gone()))  # type: ignore[arg-type]
     assert not [job for job in manager().active(session.id) if job.title == "The labels"]
@@ -174,7 +174,7 @@ def test_a_large_file_is_made_with_a_bar_and_then_fetched(session: Session) -> N
 
 
 def test_a_large_file_can_be_cancelled(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "labels_written", endless)
+    monkeypatch.setattr(file_tasks, "labels_written", endless)
     current.keep(session)
     shown = AppTest.from_function(long_one)
     shown.session_state["of"] = session.id

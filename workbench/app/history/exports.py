@@ -21,7 +21,7 @@ from workbench.exchange.questions import CARRIED_BY as OF_QUESTIONS
 from workbench.exchange.questions import QUESTIONS, Answers
 
 if TYPE_CHECKING:
-    from workbench.studies.files import Looked
+    from workbench.studies.file_tasks import Looked
 
 NAMES = {
     "csv": "CSV",

@@ -62,7 +62,7 @@ def compute(
     session: Session | None = None,
     tries: int = TRIES,
 ) -> Any:
-    """Have a function of `workbench.studies.apart` compute something for a job.
+    """Have a function of `workbench.studies.tasks` compute something for a job.
 
     Args:
         job: it is for; what it is told of cancelling, the computation is told.
@@ -91,18 +91,18 @@ def compute(
 
     if not uses_processes():
         from workbench.sessions.fit_process import keep
-        from workbench.studies import apart
+        from workbench.studies import tasks
 
         if session is not None:
             keep(session)
-        return apart.called(heard, (), target, given)
+        return tasks.called(heard, (), target, given)
     from workbench.registry import typed
 
     settings = {} if session is None else session.settings
     call = typed({name: settings.get(name) for name in ("classifier", "options", "policy")}), target, given
     for tried in range(1, tries + 1):
         try:
-            return where().call("workbench.studies.apart:called", *call, hear=heard, stop=job.should_stop)
+            return where().call("workbench.studies.tasks:called", *call, hear=heard, stop=job.should_stop)
         except DiedError as died:
             if tried == tries:
                 often = f", {tries} times" if tries > 1 else ""

@@ -28,7 +28,7 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 @dataclass(frozen=True)
 class Making:
-    """A file that a function of `workbench.studies.files` writes.
+    """A file that a function of `workbench.studies.file_tasks` writes.
 
     Attributes:
         target: name of the function.
@@ -108,7 +108,7 @@ def read(
     tries: int = background.TRIES,
     patience: float = PATIENCE,
 ) -> Any | None:
-    """What a function of `workbench.studies.files` makes of a file; None while the page shows how far it is.
+    """What a function of `studies.file_tasks` makes of a file; None while the page shows how far it is.
 
     A page that asks again with the same owner and kind looks at the same work, and has its result once.
 

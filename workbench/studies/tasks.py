@@ -17,7 +17,7 @@ from workbench.arrays import Array, Floats, Ints
 from workbench.errors import Cancelled
 from workbench.registry import trust_typed
 from workbench.sessions.fit_process import opened
-from workbench.studies.saying import Report, Say
+from workbench.studies.task_progress import Report, Say
 
 if TYPE_CHECKING:
     from workbench.pools.pool import Pool
@@ -36,7 +36,7 @@ PUBLISHED_EVERY = 0.5
 
 
 def called(say: Say, named: Any, target: str, given: Sequence[Any]) -> Any:
-    """Call a function of this module, or "files.NAME" of `workbench.studies.files`.
+    """Call a function of this module, or "files.NAME" of `workbench.studies.file_tasks`.
 
     Args:
         say: its first argument.
@@ -46,9 +46,9 @@ def called(say: Say, named: Any, target: str, given: Sequence[Any]) -> Any:
     """
     trust_typed(named)
     if target.startswith(_FILES):
-        from workbench.studies import files
+        from workbench.studies import file_tasks
 
-        return getattr(files, target.removeprefix(_FILES))(say, *given)
+        return getattr(file_tasks, target.removeprefix(_FILES))(say, *given)
     return globals()[target](say, *given)
 
 

@@ -1,4 +1,4 @@
-"""Files that pages have made, or read, in a process of their own; see `workbench.studies.apart`.
+"""Files that pages have made, or read, in a process of their own; see `workbench.studies.tasks`.
 
 A file that is made is written to a path of the server's, which streams it; of one that is read the server
 learns what a page shows of it.
@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from workbench.progress import tell, watched
 from workbench.sessions.fit_process import opened
-from workbench.studies.saying import Report, Say
+from workbench.studies.task_progress import Report, Say
 
 if TYPE_CHECKING:
     from workbench.exchange.planning import ImportPlan, PredictionPlan
