@@ -40,18 +40,18 @@ def test_a_larger_error_of_the_first_set_comes_earlier_and_costs_nothing() -> No
 
 
 def test_other_sets_wait_for_the_first_and_share_delta() -> None:
-    terms = AuditDesign(1_000, 0.05, (800, 1_000), 0.95, (Promise(0.02, (500,)), Promise(0.1, (800, 1_000))))
-    assert [round(1 - one.confidence, 6) for one in terms.tests] == [
+    design = AuditDesign(1_000, 0.05, (800, 1_000), 0.95, (Promise(0.02, (500,)), Promise(0.1, (800, 1_000))))
+    assert [round(1 - one.confidence, 6) for one in design.tests] == [
         0.05, 0.016667, 0.016667, 0.05, 0.016667,
     ]  # fmt: skip
     rng = np.random.default_rng(3)
-    found = tally(terms, np.zeros(400, dtype=bool), rng.permutation(1_000)[:400])
+    found = tally(design, np.zeros(400, dtype=bool), rng.permutation(1_000)[:400])
     at = {(promise, size): t for promise, size, t in found.certified_at()}
     assert len(at) == 5 and at[1, 500] >= at[0, 800] and at[2, 800] <= at[0, 800]
     # where the first does not hold, only what follows from less is said
     bad = np.zeros(400, dtype=bool)
     bad[::14] = True
-    held = tally(terms, bad, rng.permutation(800)[:400]).certified_at()
+    held = tally(design, bad, rng.permutation(800)[:400]).certified_at()
     assert {promise for promise, _, _ in held} <= {2} and {size for _, size, _ in held} <= {800}
 
 
@@ -64,11 +64,13 @@ def test_several_errors_hold_together() -> None:
     truth[rng.permutation(200)[:5]] = True  # 2.5 % of the surest 200, more than 2 %
     truth[200 + rng.permutation(200)[:12]] = True  # 17 of 400: 4.25 %
     truth[400 + rng.permutation(200)[:44]] = True  # 61 of 600, more than 10 %
-    terms = AuditDesign(size, 0.07, (400, 600), confidence, (Promise(0.02, (200,)), Promise(0.1, (400, 600))))
+    design = AuditDesign(
+        size, 0.07, (400, 600), confidence, (Promise(0.02, (200,)), Promise(0.1, (400, 600)))
+    )
     for _ in range(runs):
         order = rng.permutation(size)[:250]
-        held = tally(terms, truth[order], order).certified_at()
-        false += any(truth[:n].mean() > terms.promises[p].error for p, n, _ in held)
+        held = tally(design, truth[order], order).certified_at()
+        false += any(truth[:n].mean() > design.promises[p].error for p, n, _ in held)
     assert false / runs <= 0.2 + 1.645 * np.sqrt(0.2 * 0.8 / runs)
 
 
@@ -94,8 +96,8 @@ def test_draws_within_strata_keep_the_promise_and_the_bound() -> None:
     runs, confidence, false, uncovered = 80, 0.8, 0, 0
     for seed in range(runs):
         order = draws_of_strata(strata, seed, 120)
-        terms = AuditDesign(400, 0.05, (400,), confidence, strata={400: counts[400]})
-        made = tally(terms, truth[order], ranks[order], strata[order])
+        design = AuditDesign(400, 0.05, (400,), confidence, strata={400: counts[400]})
+        made = tally(design, truth[order], ranks[order], strata[order])
         false += made.delivered() > 0
         inside = order[ranks[order] < 200]
         bound = SequentialBound(
@@ -169,8 +171,8 @@ def test_more_draws_than_labels_are_refused() -> None:
 
 
 def test_a_bound_begins_at_everything_and_never_rises_while_answers_are_right() -> None:
-    terms = AuditDesign(200, 0.05, (200,), 0.95, (), 0, False, {})
-    made = SequentialBound(terms, 200, 0.95)
+    design = AuditDesign(200, 0.05, (200,), 0.95, (), 0, False, {})
+    made = SequentialBound(design, 200, 0.95)
     assert made.curve == [1.0]
     for _ in range(60):
         made.add(False)

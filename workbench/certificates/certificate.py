@@ -201,7 +201,7 @@ class Certificate:
     @property
     def is_single(self) -> bool:
         """Whether all that was frozen is the only set, so that ranks say nothing."""
-        return {size for promise in self.terms.promises for size in promise.sizes} == {self.size}
+        return {size for promise in self.design.promises for size in promise.sizes} == {self.size}
 
     @property
     def within(self) -> list[Check]:
@@ -214,7 +214,7 @@ class Certificate:
         return sum(check.disputed for check in self.checks)
 
     @cached_property
-    def terms(self) -> AuditDesign:
+    def design(self) -> AuditDesign:
         """What was fixed before the first check."""
         return AuditDesign(
             self.size,
@@ -235,7 +235,7 @@ class Certificate:
         """
         where = self.stratum_of_checks if strata is None else strata
         wrong, ranks = [check.wrong for check in self.checks], [check.rank for check in self.checks]
-        return tally(self.terms, wrong, ranks, where)
+        return tally(self.design, wrong, ranks, where)
 
     @property
     def stratum_of_checks(self) -> list[int] | None:
@@ -257,7 +257,7 @@ class Certificate:
     def bound(self) -> float:
         """At most this share is wrong, of the certified set or of the first that was tested."""
         size = self.delivered or self.sizes[0]
-        made, where = SequentialBound(self.terms, size, self.terms.confidence), self.stratum_of_checks
+        made, where = SequentialBound(self.design, size, self.design.confidence), self.stratum_of_checks
         for t, check in enumerate(self.checks):
             if check.rank < size:
                 made.add(check.wrong, 0 if where is None else where[t])
@@ -503,11 +503,11 @@ def certificate_of(
                 f"{cut(frozen[order[place]])}."
             )
     where = how.of(frozen) if how.by else np.zeros(len(order), dtype=np.int64)
-    terms = AuditDesign(
+    design = AuditDesign(
         len(frozen), float(error), tuple(int(size) for size in sizes), confidence_at(confidence, attempt),
         tuple(also), int(people), whole, dict(how.counts),
     )  # fmt: skip
-    found = tally(terms, [check.wrong for check in checks], [check.rank for check in checks], where[places])
+    found = tally(design, [check.wrong for check in checks], [check.rank for check in checks], where[places])
     delivered = found.delivered()
     away = set(apart) | ({item for item in order if ranks.get(item, 0) >= delivered} if delivered else set())
     away -= {check.item for check in checks}
@@ -521,7 +521,7 @@ def certificate_of(
         confidence=float(confidence),
         attempt=int(attempt),
         size=len(frozen),
-        sizes=terms.sizes,
+        sizes=design.sizes,
         delivered=delivered,
         people=int(people),
         labels_sha256=checksum,

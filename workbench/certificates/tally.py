@@ -116,11 +116,11 @@ class Tally:
     """The checks so far, as evidence on everything that was promised.
 
     Args:
-        terms: what was.
+        design: what was.
     """
 
-    def __init__(self, terms: AuditDesign) -> None:
-        self.terms, tests = terms, terms.tests
+    def __init__(self, design: AuditDesign) -> None:
+        self.design, tests = design, design.tests
         self.draws = 0
         self._sizes: Ints = np.array([one.size for one in tests], dtype=np.int64)
         self._forbidden: Ints = np.array([one.forbidden for one in tests], dtype=np.int64)
@@ -132,7 +132,7 @@ class Tally:
         """[H] of these."""
         self.at: Ints = np.zeros(len(tests), dtype=np.int64)
         """[H] draws after which its own evidence sufficed, 0 where it does not yet."""
-        self._strata = {size: StrataBound(counts) for size, counts in terms.strata.items()}
+        self._strata = {size: StrataBound(counts) for size, counts in design.strata.items()}
 
     def add(self, rank: int, wrong: bool | int, stratum: int = 0) -> None:
         """Take the answer to the next draw.
@@ -147,7 +147,7 @@ class Tally:
         """
         self.draws += 1
         member = rank < self._sizes
-        if (self.checks[member] >= self._sizes[member]).any() or self.draws > self.terms.size:
+        if (self.checks[member] >= self._sizes[member]).any() or self.draws > self.design.size:
             raise InputError("More draws lie in a set than it has items.")
         if self._strata:
             found = self._within_strata(rank, bool(wrong), stratum)
@@ -175,7 +175,7 @@ class Tally:
             if rank < size:
                 bound.add(wrong, stratum)
         self._count(rank < self._sizes, wrong)
-        return np.array([self._strata[one.size].evidence(one.forbidden) for one in self.terms.tests])
+        return np.array([self._strata[one.size].evidence(one.forbidden) for one in self.design.tests])
 
     def _count(self, member: Array, wrong: bool) -> None:
         self.checks[member] += 1
@@ -186,7 +186,7 @@ class Tally:
         found = []
         gate = int(self.at[0])
         reached: dict[int, int] = {}
-        for place, test in enumerate(self.terms.tests):
+        for place, test in enumerate(self.design.tests):
             before = reached.get(test.promise, 1)
             own = int(self.at[place])
             if not before or not own or (test.gated and not gate):
@@ -213,7 +213,7 @@ class Tally:
 
 
 def tally(
-    terms: AuditDesign,
+    design: AuditDesign,
     wrong: Iterable[bool | int],
     ranks: Iterable[int],
     strata: Sequence[int] | Ints | None = None,
@@ -221,12 +221,12 @@ def tally(
     """The tally of a list of answers.
 
     Args:
-        terms: what was promised.
+        design: what was promised.
         wrong: [t] in the order of the draws.
         ranks: [t].
         strata: [t], where draws were made within strata.
     """
-    made, where = Tally(terms), None if strata is None else [int(one) for one in strata]
+    made, where = Tally(design), None if strata is None else [int(one) for one in strata]
     for t, (answer, rank) in enumerate(zip(wrong, ranks, strict=True)):
         made.add(int(rank), bool(answer), 0 if where is None else where[t])
     return made
@@ -236,18 +236,17 @@ class SequentialBound:
     """The upper bound of a set, kept up to date answer by answer, however draws are made.
 
     Args:
-        terms: what was promised.
+        design: what was promised.
         size: of the set.
         confidence: of the bound.
     """
 
-    def __init__(self, terms: AuditDesign, size: int, confidence: float) -> None:
+    def __init__(self, design: AuditDesign, size: int, confidence: float) -> None:
         self.curve = [1.0]
         self._size, self._confidence = size, confidence
-        counts = terms.strata.get(size)
-        levels = [
-            terms.allowed(size, one.error) for one in terms.promises if terms.allowed(size, one.error) < 1.0
-        ]
+        counts = design.strata.get(size)
+        allowed = [design.allowed(size, one.error) for one in design.promises]
+        levels = [share for share in allowed if share < 1.0]
         self._strata = None if counts is None else StrataBound(counts)
         self._plain = Bound(size, confidence, levels) if counts is None else None
 

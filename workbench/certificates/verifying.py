@@ -76,7 +76,7 @@ def verify(certificate: Certificate, labels: Iterable[Labelled]) -> Verdict:
     c = certificate
     rows = list(labels)
     try:
-        c.terms  # noqa: B018
+        c.design  # noqa: B018
     except InputError as error:
         return Verdict(False, (str(error),), (), c.sentence)
     broken = [*_of_itself(c), *_of_draws_and_labels(c, rows)]
@@ -123,7 +123,7 @@ def _of_evidence(c: Certificate) -> list[str]:
         for promise, stated in enumerate((c.delivered, *(one.delivered for one in c.also))):
             size = found.delivered(promise)
             if size != stated:
-                error = c.terms.promises[promise].error
+                error = c.design.promises[promise].error
                 broken.append(
                     f"The checks certify {size:,} labels at {share(error)}, the certificate says {stated:,}."
                 )

@@ -130,7 +130,7 @@ class Audit:
             self._strata = Strata(BY_CLASS, tuple(self.classes), "", ((len(self._ids), counts),))
         n = len(self._ids)
         others = tuple(Promise(one, (n,)) for one in self.also)
-        self.terms = AuditDesign(
+        self.design = AuditDesign(
             n, self.error, (n,), self.confidence_here, others, strata=dict(self._strata.counts)
         )
         self._order: list[str] = []
@@ -227,7 +227,7 @@ class Audit:
             error=self.error,
             confidence=self.confidence,
             sizes=(len(self.labels),),
-            also=self.terms.also,
+            also=self.design.also,
             strata=self._strata,
             per_class=self.per_class,
             attempt=self.attempt,
@@ -239,7 +239,7 @@ class Audit:
 
     def progress(self) -> tuple[int, int, float, int | None]:
         """(checks, wrong ones, upper bound now, about how many to go or None)."""
-        wrong, bound = self._wrong, SequentialBound(self.terms, len(self.labels), self.confidence_here)
+        wrong, bound = self._wrong, SequentialBound(self.design, len(self.labels), self.confidence_here)
         for check, is_wrong in zip(self.checks, wrong.tolist(), strict=True):
             bound.add(is_wrong, self._stratum(check))
         return len(wrong), int(wrong.sum()), bound.curve[-1], self.to_go
@@ -269,7 +269,7 @@ class Audit:
     def _tally(self) -> Tally:
         checks = self.checks
         return tally(
-            self.terms,
+            self.design,
             [check.wrong for check in checks],
             [0] * len(checks),
             [self._stratum(check) for check in checks],

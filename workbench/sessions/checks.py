@@ -105,7 +105,7 @@ class Frozen:
         return confidence_at(self.confidence, self.attempt)
 
     @cached_property
-    def terms(self) -> AuditDesign:
+    def design(self) -> AuditDesign:
         """What was promised, for the test."""
         return AuditDesign(
             self.size,
@@ -380,7 +380,7 @@ def bound_after(frozen: Frozen, size: int, found: Evidence) -> list[float]:
             frozen,
             size,
             given,
-            lambda: SequentialBound(frozen.terms, size, frozen.confidence_here),
+            lambda: SequentialBound(frozen.design, size, frozen.confidence_here),
         )
         for wrong, stratum in given[len(kept.given) :]:
             kept.made.add(wrong, stratum)
@@ -392,7 +392,7 @@ def tally_of(frozen: Frozen, found: Evidence) -> list[tuple[int, int, int]]:
     """What is certified: (promise, size, draws it took) each; an answer adds to what is kept."""
     given = list(zip(found.places.tolist(), found.wrong.tolist(), found.strata.tolist(), strict=True))
     with _LOCK:
-        kept = _kept(frozen, 0, given, lambda: Tally(frozen.terms))
+        kept = _kept(frozen, 0, given, lambda: Tally(frozen.design))
         for place, wrong, stratum in given[len(kept.given) :]:
             kept.made.add(place, wrong, stratum)
         kept.given = given

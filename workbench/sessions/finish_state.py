@@ -95,7 +95,7 @@ class FinishState:
         frozen, found, rows = self.frozen, self.evidence, []
         confidence = 1.0 - frozen.spent / len(frozen.sizes)
         for size in frozen.sizes:
-            made, inside = SequentialBound(frozen.terms, size, confidence), found.places < size
+            made, inside = SequentialBound(frozen.design, size, confidence), found.places < size
             for wrong, stratum in zip(
                 found.wrong[inside].tolist(), found.strata[inside].tolist(), strict=True
             ):
@@ -117,11 +117,11 @@ def finish_state_of(frozen: Frozen, state: ProjectState) -> FinishState:
     certified = tally_of(frozen, found)
     held = [
         (one.error, max((size for place, size, _ in certified if place == j), default=0))
-        for j, one in enumerate(frozen.terms.promises)
+        for j, one in enumerate(frozen.design.promises)
     ]
     reached = certificate is not None or held[0][1] > 0
     size = held[0][1] or frozen.sizes[0]
-    wrong, allowed = found.within(size), frozen.terms.allowed(size)
+    wrong, allowed = found.within(size), frozen.design.allowed(size)
     curve = bound_after(frozen, size, found)
     left = 0 if reached else checks_to_go(wrong, size, allowed, frozen.confidence_here)
     if left is not None and not reached:
@@ -217,7 +217,7 @@ def _phase(
     if reached:
         return "certified", ""
     t, s = len(wrong), int(wrong.sum())
-    allowed = frozen.terms.allowed(size)
+    allowed = frozen.design.allowed(size)
     if s >= math.floor(allowed * size + 1e-9) + 1:
         return "failed", f"{s:,} wrong labels were found: more than {allowed:.1%} of {size:,} may be."
     if left is None and looks_broken(s, t, allowed):
