@@ -10,7 +10,7 @@ import streamlit as st
 
 from workbench.app.access import current
 from workbench.app.lessons import lessons, teaching
-from workbench.app.serving import seeing
+from workbench.app.serving import evaluation
 from workbench.app.shell import frame, widgets
 from workbench.app.shell.downloads import figure_downloads
 from workbench.app.words.glossary import explain, used_in
@@ -44,7 +44,7 @@ def measured(session: Any, model: Any) -> tuple[Any, Any, Any, str] | None:
         "looks worse than a fair sample would.",
         icon=":material/info:",
     )
-    job = seeing.cross_validation(session, model)
+    job = evaluation.cross_validation(session, model)
     if job.status != "done":
         widgets.job_panel(job, f"cross-{model.number}", again=True)
         return None
@@ -163,13 +163,13 @@ def readings(session: Session, model: FittedModel, found: tuple[Any, Any, Any, s
     """
     verdict, picture = st.container(key="verdict"), st.container(key="cal-picture")
     items, codes, crossed, where = found
-    versions = seeing.probability_versions(model) if crossed is None else {"own": "As the model predicts"}
+    versions = evaluation.probability_versions(model) if crossed is None else {"own": "As the model predicts"}
     # on a phone the readings of the latents wrap
     widgets.style(".st-key-cal-version [role=radiogroup] { flex-wrap: wrap; }")
     with st.expander("Look at one class, or in finer steps", key="cal-controls"):
         which, bins, version = controls(model, versions)
     code = None if which == 0 else int(which) - 1
-    shown = seeing.calibration(model, items, codes, version, bins, code, crossed)
+    shown = evaluation.calibration(model, items, codes, version, bins, code, crossed)
     h = shown.histogram
     with verdict:
         event = "" if code is None else str(model.classes[code])
@@ -281,7 +281,7 @@ def other_readings(
     }
     rows = []
     for name, title in versions.items():
-        one = seeing.calibration(model, items, codes, name, bins, None, None)
+        one = evaluation.calibration(model, items, codes, name, bins, None, None)
         rows.append((title, f"ECE {one.ece.value:.3f} · NLL {one.nll:.3f}", notes[name]))
     described = "Calibration of each reading of the latent functions"
     table(("Reading", "Measured", "What it is"), rows, "cal-versions", described)

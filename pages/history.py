@@ -13,7 +13,7 @@ from workbench.app.access import auditing, current, login, presence
 from workbench.app.compare import stopping
 from workbench.app.history import exports, history, judging, review
 from workbench.app.history import people as people_part
-from workbench.app.serving import seeing
+from workbench.app.serving import evaluation
 from workbench.app.shell import frame, labelling_speed, palette, widgets
 from workbench.app.words import acts
 from workbench.app.words.glossary import explain
@@ -140,7 +140,7 @@ def doubts(rows: list[review.Decision], state: Any, top: Any) -> dict[int, revie
         with top:
             st.markdown(f"**{counted}.** What a model thinks of them is said here after the next fit.")
         return {}
-    job = seeing.cross_validation(session, model)
+    job = evaluation.cross_validation(session, model)
     crossed = job.result if job.status == "done" else None
     found = remembered(
         f"review-found-{session.id}",

@@ -14,7 +14,7 @@ import pytest
 from tests.sessions.fakes import DYING, ENDLESS, FAKE
 from workbench.app.compare import comparison
 from workbench.app.desk import cards
-from workbench.app.serving import background, seeing
+from workbench.app.serving import background, explanations
 from workbench.app.serving.jobs import Job
 from workbench.app.uncertainty import mapping
 from workbench.classifiers import protocols
@@ -165,16 +165,16 @@ def test_cards_need_no_classifier_of_a_fit_that_was_made_beside(home: Path, comp
     """What every card shows comes with the fit; the classifier is made where somebody looks at more."""
     for kind in ("logistic-regression", "large-margin"):
         session = labelled(Session.create("iris", classifier=kind, policy="margin", annotator="ann"))
-        assert refit_in_process(session, companion, ready=partial(seeing.prepare, session))
+        assert refit_in_process(session, companion, ready=partial(explanations.prepare, session))
         model = session.model
         assert model is not None
         for ask in session.ask(3):
-            reason = seeing.why(session, ask)
+            reason = explanations.why(session, ask)
             assert ask.role != "policy" or (reason.rank >= 1 and np.isfinite(reason.utility))
-            assert seeing.nearest_labelled(session, ask.item)
+            assert explanations.nearest_labelled(session, ask.item)
             cards.card(session, ask, "{item}")
         assert "estimator" not in model.__dict__, kind
-        values, looked = seeing.utilities_now(session, model, "margin")
+        values, looked = explanations.utilities_now(session, model, "margin")
         made = model.estimator
         assert model.estimator is made
         np.testing.assert_allclose(model.probabilities, made.predict_proba(model.features), atol=1e-6)
@@ -195,12 +195,12 @@ def test_nothing_that_pages_compute_leaves_the_engine_in_the_server(home: Path) 
         "import sys\n"
         "from workbench.app.access import current; from workbench.app.compare import comparison, robustness\n"
         "from workbench.app.compare import stopping; from workbench.app.label import oracle\n"
-        "from workbench.app.lessons import lessons; from workbench.app.serving import seeing\n"
+        "from workbench.app.lessons import lessons; from workbench.app.serving import evaluation\n"
         "from workbench.app.uncertainty import mapping\n"
         "from workbench.studies import StudySpec\n"
         "from workbench.studies.attacks import AttackSpec\n"
         f"one = current.opened({session.id!r}); current.keep_fitting(one).wait()\n"
-        "jobs = [seeing.cross_validation(one, one.model), stopping.project_advice(one, again=True)]\n"
+        "jobs = [evaluation.cross_validation(one, one.model), stopping.project_advice(one, again=True)]\n"
         "jobs.append(oracle.baseline(one, 20)[1])\n"
         "one.label_item(int(one.pool.trainable[1]), one.classes[0]); current.keep_fitting(one).wait()\n"
         "jobs.append(mapping.at_round(one, 0)[1])\n"

@@ -17,7 +17,7 @@ from workbench.app.desk.cards import encoded, face, neighbour_faces, thumbnail_f
 from workbench.app.desk.pictures import picture
 from workbench.app.desk.routes import class_keys, grid, look, sync
 from workbench.app.history.review import summary
-from workbench.app.serving import seeing
+from workbench.app.serving import caching, explanations
 from workbench.app.words.text import plain
 from workbench.errors import InputError
 from workbench.exchange import label_table
@@ -48,14 +48,14 @@ def test_where_no_class_stands_out_the_reason_says_so_and_not_two_equal_per_cent
         session.label_items([int(item)], session.classes[truth[item]])
     session.refit()
     ask = replace(session.ask(1)[0], role="policy")
-    monkeypatch.setattr(seeing, "SAYS_SOMETHING", 0.0)
-    assert "its two best classes" in seeing.why(session, ask).words
+    monkeypatch.setattr(explanations, "SAYS_SOMETHING", 0.0)
+    assert "its two best classes" in explanations.why(session, ask).words
     # as of many classes, where the best has a hundredth or two
-    monkeypatch.setattr(seeing, "SAYS_SOMETHING", 1.1)
-    words = seeing.why(session, ask).words
+    monkeypatch.setattr(explanations, "SAYS_SOMETHING", 1.1)
+    words = explanations.why(session, ask).words
     assert "of 3, none gets more than" in words and "its two best classes" not in words
-    assert "more than 2%. 3 of them have no label" in seeing.none_stands_out(0.013, 77, 74)
-    assert "no label" not in seeing.none_stands_out(0.013, 77, 77)
+    assert "more than 2%. 3 of them have no label" in explanations.none_stands_out(0.013, 77, 74)
+    assert "no label" not in explanations.none_stands_out(0.013, 77, 77)
 
 
 def test_empty_cells_say_so_and_what_the_model_does_not_see_is_no_difference(
@@ -103,7 +103,7 @@ def test_a_face_is_made_once_and_its_picture_has_the_address_of_whoever_asks(
 
 
 def test_what_is_kept_takes_no_more_room_than_it_may() -> None:
-    cache, made = seeing.Cache(octets=40), []
+    cache, made = caching.Cache(octets=40), []
     for name in "abcda":
         assert cache.get(name, lambda n=name: made.append(n) or n * 10) == name * 10
     assert made == list("abcda")  # three have room, and a has gone when it is asked for again

@@ -7,7 +7,7 @@ import pytest
 from tests.app.desks import desk_sync, fitted, operation, standing, table
 from workbench.app.desk import finding
 from workbench.app.desk.routes import look
-from workbench.app.serving import seeing
+from workbench.app.serving import explanations
 from workbench.errors import InputError
 from workbench.sessions import Session
 
@@ -90,7 +90,7 @@ def test_items_like_one_of_a_large_pool_are_found_along_its_graph(
     session = table(tmp_path, ["low", "high"])
     own = [finding.like(session, 17, n).tolist() for n in (4, 10, 24)]
     monkeypatch.setattr(finding, "_LARGE", 50)
-    monkeypatch.setattr(seeing, "space", None)  # the features of all items are not made
+    monkeypatch.setattr(explanations, "space", None)  # the features of all items are not made
     along = [finding.like(session, 17, n).tolist() for n in (4, 10, 24)]
     assert [sorted(one) for one in along] == [sorted(one) for one in own]
     with pytest.raises(InputError, match="no item 60"):

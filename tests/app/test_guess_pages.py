@@ -11,7 +11,7 @@ from tests.app.test_pages import PAGES, open_page, texts
 from workbench.app.access import current
 from workbench.app.desk import cards
 from workbench.app.history import review
-from workbench.app.serving import seeing
+from workbench.app.serving import evaluation
 from workbench.app.uncertainty import mapping
 from workbench.sessions import Session, insight
 from workbench.sessions.operations import Operation
@@ -77,7 +77,7 @@ def test_cross_validation_and_disagreement(begun: Session) -> None:
     other.refit()
     model = other.model
     assert model is not None and model.n_labelled == 36
-    job = seeing.cross_validation(other, model)
+    job = evaluation.cross_validation(other, model)
     assert job.wait(600) and job.status == "done", job.error
     _, codes, p = job.result
     assert (p.argmax(axis=1) == codes).mean() > 0.9  # as it begins with what it is trained to trust

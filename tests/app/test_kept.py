@@ -18,7 +18,7 @@ from workbench.app.history import history, review
 from workbench.app.label import oracle
 from workbench.app.lessons import together
 from workbench.app.server import serve
-from workbench.app.serving import seeing, uploads
+from workbench.app.serving import evaluation, uploads
 from workbench.app.serving.jobs import Job, JobManager, manager
 from workbench.app.serving.stamps import stamp
 from workbench.app.shell import lost
@@ -118,14 +118,14 @@ def test_labels_are_judged_by_the_model_they_are_shown_for(home: Path, tmp_path:
     model = session.model
     assert model is not None
     session.change_model(classifier="svm-platt", policy="margin")
-    job = seeing.cross_validation(session, model)
+    job = evaluation.cross_validation(session, model)
     assert job.wait(600) and job.status == "done", job.error
-    same = seeing.CrossValidationInputs(
+    same = evaluation.CrossValidationInputs(
         model.uid, "logistic-regression", repr([]), 0, model.number, {}, session
     )
-    assert job.result[2] == pytest.approx(seeing._crossed(job, same)[2])
+    assert job.result[2] == pytest.approx(evaluation._crossed(job, same)[2])
     session.refit()
-    assert session.model is not None and seeing.cross_validation(session, session.model) is not job
+    assert session.model is not None and evaluation.cross_validation(session, session.model) is not job
 
 
 def test_calibration_is_of_the_items_and_not_of_how_many_they_are(home: Path) -> None:
@@ -139,14 +139,14 @@ def test_calibration_is_of_the_items_and_not_of_how_many_they_are(home: Path) ->
     code = truth[wrong[0]]
     of_code = right[truth[right] == code][:1]
     codes = np.array([code])
-    one = seeing.calibration(model, of_code, codes, "own", 5, None, None)
-    two = seeing.calibration(model, wrong[:1], codes, "own", 5, None, None)
+    one = evaluation.calibration(model, of_code, codes, "own", 5, None, None)
+    two = evaluation.calibration(model, wrong[:1], codes, "own", 5, None, None)
     assert one.nll < two.nll
 
 
 def test_the_gallery_of_an_earlier_visit_is_not_shown(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     session = started("iris", labels=30, classifier="logistic-regression", policy="margin")
-    assert session.model is not None and seeing.cross_validation(session, session.model).wait(600)
+    assert session.model is not None and evaluation.cross_validation(session, session.model).wait(600)
     monkeypatch.setattr(current, "person", lambda *default: "ann")
     shown: list[int] = []
     monkeypatch.setattr(

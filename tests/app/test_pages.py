@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.sessions.fakes import FAKE
 from workbench.app.access import current
-from workbench.app.serving import seeing
+from workbench.app.serving import explanations
 from workbench.sessions import Session
 from workbench.sessions.oracle import ArrayOracle
 
@@ -176,18 +176,18 @@ def buttons(test: AppTest, start: str) -> list[Any]:
 
 
 def test_why_this_one_tells_rank_and_hides_the_guess_on_request(labelled: Session) -> None:
-    from workbench.app.serving import seeing
+    from workbench.app.serving import explanations
 
     ask = next(a for a in labelled.ask(4) if a.role == "policy")
-    reason = seeing.why(labelled, ask)
+    reason = explanations.why(labelled, ask)
     assert 1 <= reason.rank <= reason.n_open
     assert np.isfinite(reason.utility)
-    near = seeing.nearest_labelled(labelled, ask.item, 3)
+    near = explanations.nearest_labelled(labelled, ask.item, 3)
     assert len(near) == 3 and [d for *_, d in near] == sorted(d for *_, d in near)
     assert all(labelled.state.codes[item] == code for item, code, _ in near)
     # an item that is labelled itself is not among its own neighbours
     own = near[0][0]
-    again = seeing.nearest_labelled(labelled, own, 3)
+    again = explanations.nearest_labelled(labelled, own, 3)
     points, known = np.asarray(labelled.model.scaled), sorted(labelled.state.codes)
     apart = {item: float(np.linalg.norm(points[item] - points[own])) for item in known if item != own}
     assert own not in {item for item, *_ in again}
@@ -197,10 +197,10 @@ def test_why_this_one_tells_rank_and_hides_the_guess_on_request(labelled: Sessio
 def test_an_evaluation_item_never_shows_the_guess(labelled: Session) -> None:
     from dataclasses import replace
 
-    from workbench.app.serving import seeing
+    from workbench.app.serving import explanations
 
     ask = replace(labelled.ask()[0], role="evaluation")
-    assert "never learns" in seeing.why(labelled, ask).words
+    assert "never learns" in explanations.why(labelled, ask).words
 
 
 def test_the_map_of_a_wide_pool_is_called_a_projection(labelled: Session) -> None:
@@ -337,7 +337,7 @@ def test_a_rare_class_of_a_table_of_ones_own_is_looked_for_and_found(home: Path,
     for _ in range(25):
         ask = session.ask()[0]
         if ask.role == "policy":
-            words = seeing.why(session, ask).words
+            words = explanations.why(session, ask).words
             assert words.startswith("Looking for fraud: none seen yet.")
         session.tell(ask.id, kinds[ask.item])
         if kinds[ask.item] == "fraud" and ask.role != "evaluation":

@@ -14,7 +14,7 @@ from tests.plugged import installed
 from workbench.app.access import current
 from workbench.app.data import forms
 from workbench.app.lessons import lessons
-from workbench.app.serving import seeing
+from workbench.app.serving import explanations
 from workbench.policies import POLICIES
 from workbench.sessions import Session
 
@@ -72,7 +72,7 @@ def test_the_desk_asks_by_it_and_says_why(project: Session) -> None:
     every = next(box for box in test.selectbox if box.label == "Policy, all")
     assert {"Nearness", "far-out"} <= set(every.options)
     ask = project.ask()[0]
-    reason = seeing.why(project, ask)
+    reason = explanations.why(project, ask)
     assert reason.words == POLICIES["nearness"].sentence(reason.utility) and reason.rank == 1
 
 

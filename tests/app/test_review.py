@@ -14,7 +14,7 @@ from tests.app.test_pages import open_page, texts
 from tests.sessions.fakes import FAKE
 from workbench.app.access import current
 from workbench.app.history import history, review
-from workbench.app.serving import seeing
+from workbench.app.serving import evaluation
 from workbench.app.shell import palette
 from workbench.errors import InputError
 from workbench.exchange import label_table
@@ -59,7 +59,7 @@ def wrong_one(session: Session) -> int:
 def looked_at(session: Session) -> dict[int, review.Opinion]:
     model = session.model
     assert model is not None
-    job = seeing.cross_validation(session, model)
+    job = evaluation.cross_validation(session, model)
     assert job.wait(600) and job.status == "done", job.error
     return review.opinions(session.state, model, job.result)
 
@@ -363,7 +363,7 @@ def test_too_few_labels_to_compare_are_said_and_the_decisions_stand_below(home: 
     current.keep(session)
     session.refit()
     model = session.model
-    assert model is not None and seeing.cross_validation(session, model).wait(600)
+    assert model is not None and evaluation.cross_validation(session, model).wait(600)
     test = open_page("history", session.id)
     assert "needs two labels of each of two classes" in texts(test)
     assert sorted(test.dataframe[0].value["Label"]) == ["setosa", "versicolor"]

@@ -12,7 +12,7 @@ import pytest
 from tests.app.test_pages import open_page, texts
 from workbench.app.access import current
 from workbench.app.lessons import lessons
-from workbench.app.serving import seeing
+from workbench.app.serving import evaluation
 from workbench.app.shell import frame
 from workbench.app.uncertainty import mapping
 from workbench.errors import InputError
@@ -186,9 +186,9 @@ def test_calibration_shows_the_numbers_of_the_test_split(wine: Session) -> None:
 def test_what_is_measured_is_kept(wine: Session) -> None:
     model = view_of(wine).model
     items, codes = wine.held_out()
-    once = seeing.calibration(model, items, codes, "own", 7, None, None)
-    assert seeing.calibration(model, items, codes, "own", 7, None, None) is once
-    assert seeing.calibration(model, items, codes, "own", 8, None, None) is not once
+    once = evaluation.calibration(model, items, codes, "own", 7, None, None)
+    assert evaluation.calibration(model, items, codes, "own", 7, None, None) is once
+    assert evaluation.calibration(model, items, codes, "own", 8, None, None) is not once
 
 
 def test_items_of_one_class_and_no_items_at_all(wine: Session) -> None:
@@ -196,14 +196,14 @@ def test_items_of_one_class_and_no_items_at_all(wine: Session) -> None:
 
     model = view_of(wine).model
     items, codes = wine.held_out()
-    one = seeing.calibration(model, items[codes == 1], codes[codes == 1], "own", 10, None, None)
+    one = evaluation.calibration(model, items[codes == 1], codes[codes == 1], "own", 10, None, None)
     assert one.n == (codes == 1).sum() and np.isfinite([one.ece.value, one.nll, one.brier, one.maximum]).all()
     assert one.histogram.right.sum() + one.histogram.wrong.sum() == one.n
     drawn = reliability_diagram(one.table, band=one.band)
     assert sum(len(trace.x) for trace in drawn.data[1:]) == (one.table.count > 0).sum()
     assert confidence_histogram(one.histogram).data
     with pytest.raises(InputError, match="nothing to measure"):
-        seeing.calibration(model, items[:0], codes[:0], "own", 10, None, None)
+        evaluation.calibration(model, items[:0], codes[:0], "own", 10, None, None)
 
 
 @pytest.mark.slow  # alone: calibration by cross-validation, from too few labels to a figure
@@ -221,7 +221,7 @@ def test_without_test_labels_calibration_cross_validates_and_says_so(home: Path)
     assert "0 of the 20 items are labelled" in words and "foretold by a model that did not see it" in words
     model = session.model
     assert model is not None
-    job = seeing.cross_validation(session, model)
+    job = evaluation.cross_validation(session, model)
     assert job.wait(600) and job.status == "failed" and "two labels of each" in job.error
     assert "two labels of each" in said(open_page("calibration", session.id))
     for item in range(2, 24):
@@ -229,7 +229,7 @@ def test_without_test_labels_calibration_cross_validates_and_says_so(home: Path)
     session.refit()
     assert session.model is not None
     open_page("calibration", session.id)
-    job = seeing.cross_validation(session, session.model)
+    job = evaluation.cross_validation(session, session.model)
     assert job.wait(600) and job.status == "done", job.error
     words = said(open_page("calibration", session.id))
     assert (

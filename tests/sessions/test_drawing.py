@@ -9,7 +9,7 @@ import pytest
 
 from tests.sessions.conftest import answer
 from tests.sessions.fakes import FAKE
-from workbench.app.serving import seeing
+from workbench.app.serving import explanations
 from workbench.errors import InputError
 from workbench.pools.pool import Pool
 from workbench.sessions import RunSpec, Session, simulate
@@ -74,9 +74,9 @@ def test_a_project_of_a_very_large_pool_says_how_many_it_looked_at(
     open_ = np.setdiff1d(session.pool.trainable, model.items)
     some = drawn(open_, int(session.settings["seed"]), model.number, 25)
     assert some is not None and ask.item in some
-    reason = seeing.why(session, ask)
+    reason = explanations.why(session, ask)
     assert reason.utility == ask.utility and (reason.n_drawn, reason.n_open) == (25, open_.size)
     assert 1 <= reason.rank <= 25 and "probabilities" not in model.__dict__
     missed = next(int(item) for item in open_ if item not in some)
-    other = seeing.why(session, replace(ask, item=missed))
+    other = explanations.why(session, replace(ask, item=missed))
     assert np.isfinite(other.utility) and 1 <= other.rank <= 26

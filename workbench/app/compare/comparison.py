@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.app.access import login, sharing
 from workbench.app.serving import background
+from workbench.app.serving.caching import cached
 from workbench.app.serving.jobs import Job, manager
-from workbench.app.serving.seeing import cached
 from workbench.app.serving.stamps import stamp
 from workbench.app.words.text import duration
 from workbench.errors import InputError

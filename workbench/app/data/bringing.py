@@ -17,7 +17,7 @@ from workbench.app.access import auditing, current, login
 from workbench.app.data import forms, further, opening
 from workbench.app.data.column_uses import GUESSES, VERSION, chips, editor, guessed_columns, summary
 from workbench.app.serving import uploads
-from workbench.app.serving.seeing import cached
+from workbench.app.serving.caching import cached
 from workbench.app.serving.stamps import stamp
 from workbench.app.shell import filing, frame, widgets
 from workbench.app.words.text import for_people, plural, verbatim

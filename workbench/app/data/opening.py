@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from workbench.app.access import login
+from workbench.app.serving.caching import cached
 from workbench.app.serving.jobs import Job, manager
-from workbench.app.serving.seeing import cached
 from workbench.app.serving.stamps import stamp
 from workbench.app.shell import widgets
 from workbench.errors import InputError

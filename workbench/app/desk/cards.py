@@ -12,7 +12,7 @@ from weakref import finalize
 import numpy as np
 
 from workbench.app.desk import checking
-from workbench.app.serving import seeing
+from workbench.app.serving import caching, explanations
 from workbench.app.words.text import NOTHING, plain
 from workbench.errors import InputError
 from workbench.guesses import columns_of
@@ -52,7 +52,7 @@ _PLANE = 800  # points
 _MOST_ROWS = 400  # columns of an item that are shown
 _HERE = "\0"  # in the place of a picture's address
 _KEPT = 24_000_000  # bytes of a pool's faces, cells and places, made once for all people
-_CACHES: dict[int, seeing.Cache] = {}
+_CACHES: dict[int, caching.Cache] = {}
 
 
 def card(session: Session, ask: Ask, picture: str) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def card(session: Session, ask: Ask, picture: str) -> dict[str, Any]:
         "id": str(session.pool.items.ids[ask.item]),
         "role": ask.role,
         "badge": BADGES.get(ask.role, ask.role),
-        "why": checking.WHY if ask.check else _why(seeing.why(session, ask)),
+        "why": checking.WHY if ask.check else _why(explanations.why(session, ask)),
         "said": [],
         "face": face(session.pool, ask.item, picture),
         "flag": ask.item in session.state.flagged,
@@ -100,7 +100,7 @@ def card(session: Session, ask: Ask, picture: str) -> dict[str, Any]:
             ]
             found["differs"] = _disagreement(said_now, foretold[0][0], model.n_labelled)
         classes = session.classes
-        near = seeing.nearest_labelled(session, ask.item, _NEAR)
+        near = explanations.nearest_labelled(session, ask.item, _NEAR)
         faces = neighbour_faces(session.pool, [item for item, _, _ in near], ask.item, picture)
         found["near"] = [
             {"face": one, "class": classes[code]} for one, (_, code, _) in zip(faces, near, strict=True)
@@ -127,7 +127,7 @@ def _guessed(session: Session) -> frozenset[str]:
     return frozenset(name for source in sources for name in columns_of(source, names))
 
 
-def _why(reason: seeing.Reason) -> str:
+def _why(reason: explanations.Reason) -> str:
     if not reason.rank:
         return reason.words
     place = "The most wanted" if reason.rank == 1 else f"Number {reason.rank:,}"
@@ -136,11 +136,11 @@ def _why(reason: seeing.Reason) -> str:
     return f"{reason.words} {place} of {reason.n_open:,} open items."
 
 
-def _cache(pool: Pool) -> seeing.Cache:
+def _cache(pool: Pool) -> caching.Cache:
     """Of this very pool: another one of the same features may show other columns."""
     found = _CACHES.get(id(pool))
     if found is None:
-        found = _CACHES.setdefault(id(pool), seeing.Cache(_KEPT))
+        found = _CACHES.setdefault(id(pool), caching.Cache(_KEPT))
         finalize(pool, _CACHES.pop, id(pool), None)
     return found
 
@@ -290,7 +290,7 @@ def _on_plane(pool: Pool) -> Array:
         low, high = X.min(axis=0), X.max(axis=0)
         return np.round((X - low) / np.where(high > low, high - low, 1.0), 4)
 
-    return seeing.cached((pool.fingerprint, "plane"), scaled)
+    return caching.cached((pool.fingerprint, "plane"), scaled)
 
 
 def encoded(image: Array, form: str = "PNG", side: int = 0) -> bytes:
@@ -343,7 +343,7 @@ def _naming(pool: Pool) -> frozenset[str]:
             n for n in names if all(plain(row.get(n)) == one for one, row in zip(ids, rows, strict=True))
         )
 
-    return seeing.cached((pool.fingerprint, "naming columns", ids), find)
+    return caching.cached((pool.fingerprint, "naming columns", ids), find)
 
 
 def _places(pool: Pool, item: int) -> dict[str, float]:
@@ -355,7 +355,7 @@ def _made_places(pool: Pool, item: int) -> dict[str, float]:
     names = pool.feature_map.columns
     if len(names) > 400:
         return {}
-    ranked = seeing.cached((pool.fingerprint, "ranks"), lambda: _sorted(pool))
+    ranked = caching.cached((pool.fingerprint, "ranks"), lambda: _sorted(pool))
     values = np.asarray(pool.features[item], dtype=np.float64)
     low = [np.searchsorted(column, value, "left") for column, value in zip(ranked, values, strict=True)]
     high = [np.searchsorted(column, value, "right") for column, value in zip(ranked, values, strict=True)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.app.serving import seeing
+from workbench.app.serving import caching, explanations
 from workbench.app.words.text import plain
 from workbench.errors import InputError
 
@@ -74,7 +74,7 @@ def like(session: Session, item: int, k: int) -> Ints:
     if len(session.pool) > _LARGE and session.neighbours.at_hand and item in graph:
         return graph.around(item, k)
     everything = np.arange(len(session.pool))
-    return insight.nearest_among(seeing.space(session), everything, item, k)[0]
+    return insight.nearest_among(explanations.space(session), everything, item, k)[0]
 
 
 def _columns(pool: Pool) -> dict[str, Sequence[str]]:
@@ -89,7 +89,7 @@ def _columns(pool: Pool) -> dict[str, Sequence[str]]:
             return {}
         return {n: [plain(float(v)) for v in values[:, i]] for i, n in enumerate(names)}
 
-    return seeing.cached((pool.fingerprint, "cells"), made)
+    return caching.cached((pool.fingerprint, "cells"), made)
 
 
 def _everything(pool: Pool) -> Sequence[str]:
@@ -104,4 +104,4 @@ def _everything(pool: Pool) -> Sequence[str]:
                 parts.append(str(texts[i]))
             yield "\n".join(parts).lower()
 
-    return seeing.cached((pool.fingerprint, "words"), lambda: list(lines()))
+    return caching.cached((pool.fingerprint, "words"), lambda: list(lines()))

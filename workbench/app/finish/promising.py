@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from workbench.app.serving import seeing
+from workbench.app.serving import caching
 from workbench.app.serving.jobs import Job, manager
 from workbench.app.shell import frame, widgets
 from workbench.app.words.glossary import explain
@@ -195,7 +195,7 @@ def _candidates(session: Session, of: str) -> tuple[int, float]:
         found = session.candidates(of)
         return len(found.items), float(found.confidences.mean())
 
-    return seeing.cached(key, make)
+    return caching.cached(key, make)
 
 
 def more(session: Session, of: str, error: float) -> dict[str, Any]:

@@ -92,10 +92,10 @@ def take_up_known(session: Session, answer: Future[Made | None] | None) -> None:
     except TimeoutError:
         return
     if made is not None:
-        from workbench.app.serving import seeing
+        from workbench.app.serving.explanations import prepare
         from workbench.sessions.fit_process import take_up_known
 
-        take_up_known(session, made, partial(seeing.prepare, session))
+        take_up_known(session, made, partial(prepare, session))
 
 
 def refit(
@@ -116,7 +116,7 @@ def refit(
     """
     if not uses_processes():
         return session.refit(callback=callback) is not None
-    from workbench.app.serving import seeing
+    from workbench.app.serving.explanations import prepare
     from workbench.sessions.fit_process import refit_in_process
 
-    return refit_in_process(session, fitter(), callback, tell=tell, ready=partial(seeing.prepare, session))
+    return refit_in_process(session, fitter(), callback, tell=tell, ready=partial(prepare, session))

@@ -107,7 +107,7 @@ def neighbours(pool: Pool, found: Sequence[tuple[int, int, float]], classes: Seq
 
     Args:
         pool: they belong to.
-        found: as `seeing.nearest_labelled` gives them.
+        found: as `explanations.nearest_labelled` gives them.
         classes: names.
         key: makes widget keys unique.
     """

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.app.serving import background
+from workbench.app.serving.caching import cached, digest
+from workbench.app.serving.explanations import utilities_now
 from workbench.app.serving.jobs import Job, manager
-from workbench.app.serving.seeing import cached, digest, utilities_now
 from workbench.app.words.text import percent
 from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers import title_of

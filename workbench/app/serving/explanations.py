@@ -1,113 +1,25 @@
-"""What pages show about a project, computed once for a model and kept: reasons, neighbours, calibration."""
+"""Why an item is asked about, and which labelled items are like it, as the present model sees it."""
 
 from __future__ import annotations
 
-import json
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
-from hashlib import sha256
+from dataclasses import dataclass
 from math import ceil
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.app.serving import background
-from workbench.app.serving.jobs import Job, manager
+from workbench.app.serving import caching
 from workbench.app.serving.nearby import Nearby
 from workbench.arrays import Array, Floats, Ints
 
 if TYPE_CHECKING:
     from workbench.sessions import Ask, Session
     from workbench.sessions.fitted_model import FittedModel
-    from workbench.sessions.insight import Calibration
 
-Inputs = TypeVar("Inputs", bound=Hashable)
-T = TypeVar("T")
-_CACHE: OrderedDict[Hashable, Any] = OrderedDict()
-_LOCK = threading.Lock()
-_KEPT = 64
 SAYS_SOMETHING = 0.15
 """Probability of the best class from which the percentages of the best two say something."""
 _MOST_NEAR = 8_000_000
 """Numbers of labelled items' features that are kept for a model, for its cards: 32 MB."""
-
-
-def digest(*arrays: Array) -> str:
-    """What stands for arrays in a key: of their bytes, not of how many they are."""
-    found = sha256()
-    for one in arrays:
-        found.update(repr((one.shape, one.dtype.str)).encode() + np.ascontiguousarray(one).tobytes())
-    return found.hexdigest()[:16]
-
-
-def computed(inputs: Inputs, make: Callable[[Inputs], T]) -> T:
-    """A value made once from its inputs, and from nothing else.
-
-    Args:
-        inputs: a frozen dataclass with all that the value depends on; what stands for another field (a
-            model beside its uid) is left out of the comparison (`compare=False`).
-        make: a function of a module; may run twice when two threads ask at once.
-    """
-    return cached(inputs, lambda: make(inputs))
-
-
-def cached(key: Hashable, make: Callable[[], T]) -> T:
-    """A value made once for a key; the newest 64 are kept.
-
-    Args:
-        key: must name everything the value depends on; of more than a name or two, take `computed`.
-        make: computes it; may run twice when two threads ask at once.
-    """
-    with _LOCK:
-        if key in _CACHE:
-            _CACHE.move_to_end(key)
-            return _CACHE[key]
-    value = make()
-    with _LOCK:
-        _CACHE[key] = value
-        while len(_CACHE) > _KEPT:
-            _CACHE.popitem(last=False)
-    return value
-
-
-class Cache:
-    """Small values made once, of JSON; those used last are kept, as JSON: objects take five times the room.
-
-    Args:
-        octets: how much room they take, in all.
-    """
-
-    def __init__(self, octets: int) -> None:
-        self._most = octets
-        self._held = 0
-        self._values: OrderedDict[Hashable, bytes] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The value of a key; each time another copy.
-
-        Args:
-            key: must name everything the value depends on.
-            make: computes it; may run twice when two threads ask at once.
-        """
-        with self._lock:
-            held = self._values.get(key)
-            if held is not None:
-                self._values.move_to_end(key)
-        if held is not None:
-            found: T = json.loads(held)
-            return found
-        value = make()
-        held = json.dumps(value).encode()
-        with self._lock:
-            if key not in self._values:
-                self._values[key] = held
-                self._held += len(held)
-            while self._held > self._most:
-                self._held -= len(self._values.popitem(last=False)[1])
-        return value
 
 
 @dataclass(frozen=True)
@@ -226,11 +138,11 @@ def utilities_now(session: Session, model: FittedModel, policy: str) -> tuple[Fl
         return told.utilities, told.looked
     state, settings = session.state, session.settings
     most = int(settings.get("asked_among", 0))
-    looked = cached(
+    looked = caching.cached(
         (session.id, model.uid, "drawn", most),
         lambda: drawn(open_of(session.pool, state), int(settings["seed"]), model.number, most),
     )
-    values = cached(
+    values = caching.cached(
         (session.id, model.uid, "utilities", policy, most),
         lambda: insight.utilities_or_none(model, policy, looked),
     )
@@ -276,7 +188,8 @@ def nearest_labelled(session: Session, item: int, k: int = 5) -> list[tuple[int,
         return space(session)[of] if model is None else model.scaled_at(of)
 
     if model is not None and items.size * session.pool.n_features <= _MOST_NEAR:
-        items = items[_nearby(session.id, model.uid, points).likely(items, item, k + 1)]
+        nearby = caching.latest((session.id, "nearby"), model.uid, lambda: Nearby(points))
+        items = items[nearby.likely(items, item, k + 1)]
     of_them = points(np.append(items, item))
     places, distances = insight.nearest_among(of_them, np.arange(len(items)), len(items), k + 1)
     others = items[places] != item
@@ -286,139 +199,12 @@ def nearest_labelled(session: Session, item: int, k: int = 5) -> list[tuple[int,
     ]
 
 
-def _nearby(project: str, uid: str, points: Callable[[Ints], Array]) -> Nearby:
-    """The labelled items' rows as a project's present model sees them; those of the one before are let go."""
-    key = (project, "nearby")
-    with _LOCK:
-        held = _CACHE.get(key)
-        if held is None or held[0] != uid:
-            held = _CACHE[key] = (uid, Nearby(points))
-        _CACHE.move_to_end(key)
-    found: Nearby = held[1]
-    return found
-
-
 def space(session: Session) -> Array:
     """[N, D] the pool in the features that its model uses; standardised ones before there is a model."""
     model = session.model
     if model is not None:
-        return cached((session.id, "space"), lambda: np.asarray(model.scaled))
+        return caching.cached((session.id, "space"), lambda: np.asarray(model.scaled))
     from workbench.sessions.start import standardised
 
     pool = session.pool
-    return cached((session.id, "first space"), lambda: standardised(pool.features, pool.common_scale))
-
-
-def probability_versions(model: FittedModel) -> dict[str, str]:
-    """The ways this model's latents can be read as probabilities: name -> title."""
-    from workbench.sessions import insight
-
-    return insight.probability_versions(model)
-
-
-@dataclass(frozen=True)
-class CalibrationInputs:
-    """What a calibration depends on.
-
-    Attributes:
-        uid: of the model.
-        version: of `probability_versions`.
-        bins: B.
-        code: the class whose probability is binned, or None for the prediction.
-        measured: of items, codes and probabilities.
-        model: to measure.
-        items: [n] it never trained on.
-        codes: [n] their classes.
-        crossed: [n, C] probabilities from cross-validation, which then replace the model's.
-    """
-
-    uid: str
-    version: str
-    bins: int
-    code: int | None
-    measured: str
-    model: FittedModel = field(repr=False, compare=False)
-    items: Ints = field(repr=False, compare=False)
-    codes: Ints = field(repr=False, compare=False)
-    crossed: Floats | None = field(repr=False, compare=False)
-
-
-def calibration(
-    model: FittedModel,
-    items: Ints,
-    codes: Ints,
-    version: str,
-    bins: int,
-    code: int | None,
-    crossed: Floats | None,
-) -> Calibration:
-    """How honest a model's probabilities are, kept for the next look; arguments as in `CalibrationInputs`."""
-    arrays = [items, codes] if crossed is None else [items, codes, crossed]
-    inputs = CalibrationInputs(
-        model.uid, version, bins, code, digest(*map(np.asarray, arrays)), model, items, codes, crossed
-    )
-    return computed(inputs, _calibration)
-
-
-def _calibration(given: CalibrationInputs) -> Calibration:
-    from workbench.sessions import insight
-
-    return insight.calibration(
-        given.model,
-        n_bins=given.bins,
-        class_name=None if given.code is None else given.model.classes[given.code],
-        held_out=(given.items, given.codes),
-        version=given.version,
-        probabilities=given.crossed,
-    )
-
-
-@dataclass(frozen=True)
-class CrossValidationInputs:
-    """What predictions of labels by models that did not see them depend on.
-
-    Attributes:
-        uid: of the model whose training set is predicted.
-        classifier: it was made with, not the one that was chosen since.
-        options: of the classifier, printed.
-        seed: of the project.
-        number: of the model's round.
-        given: the options.
-        session: of the project.
-    """
-
-    uid: str
-    classifier: str
-    options: str
-    seed: int
-    number: int = field(repr=False, compare=False)
-    given: Mapping[str, Any] = field(repr=False, compare=False)
-    session: Session = field(repr=False, compare=False)
-
-
-def cross_validation(session: Session, model: FittedModel) -> Job:
-    """Predictions for the labelled items by models that did not see them; one job a model.
-
-    Args:
-        session: of a project without test labels.
-        model: whose training set is predicted.
-
-    Returns:
-        The job; its result is (items [n], codes [n], probabilities [n, C]). One that failed or was cancelled
-        stays until it is let go of.
-    """
-    made = session.made_with(model.number)
-    options = made["options"]
-    inputs = CrossValidationInputs(
-        model.uid, str(made["classifier"]), repr(sorted(options.items())), int(session.settings["seed"]),
-        model.number, options, session,
-    )  # fmt: skip
-    return manager().compute(session.id, inputs, _crossed, title="Comparing labels")
-
-
-def _crossed(job: Job, given: CrossValidationInputs) -> Any:
-    session = given.session
-    return background.compute(
-        job, "crossed", session.store.url, session.id, given.number, given.classifier, dict(given.given),
-        session=session,
-    )  # fmt: skip
+    return caching.cached((session.id, "first space"), lambda: standardised(pool.features, pool.common_scale))
