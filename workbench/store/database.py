@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import InputError, StorageError
 from workbench.reading import checked_texts, cut, reason
+from workbench.store.database_errors import said_plainly
 from workbench.store.places import private_file, workbench_home
 from workbench.store.pool_files import FOLDER
 from workbench.store.retry import retried, was_cut_off
-from workbench.store.trouble import said_plainly
 from workbench.store.turns import Turns
 
 # How long a write waits for another program's.

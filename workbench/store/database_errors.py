@@ -32,13 +32,13 @@ def said_plainly(path: Path | None) -> Iterator[None]:
                 "Somebody else has kept the project locked all this time. Nothing was saved: do it again."
             ) from error
         driver = error if isinstance(error, sqlite3.Error) else getattr(error, "orig", None)
-        words = trouble(driver, path) if path is not None and isinstance(driver, sqlite3.Error) else ""
+        words = explained(driver, path) if path is not None and isinstance(driver, sqlite3.Error) else ""
         if not words:
             raise
         raise StorageError(words) from error
 
 
-def trouble(error: sqlite3.Error, path: Path) -> str:
+def explained(error: sqlite3.Error, path: Path) -> str:
     """A sentence about an error of SQLite's; "" where it is none about the place of the database.
 
     Args:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from workbench.errors import StorageError
-from workbench.store import Event, Store, trouble
+from workbench.store import Event, Store, database_errors
 
 
 def error(name: str) -> sqlite3.OperationalError:
@@ -33,8 +33,8 @@ def error(name: str) -> sqlite3.OperationalError:
 def test_each_error_of_the_place_is_a_sentence(
     name: str, free: float, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trouble, "_free", lambda folder: free)
-    said = trouble.trouble(error(name), Path("/home/w.sqlite"))
+    monkeypatch.setattr(database_errors, "_free", lambda folder: free)
+    said = database_errors.explained(error(name), Path("/home/w.sqlite"))
     assert words in said and bool(said) == bool(words)
 
 
