@@ -16,12 +16,12 @@ from sqlalchemy.exc import IntegrityError
 from tests.databases import new_project, written_meanwhile
 from workbench.errors import InputError, StorageError
 from workbench.store import Event, Store
+from workbench.store.fair_semaphore import FairSemaphore
 from workbench.store.log import News
 from workbench.store.migrations import HEAD, config
 from workbench.store.processes import LEASE, Lease, this_process
 from workbench.store.schema import metadata
 from workbench.store.state import arrays_to_bytes, bytes_to_arrays
-from workbench.store.turns import Turns
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -198,7 +198,7 @@ def test_a_lock_that_is_never_let_go_ends_in_a_sentence(
     said = pytest.raises(StorageError, match=r"locked all this time.*do it again")
     with store.recording(id_), said, other.recording(id_):
         pass
-    turns = Turns(1, 0.01)
+    turns = FairSemaphore(1, 0.01)
     with turns.taken(), pytest.raises(StorageError, match="do it again"), turns.taken():
         pass
     with turns.taken():

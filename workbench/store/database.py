@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 from workbench.errors import InputError, StorageError
 from workbench.reading import checked_texts, cut, reason
 from workbench.store.database_errors import said_plainly
+from workbench.store.fair_semaphore import FairSemaphore
 from workbench.store.places import private_file, workbench_home
 from workbench.store.pool_files import FOLDER
 from workbench.store.retry import retried, was_cut_off
-from workbench.store.turns import Turns
 
 # How long a write waits for another program's.
 LOCKED_SECONDS = 30.0
@@ -44,7 +44,7 @@ class Database:
         self._engine = _connect(address)
         self.url = address
         # whoever waits to write holds no connection: reads need them
-        self._turns = Turns(1 if self._is_file else WRITERS, 2 * LOCKED_SECONDS)
+        self._turns = FairSemaphore(1 if self._is_file else WRITERS, 2 * LOCKED_SECONDS)
 
     def close(self) -> None:
         """Let go of the connections; the object must not be used afterwards."""

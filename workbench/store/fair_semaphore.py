@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from workbench.errors import StorageError
 
 
-class Turns:
+class FairSemaphore:
     """A lock for a few holders at once, first come first served.
 
     SQLite's own waiting is by chance: whoever writes without a pause keeps others out, and each of those who
