@@ -11,7 +11,7 @@ from workbench.store.events import ANSWERS, UNDOABLE, Event
 from workbench.store.fold_classes import ClassFold, distinct_names
 from workbench.store.fold_instructions import InstructionFold
 from workbench.store.fold_items import ItemFold, standing_vote
-from workbench.store.layers import another
+from workbench.store.layered_mapping import another
 from workbench.store.project_state import AskRecord, ProjectState, Vote
 
 _UNDOABLE = frozenset(UNDOABLE)

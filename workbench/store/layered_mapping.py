@@ -14,7 +14,7 @@ MOST = 1000
 """Changes after which they become part of what is shared."""
 
 
-class Layers(Mapping[K, V]):
+class LayeredMapping(Mapping[K, V]):
     """A dictionary whose copy costs what was changed; equal to a `dict` in content and order.
 
     Args:
@@ -30,11 +30,11 @@ class Layers(Mapping[K, V]):
         self._gone: set[K] = set()
         self._added: dict[K, V] = {}
 
-    def copy(self) -> Layers[K, V]:
+    def copy(self) -> LayeredMapping[K, V]:
         """Another version, to be changed."""
         if len(self._changed) + len(self._gone) + len(self._added) > MOST:
-            return Layers(dict(self.items()))
-        made = Layers(self._base)
+            return LayeredMapping(dict(self.items()))
+        made = LayeredMapping(self._base)
         made._changed, made._gone, made._added = self._changed.copy(), self._gone.copy(), self._added.copy()
         return made
 
@@ -109,14 +109,14 @@ class Layers(Mapping[K, V]):
 
 
 class _Items(ItemsView[K, V]):
-    _mapping: Layers[K, V]
+    _mapping: LayeredMapping[K, V]
 
     def __iter__(self) -> Iterator[tuple[K, V]]:
         return self._mapping.pairs()
 
 
 class _Values(ValuesView[V]):
-    _mapping: Layers[Any, V]
+    _mapping: LayeredMapping[Any, V]
 
     def __iter__(self) -> Iterator[V]:
         return (value for _, value in self._mapping.pairs())
@@ -124,4 +124,4 @@ class _Values(ValuesView[V]):
 
 def another(known: Any) -> Any:
     """A version of a dictionary, list or set that can be changed while somebody keeps the one before."""
-    return Layers(known).copy() if isinstance(known, dict) and len(known) > FEW else known.copy()
+    return LayeredMapping(known).copy() if isinstance(known, dict) and len(known) > FEW else known.copy()

@@ -5,14 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.store.test_fold import histories, in_order, numbered
-from workbench.store import Event, EventFold, fold, layers
-from workbench.store.layers import Layers, another
+from workbench.store import Event, EventFold, fold, layered_mapping
+from workbench.store.layered_mapping import LayeredMapping, another
 
 keys = st.integers(0, 8)
 steps = st.lists(st.tuples(st.sampled_from(["set", "set", "delete", "copy"]), keys, st.integers(0, 3)))
 
 
-def same(one: Layers[int, int], plain: dict[int, int]) -> None:
+def same(one: LayeredMapping[int, int], plain: dict[int, int]) -> None:
     assert list(one) == list(plain) and list(one.items()) == list(plain.items())
     assert list(one.values()) == list(plain.values()) and list(reversed(one)) == list(reversed(plain))
     assert len(one) == len(plain) and one == plain and plain == one and repr(one) == repr(plain)
@@ -25,10 +25,10 @@ def same(one: Layers[int, int], plain: dict[int, int]) -> None:
 def test_it_is_a_dictionary_in_content_and_order(
     begin: dict[int, int], done: list[tuple[str, int, int]]
 ) -> None:
-    one, plain = Layers(dict(begin)), dict(begin)
+    one, plain = LayeredMapping(dict(begin)), dict(begin)
     kept = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(layers, "MOST", 3)
+        patch.setattr(layered_mapping, "MOST", 3)
         for what, key, value in done:
             if what == "copy":
                 kept.append((one, dict(plain)))
@@ -47,8 +47,8 @@ def test_it_is_a_dictionary_in_content_and_order(
 @given(histories, st.lists(st.booleans(), min_size=25, max_size=25))
 def test_states_of_a_large_project_are_those_of_a_small_one(events: list[Event], looks: list[bool]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(layers, "FEW", 0)
-        patch.setattr(layers, "MOST", 2)
+        patch.setattr(layered_mapping, "FEW", 0)
+        patch.setattr(layered_mapping, "MOST", 2)
         pieces, seen = EventFold(numbered([])), []
         for event, look in zip(numbered(events)[3:], looks, strict=False):
             pieces.extend([event])
@@ -60,9 +60,9 @@ def test_states_of_a_large_project_are_those_of_a_small_one(events: list[Event],
 
 
 def test_a_copy_of_a_large_dictionary_shares_what_did_not_change() -> None:
-    large = dict.fromkeys(range(layers.FEW + 1), 0)
+    large = dict.fromkeys(range(layered_mapping.FEW + 1), 0)
     first = another(large)
     second = another(first)
     second[3] = 1
-    assert isinstance(second, Layers) and second._base is first._base is large and first[3] == 0
+    assert isinstance(second, LayeredMapping) and second._base is first._base is large and first[3] == 0
     assert type(another({1: 2})) is dict
