@@ -13,7 +13,7 @@ from workbench.certificates import (
     stratified,
     threshold,
 )
-from workbench.certificates.given import too_many
+from workbench.certificates.validation import too_many
 from workbench.errors import InputError
 
 

@@ -18,7 +18,7 @@ from workbench.certificates import (
     threshold,
     upper_bound,
 )
-from workbench.certificates.given import too_many
+from workbench.certificates.validation import too_many
 from workbench.certificates.wealth import BETS, WEIGHTS
 from workbench.errors import InputError
 

@@ -15,12 +15,12 @@ from workbench.certificates.certificate import (
     listed_order,
 )
 from workbench.certificates.drawing import Draws, confidence_at, delta_of, seed_of
-from workbench.certificates.given import error_of_machine
 from workbench.certificates.nested import Nested, nested
 from workbench.certificates.planning import OperatingPoint, Plan, plan
 from workbench.certificates.rehearsing import Rehearsal, checks_to_go, looks_broken, rehearse
 from workbench.certificates.strata import ClassBounds, by_class, draws_of_strata, stratified
 from workbench.certificates.tally import AuditDesign, Promise, SequentialBound, Tally, least_checks, tally
+from workbench.certificates.validation import error_of_machine
 from workbench.certificates.verifying import Labelled, Verdict, verify
 from workbench.certificates.wealth import Bound, first_reached, log_wealth, threshold, upper_bound
 

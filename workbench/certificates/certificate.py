@@ -13,10 +13,10 @@ import numpy as np
 
 from workbench.arrays import Ints
 from workbench.certificates.drawing import Draws, confidence_at, delta_of, seed_of
-from workbench.certificates.given import confidence_of, error_of, size_of
 from workbench.certificates.page import html_of
 from workbench.certificates.strata import ClassBounds, by_class, draws_of_strata
 from workbench.certificates.tally import AuditDesign, Promise, SequentialBound, Tally, tally
+from workbench.certificates.validation import confidence_of, error_of, size_of
 from workbench.certificates.words import facts_of, method_of, sentence_of
 from workbench.errors import InputError
 from workbench.reading import cut, parse_json

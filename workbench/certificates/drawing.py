@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from workbench.arrays import Ints
-from workbench.certificates.given import confidence_of, size_of
+from workbench.certificates.validation import confidence_of, size_of
 from workbench.errors import InputError
 
 FIRST_SHARE = 0.9

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from workbench.arrays import Array, Floats, Ints
-from workbench.certificates.given import checks_of, confidence_of, error_of, size_of
+from workbench.certificates.validation import checks_of, confidence_of, error_of, size_of
 from workbench.certificates.wealth import first_reached, log_wealth, upper_bound
 from workbench.errors import InputError
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from workbench.arrays import Array, Floats, Ints
-from workbench.certificates.given import confidence_of, error_of, too_many
+from workbench.certificates.validation import confidence_of, error_of, too_many
 from workbench.certificates.wealth import BETS, WEIGHTS, threshold
 from workbench.errors import InputError
 

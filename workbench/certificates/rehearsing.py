@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike
 
 from workbench.arrays import Array, Floats, Ints
 from workbench.certificates.drawing import Draws, confidence_at
-from workbench.certificates.given import checks_of, confidence_of, error_of
 from workbench.certificates.nested import nested
 from workbench.certificates.planning import plan
+from workbench.certificates.validation import checks_of, confidence_of, error_of
 from workbench.certificates.wealth import first_reached, log_wealth
 from workbench.errors import InputError
 

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from workbench.arrays import Array, Floats, Ints
 from workbench.certificates.drawing import Draws
-from workbench.certificates.given import checks_of, confidence_of, error_of, size_of, too_many
+from workbench.certificates.validation import checks_of, confidence_of, error_of, size_of, too_many
 from workbench.certificates.wealth import BETS, WEIGHTS, levels_of, threshold, upper_bound
 from workbench.errors import InputError
 

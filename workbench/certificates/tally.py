@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from workbench.arrays import Array, Floats, Ints
-from workbench.certificates.given import confidence_of, error_of, error_of_machine, size_of, too_many
 from workbench.certificates.strata import StrataBound
+from workbench.certificates.validation import confidence_of, error_of, error_of_machine, size_of, too_many
 from workbench.certificates.wealth import BETS, WEIGHTS, Bound, first_reached, log_wealth, threshold
 from workbench.errors import InputError
 

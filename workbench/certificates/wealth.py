@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from workbench.arrays import Array, Floats
-from workbench.certificates.given import checks_of, confidence_of, error_of, size_of, too_many
+from workbench.certificates.validation import checks_of, confidence_of, error_of, size_of, too_many
 
 BETS: Floats = np.array([0.03, 0.12, 0.30, 0.50, 0.65, 0.80, 0.90, 0.995])
 """Shares of the wealth put on "right": a wrong draw leaves 1 - b of it.
