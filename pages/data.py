@@ -11,7 +11,7 @@ from workbench.app.data import bringing, forms, opening, preferring, questions
 from workbench.app.data.cards import face, picture, project_picture, thumbnail
 from workbench.app.programs import control
 from workbench.app.serving import uploads
-from workbench.app.shell import frame, labelling_speed, lost, widgets
+from workbench.app.shell import frame, labelling_speed, missing_pool, widgets
 from workbench.app.words.glossary import explain
 from workbench.app.words.text import one_line, percent, plural, verbatim
 from workbench.errors import InputError
@@ -162,9 +162,9 @@ def project_actions(record: Any, n_labelled: int) -> None:
     with st.container(horizontal=True, key=f"project-actions-{record.id}", gap="small", width="content"):
         if st.button("Go on" if n_labelled else "Start", key=f"open-{record.id}"):
             go_on(record.id)
-        if lost.is_gone(record):
+        if missing_pool.is_gone(record):
             with st.popover("Its file is gone", icon=":material/warning:", key=f"gone-{record.id}"):
-                lost.panel(record.id)
+                missing_pool.panel(record.id)
         with st.container(key=f"more-{record.id}", width="content"):
             # another key is another popover, which is shut: one that stays open lies over the dialog
             key = f"{SHUT}{record.id}-{st.session_state.get(SHUT + record.id, 0)}"

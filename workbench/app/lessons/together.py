@@ -10,7 +10,7 @@ import streamlit as st
 from workbench.app import desk
 from workbench.app.access import auditing, current, login
 from workbench.app.label import oracle
-from workbench.app.shell import labelling_speed, lost, widgets
+from workbench.app.shell import labelling_speed, missing_pool, widgets
 from workbench.app.words.text import percent, plural, verbatim
 from workbench.errors import InputError
 
@@ -86,7 +86,7 @@ def shared_project() -> Session | None:
     if not given:
         return None
     try:
-        there = lost.is_kept(given)
+        there = missing_pool.is_kept(given)
         found = current.entered(given) if there else None
     except login.NotYoursError:
         found = None  # said as if there were none

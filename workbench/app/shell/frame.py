@@ -11,7 +11,7 @@ import streamlit as st
 from workbench.app.access import auditing, current, login
 from workbench.app.serving import warm
 from workbench.app.serving.jobs import Job, manager
-from workbench.app.shell import labelling_speed, lost, palette, widgets
+from workbench.app.shell import labelling_speed, missing_pool, palette, widgets
 from workbench.app.words.text import for_people, percent, plural, verbatim
 from workbench.errors import InputError
 from workbench.work.timeleft import NOTICE, duration
@@ -267,7 +267,7 @@ def end() -> NoReturn:
 
 def _lost(problem: str) -> None:
     project = current.project_id()
-    if project is None or lost.is_kept(project):
+    if project is None or missing_pool.is_kept(project):
         st.title("This project cannot be opened")
         st.error(verbatim(for_people(problem)), icon=":material/error:")
         st.markdown(
@@ -275,7 +275,7 @@ def _lost(problem: str) -> None:
             "put it back as it was."
         )
         if project is not None:
-            lost.panel(project)
+            missing_pool.panel(project)
     else:
         st.title("There is no such project")
         st.error(
