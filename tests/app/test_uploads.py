@@ -12,7 +12,7 @@ from workbench.app.data.column_uses import uses_of_rows
 from workbench.app.data.forms import class_names
 from workbench.app.serving import uploads
 from workbench.app.serving.jobs import manager
-from workbench.app.shell import filing
+from workbench.app.shell import background_files
 from workbench.errors import InputError
 from workbench.pools import inspect_table
 from workbench.pools.features.pieces import PiecesFeatureMap
@@ -73,8 +73,8 @@ def test_a_table_is_looked_at_once_before_anybody_changes_a_use(
 
     monkeypatch.setattr("workbench.pools.inspect_table", counted)
     # a page shows a bar after a moment and looks again; here nobody does
-    assert filing.read.__kwdefaults__ is not None
-    monkeypatch.setitem(filing.read.__kwdefaults__, "patience", 600.0)
+    assert background_files.read.__kwdefaults__ is not None
+    monkeypatch.setitem(background_files.read.__kwdefaults__, "patience", 600.0)
     assert bringing.looked_at(str(path), bringing.first_choices(str(path))) == said
     assert len(looks) == 1
 
@@ -432,8 +432,8 @@ def test_what_was_typed_outlives_a_table_that_is_read_for_long(
     test.run()
     test.text_area(key="own-further-typed").set_value("urgent").run()
     # another use of a column is chosen, and the table is read again behind a bar
-    assert filing.read.__kwdefaults__ is not None
-    monkeypatch.setitem(filing.read.__kwdefaults__, "patience", 0.0)
+    assert background_files.read.__kwdefaults__ is not None
+    monkeypatch.setitem(background_files.read.__kwdefaults__, "patience", 0.0)
     chosen = dict(test.session_state[bringing.CHOICES])
     columns = {**chosen["columns"], "note": {"use": "leave out"}}
     test.session_state[bringing.CHOICES] = chosen | {"columns": columns}

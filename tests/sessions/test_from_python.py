@@ -149,11 +149,11 @@ def test_arrays_texts_and_pictures_become_projects_too(tmp_path: Path) -> None:
 
 def test_a_file_is_guessed_as_the_page_guesses_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from workbench.app.data import bringing
-    from workbench.app.shell import filing
+    from workbench.app.shell import background_files
 
     # a page shows a bar after a moment and looks again; here nobody does
-    assert filing.read.__kwdefaults__ is not None
-    monkeypatch.setitem(filing.read.__kwdefaults__, "patience", 600.0)
+    assert background_files.read.__kwdefaults__ is not None
+    monkeypatch.setitem(background_files.read.__kwdefaults__, "patience", 600.0)
     table = frame().drop(columns="label").assign(llm_label=["pos", "neg"] * (N // 2))
     table.to_csv(tmp_path / "reviews.csv", index=False)
     monkeypatch.chdir(tmp_path)

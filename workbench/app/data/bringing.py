@@ -19,7 +19,7 @@ from workbench.app.data.column_uses import GUESSES, VERSION, chips, editor, gues
 from workbench.app.serving import uploads
 from workbench.app.serving.caching import cached
 from workbench.app.serving.stamps import stamp
-from workbench.app.shell import filing, frame, widgets
+from workbench.app.shell import background_files, frame, widgets
 from workbench.app.words.text import for_people, plural, verbatim
 from workbench.errors import InputError
 from workbench.pools.formats import endings_of, format_of
@@ -170,7 +170,7 @@ def bundle(path: str) -> None:
     if begun != key:
         return
     try:
-        made = filing.read(
+        made = background_files.read(
             "files",
             f"bundle-{press}",
             "bundle_opened",
@@ -268,7 +268,9 @@ def _table_beside(path: str, options: Mapping[str, Any] | None) -> tuple[TableRe
     person = login.of_page() if login.required() else None
     who = "" if person is None else person.key
     kind = sha256(repr((path, stamp(path, options or {}), options, who)).encode()).hexdigest()[:16]
-    found = filing.read("files", f"table-{kind}", "table_looked_at", path, options, title="Reading the table")
+    found = background_files.read(
+        "files", f"table-{kind}", "table_looked_at", path, options, title="Reading the table"
+    )
     if found is None:
         # the browser forgets what is not drawn in this run
         names = [str(name) for name in st.session_state if str(name).startswith("own-")]

@@ -12,7 +12,7 @@ from workbench.app.access import auditing
 from workbench.app.finish.promising import ANEW, MODEL, ON, title_of
 from workbench.app.history.exports import NAMES, stem
 from workbench.app.serving import webhooks
-from workbench.app.shell import downloads, filing, frame, widgets
+from workbench.app.shell import background_files, downloads, frame, widgets
 from workbench.app.words.text import percent, plural, verbatim
 from workbench.errors import InputError
 
@@ -222,7 +222,7 @@ def takeaway(session: Session, certificate: Any) -> None:
         )  # fmt: skip
         downloads.button(
             "Download the finished set",
-            filing.of_project(
+            background_files.of_project(
                 "labels_written", session, "The finished set", chosen, "finished", rows=len(session.pool)
             ),
             f"{stem(session)}-finished{FORMATS[chosen]}",

@@ -9,7 +9,7 @@ import streamlit as st
 
 from workbench.app.access import auditing
 from workbench.app.serving import uploads
-from workbench.app.shell import filing
+from workbench.app.shell import background_files
 from workbench.app.shell.downloads import button
 from workbench.app.words.text import one_line, plural, verbatim
 from workbench.errors import InputError
@@ -54,7 +54,7 @@ def model_download(session: Any) -> None:
     """
     button(
         "Download the model",
-        filing.of_project("predictor_written", session, "The model"),
+        background_files.of_project("predictor_written", session, "The model"),
         f"{stem(session)}-model.zip",
         "download-model",
         icon="deployed_code",
@@ -121,7 +121,7 @@ def downloads(session: Any, state: Any) -> None:
             )
             button(
                 "Download the labels",
-                filing.of_project(
+                background_files.of_project(
                     "labels_written", session, "The labels", chosen, what, rows=_rows(session, state, what)
                 ),
                 f"{stem(session)}{FORMATS[chosen]}",
@@ -132,7 +132,7 @@ def downloads(session: Any, state: Any) -> None:
             )
             button(
                 "Download the project",
-                filing.of_project("bundle_written", session, "The project", rows=state.n_events),
+                background_files.of_project("bundle_written", session, "The project", rows=state.n_events),
                 f"{stem(session)}-bundle.zip",
                 "download-bundle",
                 icon="folder_zip",
@@ -184,7 +184,7 @@ def _looked_at(session: Any, file: Any, kind: str) -> Looked | None:
     if held is not None and held[0] == key:
         found: Looked = held[1]
         return found
-    read = filing.read(
+    read = background_files.read(
         session.id, key, "labels_looked_at", session.store.url, session.id, kind,
         title="Reading the labels", data=file.getvalue(), session=session,
     )  # fmt: skip
@@ -196,7 +196,7 @@ def _looked_at(session: Any, file: Any, kind: str) -> Looked | None:
 def _take_in(session: Any, file: Any, kind: str, key: str, chosen: Mapping[str, Any]) -> None:
     """Take the labels of a file in, or show how far that is."""
     try:
-        taken = filing.read(
+        taken = background_files.read(
             session.id, key, "labels_taken_in", session.store.url, session.id, session.annotator, kind,
             file.name, chosen, title="Taking the labels in", data=file.getvalue(), session=session, tries=1,
         )  # fmt: skip

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from workbench.app.serving import uploads
-from workbench.app.shell import filing
+from workbench.app.shell import background_files
 from workbench.app.words.text import one_line, percent, plural, verbatim
 from workbench.errors import InputError
 from workbench.sessions.guessing import source_words, takes_guess, weight_words
@@ -175,7 +175,7 @@ def _plan(session: Session, file: Any) -> PredictionPlan | None:
         found: PredictionPlan = held[1]
         return found
     with st.spinner("Reading the predictions"):
-        read: PredictionPlan | None = filing.read(
+        read: PredictionPlan | None = background_files.read(
             session.id, key, "predictions_looked_at", session.store.url, session.id, file.name,
             title="Reading the predictions", data=file.getvalue(), session=session, patience=_PATIENCE,
         )  # fmt: skip

@@ -23,7 +23,7 @@ import streamlit as st
 from workbench.app.access import current, login
 from workbench.app.serving.jobs import Job, manager
 from workbench.app.shell import widgets
-from workbench.app.shell.filing import Making, not_made
+from workbench.app.shell.background_files import Making, not_made
 from workbench.errors import Cancelled, InputError
 from workbench.figures import export
 

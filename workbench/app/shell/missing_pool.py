@@ -9,7 +9,7 @@ import streamlit as st
 
 from workbench.app.access import auditing, current, login
 from workbench.app.shell import downloads
-from workbench.app.shell.filing import Making
+from workbench.app.shell.background_files import Making
 from workbench.app.words.text import plural, verbatim
 from workbench.errors import InputError, StorageError
 from workbench.pools import POOLS

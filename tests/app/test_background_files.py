@@ -19,7 +19,7 @@ from tests.sessions.fakes import FAKE
 from workbench.app.access import current
 from workbench.app.serving import background
 from workbench.app.serving.jobs import Job, manager
-from workbench.app.shell import downloads, filing
+from workbench.app.shell import background_files, downloads
 from workbench.errors import Cancelled, InputError
 from workbench.exchange import export_labels
 from workbench.sessions import Session
@@ -64,13 +64,13 @@ def session(home: Path) -> Session:
     return made
 
 
-def written(making: filing.Making) -> bytes:
+def written(making: background_files.Making) -> bytes:
     with making.made(Job("a", "b", "")) as file:
         return file.read()
 
 
-def labels(session: Session, format: str, what: str = "labels", **more: Any) -> filing.Making:
-    return filing.of_project("labels_written", session, "The labels", format, what, **more)
+def labels(session: Session, format: str, what: str = "labels", **more: Any) -> background_files.Making:
+    return background_files.of_project("labels_written", session, "The labels", format, what, **more)
 
 
 @pytest.mark.usefixtures("apart")
@@ -83,7 +83,7 @@ def test_a_file_that_is_made_beside_is_that_made_here(session: Session) -> None:
     assert written(labels(session, "csv")) == export_labels(session, "csv"), (
         "a label that came since is in it"
     )
-    packed = written(filing.of_project("bundle_written", session, "The project"))
+    packed = written(background_files.of_project("bundle_written", session, "The project"))
     assert packed.startswith(b"PK")
     with pytest.raises(InputError, match="COCO is for images"):
         written(labels(session, "coco"))
@@ -106,7 +106,9 @@ def test_a_process_that_dies_is_started_again_and_an_import_is_not_made_twice(
     n, dies.left = session.state.n_events, 9
     given = session.store.url, session.id, "ann", "csv", "l.csv", {}
     with pytest.raises(InputError, match=r"ended by signal 9\. See"):
-        filing.read("a", "take", "labels_taken_in", *given, title="", data=b"item,label\n1,setosa\n", tries=1)
+        background_files.read(
+            "a", "take", "labels_taken_in", *given, title="", data=b"item,label\n1,setosa\n", tries=1
+        )
     assert dies.calls == 5 and session.state.n_events == n
     assert manager().get("a", "take") is None, "the next press tries again"
 
@@ -135,8 +137,8 @@ def long_one() -> None:
     import streamlit as st
 
     from workbench.app.access import current
+    from workbench.app.shell.background_files import of_project
     from workbench.app.shell.downloads import button
-    from workbench.app.shell.filing import of_project
 
     session = current.opened(st.session_state["of"])
     format = st.session_state.get("format", "csv")
@@ -218,7 +220,7 @@ def test_labels_are_looked_at_and_taken_in_beside(home: Path, tmp_path: Path) ->
 
 def test_a_bundle_that_was_brought_is_opened_once_at_a_press(session: Session, tmp_path: Path) -> None:
     bundle = tmp_path / "b.zip"
-    bundle.write_bytes(written(filing.of_project("bundle_written", session, "")))
+    bundle.write_bytes(written(background_files.of_project("bundle_written", session, "")))
     n = len(Store.open().projects())
     test = open_page("data")
     test.session_state["brought"] = str(bundle)
@@ -233,7 +235,7 @@ def test_a_bundle_that_was_brought_is_opened_once_at_a_press(session: Session, t
 def test_the_server_needs_no_engine_for_files(session: Session, tmp_path: Path) -> None:
     """In a process of its own: this one has imported everything for other tests."""
     bundle = tmp_path / "b.zip"
-    bundle.write_bytes(written(filing.of_project("bundle_written", session, "")))
+    bundle.write_bytes(written(background_files.of_project("bundle_written", session, "")))
     table = tmp_path / "t.parquet"
     table.write_bytes(export_labels(session, "parquet", "everything"))
     n = len(Store.open().projects())
@@ -241,19 +243,19 @@ def test_the_server_needs_no_engine_for_files(session: Session, tmp_path: Path) 
 import os, sys
 from workbench.app.serving import background
 from workbench.app.access import current
-from workbench.app.shell import filing
+from workbench.app.shell import background_files
 from workbench.app.serving.jobs import Job
 os.environ.pop("WORKBENCH_FIT")
 one = current.opened({session.id!r})
 before = set(sys.modules)
 for more in (("parquet", "everything"), ("huggingface", "labels")):
-    filing.of_project("labels_written", one, "", *more).made(Job("a", "b", "")).close()
-filing.of_project("bundle_written", one, "").made(Job("a", "b", "")).close()
+    background_files.of_project("labels_written", one, "", *more).made(Job("a", "b", "")).close()
+background_files.of_project("bundle_written", one, "").made(Job("a", "b", "")).close()
 def wait(kind, target, *given, **more):
     from workbench.app.serving.jobs import manager
     from workbench.app.shell import widgets
     widgets.job_panel = lambda *a, **k: None
-    while (found := filing.read("a", kind, target, *given, title="", **more)) is None:
+    while (found := background_files.read("a", kind, target, *given, title="", **more)) is None:
         manager().get("a", kind).wait()
     return found
 report, chosen = wait("table", "table_looked_at", {str(table)!r}, None)
