@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.app.access import login, tokens
 from workbench.app.access.current import PERSON_COOKIE
-from workbench.app.desk import every, instruction_sheet
+from workbench.app.desk import all_questions, instruction_sheet
 from workbench.app.desk.asking import question
 from workbench.app.desk.checking import MODE
 from workbench.app.desk.keys import MAX_BUTTONS
@@ -136,12 +136,12 @@ def mount_every(
         on_mode: as for `mount`.
         figures: as for `mount`.
     """
-    asked, commands = every.asked(session, session.annotator)
+    asked, commands = all_questions.asked(session, session.annotator)
     data = _common(session) | {
         "cookie": PERSON_COOKIE,
         "ahead": AHEAD,
-        "question": every.words(session),
-        "mode": every.MODE,
+        "question": all_questions.words(session),
+        "mode": all_questions.MODE,
         "classes": [],
         "commands": commands,
         "asked": asked,

@@ -8,7 +8,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workbench.app.access import tokens
-from workbench.app.desk import cards, checking, every, finding, instruction_sheet, operations, preferences
+from workbench.app.desk import (
+    all_questions,
+    cards,
+    checking,
+    finding,
+    instruction_sheet,
+    operations,
+    preferences,
+)
 from workbench.app.desk.performing import MOST_CARDS, MOST_OPERATIONS, keep_fitting, perform, session_of
 from workbench.app.desk.pictures import picture, picture_told
 from workbench.app.desk.requests import BASE, RefusedError, answered, json_body, pictured, threaded
@@ -115,7 +123,7 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
         if _is_guest(body):
             raise RefusedError(403, operations.NOT_FOR_GUESTS)
         return _sync_checks(session, person, body, token)
-    if body.get("mode") == every.MODE and len(session.questions) > 1:
+    if body.get("mode") == all_questions.MODE and len(session.questions) > 1:
         return _sync_every(session, person, body, token)
     have = operations.ids(body, "have", most=4 * MOST_CARDS)
     want = operations.field(body, "want", most=MOST_CARDS, default=0)
@@ -260,35 +268,37 @@ def _sync_every(session: Session, person: str, body: Mapping[str, Any], token: s
         raise InputError("The field ops must be a list of operations.")
     screen = str(body.get("screen") or "")
     sessions = session.asked()
-    number = every.model_number(sessions)
+    number = all_questions.model_number(sessions)
     newer = number is not None and body.get("model") != number
 
     def exchange() -> tuple[list[dict[str, Any]], list[ItemAsk]]:
         acks = perform(session, given[:MOST_OPERATIONS], guest=_is_guest(body))
-        every.reclaim(sessions, screen)
+        all_questions.reclaim(sessions, screen)
         if newer:
-            every.release_old(sessions, screen)
+            all_questions.release_old(sessions, screen)
         n = min(len(have) + want, 2 * MOST_CARDS)
         return acks, session.ask_items(n) if n else []
 
     acks, asks = session.together(exchange) if given or want or newer else exchange()
-    now = [every.first_of(ask) for ask in asks]
-    gone = every.answered(sessions, have)
+    now = [all_questions.first_of(ask) for ask in asks]
+    gone = all_questions.answered(sessions, have)
     named = {one.question_name: one for one in sessions}
     picture = f"{BASE}/{session.id}/image/{{item}}?k={token}"
     known = set(have)
-    asked, commands = every.asked(session, person)
+    asked, commands = all_questions.asked(session, person)
     return {
         "plane": None,
         "acks": acks,
         "queue": [
-            every.card(named, ask, picture) for ask, id_ in zip(asks, now, strict=True) if id_ not in known
+            all_questions.card(named, ask, picture)
+            for ask, id_ in zip(asks, now, strict=True)
+            if id_ not in known
         ],
         "gone": gone,
         # the item on screen stays there, whatever was chosen anew meanwhile
         "released": [ask for ask in have if ask not in now and ask not in gone],
         "first": now[0] if now else None,
-        "numbers": every.numbers(session, sessions, person, any(_fitting(one) for one in sessions))
+        "numbers": all_questions.numbers(session, sessions, person, any(_fitting(one) for one in sessions))
         | instruction_sheet.numbers(session),
         "asked": asked,
         "classes": [],
@@ -365,12 +375,12 @@ def look(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
     """
     session = session_of(project, person)
     state = session.state
-    of_all = session.asked() if body.get("mode") == every.MODE and len(session.questions) > 1 else []
+    of_all = session.asked() if body.get("mode") == all_questions.MODE and len(session.questions) > 1 else []
     n = operations.field(body, "n", most=MOST_SHOWN, default=24)
     if body.get("kind") == "seen":
         return cards.model_input(session.pool, _item(session, body))
     if body.get("kind") == "history" and of_all:
-        return every.history(session, n, f"{BASE}/{project}/image/{{item}}?k={token}")
+        return all_questions.history(session, n, f"{BASE}/{project}/image/{{item}}?k={token}")
     if body.get("kind") == "history":
         found = _own_answers(session, person, n)
         askable: set[int] = set()
@@ -379,7 +389,7 @@ def look(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
             found = finding.like(session, _item(session, body), n).tolist()
         else:
             found = finding.find(session.pool, str(body.get("words", ""))).tolist()
-        askable = every.askable(of_all or [session])
+        askable = all_questions.askable(of_all or [session])
     picture = f"{BASE}/{project}/image/{{item}}?k={token}"
     items = []
     for item in found[:n]:
@@ -391,7 +401,7 @@ def look(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
         if vote:
             stands["class"] = state.class_names.get(state.resolve(vote.key), "")
         about = {"id": str(session.pool.items.ids[item]), "face": face, "open": item in askable}
-        said = every.standing(of_all, item)
+        said = all_questions.standing(of_all, item)
         if said:
             about |= {"kind": "answers", "said": said}
         items.append(stands | about)
@@ -424,8 +434,8 @@ def grid(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
         token: for the addresses of pictures.
     """
     session = session_of(project, person)
-    if body.get("mode") == every.MODE and len(session.questions) > 1:
-        of, name, about = every.grid(session.asked(), body.get("question"), body.get("class"))
+    if body.get("mode") == all_questions.MODE and len(session.questions) > 1:
+        of, name, about = all_questions.grid(session.asked(), body.get("question"), body.get("class"))
         return about | _grid(of, name, body, token, project)
     return _grid(session, str(body.get("class") or "") or session.grid_class(), body, token, project)
 
