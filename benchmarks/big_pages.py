@@ -72,7 +72,7 @@ def history(home: Path, *, quick: bool) -> Page:
     """Ten thousand answers to look through, some of them wrong."""
     import numpy as np
 
-    from workbench.app.history import review
+    from workbench.app.history import decision_tables, decisions
     from workbench.sessions import Operation, Session
     from workbench.store import Store
 
@@ -98,8 +98,8 @@ def history(home: Path, *, quick: bool) -> Page:
             )
             done += len(asks)
         session.refit()
-        rows = review.decisions(session)
-        shown = review.table(session.pool, rows[:1000], {})
+        rows = decisions.decisions(session)
+        shown = decision_tables.table(session.pool, rows[:1000], {})
         store.close()
     table = json.dumps(
         {"columns": list(shown[0]), "index": list(range(len(shown))), "data": [[*r.values()] for r in shown]},

@@ -11,7 +11,15 @@ import streamlit as st
 from workbench.app import desk
 from workbench.app.access import auditing, current, login, presence
 from workbench.app.compare import stopping
-from workbench.app.history import exports, history, judging, review
+from workbench.app.history import (
+    agreement,
+    corrections,
+    decision_tables,
+    decisions,
+    exports,
+    history,
+    judging,
+)
 from workbench.app.history import people as people_part
 from workbench.app.serving import evaluation
 from workbench.app.shell import frame, labelling_speed, palette, widgets
@@ -126,7 +134,7 @@ def remembered(key: str, stamp: Any, make: Callable[[], Any]) -> Any:
     return kept[1]
 
 
-def doubts(rows: list[review.Decision], state: Any, top: Any) -> dict[int, review.Opinion]:
+def doubts(rows: list[decisions.Decision], state: Any, top: Any) -> dict[int, decisions.Opinion]:
     """How many labels look wrong to models that did not see them; what these say about each item.
 
     They are as the model was when the page was opened, until somebody wants a newer look.
@@ -145,12 +153,12 @@ def doubts(rows: list[review.Decision], state: Any, top: Any) -> dict[int, revie
     found = remembered(
         f"review-found-{session.id}",
         (state.last_event, model.number, job.id, job.status),
-        lambda: review.opinions(state, model, crossed),
+        lambda: decisions.opinions(state, model, crossed),
     )
     newer = session.model is not None and session.model.number != model.number
     with top, st.container(horizontal=True, vertical_alignment="center", key="review-verdict"):
         if job.status == "done":
-            first, _, rest = review.verdict(rows, found).partition(". ")
+            first, _, rest = decisions.verdict(rows, found).partition(". ")
             words = f"**{first.rstrip('.')}.** {rest}".strip()
             st.markdown(words, help=explain("confident learning"))
         elif job.active:
@@ -170,11 +178,11 @@ def doubts(rows: list[review.Decision], state: Any, top: Any) -> dict[int, revie
     return found
 
 
-def filters(rows: list[review.Decision], found: Any, state: Any) -> list[review.Decision]:
+def filters(rows: list[decisions.Decision], found: Any, state: Any) -> list[decisions.Decision]:
     """The decisions to show, as chosen above the table."""
     # the chosen one stays when its last decision is dealt with
     here = st.session_state.get("review-kind", "all")
-    kinds = [kind for kind in review.FILTERS if kind in ("all", here) or review.chosen(rows, found, kind)]
+    kinds = [k for k in decisions.FILTERS if k in ("all", here) or decisions.chosen(rows, found, k)]
     people = sorted({person for row in rows for person in (row.who, *row.people) if person})
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="review-filters"):
         kind = st.pills(
@@ -182,7 +190,7 @@ def filters(rows: list[review.Decision], found: Any, state: Any) -> list[review.
             kinds,
             default="all",
             required=True,
-            format_func=lambda kind: review.FILTERS[kind][0],
+            format_func=lambda kind: decisions.FILTERS[kind][0],
             key="review-kind",
             label_visibility="collapsed",
         )
@@ -216,7 +224,7 @@ def filters(rows: list[review.Decision], found: Any, state: Any) -> list[review.
             key="review-as",
             label_visibility="collapsed",
         )
-    return review.in_doubt_first(review.chosen(rows, found, kind or "all", label, person), found)
+    return decisions.in_doubt_first(decisions.chosen(rows, found, kind or "all", label, person), found)
 
 
 def of_rows(key: str, items: list[int]) -> str:
@@ -340,24 +348,24 @@ def actions(items: list[int], state: Any) -> None:
             type="primary",
             disabled=none or label is None,
             on_click=class_given,
-            args=(review.relabel, items, "review-new"),
+            args=(corrections.relabel, items, "review-new"),
         )
         flagged = [item for item in items if item in state.flagged]
         if st.button("Flag", key="review-flag", icon=":material/flag:", disabled=len(flagged) == len(items)):
-            act(review.set_flag, items, True)
+            act(corrections.set_flag, items, True)
         if st.button("Clear flag", key="review-unflag", disabled=not flagged):
-            act(review.set_flag, items, False)
+            act(corrections.set_flag, items, False)
         with st.popover("Note", icon=":material/edit_note:", disabled=none, key="review-note-box"):
             text = st.text_input("Note", key="review-note", max_chars=500)
             if st.button("Keep the note", key="review-keep-note", disabled=none):
-                act(review.add_note, items, text)
+                act(corrections.add_note, items, text)
         aside = [item for item in items if item in state.skipped or item in state.unsure]
         if st.button("Ask again", key="review-again", icon=":material/replay:", disabled=not aside):
-            act(review.ask_again, aside)
+            act(corrections.ask_again, aside)
         if none:
             st.caption("Select rows at their left edge to change them.")
             return
-        people = review.whose(state, items)
+        people = corrections.whose(state, items)
         words = f"Remove the labels of {plural(len(items), 'item')}"
         if st.button(
             f":red[{words if people else words.replace('labels', 'answers')}]",
@@ -365,7 +373,7 @@ def actions(items: list[int], state: Any) -> None:
             icon=":material/delete:",
             help="The items may be asked about again; Undo gives the labels back",
         ):
-            act(review.clear, items)
+            act(corrections.clear, items)
         if people:
             st.caption(f"given by {verbatim(people, 80)}")
 
@@ -387,7 +395,7 @@ def said() -> None:
         st.error(verbatim(st.session_state.pop("review-refused")), icon=":material/error:")
 
 
-def decisions_view(rows: list[review.Decision], found: Any, state: Any) -> None:
+def decisions_view(rows: list[decisions.Decision], found: Any, state: Any) -> None:
     """What was decided, the most doubtful first, and what can be done about it."""
     shown = filters(rows, found, state)
     if not shown:
@@ -412,7 +420,7 @@ def decisions_view(rows: list[review.Decision], found: Any, state: Any) -> None:
             [row.item for row in shown],
             lambda some: [
                 row | {name: short.get(row[name], row[name]) for name in row if name in NAMES}
-                for row in review.table(session.pool, [by_item[item] for item in some], found)
+                for row in decision_tables.table(session.pool, [by_item[item] for item in some], found)
             ],
             "review-table",
         )
@@ -420,18 +428,18 @@ def decisions_view(rows: list[review.Decision], found: Any, state: Any) -> None:
     with right:
         judging.panel(
             session.pool, [by_item[item] for item in items] or shown[:1], found,
-            lambda said: do(review.relabel_each, said), label_is_right,
+            lambda said: do(corrections.relabel_each, said), label_is_right,
         )  # fmt: skip
 
 
-def label_is_right(rows: list[review.Decision]) -> None:
+def label_is_right(rows: list[decisions.Decision]) -> None:
     """Go on to what is in doubt next."""
     visit = st.session_state[frame.VISIT]
     judging.keep(session.id, visit, rows)
     st.session_state[DONE] = (f"{plural(len(rows), 'label')} found right.", None, visit)
 
 
-def gallery_view(shown: list[review.Decision], found: Any) -> None:
+def gallery_view(shown: list[decisions.Decision], found: Any) -> None:
     """The decisions as pictures, texts or rows, with the desk's keys."""
     if len(shown) > MOST_IN_GALLERY:
         st.caption(f"The first {MOST_IN_GALLERY:,} of {len(shown):,}; narrow them down to see the others.")
@@ -443,23 +451,23 @@ def gallery_view(shown: list[review.Decision], found: Any) -> None:
     picture = desk.picture_address(me)
     key = f"review-cards-{session.id}-{me.annotator}"
     stamp = repr((chosen, bool(found), st.session_state[frame.VISIT], crc32(picture.encode())))
-    cards = remembered(key, stamp, lambda: review.gallery(session.pool, shown, found, picture))
+    cards = remembered(key, stamp, lambda: decision_tables.gallery(session.pool, shown, found, picture))
     desk.mount_gallery(me, cards, stamp)
 
 
 def look_twice(state: Any) -> None:
     """How far somebody agrees with themselves."""
     mine = sum(1 for votes in state.votes.values() if me.annotator in votes)
-    found, differ = review.second_looks(state, me.annotator)
+    found, differ = agreement.second_looks(state, me.annotator)
     st.subheader("A second look at your own labels")
     if found is not None:
-        words = review.agreement_words("", found, oneself=True)
+        words = agreement.in_words("", found, oneself=True)
         st.markdown(f"**{verbatim(words)}**", help=explain("kappa"))
         if differ:
             st.caption(
                 f"You differ from yourself on {plural(len(differ), 'item')}; the second answer counts."
             )
-    said = review.anchoring_words(review.anchoring(session.events, state, me.annotator))
+    said = agreement.anchoring_words(agreement.anchoring(session.events, state, me.annotator))
     if said:
         st.caption(said)
     waiting = len(state.second.get(me.annotator, ()))
@@ -472,7 +480,7 @@ def look_twice(state: Any) -> None:
         disabled=n < 2 or waiting > 0,
         help="Drawn at random and shown without your answer or the model's.",
     ):
-        act(review.look_again, n)
+        act(corrections.look_again, n)
 
 
 def people_view(shared: Any, state: Any, found: Any) -> None:
@@ -482,16 +490,14 @@ def people_view(shared: Any, state: Any, found: Any) -> None:
     if not shared and not state.conflicts:
         st.markdown("Nobody has labelled an item that somebody else labelled too.")
         return
-    together = review.group(shared, len(state.classes))
-    pairs = review.pairs(shared)
+    together = agreement.group(shared, len(state.classes))
+    pairs = agreement.pairs(shared)
     help_ = explain("kappa")
     if together is not None:
         n = len({person for given in shared.values() for person in given})
-        st.markdown(
-            f"**{verbatim(review.agreement_words(f'{n} people', together, together=True))}**", help=help_
-        )
+        st.markdown(f"**{verbatim(agreement.in_words(f'{n} people', together, together=True))}**", help=help_)
     for a, b, one in pairs[:1] if together is None else []:
-        st.markdown(f"**{verbatim(review.agreement_words(f'{a} and {b}', one))}**", help=help_)
+        st.markdown(f"**{verbatim(agreement.in_words(f'{a} and {b}', one))}**", help=help_)
     if len(pairs) > 1:
         rows = [
             {
@@ -521,7 +527,9 @@ def people_view(shared: Any, state: Any, found: Any) -> None:
     )
     bar = st.container()
     items = picked(
-        list(state.conflicts), lambda some: review.disputes(session.pool, state, some, found), "disputes"
+        list(state.conflicts),
+        lambda some: decision_tables.disputes(session.pool, state, some, found),
+        "disputes",
     )
     with bar, st.container(horizontal=True, vertical_alignment="center", gap="small", key="resolve"):
         label = st.selectbox(
@@ -541,7 +549,7 @@ def people_view(shared: Any, state: Any, found: Any) -> None:
             type="primary",
             disabled=not items or label is None,
             on_click=class_given,
-            args=(review.resolve, items, "resolve-class"),
+            args=(corrections.resolve, items, "resolve-class"),
         )
         if not items:
             st.caption("Select rows at their left edge to decide them.")
@@ -550,7 +558,7 @@ def people_view(shared: Any, state: Any, found: Any) -> None:
 session = frame.needed("look at its labels again", "History", example="wrong_labels")
 me = current.mine(session)
 state = session.state
-rows = remembered(f"review-rows-{session.id}", state.last_event, lambda: review.decisions(session))
+rows = remembered(f"review-rows-{session.id}", state.last_event, lambda: decisions.decisions(session))
 # on a narrow screen the buttons wrap below the title
 widgets.style(
     ".st-key-downloads { max-width: 100%; }"
@@ -574,7 +582,7 @@ with st.container(
 ):
     st.caption(" · ".join(parts), width="content")
     said()
-people = review.shared_labels(state)
+people = agreement.shared_labels(state)
 differ = bool(people or state.conflicts)
 several = len({person for votes in state.votes.values() for person in votes}) > 1
 titles = ["Review", *(["Agreement"] if differ or state.votes else []), *(["People"] if several else [])]

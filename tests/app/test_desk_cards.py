@@ -16,7 +16,7 @@ from workbench.app.desk import cards
 from workbench.app.desk.cards import encoded, face, neighbour_faces, thumbnail_face
 from workbench.app.desk.pictures import picture
 from workbench.app.desk.routes import class_keys, grid, look, sync
-from workbench.app.history.review import summary
+from workbench.app.history.decision_tables import summary
 from workbench.app.serving import caching, explanations
 from workbench.app.words.text import plain
 from workbench.errors import InputError

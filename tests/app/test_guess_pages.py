@@ -10,7 +10,7 @@ import pytest
 from tests.app.test_pages import PAGES, open_page, texts
 from workbench.app.access import current
 from workbench.app.desk import cards
-from workbench.app.history import review
+from workbench.app.history import agreement
 from workbench.app.serving import evaluation
 from workbench.app.uncertainty import mapping
 from workbench.sessions import Session, insight
@@ -113,14 +113,14 @@ def test_who_is_led_by_the_guess_is_said_after_ten_labels_of_each(begun: Session
         )
         [done] = me.tell_many([made])
         assert done.status == "saved"
-    found = review.anchoring(me.events, me.state, "cat")
+    found = agreement.anchoring(me.events, me.state, "cat")
     assert found == ((12, 12), (6, 12))
-    words = review.anchoring_words(found)
+    words = agreement.anchoring_words(found)
     assert "12 of 12 (100 %), with it hidden in 6 of 12 (50 %)" in words
-    assert review.anchoring_words(review.Anchoring((9, 9), (6, 12))) == ""
-    assert review.anchoring(me.events, me.state, "ann") == ((0, 0), (0, 0))
+    assert agreement.anchoring_words(agreement.Anchoring((9, 9), (6, 12))) == ""
+    assert agreement.anchoring(me.events, me.state, "ann") == ((0, 0), (0, 0))
     me.undo()
-    assert review.anchoring(me.events, me.state, "cat") == ((12, 12), (6, 11))
+    assert agreement.anchoring(me.events, me.state, "cat") == ((12, 12), (6, 11))
 
 
 def test_the_calibration_page_reads_the_guess_alone_beside_the_model(home: Path, tmp_path: Path) -> None:

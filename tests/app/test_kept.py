@@ -14,7 +14,7 @@ from tests.app.test_teaching import started
 from tests.sessions.fakes import FAKE
 from workbench.app.access import current
 from workbench.app.data import opening
-from workbench.app.history import history, review
+from workbench.app.history import decisions, history
 from workbench.app.label import oracle
 from workbench.app.lessons import together
 from workbench.app.server import serve
@@ -194,7 +194,7 @@ def test_the_log_says_in_words_why_an_item_was_asked_about_before_what_may_be_cu
     ask = session.ask()[0]
     session.tell(ask.id, session.classes[0])
     row = history.event_rows(session, session.state, 9)[0]
-    assert row["Why asked"] == review.WHY[ask.role] and row["What"] == "labelled"
+    assert row["Why asked"] == decisions.WHY[ask.role] and row["What"] == "labelled"
     assert list(row)[:5] == ["What", "Class or change", "Item", "Who", "Why asked"]
 
 

@@ -13,7 +13,7 @@ import streamlit as st
 from tests.app.test_pages import open_page, texts
 from tests.sessions.fakes import FAKE
 from workbench.app.access import current
-from workbench.app.history import history, review
+from workbench.app.history import agreement, corrections, decision_tables, decisions, history
 from workbench.app.serving import evaluation
 from workbench.app.shell import palette
 from workbench.errors import InputError
@@ -56,42 +56,42 @@ def wrong_one(session: Session) -> int:
     )
 
 
-def looked_at(session: Session) -> dict[int, review.Opinion]:
+def looked_at(session: Session) -> dict[int, decisions.Opinion]:
     model = session.model
     assert model is not None
     job = evaluation.cross_validation(session, model)
     assert job.wait(600) and job.status == "done", job.error
-    return review.opinions(session.state, model, job.result)
+    return decisions.opinions(session.state, model, job.result)
 
 
 def test_the_wrong_label_is_the_likeliest_error(project: Session) -> None:
-    rows, found = review.decisions(project), looked_at(project)
+    rows, found = decisions.decisions(project), looked_at(project)
     assert len(rows) == 32 and set(found) == set(project.state.codes)
-    first = review.in_doubt_first(rows, found)[0]
+    first = decisions.in_doubt_first(rows, found)[0]
     said = found[first.item]
     assert first.item == wrong_one(project) and said.wrong and said.disagrees
     assert said.label == project.classes[0] and said.self_confidence < 0.1
     n = sum(one.wrong for one in found.values())
     look = "looks" if n == 1 else "look"
     expected = f"{n} of 30 labels {look} wrong to a model that did not see them. "
-    assert review.verdict(rows, found).startswith(expected)
-    assert review.verdict(rows, {}) == "No label was compared with a model that did not see it."
+    assert decisions.verdict(rows, found).startswith(expected)
+    assert decisions.verdict(rows, {}) == "No label was compared with a model that did not see it."
     # what it only expected otherwise stands first in the table: the sentence says so
     unsure = {item: replace(one, wrong=False, disagrees=item == first.item) for item, one in found.items()}
     expected = "None of 30 labels looks clearly wrong to a model that did not see it. Of 1 it "
-    assert review.verdict(rows, unsure).startswith(expected)
+    assert decisions.verdict(rows, unsure).startswith(expected)
     right = [row for row in rows if row.item in found and not found[row.item].disagrees]
     expected = f"None of {len(right)} labels looks wrong to a model that did not see it."
-    assert review.verdict(right, found) == expected
+    assert decisions.verdict(right, found) == expected
 
 
 def test_rows_stand_by_the_chance_that_the_label_is_right(project: Session) -> None:
-    rows, found = review.decisions(project), looked_at(project)
-    ordered = review.in_doubt_first(rows, found)
+    rows, found = decisions.decisions(project), looked_at(project)
+    ordered = decisions.in_doubt_first(rows, found)
     chances = [found[row.item].self_confidence for row in ordered if row.item in found]
     assert chances == sorted(chances) and len(chances) == 30
     assert not any(row.item in found for row in ordered[30:]), "those without an opinion stand last"
-    shown = review.table(project.pool, ordered, found)
+    shown = decision_tables.table(project.pool, ordered, found)
     assert [row["Chance it is right"] for row in shown[:30]] == [round(c, 2) for c in chances]
 
 
@@ -102,15 +102,15 @@ def test_a_model_that_foretells_few_labels_accuses_none(project: Session) -> Non
     # as after two labels of each of many classes: it says another class of most of them
     p = np.full((len(codes), 3), 0.1)
     p[np.arange(len(codes)), np.where(np.arange(len(codes)) % 3 == 0, codes, (codes + 1) % 3)] = 0.8
-    found = review.opinions(state, model, (model.items, codes, p))
+    found = decisions.opinions(state, model, (model.items, codes, p))
     assert not any(one.wrong for one in found.values())
-    rows = [row for row in review.decisions(project) if row.item in found]
+    rows = [row for row in decisions.decisions(project) if row.item in found]
     n, alike = len(rows), sum(not one.disagrees for one in found.values())
-    said = review.verdict(rows, found)
+    said = decisions.verdict(rows, found)
     assert said.startswith(
         f"A model that did not see them foretells {alike} of {n} labels: it knows too little"
     )
-    first = found[review.in_doubt_first(rows, found)[0].item]
+    first = found[decisions.in_doubt_first(rows, found)[0].item]
     assert first.self_confidence == min(one.self_confidence for one in found.values())
 
 
@@ -119,19 +119,19 @@ def test_items_the_model_never_learnt_from_are_judged_by_the_model_itself(projec
     assert model is not None
     fresh = next(int(i) for i in project.pool.trainable if int(i) not in project.state.answered)
     project.label_item(fresh, project.classes[0])
-    found = review.opinions(project.state, model, None)
+    found = decisions.opinions(project.state, model, None)
     # a tie is learnt from where what is known of the people decides it
     assert set(found) == {fresh, *project.state.undecided} - set(model.items.tolist())
     assert found[fresh].self_confidence == model.probabilities[fresh, 0]
     project.rename_class(project.classes[0], "other")
-    assert review.opinions(project.state, model, None) == {}, "its columns are of other classes"
+    assert decisions.opinions(project.state, model, None) == {}, "its columns are of other classes"
 
 
 def test_filters(project: Session) -> None:
-    rows, found = review.decisions(project), looked_at(project)
+    rows, found = decisions.decisions(project), looked_at(project)
 
     def items(*given: Any) -> list[int]:
-        return [row.item for row in review.chosen(rows, found, *given)]
+        return [row.item for row in decisions.chosen(rows, found, *given)]
 
     state = project.state
     assert set(items("skipped")) == set(state.skipped) and len(state.skipped) == 1
@@ -147,60 +147,60 @@ def test_filters(project: Session) -> None:
 def test_actions_say_what_they_did_and_change_only_what_differs(project: Session) -> None:
     item = wrong_one(project)
     others = [i for i, c in project.state.codes.items() if c == 0][:2]
-    assert review.relabel(project, [item, *others], project.classes[0]) == "1 item labelled setosa."
+    assert corrections.relabel(project, [item, *others], project.classes[0]) == "1 item labelled setosa."
     assert project.state.labels[item] == "setosa"
     assert project.state.standing[item].role == "review"
     assert project.state.conflicts and item not in project.state.conflicts
     before = project.state.n_events
-    assert "Nothing to change" in review.relabel(project, [item], "setosa")
+    assert "Nothing to change" in corrections.relabel(project, [item], "setosa")
     assert project.state.n_events == before
-    assert review.set_flag(project, [item, *project.state.flagged], True) == "1 item flagged."
-    assert review.set_flag(project, list(project.state.flagged), False) == "2 flags cleared."
+    assert corrections.set_flag(project, [item, *project.state.flagged], True) == "1 item flagged."
+    assert corrections.set_flag(project, list(project.state.flagged), False) == "2 flags cleared."
     assert not project.state.flagged
-    review.add_note(project, [item], " again ")
+    corrections.add_note(project, [item], " again ")
     assert [n.text for n in project.state.notes[item]] == ["again"]
     with pytest.raises(InputError, match="some words"):
-        review.add_note(project, [item], "  ")
+        corrections.add_note(project, [item], "  ")
     aside = [*project.state.skipped, *project.state.unsure]
-    assert review.ask_again(project, [item, *aside]) == "2 items will be asked about again on Label."
+    assert corrections.ask_again(project, [item, *aside]) == "2 items will be asked about again on Label."
     assert project.state.requeued == set(aside)
-    assert "skipped or unsure" in review.ask_again(project, [item])
+    assert "skipped or unsure" in corrections.ask_again(project, [item])
     disputed = list(project.state.conflicts)
-    assert review.resolve(project, disputed, "versicolor") == "1 disagreement decided: versicolor."
+    assert corrections.resolve(project, disputed, "versicolor") == "1 disagreement decided: versicolor."
     assert not project.state.conflicts and project.state.labels[disputed[0]] == "versicolor"
     assert project.pool.test is not None
     with pytest.raises(InputError, match="test split"):
-        review.relabel(project, [int(project.pool.test.test[0])], "setosa")
+        corrections.relabel(project, [int(project.pool.test.test[0])], "setosa")
 
 
 def test_agreement_of_two_people_leaves_out_what_decided(project: Session) -> None:
-    shared = review.shared_labels(project.state)
+    shared = agreement.shared_labels(project.state)
     assert len(shared) == 4
-    ((a, b, found),) = review.pairs(shared)
+    ((a, b, found),) = agreement.pairs(shared)
     assert {a, b} == {"ann", "bob"} and found.observed == 0.75 and found.n_items == 4
-    assert review.group(shared, 3) is None
-    words = review.agreement_words("ann and bob", found)
+    assert agreement.group(shared, 3) is None
+    words = agreement.in_words("ann and bob", found)
     assert (
         words.startswith("ann and bob labelled 4 items both, and agree in 75 %") and "kappa is 0.00" in words
     )
     (disputed,) = project.state.conflicts
-    row = review.disputes(project.pool, project.state, [disputed], {})[0]
+    row = decision_tables.disputes(project.pool, project.state, [disputed], {})[0]
     assert (row["ann"], row["bob"]) == ("versicolor", "virginica")
     # whoever decides, also one of the two: they differed, and agreement is about that
     project.as_annotator("bob").resolve(disputed, "versicolor")
     (row,) = [row for row in label_table(project) if row["item"] == disputed]
     assert (row["label"], row["source"], row["status"]) == ("versicolor", "resolved", "labelled")
     assert row["label_by_person"] == {"ann": "versicolor", "bob": "virginica"}
-    assert not project.state.conflicts and review.shared_labels(project.state) == shared
+    assert not project.state.conflicts and agreement.shared_labels(project.state) == shared
     project.as_annotator("carol").resolve(disputed, "versicolor")
-    assert review.shared_labels(project.state) == shared
+    assert agreement.shared_labels(project.state) == shared
     seen = next(i for i in project.state.codes if i not in shared)
-    review.relabel(project.as_annotator("carol"), [seen], "virginica")
-    assert seen in project.state.votes and review.shared_labels(project.state) == shared
+    corrections.relabel(project.as_annotator("carol"), [seen], "virginica")
+    assert seen in project.state.votes and agreement.shared_labels(project.state) == shared
     project.as_annotator("carol").label_item(next(i for i in shared if i != disputed), "versicolor")
-    found_all = review.group(review.shared_labels(project.state), 3)
+    found_all = agreement.group(agreement.shared_labels(project.state), 3)
     assert found_all is not None and (found_all.n_ratings, found_all.n_left_out) == (9, 0)
-    words = review.agreement_words("3 people", found_all, together=True)
+    words = agreement.in_words("3 people", found_all, together=True)
     assert words == (
         "3 people, 9 labels of 4 items: two labels of one item agree in 78 %; chance alone gives 78 %, so "
         "Krippendorff's alpha is 0.00."
@@ -208,41 +208,41 @@ def test_agreement_of_two_people_leaves_out_what_decided(project: Session) -> No
 
 
 def test_looking_twice_is_agreement_with_oneself(project: Session) -> None:
-    assert review.second_looks(project.state, "ann") == (None, [])
-    assert review.look_again(project, 4).startswith("4 labels of yours")
+    assert agreement.second_looks(project.state, "ann") == (None, [])
+    assert corrections.look_again(project, 4).startswith("4 labels of yours")
     asks = [ask for ask in project.ask(8) if ask.role == "second"]
     for n, ask in enumerate(asks):
         names = project.classes
         first = project.state.codes[ask.item]
         assert project.tell(ask.id, names[(first + (n == 0)) % 3])
-    found, differ = review.second_looks(project.state, "ann")
+    found, differ = agreement.second_looks(project.state, "ann")
     assert found is not None and found.n_items == len(asks) == 4 and found.observed == 0.75
     assert differ == [asks[0].item]
-    words = review.agreement_words("", found, oneself=True)
+    words = agreement.in_words("", found, oneself=True)
     assert words.startswith("Looked at twice, 4 items got the same label in 75 %")
 
 
 def test_the_gallery_has_what_the_table_has_and_labels_can_be_cleared(project: Session) -> None:
-    rows, found = review.decisions(project), looked_at(project)
-    cards = review.gallery(project.pool, review.in_doubt_first(rows, found), found, "/p/{item}")
+    rows, found = decisions.decisions(project), looked_at(project)
+    cards = decision_tables.gallery(project.pool, decisions.in_doubt_first(rows, found), found, "/p/{item}")
     assert len(cards) == 32 and cards[0]["item"] == wrong_one(project) and cards[0]["verdict"] == "wrong"
     assert {card["kind"] for card in cards} == {"label", "skip", "unsure"}
     assert {card["who"] for card in cards} == {"ann", "bob"}
-    assert review.clear(project, [cards[0]["item"]]).startswith("The labels of 1 item removed")
+    assert corrections.clear(project, [cards[0]["item"]]).startswith("The labels of 1 item removed")
     assert cards[0]["item"] not in project.state.labels
     project.undo()
     assert cards[0]["item"] in project.state.labels
 
 
 def test_rows_show_what_there_is_and_no_empty_columns(project: Session) -> None:
-    rows = [row for row in review.decisions(project) if row.status == "labelled"][:3]
-    shown = review.table(project.pool, rows, {})
+    rows = [row for row in decisions.decisions(project) if row.status == "labelled"][:3]
+    shown = decision_tables.table(project.pool, rows, {})
     assert shown[0]["Label"] in project.classes and "Picture" not in shown[0] and "Model says" not in shown[0]
     assert len(set(map(tuple, shown))) == 1
     digits = SimpleNamespace(
         fingerprint="x", items=SimpleNamespace(show=lambda i: SimpleNamespace(image=IMAGE))
     )
-    assert review.picture(digits, 0).startswith("data:image/png;base64,")  # type: ignore[arg-type]
+    assert decision_tables.picture(digits, 0).startswith("data:image/png;base64,")  # type: ignore[arg-type]
 
 
 IMAGE = np.zeros((900, 600, 3), dtype=np.uint8)

@@ -80,7 +80,7 @@ def mount_gallery(session: Session, cards: list[dict[str, Any]], stamp: str) -> 
 
     Args:
         session: of the person who reviews.
-        cards: as `review.gallery` gives them.
+        cards: as `decision_tables.gallery` gives them.
         stamp: of the choice they are; while it stays, what was changed in the browser stays too.
     """
     data = _common(session) | {"cards": cards, "stamp": stamp}

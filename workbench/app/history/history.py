@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
-from workbench.app.history.review import WHY, who
+from workbench.app.history.decisions import WHY, who
 from workbench.app.words.text import plural
 from workbench.classifiers import title_of as classifier_title
 from workbench.policies.registry import title_of

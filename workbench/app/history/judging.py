@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from workbench.app.history import review
+from workbench.app.history import decisions
 from workbench.app.uncertainty import items
 from workbench.app.words.text import percent, plural, verbatim
 from workbench.store.events import SOURCE
@@ -21,7 +21,7 @@ SIDE = 220
 _KEPT = "review-kept"
 
 
-def looked_at_last(rows: Sequence[review.Decision], project: str, visit: Any) -> list[review.Decision]:
+def looked_at_last(rows: Sequence[decisions.Decision], project: str, visit: Any) -> list[decisions.Decision]:
     """The decisions with those behind that somebody found right in this visit of the page.
 
     Args:
@@ -41,7 +41,7 @@ def _kept(project: str, visit: Any) -> dict[int, tuple[str, str]]:
     return dict(kept)
 
 
-def keep(project: str, visit: Any, rows: Sequence[review.Decision]) -> None:
+def keep(project: str, visit: Any, rows: Sequence[decisions.Decision]) -> None:
     """What stands about these is right: others come first from now on."""
     kept = _kept(project, visit) | {row.item: (row.status, row.label) for row in rows}
     st.session_state[_KEPT] = ((project, visit), kept)
@@ -49,10 +49,10 @@ def keep(project: str, visit: Any, rows: Sequence[review.Decision]) -> None:
 
 def panel(
     pool: Pool,
-    rows: Sequence[review.Decision],
-    found: Mapping[int, review.Opinion],
+    rows: Sequence[decisions.Decision],
+    found: Mapping[int, decisions.Opinion],
     model_is_right: Callable[[dict[int, str]], None],
-    label_is_right: Callable[[list[review.Decision]], None],
+    label_is_right: Callable[[list[decisions.Decision]], None],
 ) -> None:
     """The item that is selected, or the most doubtful one, whole; and the two answers.
 
@@ -87,11 +87,11 @@ def panel(
         )  # fmt: skip
 
 
-def _label(rows: Sequence[review.Decision], item: int) -> str:
+def _label(rows: Sequence[decisions.Decision], item: int) -> str:
     return next(row.label for row in rows if row.item == item)
 
 
-def _words(pool: Pool, row: review.Decision, said: review.Opinion | None, n: int) -> None:
+def _words(pool: Pool, row: decisions.Decision, said: decisions.Opinion | None, n: int) -> None:
     """What people and the model say of it."""
     stands = f"**{verbatim(row.label, 120)}**" if row.label else f"({row.status})"
     who = "its file" if row.who == SOURCE else row.who
@@ -102,7 +102,7 @@ def _words(pool: Pool, row: review.Decision, said: review.Opinion | None, n: int
     elif said is not None:
         st.markdown(f"The model says the same ({percent(said.confidence, 0)}).")
     marks = [f"item {verbatim(pool.items.ids[row.item], 40)}"]
-    marks += [f"asked: {review.WHY.get(row.role, row.role)}"] if row.role else []
+    marks += [f"asked: {decisions.WHY.get(row.role, row.role)}"] if row.role else []
     marks += [f"flagged{f': {verbatim(row.flag, 80)}' if row.flag else ''}"] if row.flag is not None else []
     marks += [f"note: {verbatim(row.note, 160)}"] if row.note else []
     marks += [f"the first of {plural(n, 'selected row')}"] if n > 1 else []
