@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from workbench.app.access import current
-from workbench.app.compare import comparison
+from workbench.app.compare import comparison, comparison_results, comparison_sources
 from workbench.app.compare.comparison_round import at_one_round, when_to_stop
 from workbench.app.compare.comparison_tables import named, ranks, summary
 from workbench.app.data import forms
@@ -49,7 +49,7 @@ def chosen() -> str | None:
 def form() -> None:
     st.header("A new comparison")
     with st.container(border=True, key="comparison-form"):
-        sources = comparison.sources(current.project_id())
+        sources = comparison_sources.sources(current.project_id())
         left, right = widgets.split([1, 1], "comparison-columns", below=900)
         key = left.selectbox(
             "What is labelled",
@@ -129,7 +129,7 @@ def form() -> None:
 
 def ways_of_choosing(classifier: str) -> list[str]:
     """The policies that are held against random."""
-    possible = [p for p in forms.policies_for(classifier) if p != comparison.BASELINE]
+    possible = [p for p in forms.policies_for(classifier) if p != comparison_results.BASELINE]
     # those to begin with stand first
     possible.sort(key=lambda p: not POLICIES[p].advice)
     best, why = forms.suggestion(possible)
@@ -202,7 +202,12 @@ def machinery(row: Any) -> tuple[int, int]:
 
 
 def spec_of(
-    source: comparison.Source, classifier: str, policies: list[str], seeds: int, budget: int, batch: int
+    source: comparison_sources.Source,
+    classifier: str,
+    policies: list[str],
+    seeds: int,
+    budget: int,
+    batch: int,
 ) -> StudySpec:
     """The runs that the form says."""
     from workbench.studies import StudySpec
@@ -211,7 +216,7 @@ def spec_of(
         name="app",
         pools=(source.pool,),
         classifiers=(classifier,),
-        policies=(*policies, comparison.BASELINE),
+        policies=(*policies, comparison_results.BASELINE),
         seeds=seeds,
         pool_options=dict(source.options),
         budget=budget,
@@ -238,7 +243,7 @@ def how_long(job: Job | None, times: int) -> None:
     widgets.job_panel(job, "expected-time", again=True)
 
 
-def begin_with(source: comparison.Source, classifier: str) -> tuple[str, ...]:
+def begin_with(source: comparison_sources.Source, classifier: str) -> tuple[str, ...]:
     """The guesses that runs begin with; the same runs without them stand beside."""
     from workbench.sessions.guessing import takes_guess
 
@@ -249,7 +254,7 @@ def begin_with(source: comparison.Source, classifier: str) -> tuple[str, ...]:
             "Begin with a guess, and once without",
             source.guesses,
             selection_mode="multi",
-            format_func=comparison.guess_title,
+            format_func=comparison_sources.guess_title,
             key="compare-guesses",
             help="What is known before any label. The same runs without it are made as well, and both stand "
             "side by side.",
@@ -258,10 +263,14 @@ def begin_with(source: comparison.Source, classifier: str) -> tuple[str, ...]:
 
 
 def picture(found: Any, policies: tuple[str, ...], measure: str, key: str) -> Any:
-    title, share = comparison.MEASURES[measure]
-    gap = comparison.saving(found) if measure == "error" and found is not None else None
+    title, share = comparison_results.MEASURES[measure]
+    gap = comparison_results.saving(found) if measure == "error" and found is not None else None
     fig = learning_curve(
-        comparison.curves(found, policies, measure), measure=title, share=share, height=HEIGHT, saving=gap
+        comparison_results.curves(found, policies, measure),
+        measure=title,
+        share=share,
+        height=HEIGHT,
+        saving=gap,
     )
     widgets.figure(fig, key, f"{title} against the number of labels, one line a policy")
     return fig
@@ -288,7 +297,7 @@ def bar(job: Any) -> None:
 def shown(token: str) -> None:
     found = comparison.find(token)
     spec = found.spec
-    title = comparison.title_of_pool(spec.pools[0])
+    title = comparison_sources.title_of_pool(spec.pools[0])
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.header(verbatim(title, 60))
         if st.button("New comparison", key="new-comparison", type="tertiary", icon=":material/add:"):
@@ -303,16 +312,16 @@ def shown(token: str) -> None:
         f"{spec.batch} at a time",
     ]
     if spec.guess:
-        facts.append("begins with " + ", ".join(map(comparison.guess_title, spec.guess)).lower())
+        facts.append("begins with " + ", ".join(map(comparison_sources.guess_title, spec.guess)).lower())
     st.caption(" · ".join(map(verbatim, facts)))
     # the answer stands above what it can be asked about
     said, seen = st.container(), st.container()
     measure = st.segmented_control(
         "Measure",
-        list(comparison.MEASURES),
+        list(comparison_results.MEASURES),
         default="error",
         required=True,
-        format_func=lambda m: comparison.MEASURES[m][0].partition(",")[0],
+        format_func=lambda m: comparison_results.MEASURES[m][0].partition(",")[0],
         key="comparison-measure",
         label_visibility="collapsed",
         persist_state="session",
@@ -322,7 +331,7 @@ def shown(token: str) -> None:
         with seen:
             watched(token, spec.policies, measure)
         return
-    results = comparison.results(found)
+    results = comparison_results.results(found)
     left = len(spec.runs()) - found.n_finished
     if left:
         with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="comparison-rest"):
@@ -352,9 +361,9 @@ def answer(results: StudyResult, measure: str) -> None:
     """What the comparison says, in one sentence."""
     from workbench.studies.statistics import headline
 
-    found = comparison.paired_curves(results, measure)
+    found = comparison_results.paired_curves(results, measure)
     sentence = "" if found is None else headline(found, {p: title_of(p) for p in found.values})
-    words = comparison.meaning(results)
+    words = comparison_results.meaning(results)
     if words:
         st.markdown(f"**{verbatim(words)}**")
     if sentence:
@@ -373,18 +382,21 @@ def others_added(found: comparison.Comparison) -> list[tuple[comparison.Comparis
         key=f"beside-{found.id}",
         placeholder="Other comparisons, side by side",
     )
-    added = [(c, comparison.results(c)) for c in others if c.id in chosen_ids]
+    added = [(c, comparison_results.results(c)) for c in others if c.id in chosen_ids]
     without = next((c for c in others if comparison.is_without(found, c)), None)
-    return added if without is None else [(without, comparison.results(without)), *added]
+    return added if without is None else [(without, comparison_results.results(without)), *added]
 
 
 def together(several: list[tuple[comparison.Comparison, StudyResult]], measure: str) -> Any:
     if len(several) == 1:
         one, results = several[0]
         return picture(results, one.spec.policies, measure, "comparison-curve")
-    title, share = comparison.MEASURES[measure]
+    title, share = comparison_results.MEASURES[measure]
     fig = learning_curves(
-        [(named(one), comparison.curves(results, one.spec.policies, measure)) for one, results in several],
+        [
+            (named(one), comparison_results.curves(results, one.spec.policies, measure))
+            for one, results in several
+        ],
         measure=title,
         share=share,
     )
@@ -401,7 +413,7 @@ def take_away(fig: Any, several: list[StudyResult]) -> None:
         downloads.figure_downloads(fig, "comparison", "save-comparison")
         downloads.button(
             "Rows of every round and seed (CSV)",
-            lambda out: out.write(comparison.rows_csv(several).encode()),
+            lambda out: out.write(comparison_results.rows_csv(several).encode()),
             "comparison.csv",
             "comparison-rows",
             kind="tertiary",
@@ -422,7 +434,7 @@ def earlier(token: str | None) -> None:
             gap="medium",
         ):
             with st.container(width="stretch", gap=None):
-                name = comparison.title_of_pool(one.spec.pools[0])
+                name = comparison_sources.title_of_pool(one.spec.pools[0])
                 titles = [title_of(p) for p in one.spec.policies]
                 st.markdown(f"**{verbatim(name, 40)}** · {verbatim(', '.join(titles), 90)}")
                 st.caption(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from workbench.app.compare import comparison
+from workbench.app.compare import comparison_results
 from workbench.app.serving.jobs import Countdown, Job
 from workbench.app.words.text import duration
 from workbench.errors import Cancelled
@@ -76,7 +76,7 @@ def result() -> StudyResult:
 def test_what_is_drawn_is_what_the_table_says(result: StudyResult, monkeypatch: pytest.MonkeyPatch) -> None:
     from workbench.studies import statistics
 
-    paired = comparison.paired_curves(result, "error")
+    paired = comparison_results.paired_curves(result, "error")
     assert paired is not None
     # made curves: one policy is always 8 labels ahead
     labels = paired.n_labelled
@@ -84,19 +84,19 @@ def test_what_is_drawn_is_what_the_table_says(result: StudyResult, monkeypatch: 
     ahead = np.tile(np.maximum(0.1, 0.9 - 0.04 * (labels - labels[0] + 8)), (12, 1))
     values = {"margin": ahead, "random": falls}
     made = statistics.Curves("p", "c", "error", np.arange(12), labels, values)
-    monkeypatch.setattr(comparison, "paired_curves", lambda found, measure: made)
-    gap = comparison.saving(result)
+    monkeypatch.setattr(comparison_results, "paired_curves", lambda found, measure: made)
+    gap = comparison_results.saving(result)
     row = next(one for one in statistics.summarise(made) if one.policy == "margin")
     assert gap is not None and row.saved is not None
     assert gap.to_labels - gap.from_labels == pytest.approx(row.saved.mean) and "8 labels saved" in gap.words
     assert gap.height == pytest.approx(falls[0, -1])
-    assert comparison.meaning(result).startswith("On items like these let Margin choose")
+    assert comparison_results.meaning(result).startswith("On items like these let Margin choose")
     # equal curves: nothing to draw, and no gain to speak of
     values["margin"] = falls
-    assert comparison.saving(result) is None
-    assert "No gain was shown" in comparison.meaning(result)
+    assert comparison_results.saving(result) is None
+    assert "No gain was shown" in comparison_results.meaning(result)
     values["margin"], values["random"] = falls, ahead
-    assert comparison.saving(result) is None
+    assert comparison_results.saving(result) is None
 
 
 def test_the_gap_is_drawn_between_the_curves() -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import secrets
 from collections import deque
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.app.access import login, sharing
+from workbench.app.compare.comparison_sources import title_of_pool
 from workbench.app.serving import background
 from workbench.app.serving.caching import cached
 from workbench.app.serving.jobs import Job, manager
@@ -19,26 +19,13 @@ from workbench.app.words.text import duration
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
-    from workbench.figures.curves import Curve, Saving
-    from workbench.metrics import Ranking
-    from workbench.pools.pool import Pool
     from workbench.sessions import FittedModel
     from workbench.sessions.stopping import Advised
     from workbench.store import RunRecord, StudyRecord
     from workbench.studies import StudyResult, StudySpec
     from workbench.studies.estimate import Expected
-    from workbench.studies.statistics import Curves
 
 PARAMETER = "comparison"
-BASELINE = "random"
-MEASURES = {
-    "error": ("Test error", True),
-    "nll": ("Negative log-likelihood, nats", False),
-    "brier": ("Brier score, 0 to 2", False),
-    "ece": ("Expected calibration error", True),
-    "balanced_error": ("Balanced test error", True),
-    "macro_f1": ("Macro F1, 0 to 1", False),
-}
 KIND = "comparison"
 ADVICE = "stopping-advice"
 EXPECTED = "expected-time"
@@ -73,161 +60,6 @@ class Comparison:
     def title(self) -> str:
         """For people."""
         return f"{', '.join(self.spec.policies)} on {title_of_pool(self.spec.pools[0])}"
-
-
-def title_of_pool(name: str) -> str:
-    """What people call the pool of a comparison."""
-    from workbench.pools import POOLS
-    from workbench.sessions.answered import answered_title, is_answered
-
-    if is_answered(name):
-        return answered_title(name)
-    return POOLS[name].title if name in POOLS else name.replace("\\", "/").rpartition("/")[2]
-
-
-@dataclass(frozen=True)
-class Source:
-    """A pool that a comparison can be made on.
-
-    Attributes:
-        title: for people.
-        pool: a name or path that `load_pool` knows.
-        options: of `load_pool`.
-        kind: of the pool, or None before it is opened.
-        n_classes: how many classes it has.
-        n_asked: items that can be asked about after the first labels, of which a run has one a class.
-        guesses: what a run can begin with: "names" of texts, and columns that are guesses of the project.
-    """
-
-    title: str
-    pool: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-    kind: str | None = None
-    n_classes: int = 0
-    n_asked: int = 0
-    guesses: tuple[str, ...] = ()
-
-    def opened(self) -> Source:
-        """With what only the pool itself knows; read once.
-
-        Raises:
-            InputError: it cannot be opened, or no class of an item is known.
-        """
-        if self.kind is not None:
-            return self
-
-        def look() -> Source:
-            from workbench.guesses import names_say_something, names_speak
-            from workbench.sessions.answered import answered_pool, is_answered
-
-            load = answered_pool if is_answered(self.pool) else _loaded
-            pool = load(self.pool, self.options)
-            if not pool.has_truth:
-                raise InputError(
-                    f"The classes of {self.title} are not known, so nothing can answer for a person. "
-                    "Choose a pool with a column of classes."
-                )
-            assert pool.truth is not None
-            n_classes, known = len(pool.classes), int((pool.truth >= 0).sum())
-            guesses = [source for source in self.guesses if source != "names"]
-            telling = sum(names_say_something(pool.classes)) >= 2
-            if names_speak(pool) and (telling or pool.kind != "text"):
-                guesses.insert(0, "names")
-            return replace(
-                self, kind=pool.kind, n_classes=n_classes, n_asked=asked_of(known, n_classes),
-                guesses=tuple(guesses),
-            )  # fmt: skip
-
-        return cached(
-            (
-                "comparison-source",
-                self.pool,
-                stamp(self.pool, self.options),
-                repr(sorted(self.options.items())),
-            ),
-            look,
-        )
-
-
-def _loaded(name: str, options: Mapping[str, Any]) -> Pool:
-    from workbench.pools import load_pool
-
-    return load_pool(name, **options)
-
-
-def asked_of(n_items: int, n_classes: int) -> int:
-    """How many items can be asked about: a fifth is for testing, and one a class is given."""
-    return max(1, int(0.8 * n_items) - n_classes)
-
-
-def sources(project: str | None = None) -> dict[str, Source]:
-    """Every pool a person has, by key; an uploaded file belongs to a project.
-
-    That of the open project is first; then bundled ones, known sets on this machine, all projects'.
-
-    Args:
-        project: id of the open one.
-    """
-    from workbench.pools import POOLS, present_sets
-    from workbench.store import Store
-
-    found = {
-        e.name: Source(e.title, e.name, {}, e.kind, e.n_classes, asked_of(e.n_items, e.n_classes))
-        for e in POOLS.values()
-    }
-    asked = {} if project is None else answered_questions(project)
-    own: dict[str, Source] = {}
-    for record in sharing.visible(Store.open().projects()):
-        name, options = str(record.pool["name"]), dict(record.pool.get("options", {}))
-        if name in POOLS and not options:
-            key, source = name, found[name]
-        else:
-            known = record.settings.get("guesses") or ()
-            columns = [str(one["source"]) for one in known if str(one["source"]).startswith("column")]
-            key = f"project:{record.id}"
-            source = Source(f"{record.name} (your project)", name, options, guesses=tuple(columns))
-        if record.id == project and not (asked and record.settings.get("test") is None):
-            found = {key: source, **{k: v for k, v in found.items() if k != key}}
-        elif (name, options) not in [(one.pool, one.options) for one in own.values()]:
-            own.setdefault(key, source)
-    for e in present_sets():
-        kind = "image" if e.group == "images" else "table"
-        words = f"{e.name.replace('_', ' ')} ({e.group})"
-        found.setdefault(
-            e.full_name, Source(words, e.full_name, {}, kind, e.n_classes, asked_of(e.n_items, e.n_classes))
-        )
-    if asked:  # after what the open project's pool knows by itself
-        first = {k: v for k, v in list(found.items())[:1] if k == f"project:{project}"}
-        found = {**first, **asked, **{k: v for k, v in found.items() if k not in first}}
-    return {**found, **{key: source for key, source in own.items() if key not in found}}
-
-
-def answered_questions(project: str) -> dict[str, Source]:
-    """The questions of a project that enough items are answered of, by key: their answers are the classes.
-
-    The one that the pages show is the first.
-
-    Args:
-        project: id of one of its questions.
-    """
-    from workbench.sessions.answered import FEWEST, answered_source
-    from workbench.store import Store
-
-    store, found = Store.open(), {}
-    for one in sorted(store.questions(project), key=lambda one: one.id != project):
-        n = store.n_labelled(one)
-        if n >= FEWEST and one.settings.get("test") is None:
-            name, options = answered_source(one.id, store)
-            words = f"{one.name}: {one.question} ({n:,} answers so far)"
-            found[name] = Source(words, name, options, guesses=("names",))
-    return found
-
-
-def guess_title(source: str) -> str:
-    """A guess's name for people: "names" and "column:llm_label" as one reads them."""
-    if source == "names":
-        return "Class names"
-    return source.partition(":")[2].partition(":")[0]
 
 
 def is_without(one: Comparison, other: Comparison) -> bool:
@@ -372,115 +204,6 @@ def all_of() -> list[Comparison]:
         records = tuple(runs.get(study.id, ()))
         made.append(Comparison(study.id, spec, study.created, records, study.project, study.workers))
     return made
-
-
-def results(comparison: Comparison) -> StudyResult:
-    """What is known so far, from the database; runs that are finished are read once."""
-    from workbench.sessions import Round
-    from workbench.store import Store
-    from workbench.studies import StudyResult
-
-    store = Store.open()
-    records = {(r.spec["policy"], r.spec["seed"]): r for r in comparison.records}
-
-    def read(record: RunRecord) -> list[Round]:
-        return [Round.from_json(one.record) for one in store.rounds(record.id)]
-
-    runs = []
-    for one in comparison.spec.runs():
-        record = records.get((one.policy, one.seed))
-        if record is None:
-            continue
-        finished = record.status == "finished"
-        rounds = cached((record.id, "rounds"), partial(read, record)) if finished else read(record)
-        if rounds:
-            runs.append((one, rounds))
-    whole = comparison.n_finished == len(comparison.spec.runs())
-    return StudyResult(comparison.spec, runs, "finished" if whole else "cancelled")
-
-
-def curves(found: StudyResult | None, policies: Sequence[str], measure: str) -> list[Curve]:
-    """Curves for `figures.curves.learning_curve`, the baseline marked; runs count as far as they are."""
-    from workbench.figures.curves import summarise
-    from workbench.policies.registry import title_of
-
-    made = []
-    for policy in policies:
-        runs = [] if found is None else list(found.of(policy).values())
-        pairs = [([r.n_labelled for r in rounds], [getattr(r, measure) for r in rounds]) for rounds in runs]
-        made.append(summarise(title_of(policy), pairs, baseline=policy == BASELINE))
-    return made
-
-
-def paired_curves(found: StudyResult, measure: str) -> Curves | None:
-    """The whole runs of a comparison, paired by seed; None before one seed is whole."""
-    from workbench.studies.statistics import curves
-
-    return next(iter(curves(found, measure)), None)
-
-
-def saving(found: StudyResult) -> Saving | None:
-    """Labels that the best policy saves, to be drawn: the numbers of the sentence and the table.
-
-    Nothing is drawn where the interval holds 0, or where most seeds did not get to random's last error.
-    """
-    from workbench.figures.curves import Saving
-    from workbench.studies.statistics import leader
-
-    paired = paired_curves(found, "error")
-    best = None if paired is None else leader(paired)
-    saved = None if best is None else best.saved
-    if saved is None or not saved.mostly_arrived or not saved.low > 0:
-        return None
-    words = f"{saved.bound} {saved.mean:.0f} labels saved".lstrip()
-    return Saving(saved.target, saved.labels, saved.labels + saved.mean, words)
-
-
-def meaning(found: StudyResult) -> str:
-    """What a comparison means for somebody who is to label: a sentence, "" before a seed is whole."""
-    from workbench.policies.registry import title_of
-    from workbench.studies.statistics import leader
-
-    paired = paired_curves(found, "error")
-    best = None if paired is None else leader(paired)
-    if best is None or paired is None:
-        return ""
-    name = title_of(best.policy)
-    if best.verdict == "better":
-        return f"On items like these let {name} choose what you are asked: the same error costs fewer labels."
-    if best.verdict == "worse":
-        return "On items like these ask at random: choosing cost labels."
-    if best.verdict == "too few seeds to tell":
-        return "Run it with more seeds before you decide: so few cannot tell the policies apart."
-    return "No gain was shown here. Asking at random will do, and it keeps the labels a fair sample."
-
-
-def ranking(several: Sequence[StudyResult], measure: str) -> tuple[Ranking, int] | None:
-    """Mean ranks of the policies that several comparisons share, a comparison a row.
-
-    Args:
-        several: results, of different pools or models.
-        measure: of `MEASURES`.
-
-    Returns:
-        The ranking and the number of comparisons behind it; None with fewer than two comparisons
-        that have whole runs, or fewer than two policies in all of them.
-    """
-    from workbench.studies.statistics import rank_policies
-
-    found = [c for c in (paired_curves(one, measure) for one in several) if c is not None]
-    try:
-        return (rank_policies(found), len(found)) if len(found) > 1 else None
-    except InputError:
-        return None  # policies that are not shared, or a measure without a value
-
-
-def rows_csv(several: Sequence[StudyResult]) -> str:
-    """Every round of every run as CSV: pool, classifier, policy, seed, round, labels, measures."""
-    from workbench.exchange.files import csv_text
-    from workbench.studies.study import COLUMNS
-
-    return csv_text((*COLUMNS, *MEASURES), [row for one in several for row in one.rows()])
 
 
 def round_model(comparison: Comparison, policy: str, seed: int, number: int) -> FittedModel:

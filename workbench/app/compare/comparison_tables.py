@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from workbench.app.compare import comparison
+from workbench.app.compare import comparison, comparison_results, comparison_sources
 from workbench.app.shell import downloads, widgets
 from workbench.app.words.text import percent, plural, verbatim
 from workbench.classifiers import title_of as model_title
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 def named(one: comparison.Comparison) -> str:
     """A comparison in a few words: pool, model and what it begins with."""
-    title = comparison.title_of_pool(one.spec.pools[0])
+    title = comparison_sources.title_of_pool(one.spec.pools[0])
     model = one.spec.classifiers[0]
     words = [title, model_title(model)]
     if one.spec.guess:
-        words.append("with " + ", ".join(map(comparison.guess_title, one.spec.guess)).lower())
+        words.append("with " + ", ".join(map(comparison_sources.guess_title, one.spec.guess)).lower())
     return " · ".join(words)
 
 
 def ranks(several: list[StudyResult], measure: str) -> None:
     """Mean ranks of the policies over several comparisons."""
-    found = comparison.ranking(several, measure)
+    found = comparison_results.ranking(several, measure)
     if found is None:
         return
     from workbench.figures.ranks import critical_difference_diagram
@@ -58,13 +58,13 @@ def summary(several: list[tuple[comparison.Comparison, StudyResult]], measure: s
     """A row a policy: at the end, over the curve, against random."""
     from workbench.studies.statistics import summarise
 
-    found = [(named(one), comparison.paired_curves(results, measure)) for one, results in several]
+    found = [(named(one), comparison_results.paired_curves(results, measure)) for one, results in several]
     rows = [(of, r) for of, paired in found if paired is not None for r in summarise(paired)]
     if not rows:
         return
     import pandas as pd
 
-    title, share = comparison.MEASURES[measure]
+    title, share = comparison_results.MEASURES[measure]
 
     def shown(value: float) -> str:
         return percent(value) if share else f"{value:.3f}"
@@ -142,7 +142,7 @@ def _policy_pairs(found: list[tuple[str, Curves]], several: bool) -> None:
     """The policies against each other."""
     from workbench.studies.statistics import pairwise
 
-    rows = [(of, test) for of, paired in found for test in pairwise(paired, comparison.BASELINE)]
+    rows = [(of, test) for of, paired in found for test in pairwise(paired, comparison_results.BASELINE)]
     if not rows:
         return
     import pandas as pd

@@ -1,0 +1,137 @@
+"""What the runs of a comparison have come to: curves, labels saved, ranks, a sentence, a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from workbench.app.compare.comparison import Comparison
+from workbench.app.serving.caching import cached
+from workbench.errors import InputError
+
+if TYPE_CHECKING:
+    from workbench.figures.curves import Curve, Saving
+    from workbench.metrics import Ranking
+    from workbench.store import RunRecord
+    from workbench.studies import StudyResult
+    from workbench.studies.statistics import Curves
+
+BASELINE = "random"
+MEASURES = {
+    "error": ("Test error", True),
+    "nll": ("Negative log-likelihood, nats", False),
+    "brier": ("Brier score, 0 to 2", False),
+    "ece": ("Expected calibration error", True),
+    "balanced_error": ("Balanced test error", True),
+    "macro_f1": ("Macro F1, 0 to 1", False),
+}
+
+
+def results(comparison: Comparison) -> StudyResult:
+    """What is known so far, from the database; runs that are finished are read once."""
+    from workbench.sessions import Round
+    from workbench.store import Store
+    from workbench.studies import StudyResult
+
+    store = Store.open()
+    records = {(r.spec["policy"], r.spec["seed"]): r for r in comparison.records}
+
+    def read(record: RunRecord) -> list[Round]:
+        return [Round.from_json(one.record) for one in store.rounds(record.id)]
+
+    runs = []
+    for one in comparison.spec.runs():
+        record = records.get((one.policy, one.seed))
+        if record is None:
+            continue
+        finished = record.status == "finished"
+        rounds = cached((record.id, "rounds"), partial(read, record)) if finished else read(record)
+        if rounds:
+            runs.append((one, rounds))
+    whole = comparison.n_finished == len(comparison.spec.runs())
+    return StudyResult(comparison.spec, runs, "finished" if whole else "cancelled")
+
+
+def curves(found: StudyResult | None, policies: Sequence[str], measure: str) -> list[Curve]:
+    """Curves for `figures.curves.learning_curve`, the baseline marked; runs count as far as they are."""
+    from workbench.figures.curves import summarise
+    from workbench.policies.registry import title_of
+
+    made = []
+    for policy in policies:
+        runs = [] if found is None else list(found.of(policy).values())
+        pairs = [([r.n_labelled for r in rounds], [getattr(r, measure) for r in rounds]) for rounds in runs]
+        made.append(summarise(title_of(policy), pairs, baseline=policy == BASELINE))
+    return made
+
+
+def paired_curves(found: StudyResult, measure: str) -> Curves | None:
+    """The whole runs of a comparison, paired by seed; None before one seed is whole."""
+    from workbench.studies.statistics import curves
+
+    return next(iter(curves(found, measure)), None)
+
+
+def saving(found: StudyResult) -> Saving | None:
+    """Labels that the best policy saves, to be drawn: the numbers of the sentence and the table.
+
+    Nothing is drawn where the interval holds 0, or where most seeds did not get to random's last error.
+    """
+    from workbench.figures.curves import Saving
+    from workbench.studies.statistics import leader
+
+    paired = paired_curves(found, "error")
+    best = None if paired is None else leader(paired)
+    saved = None if best is None else best.saved
+    if saved is None or not saved.mostly_arrived or not saved.low > 0:
+        return None
+    words = f"{saved.bound} {saved.mean:.0f} labels saved".lstrip()
+    return Saving(saved.target, saved.labels, saved.labels + saved.mean, words)
+
+
+def meaning(found: StudyResult) -> str:
+    """What a comparison means for somebody who is to label: a sentence, "" before a seed is whole."""
+    from workbench.policies.registry import title_of
+    from workbench.studies.statistics import leader
+
+    paired = paired_curves(found, "error")
+    best = None if paired is None else leader(paired)
+    if best is None or paired is None:
+        return ""
+    name = title_of(best.policy)
+    if best.verdict == "better":
+        return f"On items like these let {name} choose what you are asked: the same error costs fewer labels."
+    if best.verdict == "worse":
+        return "On items like these ask at random: choosing cost labels."
+    if best.verdict == "too few seeds to tell":
+        return "Run it with more seeds before you decide: so few cannot tell the policies apart."
+    return "No gain was shown here. Asking at random will do, and it keeps the labels a fair sample."
+
+
+def ranking(several: Sequence[StudyResult], measure: str) -> tuple[Ranking, int] | None:
+    """Mean ranks of the policies that several comparisons share, a comparison a row.
+
+    Args:
+        several: results, of different pools or models.
+        measure: of `MEASURES`.
+
+    Returns:
+        The ranking and the number of comparisons behind it; None with fewer than two comparisons
+        that have whole runs, or fewer than two policies in all of them.
+    """
+    from workbench.studies.statistics import rank_policies
+
+    found = [c for c in (paired_curves(one, measure) for one in several) if c is not None]
+    try:
+        return (rank_policies(found), len(found)) if len(found) > 1 else None
+    except InputError:
+        return None  # policies that are not shared, or a measure without a value
+
+
+def rows_csv(several: Sequence[StudyResult]) -> str:
+    """Every round of every run as CSV: pool, classifier, policy, seed, round, labels, measures."""
+    from workbench.exchange.files import csv_text
+    from workbench.studies.study import COLUMNS
+
+    return csv_text((*COLUMNS, *MEASURES), [row for one in several for row in one.rows()])

@@ -1,0 +1,170 @@
+"""Pools that a comparison can be made on, and the guesses that its runs can begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from workbench.app.access import sharing
+from workbench.app.serving.caching import cached
+from workbench.app.serving.stamps import stamp
+from workbench.errors import InputError
+
+if TYPE_CHECKING:
+    from workbench.pools.pool import Pool
+
+
+def title_of_pool(name: str) -> str:
+    """What people call the pool of a comparison."""
+    from workbench.pools import POOLS
+    from workbench.sessions.answered import answered_title, is_answered
+
+    if is_answered(name):
+        return answered_title(name)
+    return POOLS[name].title if name in POOLS else name.replace("\\", "/").rpartition("/")[2]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A pool that a comparison can be made on.
+
+    Attributes:
+        title: for people.
+        pool: a name or path that `load_pool` knows.
+        options: of `load_pool`.
+        kind: of the pool, or None before it is opened.
+        n_classes: how many classes it has.
+        n_asked: items that can be asked about after the first labels, of which a run has one a class.
+        guesses: what a run can begin with: "names" of texts, and columns that are guesses of the project.
+    """
+
+    title: str
+    pool: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    kind: str | None = None
+    n_classes: int = 0
+    n_asked: int = 0
+    guesses: tuple[str, ...] = ()
+
+    def opened(self) -> Source:
+        """With what only the pool itself knows; read once.
+
+        Raises:
+            InputError: it cannot be opened, or no class of an item is known.
+        """
+        if self.kind is not None:
+            return self
+
+        def look() -> Source:
+            from workbench.guesses import names_say_something, names_speak
+            from workbench.sessions.answered import answered_pool, is_answered
+
+            load = answered_pool if is_answered(self.pool) else _loaded
+            pool = load(self.pool, self.options)
+            if not pool.has_truth:
+                raise InputError(
+                    f"The classes of {self.title} are not known, so nothing can answer for a person. "
+                    "Choose a pool with a column of classes."
+                )
+            assert pool.truth is not None
+            n_classes, known = len(pool.classes), int((pool.truth >= 0).sum())
+            guesses = [source for source in self.guesses if source != "names"]
+            telling = sum(names_say_something(pool.classes)) >= 2
+            if names_speak(pool) and (telling or pool.kind != "text"):
+                guesses.insert(0, "names")
+            return replace(
+                self, kind=pool.kind, n_classes=n_classes, n_asked=asked_of(known, n_classes),
+                guesses=tuple(guesses),
+            )  # fmt: skip
+
+        return cached(
+            (
+                "comparison-source",
+                self.pool,
+                stamp(self.pool, self.options),
+                repr(sorted(self.options.items())),
+            ),
+            look,
+        )
+
+
+def _loaded(name: str, options: Mapping[str, Any]) -> Pool:
+    from workbench.pools import load_pool
+
+    return load_pool(name, **options)
+
+
+def asked_of(n_items: int, n_classes: int) -> int:
+    """How many items can be asked about: a fifth is for testing, and one a class is given."""
+    return max(1, int(0.8 * n_items) - n_classes)
+
+
+def sources(project: str | None = None) -> dict[str, Source]:
+    """Every pool a person has, by key; an uploaded file belongs to a project.
+
+    That of the open project is first; then bundled ones, known sets on this machine, all projects'.
+
+    Args:
+        project: id of the open one.
+    """
+    from workbench.pools import POOLS, present_sets
+    from workbench.store import Store
+
+    found = {
+        e.name: Source(e.title, e.name, {}, e.kind, e.n_classes, asked_of(e.n_items, e.n_classes))
+        for e in POOLS.values()
+    }
+    asked = {} if project is None else answered_questions(project)
+    own: dict[str, Source] = {}
+    for record in sharing.visible(Store.open().projects()):
+        name, options = str(record.pool["name"]), dict(record.pool.get("options", {}))
+        if name in POOLS and not options:
+            key, source = name, found[name]
+        else:
+            known = record.settings.get("guesses") or ()
+            columns = [str(one["source"]) for one in known if str(one["source"]).startswith("column")]
+            key = f"project:{record.id}"
+            source = Source(f"{record.name} (your project)", name, options, guesses=tuple(columns))
+        if record.id == project and not (asked and record.settings.get("test") is None):
+            found = {key: source, **{k: v for k, v in found.items() if k != key}}
+        elif (name, options) not in [(one.pool, one.options) for one in own.values()]:
+            own.setdefault(key, source)
+    for e in present_sets():
+        kind = "image" if e.group == "images" else "table"
+        words = f"{e.name.replace('_', ' ')} ({e.group})"
+        found.setdefault(
+            e.full_name, Source(words, e.full_name, {}, kind, e.n_classes, asked_of(e.n_items, e.n_classes))
+        )
+    if asked:  # after what the open project's pool knows by itself
+        first = {k: v for k, v in list(found.items())[:1] if k == f"project:{project}"}
+        found = {**first, **asked, **{k: v for k, v in found.items() if k not in first}}
+    return {**found, **{key: source for key, source in own.items() if key not in found}}
+
+
+def answered_questions(project: str) -> dict[str, Source]:
+    """The questions of a project that enough items are answered of, by key: their answers are the classes.
+
+    The one that the pages show is the first.
+
+    Args:
+        project: id of one of its questions.
+    """
+    from workbench.sessions.answered import FEWEST, answered_source
+    from workbench.store import Store
+
+    store, found = Store.open(), {}
+    for one in sorted(store.questions(project), key=lambda one: one.id != project):
+        n = store.n_labelled(one)
+        if n >= FEWEST and one.settings.get("test") is None:
+            name, options = answered_source(one.id, store)
+            words = f"{one.name}: {one.question} ({n:,} answers so far)"
+            found[name] = Source(words, name, options, guesses=("names",))
+    return found
+
+
+def guess_title(source: str) -> str:
+    """A guess's name for people: "names" and "column:llm_label" as one reads them."""
+    if source == "names":
+        return "Class names"
+    return source.partition(":")[2].partition(":")[0]
