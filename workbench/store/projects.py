@@ -1,12 +1,9 @@
-"""Projects: what they are, whom they belong to, and the people."""
+"""Projects: what they are, and whom they belong to."""
 
 from __future__ import annotations
 
-import json
 import secrets
-import zlib
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +13,19 @@ from workbench.arrays import Array
 from workbench.errors import InputError
 from workbench.reading import cut, valid_text
 from workbench.store.database import tables
-from workbench.store.events import SOURCE, Event, now
+from workbench.store.events import Event, now
 from workbench.store.fold import fold
 from workbench.store.log import Log, events_of, insert_events
-from workbench.store.pool_files import found_here
+from workbench.store.people import People
+from workbench.store.project_rows import (
+    insert_project,
+    insert_question,
+    joined,
+    own_and_head,
+    pack_ids,
+    summary_of,
+    unpack_ids,
+)
 from workbench.store.records import (
     ACCESS,
     LABEL,
@@ -45,7 +51,7 @@ OWN = ("archived", "guests")
 """Settings of a project that no copy of it takes over."""
 
 
-class Projects(Log, Rounds):
+class Projects(Log, Rounds, People):
     """Projects with their events and rounds."""
 
     @retried
@@ -100,10 +106,10 @@ class Projects(Log, Rounds):
         )
         ids = [str(i) for i in range(len(record.fingerprints))] if item_ids is None else item_ids
         with self._write() as connection:
-            _insert_project(connection, record, ids)
+            insert_project(connection, record, ids)
             insert_events(connection, record.id, events)
             for place, other in enumerate(others, start=1):
-                _insert_question(connection, record.id, other, place)
+                insert_question(connection, record.id, other, place)
         return record
 
     @retried
@@ -131,7 +137,7 @@ class Projects(Log, Rounds):
             there = connection.execute(select(c.question, c.position).where(c.family == family)).all()
             if new.name in {row.question for row in there}:
                 raise InputError(f"There is a question {new.name!r} already; give another name.")
-            return _insert_question(connection, family, new, max(row.position for row in there) + 1)
+            return insert_question(connection, family, new, max(row.position for row in there) + 1)
 
     @retried
     def questions(self, project_id: str) -> list[ProjectSummary]:
@@ -198,14 +204,14 @@ class Projects(Log, Rounds):
             return self._record(connection, project_id)
 
     def _record(self, connection: Connection, project_id: str) -> ProjectRecord:
-        own, head = _own_and_head()
-        query = _joined(own, head, head.c.fingerprints, head.c.feature_map).where(own.c.id == project_id)
+        own, head = own_and_head()
+        query = joined(own, head, head.c.fingerprints, head.c.feature_map).where(own.c.id == project_id)
         row = connection.execute(query).one_or_none()
         if row is None:
             raise InputError(f"There is no project {project_id!r} in {self._shown}.")
         fingerprints = np.frombuffer(row.fingerprints, dtype="<u8").astype(np.uint64)
         return ProjectRecord(
-            **_summary_of(row),
+            **summary_of(row),
             fingerprints=fingerprints,
             feature_map=row.feature_map,
         )
@@ -262,12 +268,12 @@ class Projects(Log, Rounds):
         """Those questions that `which` chooses; the first of each project unless given."""
         from sqlalchemy import func
 
-        own, head = _own_and_head()
+        own, head = own_and_head()
         octets = func.length(head.c.fingerprints).label("octets")
-        query = _joined(own, head, octets).where(which(own))
+        query = joined(own, head, octets).where(which(own))
         with self._read() as connection:
             rows = connection.execute(query.order_by(own.c.created.desc(), own.c.id)).all()
-        return [ProjectSummary(**_summary_of(row), n_items=int(row.octets) // 8) for row in rows]
+        return [ProjectSummary(**summary_of(row), n_items=int(row.octets) // 8) for row in rows]
 
     @retried
     def count_labelled(self, project_id: str, n_labelled: int) -> None:
@@ -295,13 +301,13 @@ class Projects(Log, Rounds):
         """
         from sqlalchemy import select
 
-        own, head = _own_and_head()
+        own, head = own_and_head()
         ids = select(head.c.item_ids).join_from(own, head, own.c.family == head.c.id)
         with self._read() as connection:
             packed = connection.execute(ids.where(own.c.id == project_id)).scalar_one_or_none()
         if packed is None:
             raise InputError(f"There is no project {project_id!r} in {self._shown}.")
-        return _unpack_ids(packed)
+        return unpack_ids(packed)
 
     @retried
     def update_project(
@@ -324,7 +330,7 @@ class Projects(Log, Rounds):
         if fingerprints is not None:
             values["fingerprints"] = np.asarray(fingerprints, dtype="<u8").tobytes()
         if item_ids is not None:
-            values["item_ids"] = _pack_ids(item_ids)
+            values["item_ids"] = pack_ids(item_ids)
         c = t.projects.c
         with self._write() as connection:
             if values:
@@ -404,7 +410,7 @@ class Projects(Log, Rounds):
                 for one in connection.execute(ids).scalars()
             ]
             packed = connection.execute(select(c.item_ids).where(c.id == family)).scalar_one()
-        return replace(first, item_ids=tuple(_unpack_ids(packed)), others=tuple(others))
+        return replace(first, item_ids=tuple(unpack_ids(packed)), others=tuple(others))
 
     @retried
     def restore_project(self, whole: WholeProject, owner: str = "") -> ProjectRecord:
@@ -441,7 +447,7 @@ class Projects(Log, Rounds):
         ]
         with self._write() as connection:
             for one, new in zip(every, made, strict=True):
-                _insert_project(connection, new, whole.item_ids)
+                insert_project(connection, new, whole.item_ids)
                 insert_events(connection, new.id, one.events)
                 state_of, state = one.state or (-1, {})
                 for stored in one.rounds:
@@ -480,141 +486,3 @@ class Projects(Log, Rounds):
         first = self.project(project_id).family
         settings = {k: v for k, v in self.project(first).settings.items() if k != "guests"}
         self.update_project(first, settings=settings | ({"guests": how} if how else {}))
-
-    # --- people -------------------------------------------------------------------------------
-
-    @retried
-    def known_as(self, key: str, name: str, also: str = "") -> str:
-        """The name that a person's events carry; the one they had when they were first seen.
-
-        Args:
-            key: what the log-in knows the person by.
-            name: what the log-in calls them.
-            also: added to the name where somebody else has it already; the key unless given.
-        """
-        from sqlalchemy import or_, select
-        from sqlalchemy.exc import IntegrityError
-
-        t = tables()
-        c = t.people.c
-        name = " ".join(valid_text(name).split())[:60] or key[:60]
-        if name == SOURCE:  # what a pool brings is called so
-            name = f"{name} ({also or key})"[:120]
-        for shown in (name, f"{name} ({also or key})"[:120], f"{name} {secrets.token_hex(4)}"):
-            with self._read() as connection:
-                rows = connection.execute(
-                    select(c.key, c.name).where(or_(c.key == key, c.name == shown))
-                ).all()
-            for row in rows:
-                if row.key == key:
-                    return str(row.name)
-            if not rows:
-                with suppress(IntegrityError), self._write() as connection:
-                    connection.execute(t.people.insert().values(key=key, name=shown, seen=now()))
-                    return shown
-                return self.known_as(key, name, also)  # somebody was faster
-        raise AssertionError("unreachable")
-
-    @retried
-    def people(self) -> dict[str, str]:
-        """Names of everybody who logged in once, by key."""
-        from sqlalchemy import select
-
-        c = tables().people.c
-        with self._read() as connection:
-            return {str(row.key): str(row.name) for row in connection.execute(select(c.key, c.name))}
-
-
-def _insert_project(connection: Connection, record: ProjectRecord, item_ids: Sequence[str]) -> None:
-    """A row; of a further question without what the first one holds for all."""
-    first = record.id == record.family
-    connection.execute(
-        tables()
-        .projects.insert()
-        .values(
-            id=record.id,
-            family=record.family,
-            question=valid_text(record.question),
-            kind=record.kind,
-            position=record.position,
-            aside=int(record.aside),
-            name=valid_text(record.name) if first else "",
-            pool=dict(record.pool) if first else {},
-            settings=dict(record.settings),
-            fingerprints=np.asarray(record.fingerprints, dtype="<u8").tobytes() if first else b"",
-            feature_map=dict(record.feature_map) if first else {},
-            created=record.created,
-            n_labelled=record.n_labelled,
-            changed=record.changed,
-            owner=record.owner or None,
-            access=record.access,
-            item_ids=_pack_ids(item_ids) if first else None,
-        )
-    )
-
-
-def _insert_question(connection: Connection, family: str, new: NewQuestion, position: int) -> str:
-    moment = now()
-    record = ProjectRecord(
-        secrets.token_hex(6),
-        "",
-        {},
-        dict(new.settings),
-        moment,
-        n_labelled=fold(new.events).n_labelled,
-        changed=moment,
-        family=family,
-        question=new.name,
-        kind=new.kind,
-        position=position,
-    )
-    _insert_project(connection, record, ())
-    insert_events(connection, record.id, new.events)
-    return record.id
-
-
-def _own_and_head() -> tuple[Any, Any]:
-    """The table twice: a question's row, and that of the first one of its project."""
-    t = tables()
-    return t.projects.alias("own"), t.projects.alias("head")
-
-
-def _joined(own: Any, head: Any, *more: Any) -> Any:
-    """A question with what all of its project share."""
-    from sqlalchemy import select
-
-    o, h = own.c, head.c
-    shared = (h.name, h.pool, h.owner, h.access, h.members)
-    mine = (o.id, o.settings, o.created, o.n_labelled, o.changed)
-    question = (o.family, o.question, o.kind, o.position, o.aside)
-    return select(*shared, *mine, *question, *more).join_from(own, head, o.family == h.id)
-
-
-def _pack_ids(ids: Sequence[str]) -> bytes:
-    """Ids as compressed JSON; plain row numbers as their count."""
-    listed = [str(i) for i in ids]
-    numbers = all(text == str(i) for i, text in enumerate(listed))
-    document = {"rows": len(listed)} if numbers else listed
-    return zlib.compress(json.dumps(document, ensure_ascii=False).encode("utf-8", "surrogatepass"))
-
-
-def _unpack_ids(packed: bytes) -> list[str]:
-    document = json.loads(zlib.decompress(packed).decode("utf-8", "surrogatepass"))
-    return [str(i) for i in range(document["rows"])] if isinstance(document, dict) else document
-
-
-def _summary_of(row: Any) -> dict[str, Any]:
-    own = ("id", "name", "settings", "created", "n_labelled", "family", "question", "kind", "position")
-    of_row = {name: getattr(row, name) for name in own}
-    return {**of_row, "pool": found_here(row.pool), "aside": bool(row.aside), **_shown_to(row)}
-
-
-def _shown_to(row: Any) -> dict[str, Any]:
-    members = tuple(str(key) for key in row.members or ())
-    return {
-        "changed": row.changed or "",
-        "owner": row.owner or "",
-        # what a newer version may have written opens nothing
-        "access": row.access if row.access in ACCESS else "private",
-        "members": members,
-    }
