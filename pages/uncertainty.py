@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,7 @@ from workbench.app.access import current
 from workbench.app.data import forms
 from workbench.app.shell import frame, widgets
 from workbench.app.shell.downloads import figure_downloads
-from workbench.app.uncertainty import items, mapping, pointing
-from workbench.app.words import acts
+from workbench.app.uncertainty import items, mapping, pointing, selection
 from workbench.app.words.glossary import explain
 from workbench.app.words.text import one_line, plural, verbatim
 from workbench.classifiers import title_of
@@ -21,7 +21,6 @@ from workbench.sessions.drawing import open_of
 from workbench.sessions.uncertainty import DOUBT
 from workbench.short_names import short_names
 
-BUTTONS = 12
 PAIR, FUNCTIONS = "Side by side", "Class functions"
 BY_NEIGHBOURS, BY_COMPONENTS, TWO_FEATURES = "Neighbours", "Principal components", "Two features"
 LAYOUTS = (BY_NEIGHBOURS, BY_COMPONENTS, TWO_FEATURES)
@@ -30,89 +29,6 @@ HOW_TO_READ = (
     "label it; with the lasso, many."
 )
 BEHIND = {"regions": "Predicted class", "blend": "Probabilities as colour", "none": "Nothing"}
-
-
-def remember(key: str) -> None:
-    """Keep what was clicked or circled; a new figure clears the selection itself."""
-    event = st.session_state.get(key)
-    found = []
-    for point in event["selection"]["points"] if event else []:
-        data = point.get("customdata")
-        first = data[0] if isinstance(data, (list, tuple)) and data else None
-        first = data.get("0") if isinstance(data, dict) else first
-        if first is not None:
-            found.append(int(first))
-    if found:
-        choose(found)
-
-
-def choose(found: list[int]) -> None:
-    """These items are shown and labelled from now on."""
-    st.session_state["selected"] = list(dict.fromkeys(found))
-    st.session_state["selected-in"] = session.id
-    st.session_state["answered"] = False
-    next_turn()
-
-
-def next_turn() -> None:
-    """A key that was pressed before this is too late."""
-    st.session_state["map-turn"] = st.session_state.get("map-turn", 0) + 1
-
-
-def act(done: dict[str, Any]) -> None:
-    """What was done by keys."""
-    next_turn()
-    items = [i for i in done.get("items", []) if isinstance(i, int) and 0 <= i < len(session.pool)]
-    if done["kind"] == "pick" and items:
-        choose(items)
-    elif done["kind"] == "label" and items == selected():
-        give(tuple(items), str(done.get("class", "")))
-    elif done["kind"] == "clear":
-        forget()
-    elif done["kind"] == "undo":
-        take_back()
-
-
-def selected() -> list[int]:
-    if st.session_state.get("selected-in") != session.id:
-        return []
-    return [i for i in st.session_state.get("selected", []) if 0 <= i < len(session.pool)]
-
-
-def forget() -> None:
-    """Take the selection back, on the map too."""
-    next_turn()
-    st.session_state["selected"] = []
-    st.session_state["revision"] = st.session_state.get("revision", 0) + 1
-
-
-def give(chosen: tuple[int, ...], name: str) -> None:
-    """Label what is selected."""
-    try:
-        session.label_items(chosen, name)
-    except InputError as error:
-        st.session_state["label-problem"] = str(error)
-        return
-    # the item stays in sight, but a second key does not label it again
-    st.session_state["answered"] = True
-    next_turn()
-    many = plural(len(chosen), "item")
-    st.session_state["label-done"] = f"{many} labelled {verbatim(name, 40)}."
-    if len(chosen) > 1:
-        forget()
-    else:
-        st.session_state["revision"] = st.session_state.get("revision", 0) + 1
-
-
-def ask_about(chosen: tuple[int, ...]) -> None:
-    """Be asked about what is selected, on Label."""
-    try:
-        session.want(chosen, "chosen on the map")
-    except InputError as error:
-        st.session_state["label-problem"] = str(error)
-        return
-    forget()
-    st.session_state["map-go"] = True
 
 
 def what_to_label() -> None:
@@ -140,51 +56,10 @@ def what_to_label() -> None:
             st.button(
                 f"{plural(len(group.items), 'item')}: {first} or {second}?",
                 key=f"group-{number}",
-                on_click=choose,
-                args=(list(group.items),),
+                on_click=selection.choose,
+                args=(session, list(group.items)),
                 help="Selects them; label them together, or one after the other.",
             )
-
-
-def take_back() -> None:
-    event = session.undo()
-    st.session_state["answered"] = False
-    st.session_state["label-done"] = verbatim(acts.taken_back(session, event))
-
-
-def label_buttons(chosen: tuple[int, ...]) -> None:
-    """One button a class; the items are in the keys, so that a late click cannot hit others."""
-    mark = f"{chosen[0]}-{len(chosen)}"
-    what = "this item" if len(chosen) == 1 else f"these {len(chosen):,} items"
-    with st.container(horizontal=True, key="map-answers", gap="small"):
-        if len(session.classes) <= BUTTONS:
-            short = short_names(session.classes, 28)
-            for code, name in enumerate(session.classes):
-                st.button(
-                    verbatim(short[code]),
-                    key=f"give-{mark}-{code}",
-                    on_click=give,
-                    args=(chosen, name),
-                    help=f"Label {what} {verbatim(name, 80)}",
-                )
-        else:
-            name = st.selectbox(
-                "Class",
-                session.classes,
-                index=None,
-                placeholder="Choose a class",
-                key=f"class-{mark}",
-                label_visibility="collapsed",
-                format_func=lambda name: one_line(name, 40),
-            )
-            st.button(
-                "Label", key=f"give-{mark}", disabled=name is None, on_click=give, args=(chosen, str(name))
-            )
-        st.button("Undo", key="map-undo", icon=":material/undo:", type="tertiary", on_click=take_back)
-    if "label-done" in st.session_state:
-        st.caption(st.session_state.pop("label-done"))
-    if "label-problem" in st.session_state:
-        st.error(verbatim(st.session_state.pop("label-problem")), icon=":material/error:")
 
 
 def inspect(item: int, view: Any, values: Any, title: str) -> None:
@@ -202,7 +77,7 @@ def inspect(item: int, view: Any, values: Any, title: str) -> None:
             items.show(session.pool, item, key=f"inspected-{item}")
         if np.isfinite(values[item]):
             st.markdown(f"{verbatim(title)}: **{mapping.shown_as(name, float(values[item]))}**")
-        label_buttons((item,))
+        selection.label_buttons(session, (item,))
         from workbench.figures.bars import class_probabilities
 
         widgets.figure(
@@ -240,13 +115,13 @@ def inspect_many(chosen: list[int], values: Any, title: str) -> None:
             key="ask-selected",
             icon=":material/arrow_forward:",
             disabled=not to_ask,
-            on_click=ask_about,
-            args=(tuple(to_ask),),
+            on_click=selection.ask_about,
+            args=(session, tuple(to_ask)),
             help="They come next on Label, one after the other.",
         )
         st.caption("Or give all of them one class; undo takes it back.")
-        label_buttons(tuple(chosen))
-        st.button("Clear selection", key="clear-selection", type="tertiary", on_click=forget)
+        selection.label_buttons(session, tuple(chosen))
+        st.button("Clear selection", key="clear-selection", type="tertiary", on_click=selection.forget)
 
 
 def waiting(job: Any, key: str) -> None:
@@ -402,12 +277,12 @@ def chart(fig: Any, key: str, alt: str) -> None:
         fig,
         key,
         alt,
-        on_select=lambda: remember(key),
+        on_select=lambda: selection.remember(session, key),
         selection_mode=("points", "box", "lasso"),
         config={"modeBarButtonsToRemove": ["autoScale2d"]},
     )
     pointing.mount(
-        session, chart=key, measure=title, chosen=chosen, start=item, act=act,
+        session, chart=key, measure=title, chosen=chosen, start=item, act=partial(selection.act, session),
         answered=bool(chosen and st.session_state.get("answered")), turn=st.session_state.get("map-turn", 0),
     )  # fmt: skip
     figure_downloads(fig, f"workbench-{key.partition('-')[0]}", f"save-{key}")
@@ -558,7 +433,7 @@ current.keep_fitting(session)
 model = session.model
 if model is None:
     frame.no_model(session)
-chosen = selected()
+chosen = selection.selected(session)
 # the map comes first; its controls stand beside it, or below on a narrow screen
 left, right = widgets.split([2.6, 1], "map-and-item")
 with right, st.container(border=True, key="map-tools"):
