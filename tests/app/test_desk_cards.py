@@ -53,8 +53,11 @@ def test_where_no_class_stands_out_the_reason_says_so_and_not_two_equal_per_cent
     # as of many classes, where the best has a hundredth or two
     monkeypatch.setattr(explanations, "SAYS_SOMETHING", 1.1)
     words = explanations.why(session, ask).words
-    assert "of 3, none gets more than" in words and "its two best classes" not in words
-    assert "more than 2%. 3 of them have no label" in explanations.none_stands_out(0.013, 77, 74)
+    assert "the likeliest of 3 gets" in words and "its two best classes" not in words
+    # the sentence and the bar beside it say one number
+    [[_, best], *_] = cards.card(session, ask, "/{item}")["guess"]
+    assert f"gets {100 * best:.0f} %" in words
+    assert "gets 1%. 3 of them have no label" in explanations.none_stands_out(0.013, 77, 74)
     assert "no label" not in explanations.none_stands_out(0.013, 77, 77)
 
 
@@ -270,7 +273,7 @@ def test_what_the_model_says_is_in_the_classes_as_they_are_now(flowers: Session)
     assert guessed and {card["item"] for card in guessed} <= {card["item"] for card in before}
     for card in guessed:
         assert {name for name, _ in card["guess"]} == set(card["guess_order"]) == now
-        assert sum(p for _, p in card["guess"]) == pytest.approx(1, abs=1e-3)
+        assert sum(p for _, p in card["guess"]) == pytest.approx(1, abs=0.02)  # in whole per cents
     # so what Enter accepts is a class that there is
     accepted = operation("label", guessed[0], **{"class": guessed[0]["guess"][0][0]})
     assert desk_sync(flowers, accepted)["acks"][0]["status"] == "saved"

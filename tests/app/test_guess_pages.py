@@ -83,7 +83,11 @@ def test_cross_validation_and_disagreement(begun: Session) -> None:
     assert (p.argmax(axis=1) == codes).mean() > 0.9  # as it begins with what it is trained to trust
     wrong = [("column:llm_label", "cat", 0.7)]
     assert cards._disagreement(wrong, "dog", 36) == "Column llm_label says cat; 36 labels say dog."
-    assert cards._disagreement(wrong, "cat", 36) == "" == cards._disagreement(wrong, "dog", 5)
+    assert cards._disagreement(wrong, "cat", 36) == "" == cards._disagreement(wrong, "cat", 0)
+    # a first guess that names another class than what it began with says why
+    few = "Column llm_label says cat; together with 5 labels so far dog is likelier."
+    assert cards._disagreement(wrong, "dog", 5) == few
+    assert "taken together, makes dog likelier" in cards._disagreement(wrong, "dog", 0)
 
 
 def test_maps_show_where_the_model_left_its_guess(begun: Session) -> None:

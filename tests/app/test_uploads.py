@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from workbench.app.access import current
-from workbench.app.data import bringing
+from workbench.app.data import bringing, column_uses
 from workbench.app.data.column_uses import uses_of_rows
 from workbench.app.data.forms import class_names
 from workbench.app.serving import uploads
@@ -263,6 +263,24 @@ def test_codes_are_asked_about_and_only_columns_to_look_at_are_shown() -> None:
     assert [name for name, one in used.items() if one["use"] == "category"] == ["region", "b", "plan"]
 
 
+def test_where_a_table_has_no_room_a_column_is_chosen_and_changed_below_a_list() -> None:
+    # the classes are among the columns to look at as long as none is said to hold them
+    rows = "".join(
+        f"{('yes', '<no>', '')[i % 3]},{i / 7},{i / 3},{i % 13 / 3},{i % 17 / 3},{i % 7 / 3},{i % 11 / 3}\n"
+        for i in range(60)
+    )
+    test = dropped("narrow.csv", "leaves,a,b,c,d,e,f\n" + rows)
+    assert "6 other columns: nothing to decide" in [one.label for one in test.main.expander]
+    lists = "".join(one.proto.body for one in test.get("html") if "column-list" in one.proto.body)
+    assert "<b>leaves</b><span>category</span>" in lists and "20 empty" in lists and "&lt;no&gt;" in lists
+    by_label = {one.label: one for one in test.selectbox}
+    assert by_label["Change a column"].value == "leaves" and by_label["Use as"].value == "category"
+    by_label["Use as"].set_value("class").run()
+    said = "\n".join(str(m.value) for m in test.main.markdown).replace("\\", "")
+    assert not test.exception and "the class is leaves, 40 labels taken over, 20 to ask" in said
+    assert {one.label: one.value for one in test.selectbox}["Use as"] == "class"
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -434,9 +452,9 @@ def test_what_was_typed_outlives_a_table_that_is_read_for_long(
     # another use of a column is chosen, and the table is read again behind a bar
     assert background_files.read.__kwdefaults__ is not None
     monkeypatch.setitem(background_files.read.__kwdefaults__, "patience", 0.0)
-    chosen = dict(test.session_state[bringing.CHOICES])
+    chosen = dict(test.session_state[column_uses.CHOICES])
     columns = {**chosen["columns"], "note": {"use": "leave out"}}
-    test.session_state[bringing.CHOICES] = chosen | {"columns": columns}
+    test.session_state[column_uses.CHOICES] = chosen | {"columns": columns}
     test.run()
     assert not test.text_area, "the bar stands in its place"
     while not test.text_area:

@@ -65,6 +65,15 @@ def test_class_colours_stay_apart_for_every_eye(deficiency: str) -> None:
     assert first[0] > 0.1, first
 
 
+@pytest.mark.parametrize("deficiency", DEFICIENCIES)
+def test_the_colours_of_an_order_darken_for_every_eye_and_are_those_of_no_class(deficiency: str) -> None:
+    stops = [oklab(DEFICIENCIES[deficiency] @ linear(colour)) for _, colour in theme.ORDER]
+    light = [stop[0] for stop in stops]
+    assert all(a - b > 0.1 for a, b in itertools.pairwise(light)), light
+    classes = [oklab(DEFICIENCIES[deficiency] @ linear(c)) for c in theme.CATEGORICAL[:3]]
+    assert min(np.linalg.norm(a - b) for a in stops for b in classes) > 0.04
+
+
 @pytest.mark.parametrize("ground", ["#FFFFFF", "#12161C"])
 def test_class_colours_stand_out_from_the_page(ground: str) -> None:
     weights = np.array([0.2126, 0.7152, 0.0722])

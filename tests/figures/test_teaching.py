@@ -195,6 +195,8 @@ def test_asked_items_keep_their_order() -> None:
     asked = next(t for t in fig.data if t.name == "asked")
     assert list(asked.x) == [14, 6] and list(asked.marker.color) == [1, 2]
     assert "n = 10 items, 2 questions" in words(fig)
+    bar = asked.marker.colorbar
+    assert list(zip(bar.tickvals, bar.ticktext, strict=True)) == [(1, "first"), (2, "last")]
 
 
 def test_agreement_has_a_row_an_approximation_and_prints_the_mean_distance() -> None:

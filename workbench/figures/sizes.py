@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
 
 from workbench.figures.parts import plot_height
@@ -56,6 +57,11 @@ def enlarge(fig: go.Figure, scale: float) -> None:
     # titles of panels, and the words within them
     for words in fig.layout.annotations:
         words.font.size = max(size - 1, round(0.85 * scale * (words.font.size or 12)))
+    if scale < 1:  # a phone: marks as large as their counts would run into each other
+        for trace in fig.data:
+            size = trace.marker.size if isinstance(trace, go.Scatter) else None
+            if np.ndim(size):
+                trace.marker.size = 0.6 * np.asarray(size, dtype=float)
     # scales below keep clear of the two lines of an axis, which have grown
     below = (scale - 1) * 3 * 12 / plot_height(fig.layout.height or 450, fig.layout.margin.t or 0)
     for trace in fig.data:

@@ -356,20 +356,22 @@ def asked_maps(
     )  # fmt: skip
     for number, (title, (initial, asked)) in enumerate(panels.items()):
         at, first = parts.place(number, k), number == 0
-        faint: dict[str, Any] = {"size": 5, "opacity": 0.45, "rim": 0, "kind": go.Scattergl}
+        # what WebGL draws lies over everything else, the items asked about too
+        kind = go.Scatter if len(points) < theme.WEBGL_FROM else go.Scattergl
+        faint: dict[str, Any] = {"size": 5, "opacity": 0.45, "rim": 0, "kind": kind}
         for marks in parts.class_marks(points, codes, classes, legend=first, **faint):
             fig.add_trace(marks.update(hovertemplate=None, hoverinfo="skip"), **at)
         order = np.arange(1, len(asked) + 1)
-        scale = parts.colour_scale(1, max(len(asked), 2), "question") | {"showscale": number == k - 1}
+        scale = _in_order(len(asked)) | {"showscale": number == k - 1 and len(asked) > 1}
         for items, name, words, marker in (
             (initial, "given at the start", "given at the start",
              {"size": 13, "symbol": "square-open", "color": theme.NEUTRAL, "line": {"width": 3}}),
             (asked, "asked", f"{theme.text(title)}<br>question %{{customdata}}",
-             {"size": 12, "color": order, "line": {"width": 1.5, "color": "white"}} | scale),
+             {"size": 12, "color": order, "opacity": 1} | scale),
         ):  # fmt: skip
             if len(items):
                 fig.add_trace(
-                    go.Scatter(
+                    kind(
                         x=points[items, 0], y=points[items, 1], mode="markers", name=name, legendgroup=name,
                         showlegend=first, marker=marker, customdata=order,
                         hovertemplate=f"{words}<extra></extra>",
@@ -378,6 +380,21 @@ def asked_maps(
                 )  # fmt: skip
     parts.foot(fig, f"n = {len(points):,} items, {max(len(a) for _, a in panels.values())} questions")
     return fig
+
+
+def _in_order(n: int) -> dict[str, Any]:
+    """Marker options of n items in their order: light to dark, rims the other way, so that all are seen."""
+    last = max(n, 2)
+    ends = {"tickmode": "array", "tickvals": [1, last], "ticktext": ["first", "last"], "ticks": ""}
+    scale = parts.colour_scale(1, last, "asked", stops=theme.ORDER)
+    rims = {
+        "cmin": 1,
+        "cmax": last,
+        "colorscale": [[0.0, "#8E1246"], [0.5, "#8E1246"], [0.5, "white"], [1.0, "white"]],
+    }
+    return scale | {
+        "colorbar": scale["colorbar"] | ends, "line": {"width": 1.5, "color": np.arange(1, n + 1)} | rims,
+    }  # fmt: skip
 
 
 def class_bands(

@@ -42,6 +42,8 @@ MEASURE = (
     (0.8, "#E39A5C"),
     (1.0, "#F2B632"),
 )
+# For an order among points that have the colours of classes: a hue that no class has, light to dark.
+ORDER = ((0.0, "#FFD6E8"), (0.33, "#FF6FAE"), (0.67, "#C2185B"), (1.0, "#5A0028"))
 # Above this many points the marks go to WebGL; above the second figure they are thinned.
 WEBGL_FROM = 2_000
 THIN_FROM = 20_000

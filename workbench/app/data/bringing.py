@@ -15,7 +15,7 @@ from streamlit.errors import StreamlitAPIException
 
 from workbench.app.access import auditing, current, login
 from workbench.app.data import forms, further, opening
-from workbench.app.data.column_uses import GUESSES, VERSION, chips, editor, guessed_columns, summary
+from workbench.app.data.column_uses import CHOICES, GUESSES, VERSION, chips, editor, guessed_columns, summary
 from workbench.app.serving import uploads
 from workbench.app.serving.caching import cached
 from workbench.app.serving.stamps import stamp
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from workbench.pools import Pool
     from workbench.pools.tables.report import TableReport
 
-PLACE, CHOICES, OPENING = "brought", "brought-options", "bundle-opening"
+PLACE, OPENING = "brought", "bundle-opening"
 INPUTS = "brought-inputs"  # what was typed and chosen when a table began to be read again
 MARKS = {"error": ("error", "red"), "choice": ("help", "orange"), "note": ("info", "blue")}
 AS_THEY_ARE = "As they are"
@@ -304,7 +304,7 @@ def problems(report: TableReport, options: dict[str, Any]) -> None:
         named = {problem.column for problem in said_above}
         n = sum(column.n_missing for column in report.columns if column.name in named)
         st.caption(
-            f":material/info: {n:,} cells of {len(named)} columns are empty; the table says what they become."
+            f":material/info: {n:,} cells of {len(named)} columns are empty; what they become is said above."
         )
     for problem in notes:
         st.caption(f":material/info: {verbatim(for_people(problem.message))}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -15,7 +16,7 @@ from workbench.pools.tables.likely import codes
 if TYPE_CHECKING:
     from workbench.pools.tables.report import TableReport
 
-VERSION = "brought-version"
+CHOICES, VERSION = "brought-options", "brought-version"
 GUESSES = "brought-guesses"
 A_GUESS = "a guess"
 """A use of a column: what somebody or something else takes the class for."""
@@ -27,17 +28,19 @@ FEW = 6
 """Columns up to which a table is shown whole."""
 MOST_CHIPS = 12
 MOST_NAMED = 4
+NARROW = 600
+"""Pixels under which a table that is edited would be cut: its columns stand in a list then."""
 
 
 def needs_look(report: TableReport) -> list[str]:
-    """Columns to look at: the classes, guesses at them, codes, and what stands in the way."""
+    """Columns to look at: the classes or what may hold them, guesses, codes, and what stands in the way."""
     problems = {problem.column for problem in report.problems if problem.severity != "note" or problem.fixes}
+    uses = {column.name: "" if column.use is None else column.use.use for column in report.columns}
     wanted = {*likely_guesses(report), *codes(report), *problems}
-    return [
-        column.name
-        for column in report.columns
-        if column.name in wanted or (column.use is not None and column.use.use == "class")
-    ]
+    if "class" not in uses.values():
+        # one with gaps may hold the classes of those rows that are labelled already
+        wanted |= {c.name for c in report.columns if uses[c.name] == "category" and c.n_missing}
+    return [column.name for column in report.columns if column.name in wanted or uses[column.name] == "class"]
 
 
 def editor(report: TableReport, path: str) -> dict[str, Any]:
@@ -69,15 +72,86 @@ def editor(report: TableReport, path: str) -> dict[str, Any]:
     given, first = st.session_state.setdefault(f"{key}-rows", (rows, needs_look(report)))
     look = [row for row in given if row["Column"] in first or len(given) <= FEW]
     rest = [row for row in given if row not in look]
+    widgets.style(
+        "[data-testid=stLayoutWrapper]:has(> .st-key-columns) { container-type: inline-size; }"
+        f"@container (max-width: {NARROW}px) {{ [class*=st-key-table-uses-] {{ display: none; }} }}"
+        f"@container (min-width: {NARROW + 1}px) {{ .st-key-columns .column-list, .st-key-columns-one"
+        " { display: none; } }" + _LIST
+    )
     with st.container(key="columns"):
         chosen = _edited(look, key) if look else []
+        place = st.container(key="columns-one")
         if rest:
             words = plural(len(rest), "other column") if look else plural(len(rest), "column")
             with st.expander(f"{words}: nothing to decide", key="columns-rest"):
                 chosen += _edited(rest, f"{key}-rest")
     st.session_state[GUESSES] = [str(row["Column"]) for row in chosen if row["Use as"] == A_GUESS]
     places = {row["Column"]: place for place, row in enumerate(given)}
-    return uses_of_rows(sorted(chosen, key=lambda row: places[row["Column"]]), report)
+    chosen.sort(key=lambda row: places[row["Column"]])
+    with place:
+        _one(chosen, report)
+    return uses_of_rows(chosen, report)
+
+
+_LIST = (
+    "ul.column-list { list-style: none !important; margin: 0 !important; padding: 0 !important; }"
+    ".column-list li { padding: .45rem 0; margin: 0; overflow-wrap: anywhere; display: grid;"
+    " grid-template-columns: minmax(0, 1fr) auto; gap: 0 .75rem; align-items: baseline;"
+    " border-bottom: 1px solid color-mix(in srgb, currentColor 16%, transparent); }"
+    ".column-list span { border-radius: 999px; padding: 0 .6rem; font-size: .9rem; white-space: nowrap;"
+    " background: color-mix(in srgb, currentColor 10%, transparent); }"
+    ".column-list small { grid-column: 1 / -1; font-size: .85rem; opacity: .8; }"
+)
+
+
+def _listed(rows: Sequence[Mapping[str, Any]]) -> str:
+    """What each column is used for, as a list that a narrow screen has room for."""
+    lines = []
+    for row in rows:
+        n = int(row["Empty"])
+        empty = f"{n:,} empty: {row['Empty cells']}. " if n else ""
+        about = f"{empty}{one_line(row['For example'], 90)}"
+        lines.append(
+            f"<li><b>{escape(one_line(row['Column'], 60))}</b><span>{escape(row['Use as'] or KEPT)}</span>"
+            f"<small>{escape(about)}</small></li>"
+        )
+    return f'<ul class="column-list" aria-label="What each column is used for">{"".join(lines)}</ul>'
+
+
+def _one(rows: Sequence[Mapping[Any, Any]], report: TableReport) -> None:
+    """Where the table has no room: a column is chosen, and what it is used for is changed below it."""
+    from workbench.pools.tables.uses import USES
+
+    names = [str(row["Column"]) for row in rows]
+    name = st.selectbox(
+        "Change a column", names, format_func=lambda name: one_line(name, 60), key="columns-one-name",
+        placeholder="",
+    )  # fmt: skip
+    if name is None:
+        return
+    row = rows[names.index(name)]
+    key = f"columns-one-{st.session_state[VERSION]}-{sha256(name.encode()).hexdigest()[:8]}"
+    given = (rows, report, name, key)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        _choice("Use as", [*USES, A_GUESS], row, f"{key}-use", given)
+        _choice("Empty cells", [*EMPTY.values(), KEPT], row, f"{key}-empty", given)
+
+
+def _choice(which: str, options: list[str], row: Mapping[Any, Any], key: str, given: tuple[Any, ...]) -> None:
+    now = row[which]
+    st.selectbox(
+        which, options, index=options.index(now) if now in options else None, key=key, width=160,
+        on_change=_changed, args=given, placeholder="",
+    )  # fmt: skip
+
+
+def _changed(rows: Sequence[Mapping[Any, Any]], report: TableReport, name: str, key: str) -> None:
+    """Read the table with what was chosen for one column."""
+    use, empty = st.session_state[f"{key}-use"], st.session_state[f"{key}-empty"]
+    now = [{**row, "Use as": use, "Empty cells": empty} if row["Column"] == name else row for row in rows]
+    st.session_state[GUESSES] = [str(row["Column"]) for row in now if row["Use as"] == A_GUESS]
+    st.session_state[CHOICES] = st.session_state[CHOICES] | {"columns": uses_of_rows(now, report)}
+    st.session_state[VERSION] += 1
 
 
 def _edited(given: Sequence[Mapping[str, Any]], key: str) -> list[dict[Any, Any]]:
@@ -119,7 +193,9 @@ def _edited(given: Sequence[Mapping[str, Any]], key: str) -> list[dict[Any, Any]
                 ),
             },
         )
-    return list(edited.to_dict("records"))
+    now = list(edited.to_dict("records"))
+    st.html(_listed(now))
+    return now
 
 
 def uses_of_rows(rows: Sequence[Mapping[Any, Any]], report: TableReport) -> dict[str, Any]:

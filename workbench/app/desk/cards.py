@@ -13,7 +13,7 @@ import numpy as np
 
 from workbench.app.desk import checking
 from workbench.app.serving import caching, explanations
-from workbench.app.words.text import NOTHING, plain
+from workbench.app.words.text import NOTHING, plain, plural
 from workbench.errors import InputError
 from workbench.guesses import columns_of
 from workbench.pools.cells import BLANKS
@@ -89,7 +89,8 @@ def card(session: Session, ask: Ask, picture: str) -> dict[str, Any]:
     model = session.model
     if model is not None and ask.role not in BLIND:
         foretold = sorted(session.predict_item(ask.item).items(), key=lambda pair: -pair[1])
-        found["guess"] = [[name, round(p, 4)] for name, p in foretold[:_GUESSES]]
+        # whole per cents, rounded as the sentence above them is: the two say one number
+        found["guess"] = [[name, round(100 * p) / 100] for name, p in foretold[:_GUESSES]]
         found["guess_order"] = [name for name, _ in foretold[:_LISTED]]
         if model.mean is not None:
             said_now = said_of(session.guesses, ask.item, model, session.fitted_with)
@@ -109,13 +110,22 @@ def card(session: Session, ask: Ask, picture: str) -> dict[str, Any]:
 
 
 def _disagreement(said: Sequence[tuple[str, str, float]], predicted: str, n_labelled: int) -> str:
-    """A sentence where a source that counts says another class than the model does."""
-    others = [(source, name) for source, name, weight in said if name != predicted and weight > 0]
-    if n_labelled < FEW or not others:
+    """A sentence where a source that counts says another class than the model does.
+
+    While labels are too few to judge the sources each of them counts.
+    """
+    few = n_labelled < FEW
+    others = [(source, name) for source, name, weight in said if name != predicted and (few or weight > 0)]
+    if not others:
         return ""
     source, name = others[0]
     words = source_words(source)
-    return f"{words[0].upper()}{words[1:]} says {name}; {n_labelled:,} labels say {predicted}."
+    words = f"{words[0].upper()}{words[1:]} says {name}"
+    if not few:
+        return f"{words}; {n_labelled:,} labels say {predicted}."
+    if n_labelled:
+        return f"{words}; together with {plural(n_labelled, 'label')} so far {predicted} is likelier."
+    return f"{words}; all that it began with, taken together, makes {predicted} likelier."
 
 
 def _guessed(session: Session) -> frozenset[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -113,7 +112,7 @@ def none_stands_out(best: float, n_classes: int, n_labelled: int) -> str:
         n_classes: that the model has.
         n_labelled: how many of them have a label it could learn from.
     """
-    words = f"No class stands out yet: of {n_classes:,}, none gets more than {ceil(100 * best)}%. "
+    words = f"No class stands out yet: the likeliest of {n_classes:,} gets {best:.0%}. "
     if missing := n_classes - n_labelled:
         words += f"{missing:,} of them {'has' if missing == 1 else 'have'} no label so far. "
     return words + "Go by what you see, not by its guess."

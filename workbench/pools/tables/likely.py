@@ -73,17 +73,17 @@ def _as_uses(given: Mapping[str, Any]) -> dict[str, Any]:
 def likely_uses(report: TableReport) -> dict[str, dict[str, str]]:
     """Uses that are likelier than those guessed column by column, seen in the whole table.
 
-    Often some of a table's rows have their labels already: a last column of few values, most of its cells
-    empty and more than of any other, or a quarter and far more, holds the classes. A first column of words
-    that are all different names the rows, but where nothing else could be learnt from: then it holds the
-    texts, however short they are, and a second column of few values beside it their classes.
+    Often some of a table's rows have their labels already: a last column of few values, half of its cells
+    empty and twice as many as of any other, or a quarter and far more, holds the classes. A first column of
+    words that are all different names the rows, but where nothing else could be learnt from: then it holds
+    the texts, however short they are, and a second column of few values beside it their classes.
     """
     found: dict[str, dict[str, str]] = {}
     columns = report.columns
     uses = [column.use.use if column.use is not None else "" for column in columns]
     if len(columns) > 1 and "class" not in uses and uses[-1] == "category":
         last, others = columns[-1], max(column.n_missing for column in columns[:-1])
-        mostly = last.n_missing > max(report.n_rows / 2, 2 * others)
+        mostly = last.n_missing >= report.n_rows / 2 and last.n_missing > 2 * others
         clearly = last.n_missing >= max(report.n_rows / 4, 10 * others)
         if (mostly or clearly) and not names_predictions(last.name) and 2 <= last.n_unique <= LIKELY_CLASSES:
             found[last.name] = {"use": "class"}
