@@ -41,6 +41,7 @@ LONG = ("images:fashion_mnist",)
 # what only repeats: read by the parser as it stands, carried out less often
 REPEATED = {"--seeds 10": "--seeds 2", "--budget 60": "--budget 20"}
 CLUSTER = "tcp://head:8786"
+WAITED = 600
 
 
 def blocks(page: Path, *languages: str) -> list[str]:
@@ -243,6 +244,8 @@ def cluster(place: Path, *, wanted: bool) -> Iterator[str]:
     if not wanted:
         yield ""
         return
+    from distributed import Client
+
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -258,6 +261,9 @@ def cluster(place: Path, *, wanted: bool) -> Iterator[str]:
         )
     ]  # fmt: skip
     try:
+        # a person types the next command when these have said that they are there
+        with Client(address, timeout=WAITED) as client:
+            client.wait_for_workers(1, timeout=WAITED)
         yield address
     finally:
         for process in reversed(started):
