@@ -115,7 +115,8 @@ def progress_line(session: Any) -> None:
     if model is not None and model.mean is not None and learned < 10:
         parts.append("beginning with a guess")
     came = taken_over(session)
-    st.markdown(" · ".join([*parts, came] if came else parts))
+    whose = f"**{verbatim(session.question_name, 40)}**: " if several else ""
+    st.markdown(whose + " · ".join([*parts, came] if came else parts))
     quiet = labelling_speed.line(
         session.events, session.annotator, session.rounds, labelling_speed.left(session)
     )
@@ -157,7 +158,7 @@ def oracle_controls(session: Any) -> None:
 
 
 def how_it_goes(session: Any) -> None:
-    st.header("How well it goes")
+    st.header("How well it goes" + (f": {verbatim(session.question_name, 40)}" if several else ""))
     if not session.pool.has_truth or session.pool.test is None:
         st.markdown(f"**Error: {labelling_speed.error_so_far(session.evaluation)}.**")
         own_curve(session)

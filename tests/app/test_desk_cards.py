@@ -17,6 +17,7 @@ from workbench.app.desk.cards import encoded, face, neighbour_faces, thumbnail_f
 from workbench.app.desk.pictures import picture
 from workbench.app.desk.routes import class_keys, grid, look, sync
 from workbench.app.history.decision_tables import summary
+from workbench.app.history.decisions import WHY
 from workbench.app.serving import caching, explanations
 from workbench.app.words.text import plain
 from workbench.errors import InputError
@@ -281,3 +282,7 @@ def test_what_the_model_says_is_in_the_classes_as_they_are_now(flowers: Session)
     rows = label_table(flowers, "predictions")
     assert {name for row in rows for name in row["probabilities_now"] or {}} == now
     assert {row["label"] for row in rows if row["status"] == "predicted"} <= now
+
+
+def test_why_an_item_was_asked_is_said_in_words_wherever_it_is_told() -> None:
+    assert set(cards.BADGES) <= set(WHY)

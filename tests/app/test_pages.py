@@ -401,3 +401,16 @@ def test_people_who_labelled_together_have_a_part_of_history(home: Path) -> None
     (table,) = [one.value for one in test.dataframe if "Agrees with the others" in one.value.columns]
     assert sorted(table["Person"]) == ["Person 1", "Person 2"]
     assert not [one for one in test.dataframe if "Last answer" in one.value.columns]  # it names people
+
+
+def test_a_page_about_one_of_several_questions_names_it_where_the_side_bar_is_folded(home: Path) -> None:
+    asks = [("kind", []), "<b>rare</b>"]
+    several = Session.create("iris", classifier=FAKE, annotator="ann", questions=asks)
+    asked = "Question: **kind**"
+    assert asked in texts(open_page("history", several.id)) and asked not in texts(
+        open_page("help", several.id)
+    )
+    label = open_page("label", several.id)
+    assert [one.value for one in label.header] == ["How well it goes: kind"] and "**kind**: " in texts(label)
+    alone = Session.create("iris", name="Alone", classifier=FAKE, annotator="ann")
+    assert "Question: " not in texts(open_page("history", alone.id))

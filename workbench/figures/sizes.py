@@ -59,9 +59,9 @@ def enlarge(fig: go.Figure, scale: float) -> None:
         words.font.size = max(size - 1, round(0.85 * scale * (words.font.size or 12)))
     if scale < 1:  # a phone: marks as large as their counts would run into each other
         for trace in fig.data:
-            size = trace.marker.size if isinstance(trace, go.Scatter) else None
-            if np.ndim(size):
-                trace.marker.size = 0.6 * np.asarray(size, dtype=float)
+            counted = trace.marker.size if isinstance(trace, go.Scatter) else None
+            if counted is not None and np.ndim(counted):
+                trace.marker.size = 0.6 * np.asarray(counted, dtype=float)
     # scales below keep clear of the two lines of an axis, which have grown
     below = (scale - 1) * 3 * 12 / plot_height(fig.layout.height or 450, fig.layout.margin.t or 0)
     for trace in fig.data:

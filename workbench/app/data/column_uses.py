@@ -104,7 +104,7 @@ _LIST = (
 )
 
 
-def _listed(rows: Sequence[Mapping[str, Any]]) -> str:
+def _listed(rows: Sequence[Mapping[Any, Any]]) -> str:
     """What each column is used for, as a list that a narrow screen has room for."""
     lines = []
     for row in rows:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from workbench.sessions import Session
     from workbench.store import ProjectSummary
 
+FEW = 6
+"""Questions above which the form for another one stands before them, where it is seen."""
+
 
 @st.dialog("Questions about each item", width="medium")
 def dialog(record: ProjectSummary) -> None:
@@ -28,11 +31,15 @@ def dialog(record: ProjectSummary) -> None:
         "Each question has its own classes, model and figures; at the desk all of them stand below the item."
     )
     may = login.may_change(record)
-    for one in session.every_question:
-        _row(session, one, may)
-    if may:
+    asked = session.every_question
+    first = len(asked) > FEW
+    if may and first:
         _another(session)
-    else:
+    for one in asked:
+        _row(session, one, may)
+    if may and not first:
+        _another(session)
+    if not may:
         st.caption("Its owner adds questions and changes them.")
 
 

@@ -70,6 +70,7 @@ def card(sessions: Mapping[str, Session], ask: ItemAsk, picture: str) -> dict[st
     for alone in ("guess", "guess_order", "near", "said", "differs", "early", "twins"):
         found.pop(alone, None)
     questions = []
+    known = any(sessions[one].model is not None for one in ask.asks)
     for one, given in ask.asks.items():
         about: dict[str, Any] = {"name": one}
         session = sessions[one]
@@ -81,6 +82,8 @@ def card(sessions: Mapping[str, Session], ask: ItemAsk, picture: str) -> dict[st
             else:
                 guess, p = max(foretold.items(), key=lambda pair: pair[1])
                 about |= {"guess": guess, "p": round(p, 3), "unsure": p < UNSURE[1]}
+        elif session.model is None and known:
+            about["new"] = True  # beside others that stand at a guess it stands at none
         questions.append(about)
     return found | {"ask": first_of(ask), "questions": questions, "why": f"{name}: {found['why']}"}
 

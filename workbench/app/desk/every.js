@@ -66,7 +66,7 @@ class DeskOfEvery extends Desk {
       const buttons = [...listed, ...typed].map(({ name, key }) => make("button", {
         class: "answer", "data-class": name, "aria-pressed": String(chosen[one.name] === name), onclick: () => this.choose(one, name),
       }, make("span", { class: "name" }, ...broken(name)), now && key ? make("kbd", { textContent: keyName(key) }) : null));
-      const head = make("h3", { title: one.words }, one.name, of.get(one.name).unsure ? this.mark(of.get(one.name)) : null);
+      const head = make("h3", { title: one.words }, one.name, of.get(one.name).unsure || of.get(one.name).new ? this.mark(of.get(one.name)) : null);
       // a model needs two classes: until then the button for another one stands among them
       const words = one.classes.length < 2 ? "New class" : many ? `Search ${one.classes.length} classes` : "";
       const more = words ? [make("button", { class: "command", onclick: () => this.another(one) }, words, many && now ? make("kbd", { textContent: keyName(this.data.commands.name) }) : null)] : [];
@@ -81,7 +81,7 @@ class DeskOfEvery extends Desk {
       return make("button", {
         class: "answer switch", role: "switch", "aria-checked": String(on), "data-question": one.name, title: one.words || one.name,
         onclick: () => this.turnOver(one.name),
-      }, make("span", { class: "knob" }), make("span", { class: "words" }, make("span", { class: "name" }, ...broken(one.name)), this.view !== null && chosen[one.name] === null ? make("span", { class: "doubt", textContent: "you: unsure" }) : said.unsure ? this.mark(said) : null), one.key ? make("kbd", { textContent: keyName(one.key) }) : null);
+      }, make("span", { class: "knob" }), make("span", { class: "words" }, make("span", { class: "name" }, ...broken(one.name)), this.view !== null && chosen[one.name] === null ? make("span", { class: "doubt", textContent: "you: unsure" }) : said.unsure || said.new ? this.mark(said) : null), one.key ? make("kbd", { textContent: keyName(one.key) }) : null);
     });
     const row = make("div", { class: "switches" }, ...switches);
     if (this.searching) {
@@ -100,6 +100,7 @@ class DeskOfEvery extends Desk {
   }
 
   mark(said) {
+    if (said.new) return make("span", { class: "doubt", title: "The model of this question has not learnt yet", textContent: "no guess yet" });
     return make("span", { class: "doubt", title: `The model is unsure: ${Math.round(100 * said.p)} %`, textContent: "unsure" });
   }
 

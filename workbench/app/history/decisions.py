@@ -29,6 +29,8 @@ WHY = {
     "confirmed": "in a grid",
     "chosen": "own choice",
     "second": "second look",
+    "together": "asked along with another question",
+    "check": "to check a label",
 }
 LABELLED, SKIPPED, UNSURE, OPEN = "labelled", "skipped", "unsure", "open"
 

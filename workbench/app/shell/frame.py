@@ -60,6 +60,9 @@ VISIT = "visit"
 _OF_GUESTS = ("label", "help")
 """Pages that people without an account see."""
 
+_OF_ONE = ("finish", "compare", "uncertainty", "calibration", "adversarial", "history")
+"""Pages about one question of a project."""
+
 _TITLE = "tab-title"
 """State: the title of the browser's tab as the last run left it."""
 
@@ -127,6 +130,8 @@ def run(pages: Sequence[Any]) -> None:
             st.caption("No project is open.")
         engine(side)
         st.stop()
+    if opened is not None and chosen.url_path in _OF_ONE:
+        _named(opened)
     try:
         with current.page_run():
             chosen.run()
@@ -306,6 +311,18 @@ def _question(opened: Session) -> None:
     if chosen != opened.id:
         current.choose(chosen)
         st.rerun()
+
+
+def _named(opened: Session) -> None:
+    """Which of several questions a page is about, where the side bar that says so is folded away."""
+    if len(opened.questions) < 2:
+        return
+    widgets.style(
+        "@media (min-width: 769px) { [data-testid=stLayoutWrapper]:has(> .st-key-question-named)"
+        " { display: none; } }"
+    )
+    with st.container(key="question-named"):
+        st.caption(f"Question: **{verbatim(opened.question_name, 60)}**")
 
 
 def _project(opened: Session | None) -> None:
