@@ -365,26 +365,23 @@ def test_a_column_of_predictions_is_never_taken_for_the_classes(name: str, use: 
     assert ("a guess at the class" in said) == (use != "class")
 
 
-def test_a_project_starts_with_items_that_several_people_label() -> None:
+@pytest.mark.parametrize(
+    ("worth", "people", "expected"),
+    [(False, 3, {"share": 0.2, "people": 3}), (True, 4, {"share": 1.0, "by": "worth", "people": 4})],
+)
+def test_a_project_starts_with_items_that_several_people_label(worth, people, expected) -> None:
     test = dropped("people.csv", PEOPLE)
     assert test.number_input(key="new-own-people").disabled
-    test.number_input(key="new-own-overlap").set_value(20).run()
-    test.number_input(key="new-own-people").set_value(3).run()
+    if worth:  # where another opinion is worth most: there is no share of its own
+        test.toggle(key="new-own-worth").set_value(True).run()
+        assert test.number_input(key="new-own-overlap").disabled
+    else:
+        test.number_input(key="new-own-overlap").set_value(20).run()
+    test.number_input(key="new-own-people").set_value(people).run()
     test.button(key="start-own").click().run()
     assert not test.exception, test.exception
     (record,) = Store.open().projects()
-    assert record.settings["overlap"] == {"share": 0.2, "people": 3}
-
-
-def test_a_project_starts_with_second_opinions_where_they_are_worth_most() -> None:
-    test = dropped("people.csv", PEOPLE)
-    test.toggle(key="new-own-worth").set_value(True).run()
-    assert test.number_input(key="new-own-overlap").disabled, "a share of its own there is none"
-    test.number_input(key="new-own-people").set_value(4).run()
-    test.button(key="start-own").click().run()
-    assert not test.exception, test.exception
-    (record,) = Store.open().projects()
-    assert record.settings["overlap"] == {"share": 1.0, "by": "worth", "people": 4}
+    assert record.settings["overlap"] == expected
 
 
 def test_the_rows_of_the_editable_table_are_the_option_of_the_pool() -> None:

@@ -164,15 +164,6 @@ def test_reliability_band_surrounds_the_accuracies():
     assert low[9] < 0.6 and high[9] == 1.0, "four hits out of four are no proof"
 
 
-def test_wilson_against_scipy():
-    from scipy.stats import binomtest
-
-    for hits, n in [(0, 5), (3, 20), (19, 20), (50, 50), (7, 100)]:
-        ours, theirs = share_interval(hits, n), binomtest(hits, n).proportion_ci(method="wilson")
-        assert ours.low == pytest.approx(theirs.low, abs=1e-9)
-        assert ours.high == pytest.approx(theirs.high, abs=1e-9)
-
-
 def test_bad_input():
     y, p = oracle(0, n=10)
     with pytest.raises(InputError, match="at least one bin"):

@@ -5,7 +5,6 @@ from scipy import stats
 from workbench.errors import InputError
 from workbench.metrics import (
     area_under_curve,
-    average_ranks,
     critical_difference,
     holm,
     labels_saved,
@@ -19,14 +18,10 @@ from workbench.metrics import (
 )
 
 
-def test_mean_and_interval_against_scipy():
-    values = np.random.default_rng(0).normal(size=(9, 4))
-    band = mean_band(values)
-    for r in range(4):
-        low, high = stats.t.interval(0.95, 8, values[:, r].mean(), stats.sem(values[:, r]))
-        assert (band.low[r], band.high[r]) == pytest.approx((low, high))
+def test_one_value_has_no_interval_and_no_difference_no_p_value():
     one = mean_interval([3.0])
     assert one.value == 3.0 and np.isnan(one.low) and one.n == 1
+    assert wilcoxon_p([1, 2], [1, 2]) == 1.0
 
 
 def test_area_by_hand():
@@ -70,21 +65,6 @@ def test_a_target_that_is_the_mean_of_equal_errors_is_reached_by_them():
     last = np.full(6, 1 / 36)
     assert last.mean() != last[0], "the mean of equal floats may be another float"
     assert labels_to_reach([10, 20], [0.5, last[0]], float(last.mean()) - 1e-18) == 20
-
-
-def test_wilcoxon_against_scipy_and_by_enumeration():
-    rng = np.random.default_rng(0)
-    a, b = rng.normal(size=10), rng.normal(size=10)
-    assert wilcoxon_p(a, b) == pytest.approx(stats.wilcoxon(a, b, method="exact").pvalue)
-    # differences 1 1 2 -1 3 3: all 64 signs, by hand
-    gap = np.array([1.0, 1, 2, -1, 3, 3])
-    ranks = stats.rankdata(np.abs(gap))
-    signs = np.array(np.meshgrid(*[[-1, 1]] * 6)).reshape(6, -1)
-    sums = ranks @ signs
-    expected = np.mean(np.abs(sums) >= abs(ranks @ np.sign(gap)) - 1e-9)
-    assert wilcoxon_p(gap, np.zeros(6)) == pytest.approx(expected)
-    assert wilcoxon_p([1, 2], [1, 2]) == 1.0
-    assert wilcoxon_p(np.arange(6.0) + 1, np.zeros(6)) == pytest.approx(2 / 64)
 
 
 def test_holm_by_hand():
@@ -162,31 +142,10 @@ def test_the_ends_of_a_level_are_no_levels(level):
         share_interval(1, 2, level)
 
 
-def test_with_ties_the_p_value_is_that_of_all_signs_each_time():
-    gap = np.array([1.0, 1, 2, -1, 3, 3, -2, 4, 5, 5])
-    expected = stats.wilcoxon(gap, method=stats.PermutationMethod(n_resamples=2**10)).pvalue
-    assert wilcoxon_p(gap, np.zeros(10)) == wilcoxon_p(gap, np.zeros(10)) == pytest.approx(expected)
-    # zeros do not count
-    assert wilcoxon_p(np.append(gap[:7], 0), np.zeros(8)) == wilcoxon_p(gap[:7], np.zeros(7))
-
-
-def test_ranks_with_ties_by_hand():
-    np.testing.assert_array_equal(average_ranks([[0.1, 0.2, 0.1], [3, 2, 1]]), [[1.5, 3, 1.5], [3, 2, 1]])
-    np.testing.assert_array_equal(average_ranks([[0.1, 0.2, 0.1]], lower_is_better=False), [[2.5, 1, 2.5]])
-
-
-def test_ranking_against_scipy_and_published_tables():
+def test_critical_differences_are_those_of_published_tables():
     # Demsar 2006, table 5: q_.05 for 2, 5 and 10 methods
     for k, q in [(2, 1.960), (5, 2.728), (10, 3.164)]:
         assert critical_difference(k, 1) / np.sqrt(k * (k + 1) / 6) == pytest.approx(q, abs=0.001)
-    rng = np.random.default_rng(0)
-    values = rng.random((14, 4)) + np.array([0, 0, 0.1, 0.6])
-    ranking = rank_methods(values, ["a", "b", "c", "d"])
-    expected = stats.friedmanchisquare(*values.T)
-    assert (ranking.statistic, ranking.p) == pytest.approx((expected.statistic, expected.pvalue))
-    np.testing.assert_allclose(ranking.mean_ranks.sum(), 10)
-    assert ranking.critical_difference == pytest.approx(critical_difference(4, 14))
-    assert ranking.mean_ranks.argmax() == 3
 
 
 def test_groups_are_the_maximal_runs_that_are_not_told_apart():

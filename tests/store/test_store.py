@@ -116,12 +116,20 @@ def test_a_failed_block_records_nothing(store: Store) -> None:
     assert store.events(id_) == [added] and added.time
 
 
-def test_the_database_itself_refuses_a_second_answer(store: Store) -> None:
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (Event.label("a", 1, ask="q"), Event.label("b", 1, ask="q")),
+        (Event.label("a", 1, operation="o"), Event.label("a", 2, operation="o")),
+    ],
+    ids=["ask", "operation"],
+)
+def test_the_database_itself_refuses_a_second_answer(store: Store, first: Event, second: Event) -> None:
     id_ = project(store)
     with store.recording(id_) as recorder:
-        recorder.add(Event.label("a", 1, ask="q"))
+        recorder.add(first)
     with pytest.raises(IntegrityError), store.recording(id_) as recorder:
-        recorder.add(Event.label("b", 1, ask="q"))
+        recorder.add(second)
     assert len(store.events(id_)) == 1
 
 
@@ -423,15 +431,6 @@ def test_ids_of_items_are_kept_with_the_project(store: Store) -> None:
     assert store.item_ids(plain.id) == store.item_ids(numbered.id) == ["0", "1", "2"]
     with pytest.raises(InputError, match="There is no project"):
         store.item_ids("nothing")
-
-
-def test_an_operation_is_stored_once_by_the_database_itself(store: Store) -> None:
-    id_ = project(store)
-    with store.recording(id_) as recorder:
-        recorder.add(Event.label("a", 1, operation="o"))
-    with pytest.raises(IntegrityError), store.recording(id_) as recorder:
-        recorder.add(Event.label("a", 2, operation="o"))
-    assert len(store.events(id_)) == 1
 
 
 def test_a_round_gets_the_next_number_when_it_is_written(store: Store) -> None:
