@@ -72,9 +72,6 @@ def test_a_table_is_looked_at_once_before_anybody_changes_a_use(
         return inspect_table(*args, **options)
 
     monkeypatch.setattr("workbench.pools.inspect_table", counted)
-    # a page shows a bar after a moment and looks again; here nobody does
-    assert background_files.read.__kwdefaults__ is not None
-    monkeypatch.setitem(background_files.read.__kwdefaults__, "patience", 600.0)
     assert bringing.looked_at(str(path), bringing.first_choices(str(path))) == said
     assert len(looks) == 1
 
@@ -171,6 +168,13 @@ PEOPLE = "id,age,colour,label\n" + "".join(
     f"u{i},{'' if i == 3 else 20 + i},{('red', 'blue')[i % 2]},{('good', 'bad', '')[i % 3]}\n"
     for i in range(60)
 )
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page shows a bar after a moment and looks again; here nobody does."""
+    assert background_files.read.__kwdefaults__ is not None
+    monkeypatch.setitem(background_files.read.__kwdefaults__, "patience", 600.0)
 
 
 def opened() -> AppTest:
@@ -447,7 +451,6 @@ def test_what_was_typed_outlives_a_table_that_is_read_for_long(
     test.run()
     test.text_area(key="own-further-typed").set_value("urgent").run()
     # another use of a column is chosen, and the table is read again behind a bar
-    assert background_files.read.__kwdefaults__ is not None
     monkeypatch.setitem(background_files.read.__kwdefaults__, "patience", 0.0)
     chosen = dict(test.session_state[column_uses.CHOICES])
     columns = {**chosen["columns"], "note": {"use": "leave out"}}
