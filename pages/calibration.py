@@ -11,7 +11,7 @@ import streamlit as st
 from workbench.app.access import current
 from workbench.app.lessons import lessons, teaching
 from workbench.app.serving import evaluation
-from workbench.app.shell import frame, widgets
+from workbench.app.shell import frame, labelling_speed, widgets
 from workbench.app.shell.downloads import figure_downloads
 from workbench.app.words.glossary import explain, used_in
 from workbench.app.words.text import calibration_meaning, calibration_verdict, one_line, plural, verbatim
@@ -40,8 +40,7 @@ def measured(session: Any, model: Any) -> tuple[Any, Any, Any, str] | None:
         return items, codes, None, f"{plural(len(items), 'item')} {where}"
     st.info(
         f"{len(items)} of the {FEW} items are labelled that are needed to measure on. Until then each label "
-        "is foretold by a model that did not see it. Those items were asked because they are hard, so this "
-        "looks worse than a fair sample would.",
+        f"is foretold by a model that did not see it. {labelling_speed.not_drawn(session.state)}",
         icon=":material/info:",
     )
     job = evaluation.cross_validation(session, model)

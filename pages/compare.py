@@ -69,8 +69,8 @@ def form() -> None:
             return
         if key.startswith("question:"):
             st.caption(
-                "The known classes are what people answered. Only these items are asked about and measured "
-                "on; most were chosen by a policy, so their errors are not those of the whole pool."
+                "The known classes are the labels that are there. Only these items are asked about and "
+                "measured on; they are no random draw, so their errors are not those of the whole pool."
             )
         kind: Any = source.kind
         models = forms.classifiers_for(kind, source.n_classes)

@@ -104,9 +104,8 @@ def progress_line(session: Any) -> None:
     state, model = session.state, session.model
     learned = 0 if model is None else model.n_labelled
     given = len(state.training)
-    waiting = len(state.trained_classes) < 2 and model is None
-    if waiting:
-        parts = [frame.first_fit(session)]
+    if model is None:
+        parts = [frame.first_fit(session).rstrip(".")]
     elif session.stale:
         behind = f"**{learned:,}** of **{plural(given, 'label')}**"
         parts = [f"The model has learnt from {behind}; a new fit is under way"]
@@ -381,8 +380,7 @@ def taken_over(session: Any) -> str:
     parts = [f"{learned:,} to learn from"]
     if measured:
         parts.append(f"{measured:,} to measure on")
-    unknown = int((pool.truth < 0).sum())
-    return f"{plural(learned + measured, 'label')} taken over: {', '.join(parts)}; {unknown:,} to ask"
+    return f"{plural(learned + measured, 'label')} taken over: {', '.join(parts)}"
 
 
 @st.fragment(run_every=2.0)

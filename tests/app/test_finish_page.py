@@ -4,6 +4,7 @@ import io
 import json
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -197,3 +198,12 @@ def test_the_pictures_hold_the_forecast_and_the_bound() -> None:
     assert answers_needed([], costs[0], 0).layout.annotations
     falling = falling_bound([1.0, 0.6, 0.7], 0.05, [2])
     assert list(falling.data[0].y) == [1.0, 0.6, 0.7] and list(falling.data[1].x) == [2]
+
+
+def test_how_many_labels_are_wrong_follows_from_the_error_that_stands_below() -> None:
+    session: Any = SimpleNamespace(evaluation=SimpleNamespace(enough=False, n=3, error=0.0))
+    sure = 1 - 0.1075
+    assert promising._expected(session, promising.MODEL, sure)[0] == "about 11 %"
+    assert "the other 87 items, about 10 of them wrong, by its own word" in promising.lead(
+        session, promising.MODEL, 87, sure
+    )

@@ -155,3 +155,12 @@ def test_what_labels_are_for_and_what_is_left_count_each_item_once(tmp_path: Pat
     assert labelling_speed.shares(bob.state) == "1 to learn from, 1 to measure on, 1 to decide"
     assert labelling_speed.measured(bob.state) == 1
     assert labelling_speed.left(bob) == 9, "what waits to be measured on is left too"
+
+
+@pytest.mark.parametrize(
+    ("roles", "said"),
+    [(["policy", "policy", "imported"], "hard"), (["imported", "policy"], "better or worse")],
+)
+def test_labels_that_came_with_a_table_are_not_called_hard(roles: list[str], said: str) -> None:
+    state: Any = SimpleNamespace(standing={n: SimpleNamespace(role=role) for n, role in enumerate(roles)})
+    assert said in labelling_speed.not_drawn(state)

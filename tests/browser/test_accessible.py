@@ -96,6 +96,11 @@ def violations(page: Any, axe: str) -> list[str]:
 
 def serious(page: Any, axe: str) -> list[str]:
     page.evaluate(axe)
+    # of a run that is late what it will draw anew is faded, and has no contrast: no state of the page
+    page.wait_for_function(
+        "() => document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'"
+        " && !document.querySelector('[data-stale=true]')"
+    )
     return page.evaluate(
         "async () => (await axe.run(document, {resultTypes: ['violations']})).violations"
         ".filter(v => ['serious', 'critical'].includes(v.impact) || v.id === 'heading-order')"

@@ -59,7 +59,8 @@ def lead(session: Session, of: str, n: int, sure: float) -> str:
         return f"**{title_of(of).capitalize()} has {plural(n, 'label')} that nobody has looked at.** {what}"
     found = session.evaluation
     share = found.error if found.enough else 1.0 - sure
-    wrong = round(share * n)
+    # from the whole per cents that stand below, so that the two agree
+    wrong = round(share * n) if found.enough else round(round(share, 2) * n)
     whose = "as measured" if found.enough else "by its own word"
     amount = f"about {wrong:,} of them wrong" if wrong else "hardly one of them wrong"
     return f"**The machine can label the other {plural(n, 'item')}, {amount}, {whose}.** {what}"

@@ -193,6 +193,14 @@ def shares(state: ProjectState) -> str:
     return ", ".join(parts) if len(parts) > 1 else ""
 
 
+def not_drawn(state: ProjectState) -> str:
+    """What it means for a figure over all labels that their items were not drawn at random."""
+    asked = sum(vote.role == "policy" for vote in state.standing.values())
+    if 2 * asked > len(state.standing):
+        return "Those items were asked because they are hard, so this looks worse than a fair sample would."
+    return "Those items were not drawn at random, so a fair sample may look better or worse."
+
+
 def kept_apart(pool: Pool) -> str:
     """Why fewer items can be labelled than the pool has: those of its test split are kept to measure on."""
     test = 0 if pool.test is None else int(pool.test.test.size)
