@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.default import default
+from benchmarks.kept import UNSHARED, once
 from workbench.arrays import Array, Ints
 from workbench.classifiers import LargeMarginClassifier
 from workbench.pools import load_pool
@@ -31,6 +35,8 @@ MARKS = (50, 100, 200, 500, 1000)
 PENALTIES = {"logistic": [0.01, 0.1, 1.0, 10.0], "svm": [0.001, 0.01, 0.1, 1.0]}
 _FOLDS = 5
 _OPTIONS = {"length": "length_scale_factor", "rare": "rare_margin"}
+CURVES = UNSHARED / "curves.jsonl"
+"""Curves as soon as they are drawn: the same code does not draw them again."""
 SETS = ("mnist", "fashion_mnist", "cifar10_jpeg", "banking77")
 
 
@@ -316,6 +322,77 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def sides_of(arguments: argparse.Namespace) -> tuple[list[str], list[str]]:
+    """Sides beside the default that were asked for, and those of them that are linear models."""
+    rivals = ["svm", "logistic"] if arguments.rivals else []
+    mine = [name for name in ("alone", "fixed") if getattr(arguments, name)]
+    mine += [f"length:{float(length):g}" for length in arguments.lengths]
+    mine += [f"rare:{float(margin):g}" for margin in arguments.rare]
+    mine += [f"leaning:{strength}" for strength in arguments.set_by_hand]
+    leaning = [f"{side}:{strength}" for side in rivals for strength in arguments.leaning]
+    return [*mine, *rivals, *leaning], rivals
+
+
+def curves_of(
+    arguments: argparse.Namespace, name: str, seed: int, place: Path = CURVES
+) -> tuple[dict[str, list[float]], dict[str, float]]:
+    """Every curve of one set and seed, each said on stderr and kept when it is there.
+
+    Args:
+        arguments: of the command.
+        name: of the set.
+        seed: of items and questions.
+        place: where curves are kept that need not be drawn again.
+
+    Returns:
+        "kind" or "kind, side" -> errors at the numbers of labels; the seconds their features took.
+    """
+    marks = tuple(sorted(arguments.labels))
+    found, truth, seconds = features_of(name, arguments.items, seed, arguments.encoders)
+    found = {kind: X for kind, X in found.items() if kind in (arguments.kinds or found)}
+    if arguments.uneven:
+        kept = uneven(truth, seed)
+        found, truth = {kind: X[kept] for kind, X in found.items()}, truth[kept]
+    others, rivals = sides_of(arguments)
+    wanted = [(kind, "default") for kind in found]
+    if rivals and name == "banking77" and not arguments.kinds and not arguments.uneven:
+        found["tf-idf"], seconds["tf-idf"] = term_weights(name, arguments.items, seed), 0.0
+    wanted += [(kind, side) for kind in found for side in (others if kind != "tf-idf" else rivals)]
+    asked = {
+        "set": name, "seed": seed, "labels": list(marks), "items": arguments.items,
+        "policy": arguments.policy, "uneven": arguments.uneven, "inside": arguments.inside,
+        "by": hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:12],
+    }  # fmt: skip
+    curves: dict[str, list[float]] = {}
+    for kind, side in wanted:
+        draw = partial(curve, found[kind], truth, marks, arguments.policy, seed, side, arguments.inside)
+        title = kind if side == "default" else f"{kind}, {side}"
+        curves[title] = once(place, asked | {"kind": kind, "side": side}, draw)
+        said = f"{name:14} {title:8} seed {seed}  {_listed(marks, curves[title])}"
+        print(said, file=sys.stderr, flush=True)
+        seconds[title] = seconds[kind]
+    return curves, seconds
+
+
+def paired(mine: Sequence[list[float]], base: Sequence[list[float]]) -> list[tuple[float, float]]:
+    """How much more errors there are than with the default, and the standard error over seeds.
+
+    Args:
+        mine: errors of each seed at each number of labels.
+        base: of the default, of the same seeds.
+
+    Returns:
+        (mean difference, its standard error) at each number of labels.
+    """
+    differences = np.asarray(mine) - np.asarray(base)
+    errors = differences.std(axis=0, ddof=1) / np.sqrt(len(differences))
+    return list(zip(differences.mean(axis=0).tolist(), errors.tolist(), strict=True))
+
+
+def _listed(marks: Sequence[int], errors: Sequence[float]) -> str:
+    return " ".join(f"{mark}: {error:.3f}" for mark, error in zip(marks, errors, strict=True))
+
+
 def main(flags: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(flags)
     marks = tuple(sorted(arguments.labels))
@@ -323,42 +400,22 @@ def main(flags: Sequence[str] | None = None) -> int:
         for name in arguments.sets:
             _print_start(name, arguments)
         return 0
-    rivals = ("svm", "logistic") if arguments.rivals else ()
-    leaning = [f"{side}:{strength}" for side in rivals for strength in arguments.leaning]
-    mine = [name for name in ("alone", "fixed") if getattr(arguments, name)]
-    options = [f"length:{float(length):g}" for length in arguments.lengths]
-    options += [f"rare:{float(margin):g}" for margin in arguments.rare]
-    options += [f"leaning:{strength}" for strength in arguments.set_by_hand]
-    others = (*mine, *options, *rivals, *leaning)
     for name in arguments.sets:
         curves: dict[str, list[list[float]]] = {}
         for seed in range(arguments.seeds):
-            found, truth, seconds = features_of(name, arguments.items, seed, arguments.encoders)
-            found = {kind: X for kind, X in found.items() if kind in (arguments.kinds or found)}
-            if arguments.uneven:
-                kept = uneven(truth, seed)
-                found, truth = {kind: X[kept] for kind, X in found.items()}, truth[kept]
-            for kind, X in found.items():
-                curves.setdefault(kind, []).append(
-                    curve(X, truth, marks, arguments.policy, seed, inside=arguments.inside)
-                )
-            if others:
-                plain = name == "banking77" and not arguments.kinds and not arguments.uneven
-                if plain and arguments.rivals:
-                    found["tf-idf"], seconds["tf-idf"] = term_weights(name, arguments.items, seed), 0.0
-                for kind, X in found.items():
-                    for side in others if kind != "tf-idf" else rivals:
-                        errors = curve(X, truth, marks, arguments.policy, seed, side, arguments.inside)
-                        curves.setdefault(f"{kind}, {side}", []).append(errors)
-                        seconds[f"{kind}, {side}"] = seconds[kind]
-        means = {kind: np.mean(several, axis=0).tolist() for kind, several in curves.items()}
-        for kind, errors in means.items():
-            print(
-                f"{name:14} {kind:8} "
-                + " ".join(f"{mark}: {error:.3f}" for mark, error in zip(marks, errors, strict=True))
-                + f"  ({seconds[kind]:.0f} s of processor)",
-                flush=True,
-            )
+            drawn, seconds = curves_of(arguments, name, seed)
+            for title, errors in drawn.items():
+                curves.setdefault(title, []).append(errors)
+        means = {title: np.mean(several, axis=0).tolist() for title, several in curves.items()}
+        for title, errors in means.items():
+            said = f"{name:14} {title:8} {_listed(marks, errors)}"
+            print(f"{said}  ({seconds[title]:.0f} s of processor)", flush=True)
+        for title, several in curves.items():
+            kind, _, side = title.partition(", ")
+            if side and kind in curves and arguments.seeds > 1:
+                more = zip(marks, paired(several, curves[kind]), strict=True)
+                said = " ".join(f"{mark}: {mean:+.4f} ± {error:.4f}" for mark, (mean, error) in more)
+                print(f"{name:14} {title:8} less the default of the same seed: {said}", flush=True)
         old = next(iter(means.values()))
         for kind, new in [(kind, new) for kind, new in means.items() if "," not in kind][1:]:
             needed = labels_to_reach(marks, new, old[-1])

@@ -10,7 +10,7 @@ import platform
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 PRINTED = ROOT / "benchmarks" / "results" / "printed.jsonl"
 """What commands printed, whose lines have no file of their own."""
+UNSHARED = ROOT / ".cache" / "benchmarks"
+"""Parts of a long run that is gone on with; no part of the repository."""
 
 
 @cache
@@ -63,9 +65,25 @@ def lines(place: Path) -> list[dict[str, Any]]:
 
 def keep(place: Path, line: Mapping[str, Any]) -> None:
     """Add a line to a file of kept lines, with where it comes from."""
-    place.parent.mkdir(exist_ok=True)
+    place.parent.mkdir(parents=True, exist_ok=True)
     with place.open("a", encoding="utf-8") as file:
         file.write(json.dumps(dict(line) | stamp()) + "\n")
+
+
+def once(place: Path, asked: Mapping[str, Any], make: Callable[[], Any]) -> Any:
+    """What the same code found when it was asked the same; else what it finds now, which is kept.
+
+    Args:
+        place: file of kept lines.
+        asked: what tells one result from another; plain JSON.
+        make: finds it; plain JSON.
+    """
+    for line in lines(place):
+        if line["asked"] == dict(asked) and line["code"] == code_hash():
+            return line["found"]
+    found = make()
+    keep(place, {"asked": dict(asked), "found": found})
+    return found
 
 
 def keep_printed(place: Path, command: str, text: str) -> None:

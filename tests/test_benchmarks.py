@@ -255,6 +255,52 @@ def test_uneven_classes_and_a_strength_set_by_hand_reach_the_default(monkeypatch
     assert asked[2] == asked[0] | {"rare_margin": 2.0}
 
 
+def test_curves_are_kept_as_they_are_drawn_and_not_drawn_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from benchmarks import features
+
+    rows, truth = np.zeros((30, 2)), np.arange(30) % 3
+    monkeypatch.setattr(features, "features_of", lambda *_: ({"shapes": rows}, truth, {"shapes": 0.0}))
+    drawn: list[str] = []
+
+    def curve(X: Any, y: Any, marks: Any, policy: str, seed: int, side: str, inside: bool) -> list[float]:
+        if side == broken:
+            raise KeyboardInterrupt
+        drawn.append(side)
+        return [0.5] * len(marks)
+
+    monkeypatch.setattr(features, "curve", curve)
+    place = tmp_path / "deep" / "curves.jsonl"
+
+    def run(*more: str) -> dict[str, list[float]]:
+        arguments = features._parser().parse_args(["--labels", "20", "10", "--rivals", *more])
+        return features.curves_of(arguments, "mnist", 0, place)[0]
+
+    broken = "logistic"
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    broken = ""
+    titles = ["shapes", "shapes, svm", "shapes, logistic"]
+    assert list(run()) == titles and run()["shapes"] == [0.5, 0.5]
+    assert drawn == ["default", "svm", "logistic"]
+    run("--policy", "random")
+    assert drawn[3:] == drawn[:3], "another question"
+    monkeypatch.setattr(kept, "code_hash", lambda: "another code")
+    run()
+    assert drawn[6:] == drawn[:3]
+
+
+def test_sides_are_compared_seed_by_seed() -> None:
+    from benchmarks.features import paired
+
+    base = [[0.5, 0.3], [0.1, 0.2], [0.3, 0.1]]  # seeds differ by more than sides
+    mine = [[0.4, 0.3], [0.0, 0.3], [0.2, 0.2]]
+    (first, sure), (second, unsure) = paired(mine, base)
+    assert first == pytest.approx(-0.1) and sure == pytest.approx(0.0, abs=1e-12)
+    assert second == pytest.approx(0.2 / 3) and unsure == pytest.approx(0.1 / 3)
+
+
 def test_kept_lines_say_what_code_they_are_of() -> None:
     assert set(kept.stamp()) == {"commit", "code", "processor"} and len(kept.code_hash()) == 12
     lines = [json.loads(line) for line in LABEL_EFFICIENCY.read_text().splitlines()]
