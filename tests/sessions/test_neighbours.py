@@ -16,7 +16,15 @@ from workbench.pools.items import ArrayItems, RowNumbers
 from workbench.pools.neighbours.graph import STRENGTHS
 from workbench.sessions.learner import Learner
 from workbench.sessions.simulate import Checkpoint, simulate, simulate_spec
-from workbench.sessions.smoothing import MANY, NeighbourhoodBuild, Smoothing, choose, in_turn, is_due
+from workbench.sessions.smoothing import (
+    MANY,
+    NeighbourhoodBuild,
+    Smoothing,
+    at_first,
+    choose,
+    in_turn,
+    is_due,
+)
 from workbench.sessions.spec import RunSpec
 
 
@@ -241,6 +249,50 @@ def test_until_the_graph_is_there_the_choice_is_among_what_exists(monkeypatch, t
     assert ended.problem == "cancelled" and not ended.ready()
     alone = Learner(pool, options={"choice": "auto"}, making=ended).fit(items, codes, number=0)
     assert alone.smoothing == Smoothing()
+
+
+def _noisy_units(rows=240):
+    """A pool of unit rows around two centres, their classes, and one item of each."""
+    rng = np.random.default_rng(0)
+    y = np.arange(rows) % 2
+    X = rng.normal(size=(2, 20))[y] + 1.6 * rng.normal(size=(rows, 20))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    return replace(_of(X, y), common_scale=True), y, np.array([0, 1])
+
+
+def test_learnt_features_lean_on_neighbours_before_labels_can_choose():
+    pool, y, first = _noisy_units()
+    learner = Learner(pool, options={"choice": "auto"}, classes=("a", "b"))
+    model = learner.fit(first, y[first], number=0)
+    assert model.smoothing == Smoothing("strong") and str(model.smoothing).endswith("strongly")
+    alone = Learner(pool, options={"choice": "auto", "neighbours": "none"}, classes=("a", "b"))
+    without = alone.fit(first, y[first], number=0)
+    wrong = [np.mean(m.probabilities.argmax(axis=1) != y) for m in (model, without)]
+    assert wrong[0] < wrong[1] - 0.1
+    # it is carried on until there are two labels a class, and then chosen
+    again = learner.fit(np.arange(3), y[:3], number=1, previous=model.state)
+    assert again.smoothing == Smoothing("strong")
+    chosen = learner.fit(np.arange(4), y[:4], number=2, previous=again.state)
+    assert chosen.smoothing.labels == 4 and "none" in chosen.smoothing.losses
+    # of very many classes there are many labels before that, and own features count
+    assert at_first(49, STRENGTHS) == "strong" and at_first(50, STRENGTHS) == "both"
+    assert at_first(50, ("none", "strong")) == "strong"
+
+
+def test_only_learnt_features_do_and_only_where_nobody_said_otherwise():
+    pool, y, first = _noisy_units()
+
+    def strength(pool, codes=y[first], **options):
+        learner = Learner(pool, options={"choice": "auto"} | options, classes=("a", "b"))
+        return learner.fit(first, codes, number=0).smoothing
+
+    assert strength(pool).strength == "strong"
+    assert strength(pool, neighbours="weak").strength == "weak"
+    longer = _of(5.0 * np.asarray(pool.features), y)
+    for other in (replace(longer, common_scale=True), replace(pool, common_scale=False)):
+        assert strength(other) == Smoothing()
+    assert strength(pool, codes=np.zeros(2, np.int64)) == Smoothing(), "one class is no boundary"
+    assert Learner(pool, options={"choice": "fixed"}).neighbours == "none"
 
 
 def test_bad_wishes_are_said(digits):

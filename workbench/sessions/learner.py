@@ -23,6 +23,7 @@ from workbench.sessions.sharing import Beside, Common
 from workbench.sessions.smoothing import (
     NeighbourhoodBuild,
     Smoothing,
+    at_first,
     choose,
     in_turn,
     is_due,
@@ -172,10 +173,13 @@ class Learner:
         if self.neighbours != "auto":
             there = self.neighbours != "none" and len(self.neighbourhood.strengths) > 1
             smoothing = Smoothing(self.neighbours) if there else Smoothing()
-        elif (
-            len(np.unique(codes)) > 1 and is_due(len(codes), len(self.classes), before) and self._has_graph()
-        ):
-            smoothing, begun = self._chosen(before, items, codes, number, previous)
+        elif len(np.unique(codes)) > 1:
+            due = is_due(len(codes), len(self.classes), before)
+            first = not before.looks and self.pool.common_scale
+            if due and self._has_graph():
+                smoothing, begun = self._chosen(before, items, codes, number, previous)
+            elif not due and first and self._has_graph() and self.neighbourhood.learnt:
+                smoothing = Smoothing(at_first(len(codes), self.neighbourhood.strengths))
         # a posterior of other features says nothing
         return smoothing, previous if smoothing.strength == before.strength else begun
 

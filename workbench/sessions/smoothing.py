@@ -37,7 +37,7 @@ class Smoothing:
 
     Attributes:
         strength: one of `STRENGTHS`.
-        labels: how many there were when that was chosen; 0 where a person chose, or nothing was chosen yet.
+        labels: how many there were when that was chosen; 0 where a person chose, or labels did not yet.
         losses: strength -> minus the mean leave-one-out log-likelihood, of those tried.
         looks: taken so far.
         failed: strengths that could not be tried, and why.
@@ -90,6 +90,19 @@ class Smoothing:
 def without_smoothing(state: Mapping[str, Array]) -> dict[str, Array]:
     """The estimator's own part of a round's state."""
     return {name: value for name, value in state.items() if not name.startswith(_OURS)}
+
+
+def at_first(labels: int, strengths: Sequence[str]) -> str:
+    """How much a model of learnt features leans on neighbours until labels can choose.
+
+    Few labels gain most by the strongest smoothing; of many classes there are more labels before the first
+    look, and an item's own features count (docs/evidence/neighbours.md).
+
+    Args:
+        labels: how many there are.
+        strengths: of the pool's graph.
+    """
+    return "both" if labels >= IN_TURNS and "both" in strengths else "strong"
 
 
 def is_due(labels: int, n_classes: int, before: Smoothing, looked: int | None = None) -> bool:

@@ -518,16 +518,18 @@ class Neighbourhood:
         size = np.array([1.0, 1.0])
         if strength.beside:
             size = np.array([max(float(own.std()), 1e-12), max(float(smoothed.std()), 1e-12)])
-        if self._common and self._unit_length():
+        if self.learnt:
             whole = np.square(smoothed / size[1]).sum(axis=1)
             if strength.beside:
                 whole = whole + np.square(own / size[0]).sum(axis=1)
             size = size * max(float(np.sqrt(whole.max())), 1e-12)
         return size
 
-    def _unit_length(self) -> bool:
+    @cached_property
+    def learnt(self) -> bool:
+        """Whether the pool's features are learnt ones: of one scale, their rows no longer than 1."""
         X = np.asarray(self._features[self._rows[:1000]], dtype=np.float64)
-        return bool((np.square(X).sum(axis=1) <= _UNIT).all())
+        return self._common and bool((np.square(X).sum(axis=1) <= _UNIT).all())
 
 
 def checked_strength(value: Any) -> str:
