@@ -269,11 +269,11 @@ def test_learnt_features_lean_on_neighbours_before_labels_can_choose():
     without = alone.fit(first, y[first], number=0)
     wrong = [np.mean(m.probabilities.argmax(axis=1) != y) for m in (model, without)]
     assert wrong[0] < wrong[1] - 0.1
-    # it is carried on until there are two labels a class, and then chosen
-    again = learner.fit(np.arange(3), y[:3], number=1, previous=model.state)
+    # it is carried on until labels choose
+    again = learner.fit(np.arange(9), y[:9], number=1, previous=model.state)
     assert again.smoothing == Smoothing("strong")
-    chosen = learner.fit(np.arange(4), y[:4], number=2, previous=again.state)
-    assert chosen.smoothing.labels == 4 and "none" in chosen.smoothing.losses
+    chosen = learner.fit(np.arange(10), y[:10], number=2, previous=again.state)
+    assert chosen.smoothing.labels == 10 and "none" in chosen.smoothing.losses
     # of very many classes there are many labels before that, and own features count
     assert at_first(49, STRENGTHS) == "strong" and at_first(50, STRENGTHS) == "both"
     assert at_first(50, ("none", "strong")) == "strong"
