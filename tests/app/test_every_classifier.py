@@ -1,4 +1,4 @@
-"""Every registered classifier behind the whole loop: from the command line, and on the Label page."""
+"""A classifier of every family behind the whole loop: from the command line, and on the Label page."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 
 from tests.app.desks import answer_next, desk_sync
 from tests.app.test_pages import open_page
-from tests.classifiers.test_contract import QUICK
+from tests.classifiers.test_contract import CHECKED, QUICK
 from workbench.app.access import current
 from workbench.classifiers import CLASSIFIERS
 from workbench.cli import main
@@ -15,7 +15,6 @@ from workbench.sessions import Session
 from workbench.sessions.oracle import ArrayOracle
 
 pytestmark = pytest.mark.slow
-NAMES = list(CLASSIFIERS)
 
 
 def setting(name: str) -> tuple[str, str]:
@@ -24,7 +23,7 @@ def setting(name: str) -> tuple[str, str]:
     return pool, "variation-ratio" if CLASSIFIERS[name].has_latent else "entropy"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", CHECKED)
 def test_a_run_from_the_command_line(name: str, home: Path, tmp_path: Path) -> None:
     pool, policy = setting(name)
     out = tmp_path / "run"
@@ -42,7 +41,7 @@ def test_a_run_from_the_command_line(name: str, home: Path, tmp_path: Path) -> N
     assert rounds[["nll", "brier", "ece"]].notna().all(axis=None)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", CHECKED)
 def test_a_project_on_the_label_page(name: str, home: Path) -> None:
     pool, policy = setting(name)
     session = Session.create(pool, classifier=name, options=QUICK.get(name, {}), policy=policy, annotator="a")
