@@ -28,7 +28,7 @@ HOST = (
     ".find(e => e.shadowRoot?.querySelector('.desk'))"
 )
 """The desk's component, in the page's own language; other components of a page are of its kind."""
-PATIENCE = 120_000
+PATIENCE = 300_000
 UNANSWERED = 1_000
 """Milliseconds after which a message that no run followed counts as one that asks for none."""
 QUIET = 150

@@ -22,7 +22,6 @@ def test_a_comparison_survives_a_reload_and_is_cancelled(page: Any, server: Serv
     # until the first rounds are drawn
     page.wait_for_function(
         "/^[1-9]\\d?%/.test(document.querySelector('.st-key-comparison-bar')?.innerText ?? '')",
-        timeout=240_000,
     )
     page.reload()
     page.wait_for_selector(".st-key-comparison-bar")
@@ -56,7 +55,7 @@ def test_a_comparison_in_processes_of_its_own(page: Any, server: Server) -> None
         page.locator(f".st-key-{key} input").press("Enter")
         settled(page)
     page.click(".st-key-start-comparison button")
-    page.wait_for_selector(".st-key-comparison-table", timeout=240_000)
+    page.wait_for_selector(".st-key-comparison-table")
     page.wait_for_selector(".st-key-comparison-curve .js-plotly-plot")
     assert page.locator(".st-key-comparison-rest").count() == 0, "some runs were not finished"
     assert page.locator("[data-testid=stException], [data-testid=stAlert]").count() == 0

@@ -304,7 +304,7 @@ def choose_columns(page: Any, likely: int, names: tuple[str, ...]) -> None:
             chosen.click()
             chosen.fill(name)
             with suppress(PlaywrightTimeout):
-                page.get_by_role("option", name=name, exact=True).first.click(timeout=PATIENCE / 12)
+                page.get_by_role("option", name=name, exact=True).first.click(timeout=PATIENCE / 30)
             settled(page)
         tag.wait_for()
     page.keyboard.press("Escape")
