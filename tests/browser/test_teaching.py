@@ -247,9 +247,9 @@ def test_a_lasso_labels_many(page: Any, server: Server, labelled: str) -> None:
     assert count(page) <= before + many
 
 
-@pytest.mark.slow  # two draws are computed here: what one draw gives is stored
+@pytest.mark.slow  # three draws are computed here: what one draw gives is stored
 def test_an_experiment_streams_its_curves_and_the_figure_is_taken_away(page: Any, server: Server) -> None:
-    visit(page, f"{server.url}/calibration?experiment=likelihoods&noise=0.5&draws=2")
+    visit(page, f"{server.url}/calibration?experiment=likelihoods&noise=0.5&draws=3")
     page.locator(".st-key-start-experiment button").first.click()
     page.wait_for_function(
         "document.querySelector('[data-testid=stMain]').textContent.includes('of 8 curves so far')",
@@ -259,7 +259,7 @@ def test_an_experiment_streams_its_curves_and_the_figure_is_taken_away(page: Any
     page.reload()
     page.wait_for_selector("[class*=st-key-save-lesson-likelihoods]", timeout=6 * PATIENCE)
     settled(page)
-    assert query(page) == {"experiment": "likelihoods", "noise": "0.5", "draws": "2"}
+    assert query(page) == {"experiment": "likelihoods", "noise": "0.5", "draws": "3"}
     page.locator("[class*=st-key-save-lesson-likelihoods] button").first.click()
     with page.expect_download() as waiting:
         page.get_by_role("link", name="Interactive page (HTML)").click()
