@@ -234,7 +234,7 @@ def test_without_test_labels_calibration_cross_validates_and_says_so(home: Path)
     words = said(open_page("calibration", session.id))
     assert (
         "Measured on 24 labels, each foretold by a model that did not see it" in words
-        and "looks worse" in words
+        and "not drawn at random" in words
     )
 
 
