@@ -70,32 +70,35 @@ def labels_to(curves: np.ndarray, target: float) -> float:
     return float(reached[0]) if reached.size else float("nan")
 
 
-def share_of_labels(old: np.ndarray, new: np.ndarray) -> float:
+def share_of_labels(old: np.ndarray, new: np.ndarray) -> np.ndarray:
     """Answers to an error, in shares of those that the other takes: exchanged sides give the inverse.
 
     The errors to reach are those of the mean of both curves after `POINTS` answers, so that neither side's
     noise sets them. A curve that is not there at the end counts with all its answers, on either side.
 
     Args:
-        old: [seeds, answers + 1] errors one at a time.
+        old: [..., seeds, answers + 1] errors one at a time.
         new: the same of another age.
 
     Returns:
-        The geometric mean over the errors.
+        [...], the geometric mean over the errors.
     """
-    both = np.minimum.accumulate((old.mean(axis=0) + new.mean(axis=0)) / 2)
-    end = float(both.size - 1)
-    logs = []
-    for n in POINTS:
-        if n < both.size:
-            one, other = (np.nan_to_num(labels_to(curves, float(both[n])), nan=end) for curves in (new, old))
-            logs.append(np.log(max(one, 1.0) / max(other, 1.0)))
-    return float(np.exp(np.mean(logs)))
+    means = [np.minimum.accumulate(curves.mean(axis=-2), axis=-1) for curves in (new, old)]
+    both = np.minimum.accumulate((old.mean(axis=-2) + new.mean(axis=-2)) / 2, axis=-1)
+    points = [n for n in POINTS if n < both.shape[-1]]
+    there = [curve[..., None, :] <= both[..., points, None] for curve in means]
+    one, other = (
+        np.where(reached.any(axis=-1), np.maximum(reached.argmax(axis=-1), 1), both.shape[-1] - 1)
+        for reached in there
+    )
+    share: np.ndarray = np.exp(np.log(one / other).mean(axis=-1))
+    return share
 
 
-def more_error(old: np.ndarray, new: np.ndarray) -> float:
-    """Mean error over the run that the new way has more, [seeds, answers + 1] each: the primary figure."""
-    return float((new.mean(axis=1) - old.mean(axis=1)).mean())
+def more_error(old: np.ndarray, new: np.ndarray) -> np.ndarray:
+    """Mean error over the run that the new way has more, [..., seeds, answers + 1] each: the primary figure."""
+    more: np.ndarray = (new.mean(axis=-1) - old.mean(axis=-1)).mean(axis=-1)
+    return more
 
 
 class Cost(NamedTuple):
@@ -132,18 +135,16 @@ def interval(by_pool: list[tuple[np.ndarray, np.ndarray]], draws: int = 2000) ->
         draws: how many.
     """
     rng = np.random.default_rng(0)
-
-    def over_pools(draw: bool) -> tuple[float, float]:
-        more, logs = [], []
-        for old, new in by_pool:
-            rows = rng.integers(0, len(old), len(old)) if draw else np.arange(len(old))
-            more.append(more_error(old[rows], new[rows]))  # the same seeds of both ages
-            logs.append(np.log(share_of_labels(old[rows], new[rows])))
-        return float(np.mean(more)), float(np.exp(np.mean(logs)))
-
-    drawn = np.array([over_pools(True) for _ in range(draws)])
-    ends = np.quantile(drawn, [0.025, 0.975], axis=0)
-    error, answers = ((middle, *map(float, ends[:, i])) for i, middle in enumerate(over_pools(False)))
+    # the same seeds of both ages; the first row of each pool is its seeds as they are
+    drawn = [[rng.integers(0, len(old), len(old)) for old, _ in by_pool] for _ in range(draws)]
+    more, logs = [], []
+    for (old, new), rows in zip(by_pool, zip(*drawn, strict=True), strict=True):
+        rows_of_all = np.stack([np.arange(len(old)), *rows])
+        more.append(more_error(old[rows_of_all], new[rows_of_all]))
+        logs.append(np.log(share_of_labels(old[rows_of_all], new[rows_of_all])))
+    both = np.stack([np.mean(more, axis=0), np.exp(np.mean(logs, axis=0))], axis=1)
+    ends = np.quantile(both[1:], [0.025, 0.975], axis=0)
+    error, answers = ((float(both[0, i]), *map(float, ends[:, i])) for i in range(2))
     return Cost((error[0], error[1], error[2]), (answers[0], answers[1], answers[2]))
 
 
