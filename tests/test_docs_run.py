@@ -171,27 +171,103 @@ def environment(place: Path) -> dict[str, str]:
     return os.environ | {"WORKBENCH_HOME": str(place / "home"), "PYTHONPATH": str(ROOT)}
 
 
-# the commands of a page in one process: TensorFlow is imported once, not by each of them
-_ONE_AFTER_THE_OTHER = """
-import shlex, sys
-from workbench.cli import run
-for line in sys.stdin.read().splitlines():
-    print("$", line, flush=True)
-    if code := run(shlex.split(line)[1:]):
-        sys.exit(code)
+# The commands of a page in one process, and each page's process a copy of one that has the libraries already:
+# they are loaded once, not by every page. Each line that comes in is a page; "ended" and its code go back.
+_COPIES = """
+import json, os, sys
+from workbench.engine import runtime
+runtime.prepare()
+import gpflow, pandas, sklearn.cluster, sklearn.linear_model, tensorflow
+
+def carry_out(page):
+    os.chdir(page["folder"])
+    os.environ.update(page["environment"])
+    said = os.open(page["said"], os.O_WRONLY | os.O_CREAT)
+    for place, where in ((0, os.open(os.devnull, os.O_RDONLY)), (1, said), (2, said)):
+        os.dup2(where, place)
+    if page["code"]:
+        exec(compile(page["code"], "page", "exec"), {"__name__": "__main__"})
+    from workbench.cli import run
+    for words in page["commands"]:
+        print("$", *words, flush=True)
+        if code := run(words):
+            return code
+    return 0
+
+for line in sys.stdin:
+    if not (copy := os.fork()):
+        import traceback
+        code = 1
+        try:
+            code = carry_out(json.loads(line))
+        except SystemExit as end:
+            code = end.code or 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code if isinstance(code, int) else 1)
+    print("ended", os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]), flush=True)
 """
 
 
-def carried_out(place: Path, lines: Sequence[str]) -> None:
-    """Carry out command lines: in one process, or, where somebody new types them, each in its own."""
-    where = {"cwd": place, "env": environment(place), "capture_output": True, "text": True, "timeout": 2500}
-    if place.name == "checkout" or any(line.startswith("python ") for line in lines):
-        calls = [(["-m", *shlex.split(line.removeprefix("python -m "))], "") for line in lines]
-    else:
-        calls = [(["-c", _ONE_AFTER_THE_OTHER], "\n".join(lines))]
-    for arguments, given in calls:
-        done = subprocess.run([sys.executable, *arguments], input=given, **where)
-        assert done.returncode == 0, f"{arguments}\n{done.stdout[-1500:]}\n{done.stderr[-2000:]}"
+class Copies:
+    """A process with the libraries, of which each page gets a copy.
+
+    Args:
+        folder: where what the pages say is kept.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _COPIES],
+            cwd=folder,
+            env=environment(folder),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def carry_out(self, place: Path, code: str = "", lines: Sequence[str] = ()) -> None:
+        """Carry out Python or command lines in a folder."""
+        said = self._folder / "said"
+        said.unlink(missing_ok=True)
+        page = {
+            "folder": str(place),
+            "environment": environment(place),
+            "said": str(said),
+            "code": code,
+            "commands": [shlex.split(line)[1:] for line in lines],
+        }
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(json.dumps(page) + "\n")
+        self._process.stdin.flush()
+        ended = self._process.stdout.readline()
+        assert ended == "ended 0\n", f"{ended}\n{said.read_text(encoding='utf-8')[-3500:]}"
+
+    def end(self) -> None:
+        """End it."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
+
+
+@pytest.fixture(scope="module")
+def copies(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copies]:
+    """Of each process that runs tests, one."""
+    made = Copies(tmp_path_factory.mktemp("said"))
+    yield made
+    made.end()
+
+
+def new_process(place: Path, *arguments: str) -> None:
+    """A Python of its own, as somebody starts it who types the line."""
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=place, env=environment(place), capture_output=True, text=True
+    )
+    assert done.returncode == 0, f"{arguments}\n{done.stdout[-1500:]}\n{done.stderr[-2000:]}"
 
 
 @pytest.mark.slow  # alone: each page's Python, as it stands
@@ -204,10 +280,10 @@ def test_python_of_a_page_runs_block_by_block(
 ) -> None:
     code = "\n".join(blocks(page, "python"))
     place = place_of(page, request, tmp_path)
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=place, env=environment(place), capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    if page.name in FRESH:
+        new_process(place, "-c", code)
+    else:
+        request.getfixturevalue("copies").carry_out(place, code)
 
 
 def test_the_notebook_is_one_a_person_would_keep() -> None:
@@ -228,14 +304,16 @@ def test_commands_of_a_page_run_one_after_the_other(
     lines = commands(page)
     place = place_of(page, request, tmp_path)
     with cluster(place, wanted=any(CLUSTER in line for line in lines)) as address:
-        carried_out(
-            place,
-            [
-                briefly(line.replace(CLUSTER, address))
-                for line in lines
-                if not line.startswith(ENDLESS) and not any(long in line for long in LONG)
-            ],
-        )
+        tried = [
+            briefly(line.replace(CLUSTER, address))
+            for line in lines
+            if not line.startswith(ENDLESS) and not any(long in line for long in LONG)
+        ]
+        if page.name in FRESH or any(line.startswith("python ") for line in tried):
+            for line in tried:
+                new_process(place, "-m", *shlex.split(line.removeprefix("python -m ")))
+        else:
+            request.getfixturevalue("copies").carry_out(place, lines=tried)
 
 
 @contextmanager
