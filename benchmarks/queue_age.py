@@ -96,7 +96,12 @@ def share_of_labels(old: np.ndarray, new: np.ndarray) -> np.ndarray:
 
 
 def more_error(old: np.ndarray, new: np.ndarray) -> np.ndarray:
-    """Mean error over the run that the new way has more, [..., seeds, answers + 1] each: the primary figure."""
+    """Mean error over the run that the new way has more: the primary figure.
+
+    Args:
+        old: [..., seeds, answers + 1] errors.
+        new: the same of the new way.
+    """
     more: np.ndarray = (new.mean(axis=-1) - old.mean(axis=-1)).mean(axis=-1)
     return more
 

@@ -298,7 +298,7 @@ from workbench.classifiers import make_classifier
 from workbench.studies.fits import measured_fit
 X = np.random.default_rng(0).standard_normal((10_000, 10))
 y = (X[:, 0] > 0).astype(int)
-options = dict(classes=np.arange(2), n_inducing=64, batch_size=100, epochs=10, random_state=0)
+options = dict(classes=np.arange(2), n_inducing=64, batch_size=100, epochs=3, random_state=0)
 make = lambda: make_classifier("bayesian-svm", **options)
 print(*(measured_fit(make, X, y, X[:100], y[:100], kind="susy")["seconds"] for _ in range(3)))
 """
