@@ -19,6 +19,7 @@ from workbench.app.history import (
     exports,
     history,
     judging,
+    label_errors,
 )
 from workbench.app.history import people as people_part
 from workbench.app.serving import evaluation
@@ -586,6 +587,7 @@ people = agreement.shared_labels(state)
 differ = bool(people or state.conflicts)
 several = len({person for votes in state.votes.values() for person in votes}) > 1
 titles = ["Review", *(["Agreement"] if differ or state.votes else []), *(["People"] if several else [])]
+titles += ["All questions"] if len(session.questions) > 1 else []
 titles += ["Labels", "Fits"]
 views = dict(zip(titles, st.tabs(titles), strict=True))
 with views["Review"]:
@@ -611,6 +613,9 @@ if "People" in views:
         people_part.part(me, state)
         if not session.state.model.get("names_hidden"):
             presence.table(session)
+if "All questions" in views:
+    with views["All questions"]:
+        label_errors.part(me)
 with views["Labels"]:
     labels_table(session)
 with views["Fits"]:
