@@ -49,7 +49,7 @@ def test_every_part_is_there_in_the_version_that_is_pinned(caplog: pytest.LogCap
 @pytest.mark.usefixtures("without")
 def test_what_takes_their_place(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     assert private.leave_keras_alone() is False and private.deliver_before_the_next() is False
-    assert private.refer_only_to_what_stays() is False
+    assert private.keep_to_what_the_browser_has() is False
     assert private.static_folder() == Path(st.__file__).parent / "static"
     assert (private.static_folder() / "index.html").is_file()
     assert private.in_fragment() is False and private.has_secrets() is True
@@ -94,6 +94,60 @@ def test_a_long_message_is_named_only_while_the_browser_keeps_it() -> None:
     assert run(*named) == {"desk of Ann", "curve 2"}
     assert run(parts=("f",)) == {"desk of Ann"}
     assert run(whole("desk of Bob")) == {"desk of Bob"}
+
+
+def test_a_part_begins_on_the_page_that_is_shown() -> None:
+    """The browser clears its page where a run begins on another, also a run of a part."""
+    from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+    sent = private._Sent()
+
+    def began(page: str, *parts: str) -> str:
+        message = ForwardMsg()
+        message.new_session.page_script_hash = page
+        message.metadata.run.fragment_ids.extend(parts)
+        private._note(sent, message)
+        return message.new_session.page_script_hash
+
+    # an address without a page begins with the main script; then the browser is told what it shows
+    assert began("main") == "main"
+    told = ForwardMsg()
+    told.navigation.page_script_hash = "label"
+    private._note(sent, told)
+    assert sent.page == "label" and began("label", "progress") == "label"
+    assert began("history") == "history"
+    # asked for on the page before, while the other one was on its way
+    assert began("label", "progress") == "history"
+    assert began("label") == "label"
+
+
+def test_a_tick_of_the_page_before_is_let_go_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    from streamlit.proto.ClientState_pb2 import ClientState
+    from streamlit.runtime.app_session import AppSession
+
+    asked: list[tuple[str, str]] = []
+
+    def request(self: Any, state: Any) -> None:
+        asked.append((state.page_script_hash, state.fragment_id))
+
+    monkeypatch.setattr(AppSession, "_enqueue_forward_msg", lambda self, message: None)
+    monkeypatch.setattr(AppSession, "request_rerun", request)
+    assert private.keep_to_what_the_browser_has() and private.keep_to_what_the_browser_has()
+    session = SimpleNamespace()
+
+    def ask(page: str, part: str = "", *, tick: bool = False) -> None:
+        state = ClientState(page_script_hash=page, fragment_id=part, is_auto_rerun=tick)
+        AppSession.request_rerun(cast(Any, session), state)
+
+    ask("label")
+    ask("label", "progress", tick=True)
+    ask("history")
+    ask("label", "progress", tick=True)
+    assert asked == [("label", ""), ("label", "progress"), ("history", "")]
+    # what a person pressed is never let go of, and the new page's own ticks are its own
+    ask("label", "form")
+    ask("history", "progress", tick=True)
+    assert asked[3:] == [("label", "form"), ("history", "progress")]
 
 
 class Runner:

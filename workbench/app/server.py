@@ -137,7 +137,7 @@ async def lifespan(app: Any) -> AsyncIterator[None]:
 
     streamlit_private.leave_keras_alone()
     streamlit_private.deliver_before_the_next()
-    streamlit_private.refer_only_to_what_stays()
+    streamlit_private.keep_to_what_the_browser_has()
     few_arenas()
     # what this process writes (uploads, exports, logs, the database) is for its owner only
     os.umask(0o077)

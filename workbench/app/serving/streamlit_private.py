@@ -89,13 +89,18 @@ def deliver_before_the_next() -> bool:
     return True
 
 
-def refer_only_to_what_stays() -> bool:
-    """Send a long message anew where the browser may have let go of the one it had.
+def keep_to_what_the_browser_has() -> bool:
+    """Keep account of the long messages that the browser has, and of the page that it shows.
 
     A browser keeps long messages, names those it has when it asks for a run, and is sent a name instead of
     what it named. Over a slow connection the end of another run may reach it in between, at which it lets go
     of what was not used of late; a name it no longer knows ends the page with "Connection error". What was
-    sent by the last run of the page, or of the part that it belongs to, always stays.
+    sent by the last run of the page, or of the part that it belongs to, always stays: only that is named.
+
+    A part's timer that ticks while another page is on its way asks for a run of the part on the page before.
+    At such a run's beginning the browser would clear the page that it shows, and what comes next of it would
+    have no place ("Bad delta path index"). Such a tick is let go of, and a part that runs all the same runs
+    on the page that is shown.
 
     Returns:
         Whether this Streamlit has the places where it is done.
@@ -117,6 +122,11 @@ def refer_only_to_what_stays() -> bool:
     def requested(self: Any, client_state: Any) -> None:
         if client_state is not None:
             sent = self.__dict__.setdefault("_workbench_sent", _Sent())
+            page = client_state.page_script_hash
+            if not client_state.fragment_id:
+                sent.page = page or sent.page
+            elif client_state.is_auto_rerun and page and sent.page not in ("", page):
+                return
             stays = [one for one in client_state.cached_message_hashes if one in sent.now]
             client_state.cached_message_hashes[:] = stays
         request(self, client_state)
@@ -130,24 +140,35 @@ def refer_only_to_what_stays() -> bool:
 
 @dataclass
 class _Sent:
-    """Long messages of the last runs.
+    """What a browser has.
 
     Attributes:
-        now: hash of each -> the part of the page that it belongs to, "" of the page itself.
+        now: hash of each long message of the last runs -> the part of the page that it belongs to, "" of the
+            page itself.
         before: the same, as it was when the last run began.
+        page: hash of the page that is shown, or was asked for since; "" before the first.
+        shown: hash of the page that is shown.
     """
 
     now: dict[str, str] = field(default_factory=dict)
     before: dict[str, str] = field(default_factory=dict)
+    page: str = ""
+    shown: str = ""
 
 
 def _note(sent: _Sent, message: Any) -> None:
-    """Keep account of a message to the browser."""
+    """Keep account of a message; one that begins a run of a part begins it on the page that is shown."""
     kind = message.WhichOneof("type")
     if kind == "new_session":
         parts = set(message.metadata.run.fragment_ids)
         sent.before = sent.now
         sent.now = {one: part for one, part in sent.now.items() if part not in parts} if parts else {}
+        if parts and sent.shown:
+            message.new_session.page_script_hash = sent.shown
+        elif not parts:
+            sent.page = sent.shown = message.new_session.page_script_hash
+    elif kind == "navigation":
+        sent.page = sent.shown = message.navigation.page_script_hash
     elif kind == "ref_hash":
         sent.now[message.ref_hash] = sent.before.get(message.ref_hash, "")
     elif message.metadata.cacheable and message.hash:
