@@ -233,7 +233,7 @@ class Copies:
     def carry_out(self, place: Path, code: str = "", lines: Sequence[str] = ()) -> None:
         """Carry out Python or command lines in a folder."""
         said = self._folder / "said"
-        said.unlink(missing_ok=True)
+        said.write_text("", encoding="utf-8")
         page = {
             "folder": str(place),
             "environment": environment(place),

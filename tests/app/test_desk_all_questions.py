@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.app.desks import desk_sync, operation
+from tests.app.test_pages import open_page
 from workbench.app.access import current
 from workbench.app.desk.routes import grid, look
 from workbench.errors import InputError
@@ -255,3 +256,9 @@ def test_very_many_classes_leave_keys_to_the_switches(mail: Session) -> None:
     assert keys[0] == "1" and sum(map(bool, keys)) == 9
     assert asked["fraud"]["key"] and asked["urgent"]["key"]
     assert not {asked["fraud"]["key"], asked["urgent"]["key"]} & set(keys)
+
+
+def test_the_side_bar_names_questions_as_they_are_written(mail: Session) -> None:
+    mail.add_question("well-written [draft]")
+    box = open_page("history", mail.id).sidebar.selectbox(key=f"question-{mail.id}")
+    assert list(box.options) == ["topic", "fraud", "urgent", "well-written [draft]"]

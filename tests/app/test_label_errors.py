@@ -9,7 +9,8 @@ import pytest
 from tests.app.test_pages import open_page, texts
 from workbench.app.access import current
 from workbench.app.history import label_errors
-from workbench.app.history.label_errors import Looked
+from workbench.app.history.label_errors import LabelIssues
+from workbench.app.serving.jobs import Job
 from workbench.errors import InputError
 from workbench.sessions import Session
 
@@ -47,9 +48,9 @@ def sessions_of(session: Session) -> dict[str, Session]:
     return {one.question_name: one for one in session.asked()}
 
 
-def looked_through(sessions: dict[str, Session]) -> Looked:
+def looked_through(sessions: dict[str, Session]) -> LabelIssues:
     models = {name: one.model for name, one in sessions.items()}
-    while (found := label_errors.looked(sessions, models)).job is not None:
+    while (found := label_errors.find_issues(sessions, models)).job is not None:
         assert found.job.wait(600), "one question after the other"
     return found
 
@@ -57,12 +58,12 @@ def looked_through(sessions: dict[str, Session]) -> Looked:
 def test_the_wrong_labels_of_all_questions_come_first_and_the_rest_is_named(mail: Session) -> None:
     sessions = sessions_of(mail)
     found = looked_through(sessions)
-    assert {(one.question, one.decision.item) for one in found.doubts[:2]} == {("fraud", 5), ("urgent", 6)}
-    assert all(one.said.wrong for one in found.doubts[:2])
+    assert {(one.question, one.decision.item) for one in found.issues[:2]} == {("fraud", 5), ("urgent", 6)}
+    assert all(one.said.wrong for one in found.issues[:2])
     assert found.left == {"topic": "no model yet"}
     assert (found.n_questions, found.n_labels) == (2, 80)
     assert label_errors.verdict(found).startswith(f"{found.n_wrong} of 80 labels of 2 questions look wrong")
-    shown = label_errors.rows(mail.pool, found.doubts)[:2]
+    shown = label_errors.rows(mail.pool, found.issues)[:2]
     assert {(row["Question"], row["Item"], row["Verdict"]) for row in shown} == {
         ("fraud", "5", "looks wrong"),
         ("urgent", "6", "looks wrong"),
@@ -73,22 +74,55 @@ def test_the_wrong_labels_of_all_questions_come_first_and_the_rest_is_named(mail
 def test_each_label_is_changed_in_its_own_question_and_all_of_it_taken_back(mail: Session) -> None:
     sessions = sessions_of(mail)
     before = {name: dict(one.state.labels) for name, one in sessions.items()}
-    chosen = looked_through(sessions).doubts[:2]
+    chosen = looked_through(sessions).issues[:2]
     words, acts = label_errors.model_is_right(sessions, chosen)
     assert words == "2 labels of 2 questions changed to what the model says."
     for one in chosen:
         assert sessions[one.question].state.labels[one.decision.item] == one.said.label
     # what is right now is in doubt no more, and no row of the others has moved
-    assert not {one.decision.item for one in looked_through(sessions).doubts} & {5, 6}
+    assert not {one.decision.item for one in looked_through(sessions).issues} & {5, 6}
     assert label_errors.take_back(sessions, acts) == "Taken back."
     assert {name: dict(one.state.labels) for name, one in sessions.items()} == before
     with pytest.raises(InputError, match="selected"):
         label_errors.model_is_right(sessions, [])
 
 
+def test_what_somebody_else_has_changed_meanwhile_is_not_taken_back(mail: Session) -> None:
+    sessions = sessions_of(mail)
+    chosen = looked_through(sessions).issues[:2]
+    of_fraud = next(one for one in chosen if one.question == "fraud")
+    sessions["fraud"].relabel([of_fraud.decision.item], of_fraud.said.label)
+    before = dict(sessions["fraud"].state.labels)
+    _, acts = label_errors.model_is_right(sessions, chosen)
+    assert [question for question, _ in acts] == ["urgent"]
+    assert label_errors.take_back(sessions, acts) == "Taken back."
+    assert dict(sessions["fraud"].state.labels) == before
+
+
+def test_cancel_ends_all_of_it_and_it_can_be_tried_again(
+    mail: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sessions = sessions_of(mail)
+    models = {name: one.model for name, one in sessions.items()}
+    asked: list[str] = []
+
+    def cancelled(session: Session, model: object) -> Job:
+        asked.append(session.question_name)
+        job = Job(session.id, "label issues", "")
+        job.status = "cancelled"
+        return job
+
+    with monkeypatch.context() as patch:
+        patch.setattr(label_errors.evaluation, "cross_validation", cancelled)
+        found = label_errors.find_issues(sessions, models)
+    assert asked == ["fraud"] and len(found.ended) == 1 and found.job is None
+    assert set(found.left) == {"fraud", "urgent", "topic"} and not found.issues
+    assert looked_through(sessions).n_questions == 2
+
+
 def test_what_came_after_a_change_in_its_question_stays(mail: Session) -> None:
     sessions = sessions_of(mail)
-    _, acts = label_errors.model_is_right(sessions, looked_through(sessions).doubts[:2])
+    _, acts = label_errors.model_is_right(sessions, looked_through(sessions).issues[:2])
     sessions["fraud"].relabel([0], "no" if sessions["fraud"].state.labels[0] == "yes" else "yes")
     assert label_errors.take_back(sessions, acts).startswith("1 change not taken back")
     assert [sessions[name].state.labels[item] for name, item in (("fraud", 5), ("urgent", 6))] == [
@@ -104,7 +138,9 @@ def test_nothing_is_compared_before_somebody_asks_and_nothing_without_a_second_q
     assert "All questions" in [tab.label for tab in page.tabs]
     page.button(key="every-question-start").click().run()
     for _ in range(20):
-        found = label_errors.looked(sessions_of(mail), {n: one.model for n, one in sessions_of(mail).items()})
+        found = label_errors.find_issues(
+            sessions_of(mail), {n: one.model for n, one in sessions_of(mail).items()}
+        )
         if found.job is None:
             break
         assert found.job.wait(600)
@@ -118,8 +154,10 @@ def test_nothing_is_compared_before_somebody_asks_and_nothing_without_a_second_q
 
 
 def test_words_where_nothing_can_be_said() -> None:
-    assert label_errors.verdict(Looked()) == "No question has labels that a model could be compared with."
-    fine = Looked(n_labels=30, n_questions=2)
+    assert (
+        label_errors.verdict(LabelIssues()) == "No question has labels that a model could be compared with."
+    )
+    fine = LabelIssues(n_labels=30, n_questions=2)
     assert label_errors.verdict(fine) == (
         "None of 30 labels of 2 questions looks wrong to a model that did not see it."
     )

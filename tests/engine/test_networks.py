@@ -62,10 +62,10 @@ def test_features_are_normalised_and_the_same_wherever_a_row_stands():
     np.testing.assert_allclose(features.std(axis=1), 1, atol=1e-3)
     order = np.random.default_rng(0).permutation(300)
     shuffled = network_training.features_of("small", SHAPE, weights, *scaling(), X[order])
-    assert (shuffled == features[order]).all()
-    assert (
-        network_training.features_of("small", SHAPE, weights, *scaling(), X[17:19]) == features[17:19]
-    ).all()
+    # one rounding in float32: some processors' kernels treat a chunk's last rows otherwise
+    np.testing.assert_allclose(shuffled, features[order], rtol=0, atol=5e-6)
+    some = network_training.features_of("small", SHAPE, weights, *scaling(), X[17:19])
+    np.testing.assert_allclose(some, features[17:19], rtol=0, atol=5e-6)
 
 
 @pytest.mark.parametrize("padding", ["same", "valid"])

@@ -152,7 +152,7 @@ class _Steps:
 def features_of(
     network: str, input_shape: Shape, weights: Weights, shift: Floats, scale: Floats, X: Array
 ) -> Floats:
-    """Features [N, d] float32 of raw rows X [N, D], in chunks; the same for a row wherever it stands.
+    """Features [N, d] float32 of raw rows X [N, D], in chunks; a row's are the same anywhere, to a rounding.
 
     Args:
         network: as in `initial_weights`.

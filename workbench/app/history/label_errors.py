@@ -12,7 +12,9 @@ import streamlit as st
 from workbench.app.access import current
 from workbench.app.history import corrections, decision_tables, decisions
 from workbench.app.serving import evaluation
-from workbench.app.shell import widgets
+from workbench.app.serving.caching import cached
+from workbench.app.serving.jobs import manager
+from workbench.app.shell import frame, widgets
 from workbench.app.words.text import plural, verbatim
 from workbench.errors import InputError
 
@@ -28,13 +30,13 @@ _WANTED, _DONE = "every-question-wanted", "every-question-done"
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
-    """A label of one question that models expected not to be so.
+class LabelIssue:
+    """A label of one question of which a model that did not see it says another class.
 
     Attributes:
         question: name.
         decision: the label.
-        said: what models say that did not see it.
+        said: what the model says.
     """
 
     question: str
@@ -43,31 +45,32 @@ class Doubt:
 
 
 @dataclass(slots=True)
-class Looked:
+class LabelIssues:
     """What is known of the labels of all questions.
 
     Attributes:
-        doubts: labels of which a model says another class, what looks wrong first, then by the chance that
-            the label is right.
+        issues: what looks wrong first, then by the chance that the label is right.
         n_labels: that were compared.
         n_questions: whose labels were.
         left: why others were not, in words: name -> reason.
         job: that compares the labels of one more question; None where all is done.
+        ended: jobs that failed or were cancelled.
     """
 
-    doubts: list[Doubt] = field(default_factory=list)
+    issues: list[LabelIssue] = field(default_factory=list)
     n_labels: int = 0
     n_questions: int = 0
     left: dict[str, str] = field(default_factory=dict)
     job: Job | None = None
+    ended: list[Job] = field(default_factory=list)
 
     @property
     def n_wrong(self) -> int:
         """How many look wrong."""
-        return sum(one.said.wrong for one in self.doubts)
+        return sum(one.said.wrong for one in self.issues)
 
 
-def looked(sessions: Mapping[str, Session], models: Mapping[str, FittedModel | None]) -> Looked:
+def find_issues(sessions: Mapping[str, Session], models: Mapping[str, FittedModel | None]) -> LabelIssues:
     """Compare the labels of one question after the other with models that did not see them.
 
     Args:
@@ -77,45 +80,55 @@ def looked(sessions: Mapping[str, Session], models: Mapping[str, FittedModel | N
     Returns:
         What is known by now; while its job is under way, of the questions before.
     """
-    found = Looked()
+    found = LabelIssues()
+    compared: list[tuple[str, Session, FittedModel, Job]] = []
     for name, one in sessions.items():
-        state, model = one.state, models.get(name)
-        if model is None or model.classes != state.classes:
+        model = models.get(name)
+        if model is None or model.classes != one.state.classes:
             found.left[name] = "no model yet" if model is None else "its classes changed since the fit"
+            continue
+        if any(job.status == "cancelled" for job in found.ended):
+            found.left[name] = "not looked at: cancelled before"
             continue
         job = evaluation.cross_validation(one, model)
         if job.active:
             found.job = job
-            return _in_order(found)
-        if job.status != "done":
+            break
+        if job.status == "done":
+            compared.append((name, one, model, job))
+        else:
             found.left[name] = job.error or "cancelled"
-            continue
-        opinions = decisions.opinions(state, model, job.result)
-        found.n_questions += 1
-        found.n_labels += len(opinions)
-        found.doubts += [
-            Doubt(name, row, opinions[row.item])
-            for row in decisions.decisions(one)
-            if row.item in opinions and opinions[row.item].disagrees
-        ]
-    return _in_order(found)
-
-
-def _in_order(found: Looked) -> Looked:
-    found.doubts.sort(key=lambda one: (not one.said.wrong, one.said.self_confidence))
+            found.ended.append(job)
+    stamps = [(one.id, one.state.last_event, model.uid, job.id) for _, one, model, job in compared]
+    found.n_questions = len(compared)
+    found.n_labels, found.issues = cached(("label issues", *stamps), lambda: _issues(compared))
     return found
 
 
-def verdict(found: Looked) -> str:
+def _issues(compared: list[tuple[str, Session, FittedModel, Job]]) -> tuple[int, list[LabelIssue]]:
+    """How many labels were compared, and the issues in their order."""
+    n, issues = 0, []
+    for name, session, model, job in compared:
+        opinions = decisions.opinions(session.state, model, job.result)
+        n += len(opinions)
+        issues += [
+            LabelIssue(name, row, opinions[row.item])
+            for row in decisions.decisions(session)
+            if row.item in opinions and opinions[row.item].disagrees
+        ]
+    return n, sorted(issues, key=lambda one: (not one.said.wrong, one.said.self_confidence))
+
+
+def verdict(found: LabelIssues) -> str:
     """What the comparison comes to, in a sentence for people."""
     if not found.n_questions:
         return "No question has labels that a model could be compared with."
     of = f"{plural(found.n_labels, 'label')} of {plural(found.n_questions, 'question')}"
-    if not found.doubts:
+    if not found.issues:
         return f"None of {of} looks wrong to a model that did not see it."
     if not found.n_wrong:
         return (
-            f"None of {of} looks clearly wrong to a model that did not see it. Of {len(found.doubts):,} it "
+            f"None of {of} looks clearly wrong to a model that did not see it. Of {len(found.issues):,} it "
             "expected another class."
         )
     if found.n_wrong == 1:
@@ -123,28 +136,28 @@ def verdict(found: Looked) -> str:
     return f"{found.n_wrong:,} of {of} look wrong to models that did not see them: a hint, no proof."
 
 
-def rows(pool: Any, doubts: Sequence[Doubt]) -> list[dict[str, Any]]:
-    """The doubts as rows for people.
+def rows(pool: Any, issues: Sequence[LabelIssue]) -> list[dict[str, Any]]:
+    """The issues as rows for people.
 
     Args:
         pool: of the project.
-        doubts: in their order.
+        issues: in their order.
     """
     return [
         {"Question": one.question}
         | decision_tables.table(pool, [one.decision], {one.decision.item: one.said})[0]
-        for one in doubts
+        for one in issues
     ]
 
 
 def model_is_right(
-    sessions: Mapping[str, Session], doubts: Sequence[Doubt]
+    sessions: Mapping[str, Session], issues: Sequence[LabelIssue]
 ) -> tuple[str, list[tuple[str, int]]]:
     """Give each of some labels the class that the model says, in its own question.
 
     Args:
         sessions: name of a question -> its session, of whoever decides.
-        doubts: chosen ones.
+        issues: chosen ones.
 
     Returns:
         What was done, in a sentence, and (question, event) of each act.
@@ -152,21 +165,23 @@ def model_is_right(
     Raises:
         InputError: nothing is to be changed.
     """
-    if not doubts:
+    if not issues:
         raise InputError("Nothing is selected.")
     by_question: dict[str, dict[str, list[int]]] = {}
-    for one in doubts:
+    for one in issues:
         by_question.setdefault(one.question, {}).setdefault(one.said.label, []).append(one.decision.item)
     acts = []
     for question, by_class in by_question.items():
         session = sessions[question]
         for name, items in by_class.items():
+            before = session.state.undoable.get(session.annotator)
             corrections.relabel(session, items, name)
             last = session.state.undoable.get(session.annotator)
-            if last is not None:
+            # where somebody else has changed them meanwhile, nothing was done that could be taken back
+            if last is not None and (before is None or before.id != last.id):
                 acts.append((question, last.id))
     of = "" if len(by_question) == 1 else f" of {plural(len(by_question), 'question')}"
-    return f"{plural(len(doubts), 'label')}{of} changed to what the model says.", acts
+    return f"{plural(len(issues), 'label')}{of} changed to what the model says.", acts
 
 
 def take_back(sessions: Mapping[str, Session], acts: Sequence[tuple[str, int]]) -> str:
@@ -209,28 +224,39 @@ def part(session: Session) -> None:
             _begin(session)
         return
     sessions = {one.question_name: one for one in session.asked()}
-    found = looked(sessions, models)
-    if found.job is not None:
-        done = found.n_questions + len(found.left)
-        st.markdown(f"**{done:,} of {plural(len(sessions), 'question')} looked at.**")
-        widgets.job_panel(found.job, "every-question", height=64)
+    found = find_issues(sessions, models)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{verdict(found)}**", width="content")
-        newer = any(one.model is not None and one.model is not models.get(n) for n, one in sessions.items())
-        if (
-            newer
-            and found.job is None
-            and st.button(
-                "Look again", key="every-question-newer", type="tertiary", icon=":material/refresh:"
-            )
-        ):
-            _begin(session)
-    _said(sessions)
+        if found.job is None:
+            st.markdown(f"**{verdict(found)}**", width="content")
+            _ways_on(session, sessions, models, found)
+        else:
+            done = found.n_questions + len(found.left)
+            st.markdown(f"**{done:,} of {plural(len(sessions), 'question')} looked at.**")
+    if found.job is not None:
+        widgets.job_panel(found.job, "every-question", height=64)
+    _said(session, sessions)
     if found.left:
         with st.expander(f"{plural(len(found.left), 'question')} not compared", key="every-question-left"):
             st.markdown("\n".join(f"- {verbatim(name)}: {verbatim(why)}" for name, why in found.left.items()))
-    if found.doubts:
-        _table(session, sessions, found.doubts)
+    if found.issues:
+        _table(session, sessions, found.issues)
+
+
+def _ways_on(
+    session: Session,
+    sessions: Mapping[str, Session],
+    models: Mapping[str, FittedModel | None],
+    found: LabelIssues,
+) -> None:
+    """Look again with newer models, or at what was not compared."""
+    newer = any(one.model is not None and one.model is not models.get(n) for n, one in sessions.items())
+    look = {"type": "tertiary", "icon": ":material/refresh:"}
+    if newer and st.button("Look again", key="every-question-newer", **look):  # type: ignore[arg-type]
+        _begin(session)
+    if found.ended and st.button("Try again", key="every-question-again", **look):  # type: ignore[arg-type]
+        for job in found.ended:
+            manager().forget(job)
+        st.rerun()
 
 
 def _begin(session: Session) -> None:
@@ -239,23 +265,24 @@ def _begin(session: Session) -> None:
     st.rerun()
 
 
-def _table(session: Session, sessions: Mapping[str, Session], doubts: list[Doubt]) -> None:
+def _table(session: Session, sessions: Mapping[str, Session], issues: list[LabelIssue]) -> None:
     import pandas as pd
 
-    if len(doubts) > MOST:
-        st.caption(f"The first {MOST:,} of {len(doubts):,}.")
-        doubts = doubts[:MOST]
+    if len(issues) > MOST:
+        st.caption(f"The first {MOST:,} of {len(issues):,}.")
+        issues = issues[:MOST]
     image = session.pool.kind == "image"
     # a selection is kept by row number: other rows are another table
-    stamp = crc32(repr([(one.question, one.decision.item) for one in doubts]).encode())
+    stamp = crc32(repr([(one.question, one.decision.item) for one in issues]).encode())
     made = st.dataframe(
-        pd.DataFrame(rows(session.pool, doubts)),
+        pd.DataFrame(rows(session.pool, issues)),
         hide_index=True,
         key=f"every-question-{stamp:x}",
-        height=min(40 + (60 if image else 35) * len(doubts), _HEIGHT),
+        height=min(40 + (60 if image else 35) * len(issues), _HEIGHT),
         row_height=60 if image else 35,
         on_select="rerun",
         selection_mode="multi-row",
+        placeholder="",
         alt="Labels of all questions that look wrong, with what a model says",
         column_config={
             "Question": st.column_config.TextColumn(width=150),
@@ -266,7 +293,7 @@ def _table(session: Session, sessions: Mapping[str, Session], doubts: list[Doubt
             "Shows": st.column_config.TextColumn(width="large"),
         },
     )
-    chosen = [doubts[i] for i in made.selection.rows if i < len(doubts)]
+    chosen = [issues[i] for i in made.selection.rows if i < len(issues)]
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.button(
             f"The model is right about {plural(len(chosen), 'label')}" if chosen else "The model is right",
@@ -274,7 +301,7 @@ def _table(session: Session, sessions: Mapping[str, Session], doubts: list[Doubt
             type="primary",
             disabled=not chosen,
             on_click=_change,
-            args=(sessions, chosen),
+            args=(session, sessions, chosen),
         )
         if st.button(
             f"Open {verbatim(chosen[0].question, 40)}" if chosen else "Open its question",
@@ -286,26 +313,31 @@ def _table(session: Session, sessions: Mapping[str, Session], doubts: list[Doubt
             st.caption("Select rows at their left edge to change them.")
 
 
-def _change(sessions: Mapping[str, Session], chosen: list[Doubt]) -> None:
+def _change(session: Session, sessions: Mapping[str, Session], chosen: list[LabelIssue]) -> None:
     try:
-        st.session_state[_DONE] = model_is_right(sessions, chosen)
+        _keep(session, *model_is_right(sessions, chosen))
     except InputError as error:
-        st.session_state[_DONE] = (str(error), [])
+        _keep(session, str(error), [])
 
 
-def _undo(sessions: Mapping[str, Session], acts: list[tuple[str, int]]) -> None:
-    st.session_state[_DONE] = (take_back(sessions, acts), [])
+def _undo(session: Session, sessions: Mapping[str, Session], acts: list[tuple[str, int]]) -> None:
+    _keep(session, take_back(sessions, acts), [])
 
 
-def _said(sessions: Mapping[str, Session]) -> None:
-    """What the last change did, and the way back."""
-    words, acts = st.session_state.get(_DONE, ("", []))
-    if not words:
+def _keep(session: Session, words: str, acts: list[tuple[str, int]]) -> None:
+    # of this visit and these questions: elsewhere its undo would be of something else
+    st.session_state[_DONE] = (session.question_ids, st.session_state[frame.VISIT], words, acts)
+
+
+def _said(session: Session, sessions: Mapping[str, Session]) -> None:
+    """What the last change of this visit did, and the way back."""
+    ids, visit, words, acts = st.session_state.get(_DONE, ((), None, "", []))
+    if (ids, visit) != (session.question_ids, st.session_state[frame.VISIT]):
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="every-question-said"):
         st.markdown(f":material/check: {verbatim(words)}", width="content")
         if acts:
             st.button(
                 "Undo", key="every-question-undo", icon=":material/undo:", type="tertiary",
-                on_click=_undo, args=(sessions, acts),
+                on_click=_undo, args=(session, sessions, acts),
             )  # fmt: skip

@@ -12,7 +12,7 @@ from workbench.app.access import auditing, current, login
 from workbench.app.serving import warm
 from workbench.app.serving.jobs import Job, manager
 from workbench.app.shell import labelling_speed, missing_pool, palette, widgets
-from workbench.app.words.text import for_people, percent, plural, verbatim
+from workbench.app.words.text import for_people, one_line, percent, plural, verbatim
 from workbench.errors import InputError
 from workbench.work.timeleft import NOTICE, duration
 
@@ -299,7 +299,7 @@ def _question(opened: Session) -> None:
     if len(asked) < 2:
         return
     ids = [one.id for one in asked]
-    names = {one.id: verbatim(one.question, 40) for one in asked}
+    names = {one.id: one_line(one.question, 40) for one in asked}
     chosen = st.selectbox(
         "Question",
         ids,
