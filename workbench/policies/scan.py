@@ -92,7 +92,7 @@ def score_pool(
     feature_map: FeatureMap | None = None,
     columns: Sequence[str] | None = None,
     temperature: float | None = None,
-    timeout: float = 30.0,
+    timeout: float = work.TIMEOUT,
     progress: OnFraction | None = None,
 ) -> ScanResult:
     """The rows a policy would ask about first, from a pool that need not fit in memory.
@@ -116,7 +116,7 @@ def score_pool(
         temperature: beta of softmax(beta f) for policies that need class probabilities when
             `predictor` is no classifier; None: the predictor's own `temperature`, if it has one. A classifier
             has its own.
-        timeout: seconds to wait for a scheduler and its first worker.
+        timeout: seconds to wait for a scheduler and its first worker, and for another when none is left.
         progress: called with the share done; returning True stops the scan.
 
     Returns:

@@ -18,11 +18,14 @@ from workbench.errors import InputError
 
 _PATIENCE = 10.0
 # workers that watch themselves as closely as is usual: it costs more than it tells here
-_QUIET = {
+_SETTINGS = {
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "500ms",
     "distributed.admin.system-monitor.interval": "5s",
     "distributed.worker.memory.monitor-interval": "1s",
+    # a worker that died is started again by its nanny; the cluster must not end the nanny while it does so,
+    # which on a busy machine takes longer than the usual 15 seconds: nobody would be left to work
+    "distributed.deploy.lost-worker-timeout": "365d",
     # else memory goes back to the system after every array, and half as many page faults come on top
     "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": None,
 }
@@ -88,7 +91,7 @@ def main() -> None:
     from distributed import LocalCluster
 
     with (
-        dask.config.set(_QUIET),
+        dask.config.set(_SETTINGS),
         LocalCluster(
             n_workers=int(sys.argv[1]),
             threads_per_worker=1,

@@ -49,7 +49,7 @@ def spread(
 
     Raises:
         Cancelled: told to stop.
-        InputError: a job that kept killing its workers, or a scheduler that is gone.
+        InputError: a job that kept killing its workers, or a scheduler that is gone, or workers.
     """
     left = enumerate(jobs)
     running: dict[Any, int] = {}
@@ -126,6 +126,7 @@ def stream(
         while running:
             if should_stop is not None and should_stop():
                 raise Cancelled("the work")
+            workers.check()
             done = [index for index, future in running.items() if future.done()]
             for message in _take(arrived, POLL if not done else 0.02):
                 if isinstance(message, BaseException):

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
+from time import monotonic
 from typing import Any, Protocol
 
 from workbench.errors import InputError
@@ -14,6 +15,7 @@ LOCAL = "processes"
 TIMEOUT = 60.0
 """Seconds to wait for a scheduler and its first worker."""
 POLL = 0.25
+_LOOK = 2.0
 MAX_WORKERS = 256
 RETRIES = 2
 """A worker that dies takes this many further attempts of a job with it."""
@@ -79,10 +81,18 @@ class Threads:
 
 
 class Cluster:
-    """Workers behind a Dask client."""
+    """Workers behind a Dask client.
 
-    def __init__(self, client: Any) -> None:
+    Args:
+        client: of the scheduler.
+        timeout: seconds it may be without any worker before the work is given up.
+    """
+
+    def __init__(self, client: Any, timeout: float = TIMEOUT) -> None:
         self.client = client
+        self._timeout = timeout
+        self._looked = monotonic()
+        self._alone: float | None = None
         self.n_threads = max(1, sum(client.nthreads().values()))
         self.window = 2 * self.n_threads
 
@@ -94,6 +104,7 @@ class Cluster:
         """Those that are done."""
         from distributed import wait
 
+        self.check()
         waited = list(futures)
         try:
             with self.client.as_current():
@@ -112,6 +123,30 @@ class Cluster:
             raise InputError(killed) from error
         except CancelledError as error:
             raise InputError(lost.format(error=error)) from error
+
+    def check(self) -> None:
+        """Look whether there is anybody who works; cheap enough to be asked a few times a second.
+
+        Raises:
+            InputError: there has been no worker for too long.
+        """
+        now = monotonic()
+        if now - self._looked < min(_LOOK, self._timeout / 2):
+            return
+        self._looked = now
+        try:
+            present = bool(self.client.nthreads())
+        except (OSError, TimeoutError):
+            return  # a scheduler that is gone is complained about where its results are asked for
+        if present:
+            self._alone = None
+        elif self._alone is None:
+            self._alone = now
+        elif now - self._alone > self._timeout:
+            raise InputError(
+                f"No worker has been there for {self._timeout:.0f} seconds. Start some again and go on: "
+                "finished work is kept."
+            )
 
     def cancel(self, futures: Iterable[Any]) -> None:
         """Give up what is not done."""
@@ -169,7 +204,7 @@ def cluster(workers: int, scheduler: str = LOCAL, timeout: float = TIMEOUT) -> I
     Args:
         workers: local processes, one thread each.
         scheduler: "processes" for local ones, or an address.
-        timeout: seconds to wait for the scheduler and its first worker.
+        timeout: seconds to wait for the scheduler and its first worker, and for another when none is left.
 
     Yields:
         The workers, of whom there is at least one.
@@ -208,7 +243,7 @@ def cluster(workers: int, scheduler: str = LOCAL, timeout: float = TIMEOUT) -> I
             raise InputError(
                 f"The Dask scheduler at {address} has no worker. Start some with `dask worker {address}`."
             ) from error
-        yield Cluster(client)
+        yield Cluster(client, timeout)
 
 
 def _dask_client() -> Callable[..., Any]:
