@@ -44,10 +44,12 @@ def test_a_worker_that_takes_long_to_come_back_is_waited_for(
 def test_work_that_nobody_is_left_to_do_ends_with_a_word() -> None:
     from distributed import LocalCluster
 
-    with LocalCluster(n_workers=1, processes=False, dashboard_address="127.0.0.1:0") as all_of_them:
-        with work.cluster(1, all_of_them.scheduler_address, timeout=0.5) as workers:
-            all_of_them.scale(0)
-            while workers.client.nthreads():
-                time.sleep(0.05)
-            with pytest.raises(InputError, match="No worker has been there for"):
-                list(work.spread(workers, abs, [(1,)]))
+    with (
+        LocalCluster(n_workers=1, processes=False, dashboard_address="127.0.0.1:0") as all_of_them,
+        work.cluster(1, all_of_them.scheduler_address, timeout=0.5) as workers,
+    ):
+        all_of_them.scale(0)
+        while workers.client.nthreads():
+            time.sleep(0.05)
+        with pytest.raises(InputError, match="No worker has been there for"):
+            list(work.spread(workers, abs, [(1,)]))

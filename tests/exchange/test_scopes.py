@@ -108,7 +108,7 @@ def test_numbers_are_numbers_where_the_format_knows_them(store: Store, tmp_path:
 
     rows = [f"{i:03},{i},{i / 4},{'' if i == 3 else i},{i % 3},{'inf' if i == 1 else i}" for i in range(40)]
     (tmp_path / "t.csv").write_text("key,n,x,gap,code,wild\n" + "\n".join(rows) + "\n")
-    use = {"key": "id", "code": "category"}
+    use = {"key": "id", "code": "category", "n": "number"}
     session = Session.create(
         str(tmp_path / "t.csv"),
         classes=["a", "b"],

@@ -57,6 +57,37 @@ GUESSED = {
 }
 
 
+def test_numbers_of_rows_are_no_quantities():
+    """A file sorted by class would give itself away by pandas' nameless index."""
+    rng = np.random.default_rng(0)
+    made = pd.DataFrame(
+        {
+            "customer number": rng.choice(np.arange(10_000, 10_400), N, replace=False),
+            "income": rng.choice(np.arange(100_000), N, replace=False),
+            "number of calls": rng.integers(0, 9, N),
+            "label": ["a", "b"] * (N // 2),
+        }
+    )
+    data = made.sample(frac=1.0, random_state=0).to_csv().encode()  # with its index
+    report = inspect_table(data, file_name="my.csv", columns="auto")
+    found = {column.name: column.use.use for column in report.columns if column.use is not None}
+    assert found == {
+        "column_1": "id",
+        "customer number": "leave out",
+        "income": "number",
+        "number of calls": "number",
+        "label": "class",
+    }
+    noted = [note for note in report.problems if note.code == "numbers rows"]
+    assert [note.column for note in noted] == ["column_1", "customer number"]
+    (fix,) = noted[1].fixes
+    again = load_pool(data, file_name="my.csv", **{"columns": "auto", **fix.options})
+    assert again.n_features == 3
+    # what is said stands, and so does the only column there is
+    only = made[["customer number", "label"]].to_csv(index=False).encode()
+    assert load_pool(only, file_name="my.csv", columns="auto").n_features == 1
+
+
 def test_guesses_are_written_down_and_give_the_same_pool():
     report = inspect_table(csv(frame()), file_name="my.csv", columns="auto")
     assert report.ready and report.columns_option == GUESSED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +25,7 @@ from workbench.pools.tables.uses import (
     ID_NAMES,
     ColumnUse,
     check_uses,
+    numbers_rows,
     resolved,
 )
 from workbench.reading import cut, listed
@@ -157,6 +159,7 @@ class Examination:
         signs = decimal_signs(self, said)
         readable = {name: "," if sign == AMBIGUOUS else sign for name, sign in signs.items()}
         self.uses = resolved(self.frame, said, readable, options.max_categories)
+        self._say_what_numbers_rows(said)
         settle_decimals(self, self.uses, signs)
         by_use: dict[str, list[str]] = {}
         for name, use in self.uses.items():
@@ -293,6 +296,18 @@ class Examination:
         if blank.any():
             self.found.note(
                 "unlabelled", f"{counted(int(blank.sum()), 'item')} without a class in {name!r}.", name
+            )
+
+    def _say_what_numbers_rows(self, said: Mapping[str, ColumnUse]) -> None:
+        for name, use in (self.uses or {}).items():
+            if name in said or use.use not in ("id", "leave out") or not numbers_rows(self.frame, name):
+                continue
+            as_what = "taken as the items' ids" if use.use == "id" else "left out"
+            self.found.note(
+                "numbers rows",
+                f"Column {name!r} has another whole number in each row, so it is {as_what}.",
+                name,
+                (Fix("It is a quantity", {"columns": {name: {"use": "number"}}}),),
             )
 
     def _check_classes_given(self) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from workbench.arrays import Floats
 from workbench.errors import InputError
 from workbench.pools.cells import is_text, read_numbers, read_texts
 from workbench.pools.dates import FORMATS, date_format
@@ -25,6 +27,9 @@ PICTURE_ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".t
 ID_NAMES = ("id", "_id", "uuid", "item_id", "row_id")
 CLASS_NAMES = ("target", "label", "class", "y", "category")
 _CODES = ("code", "zip", "postcode", "type", "kind", "group", "cluster", "sector", "month", "weekday")
+# of whole numbers that are all different, these are no quantities: "customer number", pandas' "Unnamed: 0"
+_NUMBERED = frozenset({"number", "no", "nr", "num", "key", "unnamed", "index", "row", "serial", "#"})
+_FEWEST = 20
 _SAMPLE = 20_000
 _MOST = 0.9
 
@@ -119,6 +124,7 @@ def resolved(
 
     Returns:
         One use a column, in the table's order; one column of ids and one of classes at most are guessed.
+        A column that only numbers the rows is the ids, or left out where there are others.
     """
     taken = {use.use for use in said.values()}
     found: dict[str, ColumnUse] = {}
@@ -129,7 +135,39 @@ def resolved(
         use = guessed(str(name), frame[name], decimals.get(name, ""), most, taken)
         taken.add(use.use)
         found[name] = use
+    features = [name for name, use in found.items() if use.use not in ("id", "class", "leave out")]
+    for name in features:
+        if name in said or found[name].use != "number" or len(features) < 2:
+            continue
+        if numbers_rows(frame, name):
+            found[name] = ColumnUse("leave out" if "id" in taken else "id")
+            taken.add("id")
+            features = [other for other in features if other != name]
     return found
+
+
+def numbers_rows(frame: Any, name: str) -> bool:
+    """Whether a column only tells rows apart: a model would learn the order of the file from it.
+
+    Args:
+        frame: pandas DataFrame.
+        name: of the column.
+
+    Returns:
+        True for whole numbers that are all different, by a name like "customer number", one apart each, or
+        in the only column without a name, as pandas writes its index.
+    """
+    column = frame[name]
+    if len(column) < _FEWEST:
+        return False
+    for part in (column.iloc[:1_000], column):  # most columns are seen through by their head
+        values: Floats = read_numbers(part).values
+        whole = np.isfinite(values).all() and (values % 1 == 0).all()
+        if not whole or len(np.unique(values)) < len(values):
+            return False
+    words = set(re.split(r"[^a-z#]+", str(name).lower()))
+    nameless = str(name) == "column_1" and "column_2" not in frame.columns
+    return nameless or bool(words & _NUMBERED) or bool((np.abs(np.diff(values)) == 1).all())
 
 
 def guessed(name: str, column: Any, decimal: str, most: int, taken: set[str]) -> ColumnUse:
