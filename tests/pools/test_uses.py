@@ -78,11 +78,13 @@ def test_numbers_of_rows_are_no_quantities():
         "number of calls": "number",
         "label": "class",
     }
-    noted = [note for note in report.problems if note.code == "numbers rows"]
-    assert [note.column for note in noted] == ["column_1", "customer number"]
-    (fix,) = noted[1].fixes
+    (noted,) = (note for note in report.problems if note.code == "numbers rows")
+    assert noted.message == (
+        "Another whole number in each row: 'column_1' is taken as the items' ids, 'customer number' left out."
+    )
+    (fix,) = noted.fixes
     again = load_pool(data, file_name="my.csv", **{"columns": "auto", **fix.options})
-    assert again.n_features == 3
+    assert again.n_features == 4
     # what is said stands, and so does the only column there is
     only = made[["customer number", "label"]].to_csv(index=False).encode()
     assert load_pool(only, file_name="my.csv", columns="auto").n_features == 1

@@ -299,16 +299,23 @@ class Examination:
             )
 
     def _say_what_numbers_rows(self, said: Mapping[str, ColumnUse]) -> None:
-        for name, use in (self.uses or {}).items():
-            if name in said or use.use not in ("id", "leave out") or not numbers_rows(self.frame, name):
-                continue
-            as_what = "taken as the items' ids" if use.use == "id" else "left out"
-            self.found.note(
-                "numbers rows",
-                f"Column {name!r} has another whole number in each row, so it is {as_what}.",
-                name,
-                (Fix("It is a quantity", {"columns": {name: {"use": "number"}}}),),
-            )
+        uses = {name: use.use for name, use in (self.uses or {}).items() if name not in said}
+        names = [
+            name for name in uses if uses[name] in ("id", "leave out") and numbers_rows(self.frame, name)
+        ]
+        if not names:
+            return
+        ids = next((name for name in names if uses[name] == "id"), None)
+        left = listed([name for name in names if name != ids])
+        parts = [f"{ids!r} is taken as the items' ids"] if ids is not None else []
+        parts += [f"{left} left out"] if left else []
+        quantities = {name: {"use": "number"} for name in names}
+        self.found.note(
+            "numbers rows",
+            f"Another whole number in each row: {', '.join(parts)}.",
+            names[0],
+            (Fix("It is a quantity" if len(names) == 1 else "They are quantities", {"columns": quantities}),),
+        )
 
     def _check_classes_given(self) -> None:
         classes = self.options.classes or ()
