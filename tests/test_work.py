@@ -46,10 +46,10 @@ def test_work_that_nobody_is_left_to_do_ends_with_a_word() -> None:
 
     with (
         LocalCluster(n_workers=1, processes=False, dashboard_address="127.0.0.1:0") as all_of_them,
-        work.cluster(1, all_of_them.scheduler_address, timeout=0.5) as workers,
+        work.cluster(1, all_of_them.scheduler_address) as workers,
     ):
         all_of_them.scale(0)
         while workers.client.nthreads():
             time.sleep(0.05)
         with pytest.raises(InputError, match="No worker has been there for"):
-            list(work.spread(workers, abs, [(1,)]))
+            list(work.spread(work.Cluster(workers.client, timeout=0.5), abs, [(1,)]))
