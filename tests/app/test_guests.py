@@ -1,11 +1,13 @@
 """People without an account: who is let in by a project's link, to what, and for how long."""
 
 import re
+import time
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from itsdangerous import TimestampSigner
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
@@ -89,6 +91,20 @@ def test_a_guest_labels_in_one_project_until_its_owner_ends_it(browser: TestClie
     assert not guests.allowed(store.duplicate_project(owned.id, "Copy", record.owner))
 
 
+def test_a_guests_cookie_is_of_no_use_for_ever(
+    browser: TestClient, owned: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A browser is asked to forget it; a copy of it is not."""
+    guests.allow(owned.project, True)
+    name = joined(browser, owned, "Ada")
+    later = time.time() + 86_400 * (passes.DAYS - 1)
+    monkeypatch.setattr(TimestampSigner, "get_timestamp", lambda self: int(later))
+    assert asks(browser, owned.id, name) == 200
+    later += 2 * 86_400
+    assert asks(browser, owned.id, name) != 200
+    assert login.of_cookies(dict(browser.cookies)) is None
+
+
 def test_no_guest_moves_their_link_or_cookie_to_another_project(browser: TestClient, owned: Session) -> None:
     """Both name their project, and both ends must have let guests in."""
     other = Session.create("wine", annotator="Ann", owner=owned.project.owner, name="Other")
@@ -104,7 +120,7 @@ def test_no_guest_moves_their_link_or_cookie_to_another_project(browser: TestCli
     how = Store.open().guests_of(owned.id)
     for given in ([other.id, how], [other.id, ""], [owned.id]):
         assert browser.get("/join", params={"k": passes.signed(given)}).status_code == 403
-    forged = passes.signed([other.id, how, f"guest {other.id} x", name])
+    forged = passes.cookie([other.id, how, f"guest {other.id} x", name])
     person = login.of_cookies({passes.COOKIE: forged})
     with pytest.raises(login.NotYoursError):
         login.admit(other.id, person)

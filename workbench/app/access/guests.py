@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from workbench.store import ProjectSummary
 
 PATH = "/join"
-DAYS = 30
 LONGEST = 40  # letters of a name
 _MOST = 4_000  # bytes of a form
 
@@ -94,7 +93,7 @@ async def _join(request: Request) -> Response:
     base = request.url.path[: -len(below_base(request.url.path))]
     answer = RedirectResponse(f"{base}/label?project={quote(made[0])}", 303)
     answer.set_cookie(
-        passes.COOKIE, made[1], max_age=86_400 * DAYS, path=f"{base}/", httponly=True, samesite="lax",
+        passes.COOKIE, made[1], max_age=86_400 * passes.DAYS, path=f"{base}/", httponly=True, samesite="lax",
         secure=login.is_encrypted(),
     )  # fmt: skip
     return answer
@@ -122,7 +121,7 @@ def _guest(code: str, name: str) -> tuple[str, tuple[str, str] | None]:
     limits.LIMITS.requests(f"guests of {record.id}")
     key = f"{login.GUEST}{record.id} {secrets.token_hex(8)}"
     known = store.known_as(key, f"{name} (guest)", secrets.token_hex(2))
-    return record.name, (record.id, passes.signed([*found, key, known]))
+    return record.name, (record.id, passes.cookie([*found, key, known]))
 
 
 def _page(problem: str, called: str = "", code: str = "") -> str:

@@ -10,8 +10,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-from itsdangerous import BadData, URLSafeSerializer
+from itsdangerous import BadData, URLSafeSerializer, URLSafeTimedSerializer
 
 from workbench.errors import InputError
 from workbench.store.places import private_folder, workbench_home
@@ -20,6 +21,7 @@ from workbench.writing import write_whole
 HOURS = 12
 _FILE = "desk.key"
 _BYTES = 32
+_HOW: dict[str, Any] = {"digest_method": hashlib.sha256, "key_derivation": "hmac"}
 _USES = ("desk", "pictures")
 
 
@@ -100,8 +102,12 @@ def signer(salt: str) -> URLSafeSerializer:
     Args:
         salt: for what; what was signed for one thing is of no use for another.
     """
-    keys = {"digest_method": hashlib.sha256, "key_derivation": "hmac"}
-    return URLSafeSerializer(_key(str(workbench_home())), salt=salt, signer_kwargs=keys)
+    return URLSafeSerializer(_key(str(workbench_home())), salt=salt, signer_kwargs=_HOW)
+
+
+def dated_signer(salt: str) -> URLSafeTimedSerializer:
+    """The same with the time of signing, for what is of use for some days only."""
+    return URLSafeTimedSerializer(_key(str(workbench_home())), salt=salt, signer_kwargs=_HOW)
 
 
 @cache
