@@ -590,6 +590,7 @@ titles = ["Review", *(["Agreement"] if differ or state.votes else []), *(["Peopl
 titles += ["All questions"] if len(session.questions) > 1 else []
 titles += ["Labels", "Fits"]
 views = dict(zip(titles, st.tabs(titles), strict=True))
+found: dict[int, decisions.Opinion] = {}
 with views["Review"]:
     if rows:
         found = doubts(rows, state, top)

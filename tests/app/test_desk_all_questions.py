@@ -8,6 +8,7 @@ import pytest
 from tests.app.desks import desk_sync, operation
 from tests.app.test_pages import open_page
 from workbench.app.access import current
+from workbench.app.desk.keys import MAX_BUTTONS
 from workbench.app.desk.routes import grid, look
 from workbench.errors import InputError
 from workbench.sessions import Session
@@ -45,6 +46,26 @@ def test_a_card_is_an_item_with_all_its_open_questions(mail: Session) -> None:
     have = [card["ask"] for card in reply["queue"]]
     again = synced(mail, have=have, want=0)
     assert again["queue"] == [] and again["gone"] == [] and again["first"] == have[0]
+
+
+def test_a_switch_keeps_its_key_while_another_is_put_aside(mail: Session) -> None:
+    """Fingers know the keys: what they press must not become the next question's."""
+
+    def keys() -> dict[str, str]:
+        return {one["name"]: one["key"] for one in synced(mail)["asked"] if "key" in one}
+
+    before = keys()
+    assert set(before) == {"fraud", "urgent"}
+    mail.archive_question("fraud")
+    assert keys() == {"urgent": before["urgent"]}
+    mail.archive_question("fraud", on=False)
+    assert keys() == before
+    # where keys are short, those that are asked have them
+    mail.archive_question("fraud")
+    for number in range(MAX_BUTTONS - 3):
+        mail.add_question(f"switch {number}")
+    given = keys()
+    assert len(given) == MAX_BUTTONS - 2 and all(given.values()) and len(set(given.values())) == len(given)
 
 
 def test_a_row_of_answers_is_stored_and_taken_back_as_one(mail: Session) -> None:

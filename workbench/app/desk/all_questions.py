@@ -31,23 +31,27 @@ def asked(session: Session, person: str) -> tuple[list[dict[str, Any]], dict[str
     """The questions with their keys, and the commands' keys.
 
     Switches have keys of their own; of questions with classes one is answered at a time, so they share the
-    first ones. With more switches than keys they are searched by typing.
+    first ones. A switch keeps its key while another is put aside. With more switches than keys they are
+    searched by typing.
     """
     sessions = session.asked()
-    switches = [one.question_name for one in sessions if one.question_kind == YES_NO]
     many = [len(one.classes) for one in sessions if one.question_kind != YES_NO]
     most = max((n if n <= MAX_BUTTONS else FEW_KEYS for n in many), default=0)
     places = [f"class number {place}" for place in range(most)]
+    listed = [one for one in session.every_question if one.kind == YES_NO]
+    switches = [one.question for one in listed]
+    if most + len(switches) > MAX_BUTTONS:
+        switches = [one.question for one in listed if not one.aside]
     found = keys_for([*places, *(f"switch {name}" for name in switches)], preferences.own_keys(person))
     few = keys_for(places, preferences.own_keys(person))
     of_classes = list((found.classes or few.classes)[:most])
-    of_switches = list(found.classes[most:]) or [""] * len(switches)
+    of_switches = dict(zip(switches, found.classes[most:], strict=False))
     documents = []
     for one in sessions:
         about: dict[str, Any] = {"name": one.question_name, "kind": one.question_kind}
         about["words"] = str(one.settings.get("question") or "")
         if one.question_kind == YES_NO:
-            about["key"] = of_switches.pop(0)
+            about["key"] = of_switches.get(one.question_name, "")
         else:
             names = one.state.shown_classes
             keys = [*of_classes, *[""] * len(names)][: len(names)]
