@@ -343,7 +343,7 @@ def test_columns_of_a_table_are_questions_and_their_cells_answers(store, tmp_pat
 
 def test_a_column_beside_the_classes_of_the_table_is_a_second_question(store, tmp_path):
     path = tmp_path / "rows.csv"
-    rows = [f"{i},{i * i % 11},{'abc'[i % 3]},{'' if i % 2 else 1}" for i in range(90)]
+    rows = [f"{3 * i},{i * i % 11},{'abc'[i % 3]},{'' if i % 2 else 1}" for i in range(90)]
     path.write_text("x,y,kind,seen\n" + "\n".join(rows) + "\n", encoding="utf-8")
     session = Session.create(
         path, target="kind", questions=[("kind", []), "column:seen"], store=store, annotator="ann",
