@@ -362,13 +362,18 @@ def _open_questions(session: Session, page: Any) -> tuple[int, list[Session]]:
 
 
 def _answer_by_keys(session: Session, page: Any) -> dict[str, str]:
-    """Answer what is open about the item on screen: the first class of each, and the first switch turned."""
+    """Answer what is open about the item on screen: the first class of each, and the first switch turned.
+
+    The other switches stand where a model puts them, once there is one: what is on screen is what is given.
+    """
     _, asked = _open_questions(session, page)
     switches = [one for one in asked if one.question_kind == "yes / no"]
     others = [one for one in asked if one not in switches]
     if switches:
-        page.locator(f".desk [role=switch][data-question='{switches[0].question_name}']").click()
-        page.locator(".desk [role=switch][aria-checked=true]").first.wait_for()
+        first = f".desk [role=switch][data-question='{switches[0].question_name}']"
+        turned = "false" if page.locator(first).get_attribute("aria-checked") == "true" else "true"
+        page.locator(first).click()
+        page.locator(f"{first}[aria-checked={turned}]").wait_for()
     for place, one in enumerate(others):
         page.locator(f".desk .asked.turn[data-question='{one.question_name}']").wait_for()
         if switches or place < len(others) - 1:
@@ -377,10 +382,14 @@ def _answer_by_keys(session: Session, page: Any) -> dict[str, str]:
             page.locator(pressed).wait_for()
         else:
             press_and_wait(page, "1")  # the last one of them stores the row
-    if switches:
-        press_and_wait(page, "Enter")
     said = {one.question_name: one.classes[0] for one in others}
-    return said | {one.question_name: "yes" if one is switches[0] else "no" for one in switches}
+    if switches:
+        turned_on = page.locator(".desk [role=switch][aria-checked=true]")
+        on = turned_on.evaluate_all("all => all.map(one => one.dataset.question)")
+        assert (switches[0].question_name in on) == (turned == "true")
+        said |= {one.question_name: "yes" if one.question_name in on else "no" for one in switches}
+        press_and_wait(page, "Enter")
+    return said
 
 
 @pytest.mark.slow  # alone: a file with two questions and twenty switches, from the upload to the import again
