@@ -64,7 +64,7 @@ def test_numbers_of_rows_are_no_quantities():
         {
             "customer number": rng.choice(np.arange(10_000, 10_400), N, replace=False),
             "income": rng.choice(np.arange(100_000), N, replace=False),
-            "number of calls": rng.integers(0, 9, N),
+            "number of calls": rng.choice(np.arange(1_000), N, replace=False),
             "label": ["a", "b"] * (N // 2),
         }
     )
@@ -85,6 +85,10 @@ def test_numbers_of_rows_are_no_quantities():
     (fix,) = noted.fixes
     again = load_pool(data, file_name="my.csv", **{"columns": "auto", **fix.options})
     assert again.n_features == 4
+    # what is called an id needs no word
+    named = made.assign(row_id=np.arange(N)).drop(columns="customer number").to_csv(index=False).encode()
+    report = inspect_table(named, file_name="my.csv", columns="auto")
+    assert not [note for note in report.problems if note.code == "numbers rows"]
     # what is said stands, and so does the only column there is
     only = made[["customer number", "label"]].to_csv(index=False).encode()
     assert load_pool(only, file_name="my.csv", columns="auto").n_features == 1

@@ -25,6 +25,7 @@ from workbench.pools.tables.uses import (
     ID_NAMES,
     ColumnUse,
     check_uses,
+    is_named_id,
     numbers_rows,
     resolved,
 )
@@ -299,10 +300,10 @@ class Examination:
             )
 
     def _say_what_numbers_rows(self, said: Mapping[str, ColumnUse]) -> None:
-        uses = {name: use.use for name, use in (self.uses or {}).items() if name not in said}
-        names = [
-            name for name in uses if uses[name] in ("id", "leave out") and numbers_rows(self.frame, name)
-        ]
+        # what is called an id surprises nobody
+        guesses = {n: use.use for n, use in (self.uses or {}).items() if n not in said and not is_named_id(n)}
+        uses = {name: use for name, use in guesses.items() if use in ("id", "leave out")}
+        names = [name for name in uses if numbers_rows(self.frame, name)]
         if not names:
             return
         ids = next((name for name in names if uses[name] == "id"), None)

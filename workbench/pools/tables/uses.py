@@ -146,6 +146,12 @@ def resolved(
     return found
 
 
+def is_named_id(name: str) -> bool:
+    """Whether a column says by its name that it holds ids."""
+    low = name.strip().lower()
+    return low in ID_NAMES or low.endswith(("_id", " id", "uuid"))
+
+
 def numbers_rows(frame: Any, name: str) -> bool:
     """Whether a column only tells rows apart: a model would learn the order of the file from it.
 
@@ -165,9 +171,11 @@ def numbers_rows(frame: Any, name: str) -> bool:
         whole = np.isfinite(values).all() and (values % 1 == 0).all()
         if not whole or len(np.unique(values)) < len(values):
             return False
-    words = set(re.split(r"[^a-z#]+", str(name).lower()))
+    # by the last word: a "number of rooms" is a quantity
+    words = re.findall(r"[a-z#]+", str(name).lower())
+    numbered = bool(words) and words[-1] in _NUMBERED
     nameless = str(name) == "column_1" and "column_2" not in frame.columns
-    return nameless or bool(words & _NUMBERED) or bool((np.abs(np.diff(values)) == 1).all())
+    return nameless or numbered or bool((np.abs(np.diff(values)) == 1).all())
 
 
 def guessed(name: str, column: Any, decimal: str, most: int, taken: set[str]) -> ColumnUse:
@@ -191,7 +199,7 @@ def guessed(name: str, column: Any, decimal: str, most: int, taken: set[str]) ->
             ColumnUse("leave out") if step == 1 or not column.notna().any() else ColumnUse.of(name, "number")
         )
     unique = len(different) == len(filled) == len(texts) and (step == 1 or column.is_unique)
-    named_id = low in ID_NAMES or low.endswith(("_id", " id", "uuid"))
+    named_id = is_named_id(name)
     if "id" not in taken and unique and named_id:
         return ColumnUse("id")
     few = 2 <= len(different) <= max(2, min(most, len(filled) // 2)) and (
