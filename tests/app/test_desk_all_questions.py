@@ -60,6 +60,10 @@ def test_a_switch_keeps_its_key_while_another_is_put_aside(mail: Session) -> Non
     assert keys() == {"urgent": before["urgent"]}
     mail.archive_question("fraud", on=False)
     assert keys() == before
+    mail.add_question(("length", ["short", "middle", "long"]))
+    before = keys()
+    mail.archive_question("length")
+    assert keys() == before
     # where keys are short, those that are asked have them
     mail.archive_question("fraud")
     for number in range(MAX_BUTTONS - 3):

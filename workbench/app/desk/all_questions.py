@@ -31,17 +31,14 @@ def asked(session: Session, person: str) -> tuple[list[dict[str, Any]], dict[str
     """The questions with their keys, and the commands' keys.
 
     Switches have keys of their own; of questions with classes one is answered at a time, so they share the
-    first ones. A switch keeps its key while another is put aside. With more switches than keys they are
+    first ones. A key stays while another question is put aside. With more switches than keys they are
     searched by typing.
     """
     sessions = session.asked()
-    many = [len(one.classes) for one in sessions if one.question_kind != YES_NO]
-    most = max((n if n <= MAX_BUTTONS else FEW_KEYS for n in many), default=0)
-    places = [f"class number {place}" for place in range(most)]
-    listed = [one for one in session.every_question if one.kind == YES_NO]
-    switches = [one.question for one in listed]
+    most, switches = _in_need([session.question(one.id) for one in session.every_question])
     if most + len(switches) > MAX_BUTTONS:
-        switches = [one.question for one in listed if not one.aside]
+        most, switches = _in_need(sessions)
+    places = [f"class number {place}" for place in range(most)]
     found = keys_for([*places, *(f"switch {name}" for name in switches)], preferences.own_keys(person))
     few = keys_for(places, preferences.own_keys(person))
     of_classes = list((found.classes or few.classes)[:most])
@@ -59,6 +56,13 @@ def asked(session: Session, person: str) -> tuple[list[dict[str, Any]], dict[str
         documents.append(about)
     commands = found.commands if found.classes else {**COMMANDS, **found.commands}
     return documents, dict(commands)
+
+
+def _in_need(sessions: Sequence[Session]) -> tuple[int, list[str]]:
+    """How many keys the classes of these questions share, and the switches, which have one each."""
+    many = [len(one.classes) for one in sessions if one.question_kind != YES_NO]
+    most = max((n if n <= MAX_BUTTONS else FEW_KEYS for n in many), default=0)
+    return most, [one.question_name for one in sessions if one.question_kind == YES_NO]
 
 
 def card(sessions: Mapping[str, Session], ask: ItemAsk, picture: str) -> dict[str, Any]:
