@@ -157,6 +157,12 @@ def test_determinantal_takes_the_most_probable_items_of_its_process() -> None:
     assert query("margin", b, 45, rng(), selector="determinantal").indices.tolist() == rows[chosen].tolist()
 
 
+def test_a_determinantal_batch_is_as_large_as_asked_for() -> None:
+    """It chooses among a thousand candidates, or as many more as a large batch needs."""
+    b = belief(n=1_100)
+    assert len(set(query("margin", b, 1_050, rng(), selector="determinantal").indices.tolist())) == 1_050
+
+
 def test_covariance_starts_with_the_best_and_then_avoids_its_neighbours() -> None:
     b, clump = clumped()
     answer = query("margin", b, 2, rng(), selector="covariance").indices

@@ -146,6 +146,29 @@ def test_a_batch_is_spread_by_default_and_plain_on_request() -> None:
     assert not np.array_equal(spread.indices, plain.indices)
     assert spread.warnings == () and "worse than random" in plain.warnings[0]
     assert query("margin", b, 1, rng(), selector="top").warnings == ()
+    assert "worse than random" in query("margin", b, 2, rng(), selector="top").warnings[0]
+
+
+@pytest.mark.parametrize("C", [2, 3, 10])
+def test_the_range_of_a_utility_ends_where_all_classes_are_alike(C: int) -> None:
+    alike = belief(
+        n=3,
+        C=C,
+        n_labelled=0,
+        latent=Latent(np.zeros((3, C)), np.ones((3, C))),
+        probabilities=np.full((3, C), 1 / C),
+    )
+    for name in ("entropy", "entropy-of-means", "least-confident", "variation-ratio"):
+        ends = POLICIES[name].range_for(C)
+        assert ends is not None and ends[0] == 0.0
+        np.testing.assert_allclose(utilities(name, alike, rng()), ends[1])
+
+
+def test_what_says_nothing_about_an_item_detects_nothing() -> None:
+    b = belief()
+    drawn = utilities("random", b, rng(0))
+    assert not np.array_equal(drawn, utilities("random", b, rng(1))) and not POLICIES["random"].detects
+    assert POLICIES["variance"].detects and POLICIES["variation-ratio"].detects
 
 
 def test_pruned_items_have_no_utility_and_the_asked_ones_do() -> None:

@@ -164,6 +164,11 @@ def test_ties_are_broken_by_the_seed_alone(bumps: Bumps) -> None:
         assert np.ptp(whole.indices) > 500  # not the first of the pool
 
 
+def test_one_item_of_chunks_of_one_row_is_the_best(X: np.ndarray, bumps: Bumps) -> None:
+    every = by_hand(X[:60], bumps)
+    assert score_pool(X[:60], bumps, top=1, chunk_rows=1, threads=1).indices.tolist() == [every.argmax()]
+
+
 def test_more_than_there_are_gives_all_and_says_so(X: np.ndarray, bumps: Bumps) -> None:
     result = score_pool(X[:40], bumps, top=100, exclude=[3, 5])
     assert sorted(result.indices.tolist()) == [i for i in range(40) if i not in (3, 5)]
