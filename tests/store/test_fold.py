@@ -431,6 +431,8 @@ def test_skipped_items_come_back_when_asked_for() -> None:
     state = fold(numbered(steps))
     assert not state.skipped and not state.unsure and state.requeued == {1, 2} and not state.answered
     assert fold(numbered([*steps, by("bob", Event.label("a", 1))])).requeued == {2}
+    again = fold(numbered([*steps, by("ann", Event.unsure(1))]))
+    assert again.requeued == {2} and again.unsure == {1}
     assert fold(numbered([*steps, by("ann", Event.undo())])).skipped == {1}
 
 
@@ -491,6 +493,26 @@ def test_one_undo_takes_back_a_whole_import() -> None:
     steps = [by("ann", Event.imported([(0, "a"), (1, "b")], "f.csv"))]
     assert len(fold(numbered(steps)).labels) == 2
     assert fold(numbered([*steps, by("ann", Event.undo())])).labels == {}
+
+
+def test_classes_that_an_import_brings_come_in_its_order_and_go_with_it() -> None:
+    steps = [by("ann", Event.imported([(0, "z"), (1, "d")], "f.csv"))]
+    assert fold(numbered(steps)).classes == (*KEYS, "z", "d")
+    another = [*steps, by("bob", Event.class_added("q")), by("bob", Event.undo())]
+    assert fold(numbered(another)).classes == (*KEYS, "z", "d")
+    assert fold(numbered([*steps, by("ann", Event.undo())])).classes == KEYS
+
+
+def test_a_check_keeps_who_answered_what() -> None:
+    steps = [
+        by("ann", Event.label("a", 0, role="check", check=4)),
+        by("bob", Event.unsure(0, role="check", check=4)),
+    ]
+    said = fold(numbered(steps)).checks[0]
+    assert {who: (check.started, check.key) for who, check in said.items()} == {
+        "ann": (4, "a"),
+        "bob": (4, ""),
+    }
 
 
 def test_a_flag_is_taken_off_and_an_example_is_one_of_one_class_at_most() -> None:
