@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench.store import Event, EventFold, ProjectState, fold
+from workbench.store.fold_classes import distinct_names
 
 PEOPLE = ("ann", "bob", "eve")
 KEYS = ("a", "b", "c")
@@ -165,6 +166,10 @@ def test_two_classes_never_show_one_name() -> None:
     state = fold(numbered(steps))
     assert state.class_names == {"a": "a", "b": "b", "c": "c", "a#2": "a (2)"}
     assert state.counts == dict.fromkeys(state.classes, 0)
+
+
+def test_names_that_are_alike_are_counted() -> None:
+    assert distinct_names({key: "x" for key in "abc"}) == {"a": "x", "b": "x (2)", "c": "x (3)"}
 
 
 def test_a_class_that_was_removed_comes_back_bare() -> None:
@@ -523,3 +528,13 @@ def test_a_flag_is_taken_off_and_an_example_is_one_of_one_class_at_most() -> Non
     assert dict(fold(numbered([by("ann", event) for event in moved])).examples)["b"] == (2, 3)
     gone = [*moved, Event.example_picked(2, "b", False)]
     assert dict(fold(numbered([by("ann", event) for event in gone])).examples)["b"] == (3,)
+
+
+def test_instructions_are_numbered_from_one_and_known_to_who_wrote_them() -> None:
+    steps = [by("ann", Event.instructions_written("look twice")), by("bob", Event.instructions_written(""))]
+    state = fold(
+        numbered([*steps, by("eve", Event.instructions_read(1)), by("eve", Event.instructions_read(9))])
+    )
+    assert [one.version for one in state.instructions] == [1, 2]
+    read = {who: [version for _, version in given] for who, given in state.read.items()}
+    assert read == {"ann": [1], "bob": [2], "eve": [1, 2]}

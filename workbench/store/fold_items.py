@@ -25,7 +25,7 @@ class ItemFold:
         self.notes: tuple[Note, ...] = ()
         self.since = -1
 
-    def vote(self, place: int, key: str, event: Event, role: str, final: bool = False) -> None:
+    def vote(self, place: int, key: str, event: Event, role: str, final: bool) -> None:
         """A person's vote for a class, in the place of the one before."""
         if not self.votes:
             self.since = place
