@@ -47,6 +47,11 @@ def test_adversarial_measures_the_papers_claims_and_more(tiny, tmp_path):
     claims = [f.claim for f in report.findings]
     assert sum("rises rapidly" in c for c in claims) == 2
     assert sum("harmless noise" in c for c in claims) == 3
+    assert sum("as accurate as the CNN" in c or "longer to train" in c for c in claims) == 6
+    assert [row[1] for table in report.tables if table.name == "fits" for row in table.rows] == [
+        "LMGP-DNN",
+        "CNN",
+    ] * 3
     assert [f.name for f in report.figures][:2] == ["strength-mnist", "detection-mnist"]
     assert "(JPEG)" in path.read_text(encoding="utf-8")
     fits = len(tiny)
