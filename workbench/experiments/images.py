@@ -234,7 +234,7 @@ def adversarial(context: Context) -> Report:
     """Accuracy and variation ratio under attack (2018, figure 6; 2019, figure 7), and what they left out."""
     sizes = {"mnist": (60_000, 20_000), "fashion_mnist": (60_000, 20_000), "cifar10_jpeg": (10_000, 10_000)}
     small = context.quick
-    # CIFAR-10's network takes ten times as long for a gradient
+    # CIFAR-10's network takes five times as long for a gradient
     attacked = dict.fromkeys(sizes, 500) if small else dict.fromkeys(sizes, 2_000) | {"cifar10_jpeg": 500}
     keys: list[dict[str, Any]] = [
         {

@@ -35,7 +35,8 @@ def asked(session: Session, person: str) -> tuple[list[dict[str, Any]], dict[str
     searched by typing.
     """
     sessions = session.asked()
-    most, switches = _in_need([session.question(one.id) for one in session.every_question])
+    now = {one.id: one for one in sessions}
+    most, switches = _in_need([now.get(one.id) or session.question(one.id) for one in session.every_question])
     if most + len(switches) > MAX_BUTTONS:
         most, switches = _in_need(sessions)
     places = [f"class number {place}" for place in range(most)]
