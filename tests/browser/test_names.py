@@ -128,3 +128,24 @@ def test_a_second_browser_is_asked_for_a_name(browser: Any, page: Any, server: S
         people = {e.annotator for e in Session.open(project, store=store).events if e.operation}
     assert len(people) == 2 and "Bea" in people
     settled(page)
+
+
+@pytest.mark.parametrize("width", [1024, 1280, 1500])
+def test_a_row_beside_its_plane_is_not_cut(page: Any, server: Server, width: int) -> None:
+    path = server.home / "waves.csv"
+    lines = [f"{(i * 37 % 100) / 7:.3f},{(i * 53 % 100) / 9:.3f}" for i in range(100)]
+    path.write_text("amplitude,frequency\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    with store_of(server) as store:
+        session = Session.create(
+            str(path),
+            classes=["calm", "storm"],
+            store=store,
+            classifier="logistic-regression",
+            annotator="root",
+        )
+    page.set_viewport_size({"width": width, "height": 850})
+    visit(page, f"{server.url}/label?project={session.id}")
+    at_the_desk(page)
+    page.locator(".stage.two .plane").wait_for()
+    wide, shown = page.locator(".stage.two .row").evaluate("e => [e.scrollWidth, e.clientWidth]")
+    assert wide <= shown
