@@ -33,6 +33,10 @@ UNANSWERED = 1_000
 """Milliseconds after which a message that no run followed counts as one that asks for none."""
 QUIET = 150
 """Milliseconds without a change after which what a run gave counts as drawn."""
+PICTURES = 4
+"""Pictures without a change that the browser has shown by then; where it is slow, they take longer."""
+DRAWN_WITHOUT_END = 60
+"""Pictures since a run ended after which what is still drawn counts as drawn without end."""
 
 
 def find_chromium() -> str | None:
@@ -167,7 +171,8 @@ def tell_runs(context: Any) -> Any:
     """
     context.add_init_script(
         """(() => {
-            const runs = (window.workbenchRuns = { asked: 0, began: 0, ended: 0, drawn: 0 });
+            const runs = { asked: 0, began: 0, ended: 0, drawn: 0, still: 0, since: 0 };
+            window.workbenchRuns = runs;
             const send = WebSocket.prototype.send;
             WebSocket.prototype.send = function (...given) {
                 runs.asked = performance.now();
@@ -175,9 +180,10 @@ def tell_runs(context: Any) -> Any:
             };
             new MutationObserver(seen => {
                 const now = performance.now();
-                if (seen.some(one => one.type === "childList")) runs.drawn = now;
+                if (seen.some(one => one.type === "childList")) { runs.drawn = now; runs.still = 0; }
                 const states = seen.filter(one => one.type === "attributes");
                 if (!states.length) return;
+                runs.still = runs.since = 0;
                 const running = states[0].target.dataset.testScriptState === "running";
                 if (running || states.length > 1) runs.began = now;
                 if (!running) runs.ended = now;
@@ -193,20 +199,27 @@ def settled(page: Any) -> None:
     """Wait until the script has run, and what it gave is drawn.
 
     Where `tell_runs` listens, a run that was asked for has begun too, and nothing was drawn for a moment
-    after its end: the browser draws what a run gave after it says that the run is over. Not every message
-    asks for a run, and some pages draw without end, so that neither is waited for longer than UNANSWERED.
+    after its end, nor for some pictures of the browser in a row: it draws what a run gave after it says
+    that the run is over, and where it is slow a moment passes without a single picture. A run that is
+    stopped by the next one has ended for a moment, too. Not every message asks for a run, and some pages
+    draw without end, so that neither is waited for longer than UNANSWERED.
     """
     page.wait_for_function(
-        """([unanswered, quiet]) => new Promise(done => requestAnimationFrame(() => {
+        """([unanswered, quiet, pictures, endless]) => new Promise(done => requestAnimationFrame(() => {
             const runs = window.workbenchRuns, now = performance.now();
             const asked = runs && runs.asked > runs.began && now - runs.asked < unanswered;
-            const draws = runs && now - runs.ended < unanswered
-                && (now - runs.drawn < quiet || document.querySelector("[data-stale=true]"));
-            done(!asked && !draws
+            const over = !asked
                 && document.querySelector("[data-testid=stApp]")?.dataset.testScriptState === "notRunning"
-                && !document.querySelector("[data-testid=stSkeleton]"));
+                && !document.querySelector("[data-testid=stSkeleton]");
+            if (!over || !runs) return done(over);
+            runs.since += 1;
+            if (runs.since > endless && now - runs.ended > unanswered) return done(true);
+            const draws = now - Math.max(runs.ended, runs.drawn) < quiet
+                || document.querySelector("[data-stale=true]");
+            runs.still = draws ? 0 : runs.still + 1;
+            done(runs.still > pictures);
         }))""",
-        arg=[UNANSWERED, QUIET],
+        arg=[UNANSWERED, QUIET, PICTURES, DRAWN_WITHOUT_END],
     )
 
 

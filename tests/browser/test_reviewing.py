@@ -67,12 +67,13 @@ def test_one_key_says_that_the_model_is_right_and_the_whole_item_stands_beside(
     page.wait_for_selector("text=1 item labelled setosa.")
     settled(page)
     page.wait_for_selector(".st-key-review-undo button")
-    assert f"item {called}" not in panel.inner_text(), "the next one stands there"
+    panel.filter(has_not_text=f"item {called}").wait_for()  # the next one stands there
     before = panel.inner_text()
     page.keyboard.press("k")
     page.wait_for_selector("text=1 label found right.")
+    another = "before => document.querySelector('.st-key-judged')?.innerText !== before"
+    page.wait_for_function(another, arg=before)
     settled(page)
-    assert panel.inner_text() != before
     with store_of(server) as store:
         assert Session.open(project, store=store).state.labels[wrong] == "setosa"
 
