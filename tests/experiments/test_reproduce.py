@@ -55,10 +55,14 @@ def test_a_report_is_a_folder_that_explains_itself(tmp_path: Path, monkeypatch: 
         cost="9 h",
     )
     path = write_report(report, tmp_path / "r", name="n", command="workbench reproduce n", seconds=61)
+    assert "there already" not in path.read_text()
+    path = write_report(
+        report, tmp_path / "r", name="n", command="workbench reproduce n", seconds=61, there=1, parts=3
+    )
     text = path.read_text()
     for words in (
         "Verdict: **partly**",
-        "`workbench reproduce n` in 61 s",
+        "`workbench reproduce n` in 61 s, with 1 of its 3 parts there already.",
         "Not run in full",
         "- seeds: 1 instead of 5",
         "A full run costs 9 h",
@@ -114,6 +118,7 @@ def test_parts_are_computed_once_and_survive_a_kill(tmp_path: Path) -> None:
     assert context.parts("g", keys, double) == [0, 2, 4, 6] and CALLS == [0, 1, 2, 3]
     assert seen == [0.75, 1.0]
     assert context.parts("g", [{"x": 3}, {"x": 0}], double) == [6, 0] and len(CALLS) == 4
+    assert context.found == {"asked": 4 + 4 + 2, "there": 0 + 2 + 2}  # each time that parts were asked for
 
 
 def sums(x: int, y: str, z: int) -> dict[str, float | None]:

@@ -152,7 +152,16 @@ class Report:
         return words.pop() if len(words) == 1 else "partly"
 
 
-def write_report(report: Report, folder: Path | str, *, name: str, command: str, seconds: float) -> Path:
+def write_report(
+    report: Report,
+    folder: Path | str,
+    *,
+    name: str,
+    command: str,
+    seconds: float,
+    there: int = 0,
+    parts: int = 0,
+) -> Path:
     """Write a report as a folder: report.md, report.json, tables/, figures/.
 
     Args:
@@ -161,6 +170,8 @@ def write_report(report: Report, folder: Path | str, *, name: str, command: str,
         name: of the experiment.
         command: that made it.
         seconds: it took, as wall time.
+        there: parts that an earlier run had finished, so that these seconds are without them.
+        parts: of how many.
 
     Returns:
         The path of report.md.
@@ -169,7 +180,8 @@ def write_report(report: Report, folder: Path | str, *, name: str, command: str,
     (place / "tables").mkdir(parents=True, exist_ok=True)
     (place / "figures").mkdir(parents=True, exist_ok=True)
     lines = [f"# {report.title}", "", f"Verdict: **{report.verdict}**.", ""]
-    lines += [f"Made by `{command}` in {_duration(seconds)}.", ""]
+    before = f", with {there:,} of its {parts:,} parts there already" if there else ""
+    lines += [f"Made by `{command}` in {_duration(seconds)}{before}.", ""]
     if report.caps:
         lines += ["Not run in full:", "", *(f"- {cap}" for cap in report.caps), ""]
         if report.cost:

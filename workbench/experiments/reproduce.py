@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -107,6 +108,7 @@ class Context:
         progress: (fraction, message) for whoever watches.
         should_stop: asked between parts.
         caps: what was capped; a report takes them over.
+        found: how many parts were asked for, and how many of them were there already.
     """
 
     name: str
@@ -119,6 +121,7 @@ class Context:
     progress: OnProgress = lambda fraction, message: None
     should_stop: Callable[[], bool] = lambda: False
     caps: list[str] = field(default_factory=list)
+    found: Counter[str] = field(default_factory=Counter)
 
     def cap(self, what: str, full: T, quick: T) -> T:
         """A setting that is smaller in a quick run; says so in the report.
@@ -214,6 +217,7 @@ class Context:
         names = [json.dumps(dict(key), sort_keys=True) for key in keys]
         open_ones = [i for i, name in enumerate(names) if name not in cache.values]
         done = len(keys) - len(open_ones)
+        self.found.update(asked=len(keys), there=done)
 
         def finished(index: int, result: Any) -> None:
             nonlocal done
@@ -318,5 +322,8 @@ def reproduce(
     command = f"workbench reproduce {name}" + (" --quick" if quick else "")
     command += f" --max-rows {max_rows}" if max_rows is not None else ""
     command += f" --max-seeds {max_seeds}" if max_seeds is not None else ""
-    path = write_report(report, place / name, name=name, command=command, seconds=perf_counter() - began)
+    path = write_report(
+        report, place / name, name=name, command=command, seconds=perf_counter() - began,
+        there=context.found["there"], parts=context.found["asked"],
+    )  # fmt: skip
     return report, path
