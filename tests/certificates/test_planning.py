@@ -1,5 +1,7 @@
 """Forecasts: made of what a model says of itself, mended by answers, and never evidence."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -24,7 +26,10 @@ def test_a_plan_leaves_the_least_sure_to_people_and_is_the_same_again() -> None:
     sizes = [option.size for option in found.options]
     assert sizes == sorted(sizes) and sizes[-1] == 3_000
     assert found.sizes().tolist() == sizes[found.chosen :]
-    assert "Forecast" in found.sentence()
+    low, high = (f"{end:.0f}" for end in best.checks_range)
+    assert f"about {best.checks:.0f} checks ({low} to {high}), and" in found.sentence()
+    alike = replace(best, checks=66.0, checks_range=(66.0, 66.2))
+    assert alike.in_checks("**") == "**66 checks**"
 
 
 def test_a_stricter_promise_costs_more() -> None:

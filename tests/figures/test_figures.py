@@ -242,6 +242,15 @@ def test_the_map_draws_regions_under_the_points() -> None:
     assert fig.data[0].customdata[0, 2, 0] == "&lt;i&gt;"
 
 
+def test_a_small_share_is_not_said_to_be_none() -> None:
+    points = np.random.default_rng(0).normal(size=(3, 2))
+    fig = pool_map(points, values=np.array([0.0, 0.004, 0.012]), measure="Doubt", share=True)
+    (drawn,) = fig.data
+    assert [row[2] for row in drawn.customdata] == ["0 %", "<1 %", "1 %"]
+    # ticks at 0.2, 0.4, 0.6 per cent are no four times "0 %"
+    assert drawn.marker.colorbar.tickformat == ".3~%"
+
+
 def test_a_map_of_constant_or_missing_measures_is_drawn() -> None:
     points, _, _ = map_arrays()
     for values in (np.zeros(30), np.full(30, np.nan)):

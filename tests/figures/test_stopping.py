@@ -25,7 +25,7 @@ def test_a_panel_a_rule_with_its_limit_and_its_first_stop() -> None:
     assert (
         fig.layout.yaxis2.range[1] > 0.99 and fig.layout.yaxis.range[0] < 0 < 0.3 < fig.layout.yaxis.range[1]
     )
-    assert fig.layout.xaxis3.title.text == "Labels" and fig.layout.yaxis.tickformat == ".0%"
+    assert fig.layout.xaxis3.title.text == "Labels" and fig.layout.yaxis.tickformat == ".3~%"
 
 
 def test_nothing_to_draw_is_said() -> None:

@@ -47,6 +47,16 @@ class OperatingPoint:
     """Human answers from now on, in the mean: checks, the rest, and another attempt where it fails."""
     answers_range: tuple[float, float]
 
+    def in_checks(self, strong: str = "") -> str:
+        """What it costs in words, "60 checks (50 to 80)"; without the range where that is one number.
+
+        Args:
+            strong: put around the number, such as "**" in Markdown.
+        """
+        low, high = (f"{end:,.0f}" for end in self.checks_range)
+        between = f" ({low} to {high})" if low != high else ""
+        return f"{strong}{self.checks:,.0f} checks{strong}{between}"
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -79,11 +89,9 @@ class Plan:
                 f"{self.size:,} items."
             )
         best = self.choice
-        low, high = best.checks_range
         return (
-            f"Forecast: the machine labels {best.size:,} of {self.size:,}, about {best.checks:.0f} checks "
-            f"({low:.0f} to {high:.0f}), and {self.size - best.size:,} by hand; certified in "
-            f"{100 * best.success:.0f} of 100 cases."
+            f"Forecast: the machine labels {best.size:,} of {self.size:,}, about {best.in_checks()}, and "
+            f"{self.size - best.size:,} by hand; certified in {100 * best.success:.0f} of 100 cases."
         )
 
 

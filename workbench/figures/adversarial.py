@@ -176,7 +176,9 @@ def score_histograms(
         return theme.empty("No image to score", height)
     low, high = float(both.min()), float(both.max())
     edges = np.linspace(low, high if high > low else low + 1.0, bins + 1)
-    fig = theme.figure(x=score, y="Share of images", height=height, y_options={"tickformat": ".0%"})
+    fig = theme.figure(
+        x=score, y="Share of images", height=height, y_options={"tickformat": theme.SHARE_TICKS}
+    )
     for values, name, colour in ((clean, names[0], CLEAN), (attacked, names[1], ATTACKED)):
         if len(values) == 0:
             continue

@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from workbench.arrays import Array
-from workbench.figures import theme
+from workbench.figures import parts, theme
 from workbench.short_names import short_names
 
 LONG = 0.6
@@ -61,7 +61,7 @@ def class_probabilities(
             y=list(range(len(names))),
             orientation="h",
             marker={"color": colours, "cornerradius": 4},
-            text=[f"{100 * a:.0f} %" if a >= 0.01 or a == 0 else "<1 %" for a in amounts],
+            text=[parts.in_percent(a) for a in amounts],
             # a narrow figure has no room beside a long bar
             textposition=["inside" if a > LONG else "outside" for a in amounts],
             insidetextanchor="end",

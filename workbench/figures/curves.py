@@ -143,7 +143,7 @@ def learning_curve(
         x=_labels(curves),
         y=measure,
         height=height,
-        y_options={"tickformat": ".0%" if share else "", "range": [0, _top(curves, share)]},
+        y_options={"tickformat": theme.SHARE_TICKS if share else "", "range": [0, _top(curves, share)]},
     )
     looks = _looks(curves)
     for curve in sorted(curves, key=lambda c: not c.baseline):
@@ -209,7 +209,7 @@ def learning_curves(
         [_with_n(title, curves) for title, curves in groups], rows=rows, columns=columns, y=measure,
         height=60 + height * rows, horizontal_spacing=0.16 / columns, vertical_spacing=0.3 / rows,
     )  # fmt: skip
-    fig.update_yaxes(tickformat=".0%" if share else "")
+    fig.update_yaxes(tickformat=theme.SHARE_TICKS if share else "")
     looks = _looks(everything)
     named: set[str] = set()
     for place, (_, curves) in enumerate(groups):

@@ -49,7 +49,7 @@ def answers_needed(costs: Sequence[Cost], chosen: Cost, everything: int, *, heig
         y="Human answers from now on",
         height=height,
         legend=False,
-        x_options={"tickformat": ".0%", "rangemode": "tozero"},
+        x_options={"tickformat": theme.SHARE_TICKS, "rangemode": "tozero"},
         y_options={"rangemode": "tozero", "separatethousands": True},
     )
     errors = np.array([one.error for one in costs])

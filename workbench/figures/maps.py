@@ -183,7 +183,7 @@ class _About(NamedTuple):
             if self.values is None
             else np.asarray(self.values, dtype=float)[items]
         )
-        form = (lambda v: f"{100 * v:.0f} %") if self.share else (lambda v: f"{v:.3f}")
+        form = parts.in_percent if self.share else (lambda v: f"{v:.3f}")
         numbers = [form(v) if np.isfinite(v) else "–" for v in shown]
         given = theme.labels_of(self.classes, self.labels[items].tolist())
         return np.array(list(zip(items.tolist(), who, numbers, given, more, strict=True)), dtype=object)
@@ -212,7 +212,7 @@ def _draw_open(
         low, high = value_range or ((float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0))
         scale = parts.colour_scale(0.0 if about.share else low, high, about.measure)
         if about.share:
-            scale["colorbar"] |= {"tickformat": ".0%"}
+            scale["colorbar"] |= {"tickformat": theme.SHARE_TICKS}
         marker |= {"color": shown} | scale
     fig.add_trace(
         kind(

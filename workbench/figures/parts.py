@@ -208,6 +208,11 @@ NAME = 28
 """Characters of a class in a legend."""
 
 
+def in_percent(share: float) -> str:
+    """A share in whole per cent; one that is there, but would be none, as "<1 %"."""
+    return f"{100 * share:.0f} %" if share >= 0.01 or share == 0 else "<1 %"
+
+
 def class_name(classes: Sequence[object], code: int) -> str:
     """A class's name, escaped and cut so that it differs from the others; its number where it has none."""
     return theme.text(short_names(classes, NAME)[code]) if code < len(classes) else f"class {code + 1}"

@@ -70,7 +70,7 @@ def stopping_panels(labels: Array, panels: Sequence[Panel], *, height: int = 130
         margin = 0.08 * ((high - low) or 1.0)
         fig.update_yaxes(
             range=[low - margin, high + margin],
-            tickformat=".0%" if panel.share else "",
+            tickformat=theme.SHARE_TICKS if panel.share else "",
             row=row,
             col=1,
         )

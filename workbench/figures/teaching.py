@@ -54,7 +54,7 @@ def _measure_panels(
             drawn = parts.line(x, mean, name, look[name], hover=hover, legend=number == 0, bars=bars)
             fig.add_trace(drawn, **parts.place(number, columns))
     fig.update_yaxes(rangemode="tozero")
-    fig.update_yaxes(tickformat=".0%", row=1, col=1)
+    fig.update_yaxes(tickformat=theme.SHARE_TICKS, row=1, col=1)
     parts.mark_at(fig, mark)
     parts.clear_of_tools(fig)
     return fig

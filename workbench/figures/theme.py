@@ -25,6 +25,8 @@ CATEGORICAL = (
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "star", "hexagon", "triangle-down")
 NEUTRAL = "#8A94A0"
 """The random baseline, the diagonal, the whole pool: what a thing is compared with."""
+SHARE_TICKS = ".3~%"
+"""Ticks of a share where the axis follows the data: on a short one two whole per cents are alike."""
 GRID = "rgba(138, 148, 160, 0.22)"
 # Lightness falls steadily, so the order survives a grey print and every colour deficiency.
 SEQUENTIAL = (

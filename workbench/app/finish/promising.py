@@ -335,23 +335,21 @@ def words(forecast: Plan, of: str) -> str:
     best = forecast.choice
     if of != MODEL:
         least = forecast.options[-1]
-        low, high = least.checks_range
         return (
-            f"About **{least.checks:,.0f} checks** ({low:,.0f} to {high:,.0f}) where few of the labels are "
-            "wrong. If many are, the checks say so and how many."
+            f"About {least.in_checks('**')} where few of the labels are wrong. If many are, the checks say "
+            "so and how many."
         )
     if best is None:
         return (
             "No certificate costs fewer answers than labelling everything. Label more first, or allow a "
             "larger error."
         )
-    low, high = best.checks_range
     rest = forecast.size - best.size
     hand = f", and **{rest:,}** are left to people" if rest else ""
     surest = "" if not rest else ", the ones it is surest of"
     return (
-        f"About **{best.checks:,.0f} checks** ({low:,.0f} to {high:,.0f}). The machine labels "
-        f"**{best.size:,}** of {forecast.size:,}{surest}{hand}."
+        f"About {best.in_checks('**')}. The machine labels **{best.size:,}** of {forecast.size:,}"
+        f"{surest}{hand}."
     )
 
 
