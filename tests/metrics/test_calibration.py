@@ -72,6 +72,7 @@ def test_adaptive_bins_hold_equal_shares_and_keep_ties_together():
     y, p = oracle(3, n=1500)
     table = adaptive_reliability_table(y, p, 15)
     assert table.count.sum() == 1500 and (table.count == 100).all()
+    assert table.lower[0] == 0.0 and table.upper[-1] == 1.0
     shuffled = np.random.default_rng(0).permutation(1500)
     assert adaptive_calibration_error(y[shuffled], p[shuffled]) == pytest.approx(
         adaptive_calibration_error(y, p)

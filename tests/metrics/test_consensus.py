@@ -61,6 +61,16 @@ def test_three_labels_say_little():
     np.testing.assert_allclose(tie.probabilities, 0.5, atol=1e-6)
 
 
+def test_where_people_alike_differ_the_commoner_class_is_likelier():
+    agreed = [
+        (i, p, int(i >= 16)) for i in range(20) for p in (0, 1)
+    ]  # sixteen of one class, four of the other
+    torn = [(20, 0, 0), (20, 1, 1), (21, 0, 1), (21, 1, 0)]
+    found = consensus(*np.array(agreed + torn).T, 2)
+    assert found.shares[0] > 0.7
+    assert (found.codes[20:] == 0).all() and (found.certainties[20:] > 0.6).all()
+
+
 def test_a_good_classifier_decides_ties_and_a_bad_one_is_not_believed():
     items, people, codes, truth = crowd([0.75, 0.75, 0.75], n=400, each=2, seed=3)
     good = np.full((400, 4), 0.05)
@@ -90,7 +100,7 @@ def test_without_a_persons_own_answer_the_others_remain():
     assert without_person(found, 0, 0, 0)[0] < found.probabilities[0, 0]
 
 
-@pytest.mark.parametrize("ratings", [([], [], []), ([0], [0], [5]), ([0, 0], [0], [1])])
+@pytest.mark.parametrize("ratings", [([], [], []), ([0], [0], [5]), ([0], [0], [2]), ([0, 0], [0], [1])])
 def test_what_is_no_ratings_is_refused(ratings):
     with pytest.raises(InputError):
         consensus(*ratings, 2)

@@ -204,6 +204,8 @@ def test_equals_that_rounding_tells_apart_are_ties():
     a, b = np.array([2, 0, 8, 6, 1, 9, 9, 6, 0, 8, 8]), np.array([3, 2, 7, 4, 1, 11, 11, 4, 0, 10, 6])
     assert wilcoxon_p(a / 36, b / 36) == wilcoxon_p(a * 1.0, b * 1.0)
     np.testing.assert_array_equal(average_ranks([[0.1 + 0.2, 0.3, 0.5]]), [[1.5, 1.5, 3]])
+    # what rounding is follows the size of the numbers
+    np.testing.assert_array_equal(average_ranks([[1e-13, 3e-13, 2e-13]]), [[1, 3, 2]])
     np.testing.assert_array_equal(gaps_of([0.1 + 0.2, 0.5], [0.3, 0.25]), [0.0, 0.25])
 
 
