@@ -199,13 +199,14 @@ def settled(page: Any) -> None:
     """Wait until the script has run, and what it gave is drawn.
 
     Where `tell_runs` listens, a run that was asked for has begun too, and nothing was drawn for a moment
-    after its end, nor for some pictures of the browser in a row: it draws what a run gave after it says
-    that the run is over, and where it is slow a moment passes without a single picture. A run that is
-    stopped by the next one has ended for a moment, too. Not every message asks for a run, and some pages
-    draw without end, so that neither is waited for longer than UNANSWERED.
+    after its end, nor for some pictures of the browser in a row, with nothing to do before each of them: it
+    draws what a run gave after it says that the run is over, works on that in slices between pictures, and
+    where it is slow a moment passes without a single one. A run that is stopped by the next one has ended
+    for a moment, too. Not every message asks for a run, and some pages draw without end, so that neither
+    is waited for longer than UNANSWERED.
     """
     page.wait_for_function(
-        """([unanswered, quiet, pictures, endless]) => new Promise(done => requestAnimationFrame(() => {
+        """([unanswered, quiet, pictures, endless]) => new Promise(done => requestIdleCallback(() => {
             const runs = window.workbenchRuns, now = performance.now();
             const asked = runs && runs.asked > runs.began && now - runs.asked < unanswered;
             const over = !asked
@@ -218,7 +219,7 @@ def settled(page: Any) -> None:
                 || document.querySelector("[data-stale=true]");
             runs.still = draws ? 0 : runs.still + 1;
             done(runs.still > pictures);
-        }))""",
+        }, { timeout: unanswered }))""",
         arg=[UNANSWERED, QUIET, PICTURES, DRAWN_WITHOUT_END],
     )
 

@@ -52,7 +52,9 @@ def mapped(page: Any, server: Server, project: str) -> None:
 
 def test_a_lesson_opens_in_one_click_moves_and_goes_back(page: Any, server: Server) -> None:
     visit(page, f"{server.url}/lessons")
-    assert page.locator("[class*=st-key-card-]").count() == len(LESSONS) + 1  # and the shared lesson
+    cards = page.locator("[class*=st-key-card-]")
+    cards.nth(len(LESSONS)).wait_for()  # and the shared lesson
+    assert cards.count() == len(LESSONS) + 1
     page.click(".st-key-open-inducing button")
     computed(page)
     page.wait_for_function("location.search.includes('points=8')")
