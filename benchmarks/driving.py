@@ -204,6 +204,9 @@ def settled(page: Any) -> None:
     where it is slow a moment passes without a single one. A run that is stopped by the next one has ended
     for a moment, too. Not every message asks for a run, and some pages draw without end, so that neither
     is waited for longer than UNANSWERED.
+
+    A fault that is known: Playwright does not await the promise of a predicate, so this returns before all
+    of that. A test waits for what it reads as well.
     """
     page.wait_for_function(
         """([unanswered, quiet, pictures, endless]) => new Promise(done => requestIdleCallback(() => {
