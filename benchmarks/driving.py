@@ -199,30 +199,26 @@ def settled(page: Any) -> None:
     """Wait until the script has run, and what it gave is drawn.
 
     Where `tell_runs` listens, a run that was asked for has begun too, and nothing was drawn for a moment
-    after its end, nor for some pictures of the browser in a row, with nothing to do before each of them: it
-    draws what a run gave after it says that the run is over, works on that in slices between pictures, and
-    where it is slow a moment passes without a single one. A run that is stopped by the next one has ended
-    for a moment, too. Not every message asks for a run, and some pages draw without end, so that neither
-    is waited for longer than UNANSWERED.
-
-    A fault that is known: Playwright does not await the promise of a predicate, so this returns before all
-    of that. A test waits for what it reads as well.
+    after its end, nor for some pictures of the browser in a row: it draws what a run gave after it says
+    that the run is over, and where it is slow a moment passes without a single picture. A run that is
+    stopped by the next one has ended for a moment, too. Not every message asks for a run, and some pages
+    draw without end, so that neither is waited for longer than UNANSWERED.
     """
+    # no promise: Playwright takes one for true without awaiting it
     page.wait_for_function(
-        """([unanswered, quiet, pictures, endless]) => new Promise(done => requestIdleCallback(() => {
+        """([unanswered, quiet, pictures, endless]) => {
             const runs = window.workbenchRuns, now = performance.now();
-            const asked = runs && runs.asked > runs.began && now - runs.asked < unanswered;
-            const over = !asked
-                && document.querySelector("[data-testid=stApp]")?.dataset.testScriptState === "notRunning"
-                && !document.querySelector("[data-testid=stSkeleton]");
-            if (!over || !runs) return done(over);
+            if (document.querySelector("[data-testid=stApp]")?.dataset.testScriptState !== "notRunning"
+                || document.querySelector("[data-testid=stSkeleton]")) return false;
+            if (!runs) return true;
+            if (runs.asked > runs.began && now - runs.asked < unanswered) return false;
             runs.since += 1;
-            if (runs.since > endless && now - runs.ended > unanswered) return done(true);
+            if (runs.since > endless && now - runs.ended > unanswered) return true;
             const draws = now - Math.max(runs.ended, runs.drawn) < quiet
                 || document.querySelector("[data-stale=true]");
             runs.still = draws ? 0 : runs.still + 1;
-            done(runs.still > pictures);
-        }, { timeout: unanswered }))""",
+            return runs.still > pictures;
+        }""",
         arg=[UNANSWERED, QUIET, PICTURES, DRAWN_WITHOUT_END],
     )
 
