@@ -18,9 +18,20 @@ from benchmarks.kept import PRINTED, Tee, heading, keep_printed
 HERE = Path(__file__).resolve().parent
 # commands of their own, and what benchmarks share
 NOT_MEASURED = {
-    "__init__", "__main__", "driving", "screenshots", "cards", "history", "packaging", "release", "mutants",
-    "fresh", "reports", "pages", "rooms",
-}  # fmt: skip
+    "__init__",
+    "__main__",
+    "driving",
+    "screenshots",
+    "cards",
+    "history",
+    "packaging",
+    "release",
+    "mutants",
+    "fresh",
+    "reports",
+    "pages",
+    "rooms",
+}
 
 
 def names() -> list[str]:

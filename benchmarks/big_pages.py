@@ -80,9 +80,12 @@ def history(home: Path, *, quick: bool) -> Page:
     with own_home(home):
         store = Store.open()
         session = Session.create(
-            "overlapping", pool_options={"n_items": int(1.3 * most)}, store=store,
-            classifier="logistic-regression", policy="random",
-        )  # fmt: skip
+            "overlapping",
+            pool_options={"n_items": int(1.3 * most)},
+            store=store,
+            classifier="logistic-regression",
+            policy="random",
+        )
         truth, rng = session.pool.truth, np.random.default_rng(0)
         assert truth is not None
         done = 0

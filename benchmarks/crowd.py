@@ -88,9 +88,14 @@ def one(pool: Any, n_people: int, seed: int) -> dict[str, float]:
 
 
 def again(
-    people: np.ndarray, truth: np.ndarray, items: list[int], who: list[int], said: list[int], P: np.ndarray,
+    people: np.ndarray,
+    truth: np.ndarray,
+    items: list[int],
+    who: list[int],
+    said: list[int],
+    P: np.ndarray,
     rng: np.random.Generator,
-) -> dict[str, float]:  # fmt: skip
+) -> dict[str, float]:
     """A third more answers: by lot, or where one more is worth most; decided by people and classifier."""
     C, more, errors = P.shape[1], len(truth), {}
     for name in ("one more by lot", "one more where worth most"):

@@ -132,11 +132,17 @@ def pool_of(X: Array, y: Ints, train: Ints) -> Pool:
     test = np.setdiff1d(np.arange(len(X)), train)
     names = tuple(f"f{d}" for d in range(X.shape[1]))
     return replace(
-        load_pool("digits"), name="features", kind="table", features=X, truth=y,
+        load_pool("digits"),
+        name="features",
+        kind="table",
+        features=X,
+        truth=y,
         classes=tuple(f"c{c:03d}" for c in range(int(y.max()) + 1)),
-        items=ArrayItems(RowNumbers(len(X)), X, names), fingerprints=np.arange(len(X), dtype=np.uint64),
-        common_scale=True, test=TestSplit(0, len(test) / len(X), np.sort(train), test, given=True),
-    )  # fmt: skip
+        items=ArrayItems(RowNumbers(len(X)), X, names),
+        fingerprints=np.arange(len(X), dtype=np.uint64),
+        common_scale=True,
+        test=TestSplit(0, len(test) / len(X), np.sort(train), test, given=True),
+    )
 
 
 def _divided(X: Any, by: float) -> Any:
@@ -163,9 +169,14 @@ def term_weights(name: str, n: int, seed: int) -> Any:
 
 
 def curve(
-    X: Any, y: Ints, marks: tuple[int, ...], policy: str, seed: int, side: str = "default",
+    X: Any,
+    y: Ints,
+    marks: tuple[int, ...],
+    policy: str,
+    seed: int,
+    side: str = "default",
     inside: bool = False,
-) -> list[float]:  # fmt: skip
+) -> list[float]:
     """Error on the last third of the items at each number of labels.
 
     Args:
@@ -359,10 +370,15 @@ def curves_of(
         found["tf-idf"], seconds["tf-idf"] = term_weights(name, arguments.items, seed), 0.0
     wanted += [(kind, side) for kind in found for side in (others if kind != "tf-idf" else rivals)]
     asked = {
-        "set": name, "seed": seed, "labels": list(marks), "items": arguments.items,
-        "policy": arguments.policy, "uneven": arguments.uneven, "inside": arguments.inside,
+        "set": name,
+        "seed": seed,
+        "labels": list(marks),
+        "items": arguments.items,
+        "policy": arguments.policy,
+        "uneven": arguments.uneven,
+        "inside": arguments.inside,
         "by": hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:12],
-    }  # fmt: skip
+    }
     curves: dict[str, list[float]] = {}
     for kind, side in wanted:
         draw = partial(curve, found[kind], truth, marks, arguments.policy, seed, side, arguments.inside)
@@ -420,8 +436,11 @@ def main(flags: Sequence[str] | None = None) -> int:
         for kind, new in [(kind, new) for kind, new in means.items() if "," not in kind][1:]:
             needed = labels_to_reach(marks, new, old[-1])
             bound = "at least " if needed == marks[0] else ""
-            print(f"{name:14} {marks[-1]} labels on the old are {needed:.0f} on {kind}: {bound}"
-                  f"{marks[-1] / needed:.1f} times fewer", flush=True)  # fmt: skip
+            print(
+                f"{name:14} {marks[-1]} labels on the old are {needed:.0f} on {kind}: {bound}"
+                f"{marks[-1] / needed:.1f} times fewer",
+                flush=True,
+            )
     return 0
 
 

@@ -460,9 +460,10 @@ def report(place: Path = RESULTS, drawn: Path | None = None) -> bool:
     costs = lines_of(place, "cost")
     print("\nhuman answers until a set certified at 5 % is delivered, median over the seeds\n")
     print(
-        "| pool | items | seeds |", " | ".join(SIDES),
+        "| pool | items | seeds |",
+        " | ".join(SIDES),
         "| ours / best other | the others in hindsight | share of the pool |",
-    )  # fmt: skip
+    )
     print("|---" * (len(SIDES) + 6) + "|")
     for name in COST_POOLS:
         medians = {

@@ -63,9 +63,24 @@ def packages(parts: Parts, clone: Path, lock: str, stamp: str, environment: dict
     python = clone / ".venv" / "bin" / "python"
     with parts.part(f"download ({lock})"):
         called(
-            [python, "-m", "pip", "download", "--quiet", "--no-cache-dir", "--no-deps", "-r", lock,
-             "-d", wheels, BUILDER, "wheel"], clone, environment,
-        )  # fmt: skip
+            [
+                python,
+                "-m",
+                "pip",
+                "download",
+                "--quiet",
+                "--no-cache-dir",
+                "--no-deps",
+                "-r",
+                lock,
+                "-d",
+                wheels,
+                BUILDER,
+                "wheel",
+            ],
+            clone,
+            environment,
+        )
     with parts.part(f"install ({lock})"):
         offline = environment | {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels), "PIP_NO_CACHE_DIR": "1"}
         called(["make", f".venv/{stamp}.stamp"], clone, offline)
@@ -81,9 +96,13 @@ def started(clone: Path, environment: dict[str, str]) -> tuple[subprocess.Popen[
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     app = subprocess.Popen(
-        ["make", "run", f"ARGS=--no-browser --port {port}"], cwd=clone, env=environment,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-    )  # fmt: skip
+        ["make", "run", f"ARGS=--no-browser --port {port}"],
+        cwd=clone,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
     end = time.monotonic() + PATIENCE / 1000
     while time.monotonic() < end and app.poll() is None:
         try:

@@ -61,10 +61,18 @@ def errors(pool: Pool, guess: Guess, labels: Sequence[int], seed: int) -> tuple[
     """
     rounds = list(
         simulate(
-            pool, policy="margin", guess=[guess], initial="none", budget=max(labels), batch=_batch(labels),
-            seed=seed, test_fraction=0.3, measured=_MEASURED, asked_among=_AMONG,
+            pool,
+            policy="margin",
+            guess=[guess],
+            initial="none",
+            budget=max(labels),
+            batch=_batch(labels),
+            seed=seed,
+            test_fraction=0.3,
+            measured=_MEASURED,
+            asked_among=_AMONG,
         )
-    )  # fmt: skip
+    )
     curve = {one.n_labelled: one.error for one in rounds}
     return np.array([curve[n] for n in labels]), float(np.mean(list(curve.values())))
 

@@ -425,9 +425,18 @@ def main(arguments: list[str]) -> int:
     missed = False
     for people in given.people:
         found = hall(
-            people, given.rate, given.seconds, given.items, given.classifier, given.database,
-            given.servers, given.kills, given.fit_kills, given.fit, given.pool,
-        )  # fmt: skip
+            people,
+            given.rate,
+            given.seconds,
+            given.items,
+            given.classifier,
+            given.database,
+            given.servers,
+            given.kills,
+            given.fit_kills,
+            given.fit,
+            given.pool,
+        )
         print(line(found), flush=True)
         missed |= bool(found["lost"] or found["doubled"] or found["wrong"])
         missed |= found["answers"] < ANSWERED * found["offered"]

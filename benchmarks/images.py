@@ -132,9 +132,14 @@ def toolbox_attack(classifier: Any, X: Any, codes: Any, method: str, strength: f
         chosen = FastGradientMethod(classifier, eps=strength, batch_size=512)
     else:
         chosen = ProjectedGradientDescent(
-            classifier, eps=strength, eps_step=REACH * strength / steps, max_iter=steps, num_random_init=0,
-            batch_size=512, verbose=False,
-        )  # fmt: skip
+            classifier,
+            eps=strength,
+            eps_step=REACH * strength / steps,
+            max_iter=steps,
+            num_random_init=0,
+            batch_size=512,
+            verbose=False,
+        )
     return chosen.generate(X.astype(np.float32), np.eye(classifier.nb_classes, dtype=np.float32)[codes])
 
 

@@ -29,16 +29,54 @@ from workbench.sessions.start import initial_items
 
 # the geometry's candidates were tried on these
 TUNING = (
-    "car_evaluation", "cmc", "german", "letter", "mfeat_karhunen", "mushroom", "optdigits", "page_blocks",
-    "satimage", "spambase", "splice", "vehicle", "vowel", "waveform_21", "yeast", "balance_scale",
-    "australian", "phoneme", "led24", "soybean",
-)  # fmt: skip
+    "car_evaluation",
+    "cmc",
+    "german",
+    "letter",
+    "mfeat_karhunen",
+    "mushroom",
+    "optdigits",
+    "page_blocks",
+    "satimage",
+    "spambase",
+    "splice",
+    "vehicle",
+    "vowel",
+    "waveform_21",
+    "yeast",
+    "balance_scale",
+    "australian",
+    "phoneme",
+    "led24",
+    "soybean",
+)
 # not these, drawn in this order from sets that are no copies of those above, of 500 to 20,000 rows
 OTHERS = (
-    "monk2", "threeOf9", "allrep", "solar_flare_2", "tic_tac_toe", "profb", "coil2000", "xd6",
-    "mfeat_zernike", "churn", "pima", "pendigits", "ann_thyroid", "led7", "clean2", "mofn_3_7_10", "ring",
-    "banana", "mfeat_pixel", "tokyo1", "mfeat_factors", "breast", "magic", "kr_vs_kp",
-)  # fmt: skip
+    "monk2",
+    "threeOf9",
+    "allrep",
+    "solar_flare_2",
+    "tic_tac_toe",
+    "profb",
+    "coil2000",
+    "xd6",
+    "mfeat_zernike",
+    "churn",
+    "pima",
+    "pendigits",
+    "ann_thyroid",
+    "led7",
+    "clean2",
+    "mofn_3_7_10",
+    "ring",
+    "banana",
+    "mfeat_pixel",
+    "tokyo1",
+    "mfeat_factors",
+    "breast",
+    "magic",
+    "kr_vs_kp",
+)
 # side -> policy, choice of the geometry and leaning on neighbours, None for what follows from the choice;
 # "auto" is what a new project has (`benchmarks/default.py`)
 OURS: dict[str, tuple[str, str, str | None]] = {

@@ -170,10 +170,12 @@ def answers(scripts: Path, place: Path) -> None:
         port = free.getsockname()[1]
     environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}
     app = subprocess.Popen(
-        [scripts / "workbench", "app", "--port", str(port), "--no-browser"], cwd=place,
+        [scripts / "workbench", "app", "--port", str(port), "--no-browser"],
+        cwd=place,
         env=environment | {"WORKBENCH_HOME": str(place / "home")},
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     try:
         for _ in range(600):
             if app.poll() is not None:

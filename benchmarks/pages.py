@@ -19,9 +19,11 @@ from benchmarks.kept import PRINTED, ROOT, Tee, lines
 
 UNKEPT = "no kept line"
 MEASURED = (
-    "README.md", "docs/results.md", "docs/results-scoring.md",
+    "README.md",
+    "docs/results.md",
+    "docs/results-scoring.md",
     *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs" / "evidence").glob("*.md")),
-)  # fmt: skip
+)
 _NUMBER = r"(?<![\w.\-/])\d[\d,]*(?:\.\d+)?(?![\d.]*\.\d)"
 _FIGURE = re.compile(
     rf"{_NUMBER}(?:\s?(?:ms|s|MB|GB|%|x|points)(?!\w)| times)"

@@ -49,10 +49,18 @@ def begun(folder: Path, rows: list[str], n: int, classifier: str):  # type: igno
     path.write_text("text\n" + "\n".join(rows) + "\n", encoding="utf-8")
     store = Store.open(folder / f"{n}.sqlite")
     made = Session.create(
-        path, pool_options={"columns": {"text": "text"}}, questions=list(THINGS[:n]), store=store,
-        annotator="ann", classifier=classifier, policy="margin", evaluation_share=0.0, uniform_share=0.0,
-        twins=False, guess=(),
-    )  # fmt: skip
+        path,
+        pool_options={"columns": {"text": "text"}},
+        questions=list(THINGS[:n]),
+        store=store,
+        annotator="ann",
+        classifier=classifier,
+        policy="margin",
+        evaluation_share=0.0,
+        uniform_share=0.0,
+        twins=False,
+        guess=(),
+    )
     return made, store
 
 

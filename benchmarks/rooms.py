@@ -12,9 +12,14 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 _SILENT = {
-    tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER,
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
     tokenize.ENCODING,
-}  # fmt: skip
+}
 
 
 class Lines(NamedTuple):

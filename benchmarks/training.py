@@ -176,9 +176,13 @@ def ladder_sets() -> list[str]:
     return [
         entry.name
         for entry in catalogue()
-        if entry.group == "pmlb" and entry.paper68 and entry.path is not None and entry.name not in again
-        and 800 <= entry.n_items <= 60_000 and entry.n_features <= 100
-    ]  # fmt: skip
+        if entry.group == "pmlb"
+        and entry.paper68
+        and entry.path is not None
+        and entry.name not in again
+        and 800 <= entry.n_items <= 60_000
+        and entry.n_features <= 100
+    ]
 
 
 def _ladder_data(name: str, seed: int, cap: int) -> Data:
@@ -186,9 +190,11 @@ def _ladder_data(name: str, seed: int, cap: int) -> Data:
     kept = np.flatnonzero(np.bincount(data.y) >= 10)  # cross-validated calibration needs members
     train, test = np.isin(data.y, kept), np.isin(data.y_test, kept)
     return data._replace(
-        X=data.X[train], y=np.searchsorted(kept, data.y[train]),
-        X_test=data.X_test[test][:4000], y_test=np.searchsorted(kept, data.y_test[test])[:4000],
-    )  # fmt: skip
+        X=data.X[train],
+        y=np.searchsorted(kept, data.y[train]),
+        X_test=data.X_test[test][:4000],
+        y_test=np.searchsorted(kept, data.y_test[test])[:4000],
+    )
 
 
 STEPS: dict[str, dict[str, Any]] = {
@@ -255,9 +261,10 @@ def ladder(*, quick: bool = False) -> bool:
         rows.append(mean)
         print(
             f"| {name} | {mean['svm'][0]:.4f}, {mean['svm'][1]:.3f} | "
-            + " | ".join("{:.4f}, {:.3f}, {:.3f}, {:.2f}".format(*mean[step]) for step in steps) + " |",
+            + " | ".join("{:.4f}, {:.3f}, {:.3f}, {:.2f}".format(*mean[step]) for step in steps)
+            + " |",
             flush=True,
-        )  # fmt: skip
+        )
     met = True
     for step in steps:
         ratio = [max(r[step][0], 1e-3) / max(r["svm"][0], 1e-3) for r in rows]

@@ -346,9 +346,12 @@ def listed(records: list[Any], people: dict[str, list[str]]) -> None:
     ):
         st.header("Go on with a project", width="content")
         words = st.text_input(
-            "Find a project", key="projects-find", placeholder=f"Find among {len(records):,} projects",
-            label_visibility="collapsed", width=280,
-        )  # fmt: skip
+            "Find a project",
+            key="projects-find",
+            placeholder=f"Find among {len(records):,} projects",
+            label_visibility="collapsed",
+            width=280,
+        )
     found = [one for one in records if all(w in called(one) for w in words.lower().split())]
     if not found:
         st.caption("No project has these words.")

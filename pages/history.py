@@ -339,9 +339,15 @@ def actions(items: list[int], state: Any) -> None:
     none = not items
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="review-actions"):
         label = st.selectbox(
-            "Class", list(state.classes), index=None, placeholder="Give it the class", key="review-new",
-            label_visibility="collapsed", width=200, disabled=none,
-        )  # fmt: skip
+            "Class",
+            list(state.classes),
+            index=None,
+            placeholder="Give it the class",
+            key="review-new",
+            label_visibility="collapsed",
+            width=200,
+            disabled=none,
+        )
         words = f"Relabel {plural(len(items), 'item')}" if items else "Relabel"
         st.button(
             words,
@@ -389,9 +395,13 @@ def said() -> None:
             st.markdown(f":material/check: {verbatim(words)}", width="content")
             if last is not None:
                 st.button(
-                    "Undo", key="review-undo", icon=":material/undo:", type="tertiary",
-                    on_click=take_back, args=(last,),
-                )  # fmt: skip
+                    "Undo",
+                    key="review-undo",
+                    icon=":material/undo:",
+                    type="tertiary",
+                    on_click=take_back,
+                    args=(last,),
+                )
     if "review-refused" in st.session_state:
         st.error(verbatim(st.session_state.pop("review-refused")), icon=":material/error:")
 
@@ -428,9 +438,12 @@ def decisions_view(rows: list[decisions.Decision], found: Any, state: Any) -> No
         actions(items, state)
     with right:
         judging.panel(
-            session.pool, [by_item[item] for item in items] or shown[:1], found,
-            lambda said: do(corrections.relabel_each, said), label_is_right,
-        )  # fmt: skip
+            session.pool,
+            [by_item[item] for item in items] or shown[:1],
+            found,
+            lambda said: do(corrections.relabel_each, said),
+            label_is_right,
+        )
 
 
 def label_is_right(rows: list[decisions.Decision]) -> None:

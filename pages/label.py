@@ -68,9 +68,13 @@ def model_popover(session: Any) -> None:
             for (label, names, registry), key, first, help in zip(given, keys, now, words, strict=True)
         ]
         st.button(
-            "Change", key="change-model", type="primary", disabled=tuple(chosen) == now,
-            on_click=change_model, args=(session, *chosen),
-        )  # fmt: skip
+            "Change",
+            key="change-model",
+            type="primary",
+            disabled=tuple(chosen) == now,
+            on_click=change_model,
+            args=(session, *chosen),
+        )
         model = session.model
         sees = None if model is None else choice_of(model.estimator)
         leans = None if model is None or not model.smoothing.labels else model.smoothing

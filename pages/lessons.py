@@ -154,9 +154,12 @@ def bar(lesson: lessons.Lesson) -> tuple[Any, Any]:
             st.markdown("For students: large type, no menu, and a copy of their own.")
             students = st.container()
             st.button(
-                "Clear the guesses", key="clear-guesses", on_click=guesses.clear, args=(lesson.name,),
+                "Clear the guesses",
+                key="clear-guesses",
+                on_click=guesses.clear,
+                args=(lesson.name,),
                 help="Of everybody, for the next class",
-            )  # fmt: skip
+            )
         if not in_class():
             teaching.worksheet(lesson)
         if place + 1 < len(lessons.LESSONS):
@@ -197,8 +200,12 @@ def card(number: int, name: str, title: str, question: str, minutes: int) -> Non
     st.markdown(f"**{number}. {title}**")
     st.markdown(question)
     st.button(
-        f"Open · {minutes} min", key=f"open-{name}", icon=":material/play_arrow:", on_click=go, args=(name,),
-    )  # fmt: skip
+        f"Open · {minutes} min",
+        key=f"open-{name}",
+        icon=":material/play_arrow:",
+        on_click=go,
+        args=(name,),
+    )
 
 
 def show_together() -> None:
@@ -210,18 +217,25 @@ def show_together() -> None:
         shared = None
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lesson-bar"):
         st.button(
-            "All lessons", key="lesson-list", type="tertiary", icon=":material/arrow_back:", on_click=go,
+            "All lessons",
+            key="lesson-list",
+            type="tertiary",
+            icon=":material/arrow_back:",
+            on_click=go,
             args=(None,),
-        )  # fmt: skip
+        )
         if shared is not None and in_class():
             with st.popover("Join", icon=":material/qr_code_2:", key="lesson-share"):
                 st.markdown("Everybody labels at a desk of their own:")
                 joining.join({"lesson": together.NAME, together.ROOM: shared.id, CLASS: "1"})
         elif shared is not None:
             st.button(
-                "A new room", key="new-room", icon=":material/restart_alt:", on_click=together.begin,
+                "A new room",
+                key="new-room",
+                icon=":material/restart_alt:",
+                on_click=together.begin,
                 help="Begins with no labels; this one stays among the projects on Data",
-            )  # fmt: skip
+            )
     with st.container(key="lesson-body"):
         st.header(together.QUESTION)
         if shared is None:

@@ -282,9 +282,15 @@ def chart(fig: Any, key: str, alt: str) -> None:
         config={"modeBarButtonsToRemove": ["autoScale2d"]},
     )
     pointing.mount(
-        session, chart=key, measure=title, chosen=chosen, start=item, act=partial(selection.act, session),
-        answered=bool(chosen and st.session_state.get("answered")), turn=st.session_state.get("map-turn", 0),
-    )  # fmt: skip
+        session,
+        chart=key,
+        measure=title,
+        chosen=chosen,
+        start=item,
+        act=partial(selection.act, session),
+        answered=bool(chosen and st.session_state.get("answered")),
+        turn=st.session_state.get("map-turn", 0),
+    )
     figure_downloads(fig, f"workbench-{key.partition('-')[0]}", f"save-{key}")
 
 
@@ -292,9 +298,12 @@ def neighbours_toggle() -> bool:
     """Whether lines join items that are neighbours in all features."""
     making = session.neighbours
     shown = st.toggle(
-        "Lines to neighbours", key="neighbour-lines", persist_state="session",
-        disabled=not making.at_hand, help=explain("leans on neighbours"),
-    )  # fmt: skip
+        "Lines to neighbours",
+        key="neighbour-lines",
+        persist_state="session",
+        disabled=not making.at_hand,
+        help=explain("leans on neighbours"),
+    )
     if making.running:
         st.caption(f"The graph of neighbours is being made: {making.fraction:.0%}.")
     elif making.neighbourhood.too_few:
@@ -322,9 +331,12 @@ def settings() -> tuple[tuple[str, str, str], Any, Any, str, bool, bool, Any, An
             )
         with st.expander("Details of the model", key="map-details"):
             inducing = st.toggle(
-                "Inducing points", key="inducing", persist_state="session", help=explain("inducing point"),
+                "Inducing points",
+                key="inducing",
+                persist_state="session",
+                help=explain("inducing point"),
                 disabled=where.place is None or (model is not None and model.seen is not None),
-            )  # fmt: skip
+            )
             joined = neighbours_toggle()
     if behind == "blend" and len(model.classes) > 10:
         st.caption(
@@ -387,9 +399,16 @@ def functions(view: Any, item: int) -> None:
     from workbench.figures.teaching import class_bands
 
     fig = class_bands(
-        line.grid, line.mean, line.variance, line.probabilities, classes=view.model.classes, axis=line.axis,
-        mark=line.at, shown=sorted(map(int, most)), height=600,
-    )  # fmt: skip
+        line.grid,
+        line.mean,
+        line.variance,
+        line.probabilities,
+        classes=view.model.classes,
+        axis=line.axis,
+        mark=line.at,
+        shown=sorted(map(int, most)),
+        height=600,
+    )
     widgets.figure(
         fig, "class-bands", "Latent functions with 95 % bands and class probabilities along one feature"
     )
@@ -426,9 +445,14 @@ session = current.mine(frame.needed("see where the model is unsure", "Uncertaint
 with st.container(horizontal=True, vertical_alignment="center", gap="large", key="map-head"):
     st.title("Uncertainty", width="content")
     shown_as = st.segmented_control(
-        "Show", ["Map", PAIR, FUNCTIONS], default="Map", required=True, key="map-view",
-        label_visibility="collapsed", persist_state="session",
-    )  # fmt: skip
+        "Show",
+        ["Map", PAIR, FUNCTIONS],
+        default="Map",
+        required=True,
+        key="map-view",
+        label_visibility="collapsed",
+        persist_state="session",
+    )
 current.keep_fitting(session)
 model = session.model
 if model is None:

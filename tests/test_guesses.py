@@ -135,8 +135,10 @@ def test_columns_that_look_like_guesses():
 def test_marked_columns_make_sources():
     marked = ["llm", "llm_confidence", "p_cat", "p_dog", "rule", "p_alone_no"]
     assert sources_of_columns(["llm", "llm_confidence", "p_cat", "p_dog", "rule"]) == [
-        "column:llm:llm_confidence", "columns:p_*", "column:rule",
-    ]  # fmt: skip
+        "column:llm:llm_confidence",
+        "columns:p_*",
+        "column:rule",
+    ]
     assert sources_of_columns(["p_cat"]) == ["column:p_cat"] and sources_of_columns([]) == []
     assert columns_of("column:llm:llm_confidence", marked) == ["llm", "llm_confidence"]
     assert columns_of("column:llm", marked) == ["llm"] and columns_of("names", marked) == []

@@ -48,9 +48,14 @@ def environment() -> dict[str, str]:
 def said(checkout: Path, *arguments: str, user: int | None = None) -> str:
     """What `make run` says as it fails."""
     done = subprocess.run(
-        ["make", "run", *arguments], cwd=checkout, capture_output=True, text=True, user=user, timeout=800,
+        ["make", "run", *arguments],
+        cwd=checkout,
+        capture_output=True,
+        text=True,
+        user=user,
+        timeout=800,
         env=environment(),
-    )  # fmt: skip
+    )
     assert done.returncode, done.stdout
     return done.stderr
 

@@ -71,9 +71,14 @@ def _made(home: Path, n: int = 400) -> str:
     store = Store.open(home / "w.sqlite")
     options = {"n_items": n, "seed": 0}
     made = Session.create(
-        "three-gaussians", pool_options=options, classifier=CONSTANT, policy="margin", store=store,
-        annotator="ann", evaluation_share=0.0,
-    )  # fmt: skip
+        "three-gaussians",
+        pool_options=options,
+        classifier=CONSTANT,
+        policy="margin",
+        store=store,
+        annotator="ann",
+        evaluation_share=0.0,
+    )
     store.close()
     return made.id
 
@@ -275,9 +280,14 @@ def pool_gone(folder: Path, rng: np.random.Generator) -> list[str]:
     store = Store.open(home / "w.sqlite")
     try:
         session = Session.create(
-            str(file), pool_options={"id_column": "id"}, classes=["x", "y"], classifier=CONSTANT,
-            policy="margin", annotator="ann", store=store,
-        )  # fmt: skip
+            str(file),
+            pool_options={"id_column": "id"},
+            classes=["x", "y"],
+            classifier=CONSTANT,
+            policy="margin",
+            annotator="ann",
+            store=store,
+        )
         saved: set[str] = set()
         _label(session, lambda line: saved.add(line.split()[1]), "k", int(rng.integers(1, 20)))
         n = session.state.n_labelled

@@ -49,11 +49,24 @@ def checks_of(session: Session) -> Any:
         return None
     frozen = now.frozen
     return (
-        now.phase, now.why, now.size, now.held, np.round(now.curve, 12).tolist(), now.left, now.disagreed,
-        now.evidence.places.tolist(), now.evidence.wrong.tolist(), now.evidence.later, now.labelled_since,
-        frozen.attempt, frozen.seed, frozen.order(20).tolist(), frozen.codes.tolist(), frozen.design,
+        now.phase,
+        now.why,
+        now.size,
+        now.held,
+        np.round(now.curve, 12).tolist(),
+        now.left,
+        now.disagreed,
+        now.evidence.places.tolist(),
+        now.evidence.wrong.tolist(),
+        now.evidence.later,
+        now.labelled_since,
+        frozen.attempt,
+        frozen.seed,
+        frozen.order(20).tolist(),
+        frozen.codes.tolist(),
+        frozen.design,
         None if now.certificate is None else now.certificate["id"],
-    )  # fmt: skip
+    )
 
 
 def step(session: Session, rng: np.random.Generator) -> None:

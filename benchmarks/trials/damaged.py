@@ -36,9 +36,27 @@ CLASSIFIERS = ("logistic-regression", "large-margin", "bayesian-svm")
 SLOW = 10.0
 _DIGITS = "five thousand digits"
 _HOSTILE: tuple[Any, ...] = (
-    None, True, -1, 0, 2**63, _DIGITS, 1e308, "", "\x00", "x" * 100_000, "subprocess:Popen", "os:system",
-    "evilmod:C", "../../../etc/passwd", [], {}, [[[[]]]], {"a": {"b": None}}, ["subprocess:Popen"], "nan",
-)  # fmt: skip
+    None,
+    True,
+    -1,
+    0,
+    2**63,
+    _DIGITS,
+    1e308,
+    "",
+    "\x00",
+    "x" * 100_000,
+    "subprocess:Popen",
+    "os:system",
+    "evilmod:C",
+    "../../../etc/passwd",
+    [],
+    {},
+    [[[[]]]],
+    {"a": {"b": None}},
+    ["subprocess:Popen"],
+    "nan",
+)
 
 
 class _Bomb:

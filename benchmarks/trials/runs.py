@@ -6,9 +6,20 @@ from benchmarks.trials import Row
 from benchmarks.trials._killed import killed
 
 _ARGUMENTS = (
-    "run", "--pool", "iris", "--classifier", "logistic-regression", "--policy", "margin",
-    "--budget", "30", "--seed", "3", "--quiet", "--out",
-)  # fmt: skip
+    "run",
+    "--pool",
+    "iris",
+    "--classifier",
+    "logistic-regression",
+    "--policy",
+    "margin",
+    "--budget",
+    "30",
+    "--seed",
+    "3",
+    "--quiet",
+    "--out",
+)
 
 
 def run(count: int = 50, seed: int = 0) -> Row:

@@ -8,9 +8,22 @@ from benchmarks.trials import Row
 from benchmarks.trials._killed import killed
 
 _ARGUMENTS = (
-    "compare", "--pool", "iris", "--classifier", "logistic-regression", "--policy", "margin",
-    "--policy", "random", "--budget", "20", "--seeds", "3", "--quiet", "--out",
-)  # fmt: skip
+    "compare",
+    "--pool",
+    "iris",
+    "--classifier",
+    "logistic-regression",
+    "--policy",
+    "margin",
+    "--policy",
+    "random",
+    "--budget",
+    "20",
+    "--seeds",
+    "3",
+    "--quiet",
+    "--out",
+)
 WORKERS = (1, 1, 2)
 _ROUNDS = ("runs/*/.partial/rounds.jsonl", "runs/*/rounds.csv")
 

@@ -26,12 +26,35 @@ from workbench.pools import load_pool, read_rows
 from workbench.pools.streams import open_source
 
 TEXTS = (
-    "plain words", "a,b;c", 'said "yes"', "two\nlines", "  spaced", "caf\u00e9", "\u4e2d\u6587", "tab\there",
-    "=1+1", "'quoted'", "1,234", "12/01/2020", "007", "line\u2028end", "\U0001f600", "a|b", "e\u0301",
-)  # fmt: skip
+    "plain words",
+    "a,b;c",
+    'said "yes"',
+    "two\nlines",
+    "  spaced",
+    "caf\u00e9",
+    "\u4e2d\u6587",
+    "tab\there",
+    "=1+1",
+    "'quoted'",
+    "1,234",
+    "12/01/2020",
+    "007",
+    "line\u2028end",
+    "\U0001f600",
+    "a|b",
+    "e\u0301",
+)
 CLASSES = (("a", "b"), ("cat", "dog", "bird"), ("0", "1"), ("None", "nan", "x"), ("3", "10", "2"))
-USES = {"id": "id", "x": "number", "k": "number", "flag": "category", "c": "category", "t": "leave out",
-        "when": "date", "label": "class"}  # fmt: skip
+USES = {
+    "id": "id",
+    "x": "number",
+    "k": "number",
+    "flag": "category",
+    "c": "category",
+    "t": "leave out",
+    "when": "date",
+    "label": "class",
+}
 Truth = dict[str, list[Any]]
 
 
@@ -81,8 +104,9 @@ def by_pandas_csv(truth: Truth, rng: np.random.Generator, place: Path) -> Writte
     given: dict[str, Any] = {"sep": sep, "decimal": "," if comma else ".", "encoding": encoding}
     path = place / "a.csv"
     quoting = int(rng.choice([csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC]))
-    frame_of(truth).to_csv(path, index=False, lineterminator=str(rng.choice(["\n", "\r\n"])), quoting=quoting,
-                           **given)  # fmt: skip
+    frame_of(truth).to_csv(
+        path, index=False, lineterminator=str(rng.choice(["\n", "\r\n"])), quoting=quoting, **given
+    )
     options = {} if encoding == "utf-8" else {"encoding": encoding}
 
     def back() -> Any:
@@ -190,8 +214,14 @@ def by_datasets(truth: Truth, rng: np.random.Generator, place: Path) -> Written:
 
 
 WRITERS = (
-    by_pandas_csv, by_csv_writer, by_pyarrow, by_pandas_parquet, by_openpyxl, by_pandas_json, by_datasets,
-)  # fmt: skip
+    by_pandas_csv,
+    by_csv_writer,
+    by_pyarrow,
+    by_pandas_parquet,
+    by_openpyxl,
+    by_pandas_json,
+    by_datasets,
+)
 
 
 # What is compared ------------------------------------------------------------------------------------------

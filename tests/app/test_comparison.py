@@ -136,9 +136,15 @@ def test_every_pool_of_a_person_can_be_compared_on(home: Path) -> None:
     made = {}
     for name, options in (("with.csv", {"target": "class"}), ("without.csv", {})):
         session = Session.create(
-            str(home / name), classifier=FAKE, policy="margin", pool_options=options, name=name,
-            classes=("a", "b"), annotator="ann", store=Store.open(),
-        )  # fmt: skip
+            str(home / name),
+            classifier=FAKE,
+            policy="margin",
+            pool_options=options,
+            name=name,
+            classes=("a", "b"),
+            annotator="ann",
+            store=Store.open(),
+        )
         made[name] = f"project:{session.id}"
     found = comparison_sources.sources()
     assert next(iter(found)) == "digits" and set(made.values()) < set(found)
@@ -155,9 +161,13 @@ def test_every_pool_of_a_person_can_be_compared_on(home: Path) -> None:
 def test_the_answers_to_each_question_of_the_open_project_are_a_pool(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("x,y\n" + "".join(f"{i},{i * i % 11}\n" for i in range(60)))
     session = Session.create(
-        str(tmp_path / "rows.csv"), name="mail", questions=[("topic", ["a", "b"]), "fraud"],
-        classifier=FAKE, policy="margin", evaluation_share=0.0,
-    )  # fmt: skip
+        str(tmp_path / "rows.csv"),
+        name="mail",
+        questions=[("topic", ["a", "b"]), "fraud"],
+        classifier=FAKE,
+        policy="margin",
+        evaluation_share=0.0,
+    )
     fraud = session.question("fraud")
     assert not any(key.startswith("question:") for key in comparison_sources.sources(session.id))
     for item in range(30):

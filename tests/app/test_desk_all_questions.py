@@ -180,8 +180,9 @@ def test_earlier_rows_are_looked_at_and_amended_as_one_act(mail: Session) -> Non
     synced(mail, answers(first, {"topic": "refund", "fraud": "yes", "urgent": None}))
     synced(mail, answers(second, {}, skip=True))
     assert [(one["item"], one["kind"]) for one in looked(mail)] == [
-        (second["item"], "skip"), (first["item"], "answers"),
-    ]  # fmt: skip
+        (second["item"], "skip"),
+        (first["item"], "answers"),
+    ]
     assert said_of(mail, first["item"]) == {"topic": "refund", "fraud": "yes", "urgent": None}
     change = operation("amend", item=first["item"], answers={"topic": "delivery", "urgent": "yes"})
     reply = synced(mail, change, change)

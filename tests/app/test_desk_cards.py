@@ -254,10 +254,17 @@ def test_what_the_model_sees_is_given_on_demand(home: Path, flowers: Session) ->
 @pytest.mark.parametrize(
     ("value", "digits", "said"),
     [
-        (16560.4, 4, "16560"), (68228.91, 6, "68228.9"), (1234567.8, 6, "1234568"), (9999.6, 4, "10000"),
-        (0.12345678, 4, "0.1235"), (1e300, 6, "1e+300"), (float("nan"), 6, "nan"), (7, 4, "7"), (None, 4, ""),
+        (16560.4, 4, "16560"),
+        (68228.91, 6, "68228.9"),
+        (1234567.8, 6, "1234568"),
+        (9999.6, 4, "10000"),
+        (0.12345678, 4, "0.1235"),
+        (1e300, 6, "1e+300"),
+        (float("nan"), 6, "nan"),
+        (7, 4, "7"),
+        (None, 4, ""),
     ],
-)  # fmt: skip
+)
 def test_numbers_are_written_as_people_write_them(value: object, digits: int, said: str) -> None:
     assert plain(value, digits) == said
 

@@ -38,9 +38,13 @@ def tickets(home: Path, tmp_path: Path) -> tuple[Session, list[str]]:
         tmp_path / "t.csv", index=False
     )
     session = Session.create(
-        str(tmp_path / "t.csv"), pool_options={"exclude": ["llm_label"]}, classes=PETS, annotator="ann",
-        classifier="logistic-regression", policy="margin",
-    )  # fmt: skip
+        str(tmp_path / "t.csv"),
+        pool_options={"exclude": ["llm_label"]},
+        classes=PETS,
+        annotator="ann",
+        classifier="logistic-regression",
+        policy="margin",
+    )
     current.keep(session)
     return session, names[truth].tolist()
 

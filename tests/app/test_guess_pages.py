@@ -30,9 +30,14 @@ def begun(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Session:
     path = tmp_path_factory.mktemp("pets") / "pets.csv"
     frame.to_csv(path, index=False)
     session = Session.create(
-        str(path), pool_options={"exclude": ["llm_label"]}, classes=PETS, guess=["column:llm_label"],
-        evaluation_share=0.0, uniform_share=0.0, annotator="ann",
-    )  # fmt: skip
+        str(path),
+        pool_options={"exclude": ["llm_label"]},
+        classes=PETS,
+        guess=["column:llm_label"],
+        evaluation_share=0.0,
+        uniform_share=0.0,
+        annotator="ann",
+    )
     session.refit()
     current.keep(session)
     return session
@@ -134,9 +139,11 @@ def test_the_calibration_page_reads_the_guess_alone_beside_the_model(home: Path,
     path = tmp_path / "told.csv"
     pd.DataFrame(rows | {"class": np.array(["cat", "dog"])[y]}).to_csv(path, index=False)
     session = Session.create(
-        str(path), pool_options={"target": "class", "exclude": ["p_cat", "p_dog"]},
-        guess=["columns:p_*"], annotator="ann",
-    )  # fmt: skip
+        str(path),
+        pool_options={"target": "class", "exclude": ["p_cat", "p_dog"]},
+        guess=["columns:p_*"],
+        annotator="ann",
+    )
     session.refit()
     current.keep(session)
     test = open_page("calibration", session.id)

@@ -65,11 +65,15 @@ def test_markdown_becomes_nodes():
 @pytest.mark.parametrize(
     "evil",
     [
-        "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "[x](javascript:alert(1))",
-        "[x](data:text/html;base64,AAAA)", "![x](javascript:alert(1))", "<iframe src='//a'>",
+        "<script>alert(1)</script>",
+        "<img src=x onerror=alert(1)>",
+        "[x](javascript:alert(1))",
+        "[x](data:text/html;base64,AAAA)",
+        "![x](javascript:alert(1))",
+        "<iframe src='//a'>",
         "[x](vbscript:a)",
     ],
-)  # fmt: skip
+)
 def test_nothing_that_could_run_is_more_than_words(evil):
     found = markdown.nodes(evil, {})
     assert [one["kind"] for one in found] == ["paragraph"]
@@ -152,9 +156,11 @@ def test_a_picture_is_for_whoever_may_look_at_the_project(flowers):
     other = Session.create("iris", name="other", annotator="ann")
     current.keep(other)
     for address, status in (
-        (where + token, 401), (where, 401), (where.replace(name, "0" * 16) + key, 404),
+        (where + token, 401),
+        (where, 401),
+        (where.replace(name, "0" * 16) + key, 404),
         (f"/api/desk/{other.id}/told/{name}?k={key}", 401),
-    ):  # fmt: skip
+    ):
         assert client.get(address).status_code == status
     sheet = client.post(
         f"/api/desk/{flowers.id}/instructions",

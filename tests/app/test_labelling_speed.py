@@ -36,9 +36,11 @@ def test_one_measured_fit_of_a_half_known_pool_is_a_sentence_and_two_are_a_curve
     rows = [f"{i % 7}.5,{i % 3}," + (("yes", "no")[i % 7 > 3] if i < 160 else "") for i in range(200)]
     path.write_text("a,b,kind\n" + "\n".join(rows) + "\n")
     session = Session.create(
-        str(path), pool_options={"target": "kind", "columns": "auto"}, annotator="ann",
+        str(path),
+        pool_options={"target": "kind", "columns": "auto"},
+        annotator="ann",
         classifier="logistic-regression",
-    )  # fmt: skip
+    )
     session.refit()
     current.keep(session)
     test = open_page("label", session.id)

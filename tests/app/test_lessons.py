@@ -44,10 +44,15 @@ def test_a_state_is_computed_once_and_a_mark_computes_nothing() -> None:
 
     both = {1: "1", 2: "2"}
     lesson = lessons.Lesson(
-        "test-once", "", "", (),
+        "test-once",
+        "",
+        "",
+        (),
         (lessons.Control("a", "", both, 1), lessons.Control("m", "", both, 1, mark=True)),
-        compute, lambda result, values: lessons.Drawn([], ""), 1,
-    )  # fmt: skip
+        compute,
+        lambda result, values: lessons.Drawn([], ""),
+        1,
+    )
     found, job = lessons.result(lesson, {"a": 1, "m": 1})
     assert found is None and job is not None and job.wait(600)
     assert lessons.result(lesson, {"a": 1, "m": 2}) == ("result", None)

@@ -36,10 +36,19 @@ PAGES = (
 )
 # of jargon that stood on first screens; none of it is a term
 PHRASES = (
-    "latent variance", "of the same latents", "Before the temperature", "best mean rank",
-    "the run was capped", "of a tie", "lines=False", "cannot be None", "stretched by the labels",
-    "+ intercept", "given: ", "(p = ",
-)  # fmt: skip
+    "latent variance",
+    "of the same latents",
+    "Before the temperature",
+    "best mean rank",
+    "the run was capped",
+    "of a tie",
+    "lines=False",
+    "cannot be None",
+    "stretched by the labels",
+    "+ intercept",
+    "given: ",
+    "(p = ",
+)
 # plain English words that a page may use in their own meaning
 PLAIN = {"strength", "reliability", "margin", "doubt"}
 

@@ -71,9 +71,12 @@ def test_a_program_asks_answers_and_reads_as_its_person(
 
 
 def test_a_key_opens_all_questions_of_its_project(
-    web: TestClient, flowers: Session, key: dict[str, str], heard: tuple[str, list[tuple[bytes, str]]],
+    web: TestClient,
+    flowers: Session,
+    key: dict[str, str],
+    heard: tuple[str, list[tuple[bytes, str]]],
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     monkeypatch.setenv("WORKBENCH_FETCH_LOCAL", "1")
     added = flowers.add_question("pretty")
     there = web.get(_at(flowers), headers=key).json()["questions"]

@@ -159,8 +159,10 @@ def test_the_container_listens_to_itself_unless_told_and_runs_without_rights() -
     """What its lines say: there may be no engine here to build it with."""
     text = (ROOT / "Containerfile").read_text(encoding="utf-8").replace("\\\n", " ")
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
-    said = {word: [line.partition(" ")[2] for line in lines if line.startswith(f"{word} ")] for word in
-            ("FROM", "USER", "ENTRYPOINT", "CMD")}  # fmt: skip
+    said = {
+        word: [line.partition(" ")[2] for line in lines if line.startswith(f"{word} ")]
+        for word in ("FROM", "USER", "ENTRYPOINT", "CMD")
+    }
     assert json.loads(said["ENTRYPOINT"][-1]) + json.loads(said["CMD"][-1]) == [
         "workbench",
         "app",

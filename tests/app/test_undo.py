@@ -82,9 +82,16 @@ def test_every_act_that_can_be_undone_has_words(flowers: Session) -> None:
     from workbench.store.events import UNDOABLE
 
     about = {
-        "class": "setosa", "into": "virginica", "name": "new", "item": 3, "items": [3, 4], "text": "a",
-        "labels": [[3, "setosa"]], "classes": ["setosa"], "on": True,
-    }  # fmt: skip
+        "class": "setosa",
+        "into": "virginica",
+        "name": "new",
+        "item": 3,
+        "items": [3, 4],
+        "text": "a",
+        "labels": [[3, "setosa"]],
+        "classes": ["setosa"],
+        "on": True,
+    }
     for kind in UNDOABLE:
         words = acts.in_words(flowers, Event(kind, about))
         assert words and words != kind, kind

@@ -79,9 +79,14 @@ def test_a_model_without_latents_feeds_fewer_detectors(softmax_net, digits):
 @pytest.fixture(scope="module")
 def measured(net, softmax_net, digits):
     return measure(
-        net, digits[2], digits[3], strengths=(0.0, 0.1, 0.3), attacks=("fgsm", "noise", "transfer"), steps=5,
+        net,
+        digits[2],
+        digits[3],
+        strengths=(0.0, 0.1, 0.3),
+        attacks=("fgsm", "noise", "transfer"),
+        steps=5,
         softmax=softmax_net,
-    )  # fmt: skip
+    )
 
 
 def test_strength_zero_is_no_attack_and_no_detection(measured, net, digits):
@@ -118,9 +123,14 @@ def test_table_has_a_row_for_each_attack_strength_and_detector(measured):
 
 def test_same_seed_same_measurements(measured, net, softmax_net, digits):
     again = measure(
-        net, digits[2], digits[3], strengths=(0.0, 0.1, 0.3), attacks=("fgsm", "noise", "transfer"), steps=5,
+        net,
+        digits[2],
+        digits[3],
+        strengths=(0.0, 0.1, 0.3),
+        attacks=("fgsm", "noise", "transfer"),
+        steps=5,
         softmax=softmax_net,
-    )  # fmt: skip
+    )
     np.testing.assert_allclose(again.scores, measured.scores, atol=1e-6)
 
 

@@ -16,9 +16,17 @@ from tests.browser.homes import answered
 WIDTHS = (400, 800, 1024, 1440)
 OF_ALL = "label-all"  # the desk of all questions
 PAGES = (
-    "", "label", "finish", "compare", "uncertainty", "calibration", "adversarial", "lessons",
-    "history", "help",
-)  # fmt: skip
+    "",
+    "label",
+    "finish",
+    "compare",
+    "uncertainty",
+    "calibration",
+    "adversarial",
+    "lessons",
+    "history",
+    "help",
+)
 HALF = "id,age,city,leaves\n" + "".join(
     f"C{i},{20 + i % 30},{('Oslo', 'Rome')[i % 2]},{('yes', 'no')[i % 2] if i < 20 else ''}\n"
     for i in range(40)

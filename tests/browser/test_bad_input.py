@@ -92,9 +92,11 @@ def test_other_hosts_and_pages_of_other_ports_reach_nothing(
     asked = {name: value.format(host=host) for name, value in headers.items()}
     if path.endswith("stream"):
         asked |= {
-            "Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
+            "Connection": "Upgrade",
+            "Upgrade": "websocket",
+            "Sec-WebSocket-Version": "13",
             "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
-        }  # fmt: skip
+        }
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     connection.request("GET", path, headers=asked)
     assert connection.getresponse().status == status

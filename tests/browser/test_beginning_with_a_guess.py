@@ -91,10 +91,14 @@ def test_the_first_guess_comes_before_questions_to_measure_on(page: Any, server:
     )
     with store_of(server) as store:
         project = Session.create(
-            str(path), pool_options={"columns": {"kind": "number", "size": "number"}},
-            classes=["zero", "one"], classifier="logistic-regression", evaluation_share=0.6, early_share=0.6,
+            str(path),
+            pool_options={"columns": {"kind": "number", "size": "number"}},
+            classes=["zero", "one"],
+            classifier="logistic-regression",
+            evaluation_share=0.6,
+            early_share=0.6,
             store=store,
-        ).id  # fmt: skip
+        ).id
     visit(page, f"{server.url}/label?project={project}")
     at_the_desk(page)
     given: set[str] = set()

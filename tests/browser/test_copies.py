@@ -22,9 +22,15 @@ def test_one_key_labels_the_copies_of_the_item_before(page: Any, server: Server)
     )
     with store_of(server) as store:
         session = Session.create(
-            str(path), pool_options={"columns": {"text": "text"}}, store=store, classes=["early", "late"],
-            classifier="logistic-regression", annotator="root", evaluation_share=0.0, guess=(),
-        )  # fmt: skip
+            str(path),
+            pool_options={"columns": {"text": "text"}},
+            store=store,
+            classes=["early", "late"],
+            classifier="logistic-regression",
+            annotator="root",
+            evaluation_share=0.0,
+            guess=(),
+        )
         assert session.twins.n_groups == 16 and session.n_left == 56
         session.want([3], "to begin with")
         visit(page, f"{server.url}/label?project={session.id}")

@@ -55,9 +55,13 @@ def many(server: Server) -> dict[str, str]:
         path.write_text("text,intent\n" + "\n".join(lines) + "\n", encoding="utf-8")
         with store_of(server) as store:
             session = Session.create(
-                str(path), pool_options={"columns": {"text": "text", "intent": "class"}}, store=store,
-                classifier="logistic-regression", annotator="root", early_share=0.0,
-            )  # fmt: skip
+                str(path),
+                pool_options={"columns": {"text": "text", "intent": "class"}},
+                store=store,
+                classifier="logistic-regression",
+                annotator="root",
+                early_share=0.0,
+            )
             truth = session.pool.truth
             assert truth is not None
             for item in session.pool.trainable[:60].tolist():

@@ -39,9 +39,15 @@ def _project(server: Server, store: Any, questions: list[Any]) -> Session:
     rows = [f"The {things[i % 4]} of my order {i} {ends[i // 4 % 4]}" for i in range(160)]
     path.write_text("text\n" + "\n".join(rows) + "\n", encoding="utf-8")
     return Session.create(
-        str(path), pool_options={"columns": {"text": "text"}}, store=store, questions=questions,
-        classifier="logistic-regression", policy="margin", annotator="root", evaluation_share=0.0,
-    )  # fmt: skip
+        str(path),
+        pool_options={"columns": {"text": "text"}},
+        store=store,
+        questions=questions,
+        classifier="logistic-regression",
+        policy="margin",
+        annotator="root",
+        evaluation_share=0.0,
+    )
 
 
 def test_two_questions_are_answered_while_the_item_stays(page: Any, server: Server) -> None:
@@ -454,10 +460,15 @@ def test_two_questions_and_twenty_switches_from_the_file_to_the_next_tool(page: 
             listed = cells.loc[name, "tags"]
             assert on <= set(listed.split(";") if isinstance(listed, str) else ())
         again = Session.create(
-            _letters_file(server), pool_options={"columns": {"id": "id", "text": "text"}}, store=store,
-            name="again", questions=[("tone", ["calm", "angry"]), *TAGS, ("topic", ["refund", "delivery"])],
-            classifier="logistic-regression", policy="margin", annotator="root",
-        )  # fmt: skip
+            _letters_file(server),
+            pool_options={"columns": {"id": "id", "text": "text"}},
+            store=store,
+            name="again",
+            questions=[("tone", ["calm", "angry"]), *TAGS, ("topic", ["refund", "delivery"])],
+            classifier="logistic-regression",
+            policy="margin",
+            annotator="root",
+        )
         visit(page, f"{server.url}/history?project={again.id}")
         page.get_by_role("button", name="Import labels").click()
         file = {"name": "back.csv", "mimeType": "text/csv", "buffer": table.to_csv(index=False).encode()}

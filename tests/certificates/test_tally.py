@@ -42,8 +42,12 @@ def test_a_larger_error_of_the_first_set_comes_earlier_and_costs_nothing() -> No
 def test_other_sets_wait_for_the_first_and_share_delta() -> None:
     design = AuditDesign(1_000, 0.05, (800, 1_000), 0.95, (Promise(0.02, (500,)), Promise(0.1, (800, 1_000))))
     assert [round(1 - one.confidence, 6) for one in design.tests] == [
-        0.05, 0.016667, 0.016667, 0.05, 0.016667,
-    ]  # fmt: skip
+        0.05,
+        0.016667,
+        0.016667,
+        0.05,
+        0.016667,
+    ]
     rng = np.random.default_rng(3)
     found = tally(design, np.zeros(400, dtype=bool), rng.permutation(1_000)[:400])
     at = {(promise, size): t for promise, size, t in found.certified_at()}

@@ -21,9 +21,13 @@ from workbench.errors import InputError
 NAMES = list(CLASSIFIERS)
 # those that compile longest are held to the contract in .ci/run; their own files try them in make test, too
 COMPILED = {
-    "logistic-softmax-gibbs", "svgp-robust-max", "svgp-heaviside",
-    "wasserstein", "softmax-net", "large-margin-net",
-}  # fmt: skip
+    "logistic-softmax-gibbs",
+    "svgp-robust-max",
+    "svgp-heaviside",
+    "wasserstein",
+    "softmax-net",
+    "large-margin-net",
+}
 EACH = [pytest.param(name, marks=[pytest.mark.slow] if name in COMPILED else []) for name in NAMES]
 
 # few iterations where a family is slow; everything else is as a user gets it
@@ -34,10 +38,14 @@ QUICK = {
     "svgp-heaviside": {"n_inducing": 16, "max_iter": 40},
     "wasserstein": {"n_inducing": 16, "min_steps": 80, "epochs": 5},
     "large-margin-net": {
-        "n_inducing": 16, "min_steps": 40, "pretrain_epochs": 5, "joint_epochs": 2, "learning_rate": 3e-3,
+        "n_inducing": 16,
+        "min_steps": 40,
+        "pretrain_epochs": 5,
+        "joint_epochs": 2,
+        "learning_rate": 3e-3,
     },
     "softmax-net": {"min_steps": 60, "epochs": 5, "learning_rate": 3e-3},
-}  # fmt: skip
+}
 # scikit-learn's checks ask for little but ask it a hundred times
 BRIEF = QUICK | {
     "logistic-softmax-gibbs": {"n_samples": 20, "burn_in": 10},
@@ -49,9 +57,10 @@ BRIEF = QUICK | {
 }
 # one name of each family: the checks look at the estimator, which likelihoods share
 CHECKED = [
-    name for name, entry in CLASSIFIERS.items()
+    name
+    for name, entry in CLASSIFIERS.items()
     if name == next(n for n, e in CLASSIFIERS.items() if e.target == entry.target)
-]  # fmt: skip
+]
 # what the estimator alone answers for is asked of one that compiles long, not of each of its likelihoods
 ESTIMATORS = [each for each in EACH if each.values[0] in CHECKED or each.values[0] not in COMPILED]
 # those whose checks take long are trained by them in .ci/run only, with the steps that needs
@@ -337,11 +346,26 @@ def warm(name):
 
 # another value of every option that says what the model is
 OTHER = {
-    "kernel": "matern32", "variance": 3.0, "length_scale_factor": 1.3, "n_inducing": 9, "temperature": 0.3,
-    "prior_mean": -2.0, "epsilon": 0.02, "n_mean": 0, "input_scaling": "anova-f", "wide_spread": 0.1,
-    "geometry": Geometry.of(blobs(60)[0], 12, 3), "rivals": 1, "calibration": None, "weight": 2.0,
-    "likelihood": "robust-max", "choice": "fixed", "clip": 1.0, "common_scale": True, "C": 0.1,
-}  # fmt: skip
+    "kernel": "matern32",
+    "variance": 3.0,
+    "length_scale_factor": 1.3,
+    "n_inducing": 9,
+    "temperature": 0.3,
+    "prior_mean": -2.0,
+    "epsilon": 0.02,
+    "n_mean": 0,
+    "input_scaling": "anova-f",
+    "wide_spread": 0.1,
+    "geometry": Geometry.of(blobs(60)[0], 12, 3),
+    "rivals": 1,
+    "calibration": None,
+    "weight": 2.0,
+    "likelihood": "robust-max",
+    "choice": "fixed",
+    "clip": 1.0,
+    "common_scale": True,
+    "C": 0.1,
+}
 
 
 @pytest.mark.parametrize("name", [each for each in ESTIMATORS if warm(each.values[0])])
@@ -416,9 +440,7 @@ def test_no_text_of_a_state_names_code(name, tmp_path, monkeypatch):
     assert "evilmod" not in sys.modules
 
 
-KERNELS_OF_ONES_OWN = [
-    name for name in NAMES if name not in COMPILED and "kernel" in make(name).get_params()
-]  # fmt: skip
+KERNELS_OF_ONES_OWN = [name for name in NAMES if name not in COMPILED and "kernel" in make(name).get_params()]
 
 
 @pytest.mark.parametrize("name", KERNELS_OF_ONES_OWN)
@@ -653,7 +675,10 @@ def test_scikit_learns_checks_but_those_that_train_at_length(name):
         (
             "large-margin-net",
             {
-                "learning_rate": 3e-3, "pretrain_epochs": 5, "joint_epochs": 1, "min_steps": 60,
+                "learning_rate": 3e-3,
+                "pretrain_epochs": 5,
+                "joint_epochs": 1,
+                "min_steps": 60,
                 "n_inducing": 8,
             },
         ),
@@ -662,6 +687,6 @@ def test_scikit_learns_checks_but_those_that_train_at_length(name):
         ("svgp-robust-max", {"optimizer": "adam", "max_iter": 60}),
         ("wasserstein", {"n_inducing": 16, "min_steps": 100, "epochs": 5}),
     ],
-)  # fmt: skip
+)
 def test_scikit_learns_checks_in_full(name, options):
     check_estimator(make_classifier(name, random_state=0, **options), on_skip=None)

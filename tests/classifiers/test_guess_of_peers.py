@@ -16,9 +16,7 @@ def made(name, X, **options):
     return make_classifier(name, classes=range(C), geometry=Geometry.of(X, 32, 0), random_state=0, **options)
 
 
-SOME = [
-    name if name.startswith("log") else pytest.param(name, marks=pytest.mark.slow) for name in PEERS
-]  # fmt: skip
+SOME = [name if name.startswith("log") else pytest.param(name, marks=pytest.mark.slow) for name in PEERS]
 
 
 @pytest.mark.parametrize("name", SOME)
@@ -109,9 +107,13 @@ def test_anybodys_gpflow_model_keeps_its_mean_function():
 
     def model(mean_function):
         return gpflow.models.SVGP(
-            gpflow.kernels.SquaredExponential(), Softmax(C), X[:10].copy(), mean_function=mean_function,
-            num_latent_gps=C, whiten=True,
-        )  # fmt: skip
+            gpflow.kernels.SquaredExponential(),
+            Softmax(C),
+            X[:10].copy(),
+            mean_function=mean_function,
+            num_latent_gps=C,
+            whiten=True,
+        )
 
     data = tf.constant(X), tf.constant(codes[:, None])
     shifted = model(FunctionMean(lambda _: tf.constant(offset)))

@@ -31,8 +31,12 @@ X, Y = np.arange(6.0).reshape(3, 2), np.array([0, 1, 1])
 
 def test_an_option_is_a_keyword_a_parameter_and_a_default():
     assert Constant().get_params() == {
-        "classes": None, "random_state": None, "solver": "sweeps", "epochs": None, "tol": 1e-4,
-    }  # fmt: skip
+        "classes": None,
+        "random_state": None,
+        "solver": "sweeps",
+        "epochs": None,
+        "tol": 1e-4,
+    }
     with pytest.raises(TypeError):
         Constant("adam")
     with pytest.raises(TypeError):

@@ -51,7 +51,8 @@ def test_a_projects_guesses_are_shown_and_changed(path, tmp_path, monkeypatch, c
     change_guesses(made.id, add=[], off=["column:llm"], file=None, model=None)
     again = Session.open(made.id)
     assert [(one["source"], one["on"]) for one in again.settings["guesses"]] == [
-        ("file:old.csv", True), ("column:llm", False),
-    ]  # fmt: skip
+        ("file:old.csv", True),
+        ("column:llm", False),
+    ]
     with pytest.raises(InputError, match="does not begin with 'names'"):
         change_guesses(made.id, add=[], off=["names"], file=None, model=None)

@@ -46,9 +46,13 @@ def test_policies_are_compared_on_what_people_answered_to_one_question(
 
     (tmp_path / "rows.csv").write_text("x,y\n" + "".join(f"{i},{i * i % 11}\n" for i in range(60)))
     session = Session.create(
-        str(tmp_path / "rows.csv"), name="mail", questions=[("topic", ["refund", "delivery"]), "fraud"],
-        classifier=FAKE, policy="margin", evaluation_share=0.0,
-    )  # fmt: skip
+        str(tmp_path / "rows.csv"),
+        name="mail",
+        questions=[("topic", ["refund", "delivery"]), "fraud"],
+        classifier=FAKE,
+        policy="margin",
+        evaluation_share=0.0,
+    )
     fraud = session.question("fraud")
     compare = ("compare", "--project", "mail", "--question", "fraud", "--classifier", FAKE)
     sizes = ("--policy", "margin", "--policy", "random", "--seeds", "1", "--budget", "5", "-q")

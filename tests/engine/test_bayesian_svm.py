@@ -166,9 +166,17 @@ def test_minibatch_of_everything_with_step_one_is_a_sweep():
     fresh = State.prior(12, 1)
     sweep = ascend(SVM, [block], fresh, ZERO_MEAN, sweeps=1, tol=0)
     step = ascend_stochastic(
-        SVM, [block], 60, fresh, ZERO_MEAN, epochs=1, batch_size=60, class_batch=1,
-        schedule=Schedule(1.0, 0.0, 1.0, 0.0), rng=np.random.default_rng(0),
-    )  # fmt: skip
+        SVM,
+        [block],
+        60,
+        fresh,
+        ZERO_MEAN,
+        epochs=1,
+        batch_size=60,
+        class_batch=1,
+        schedule=Schedule(1.0, 0.0, 1.0, 0.0),
+        rng=np.random.default_rng(0),
+    )
     assert step.posterior.mean == pytest.approx(sweep.posterior.mean, abs=1e-12)
     assert step.objective == pytest.approx(sweep.objective, rel=1e-12)
 
@@ -193,9 +201,17 @@ def test_stochastic_fits_come_near_the_full_one(schedule):
     _, block = problem(n=400)
     full = converged(block)
     fit = ascend_stochastic(
-        SVM, [block], 400, State.prior(12, 1), ZERO_MEAN, epochs=30, batch_size=20,
-        class_batch=1, schedule=schedule, rng=np.random.default_rng(0),
-    )  # fmt: skip
+        SVM,
+        [block],
+        400,
+        State.prior(12, 1),
+        ZERO_MEAN,
+        epochs=30,
+        batch_size=20,
+        class_batch=1,
+        schedule=schedule,
+        rng=np.random.default_rng(0),
+    )
     assert full.objective >= fit.objective > full.objective - 0.03 * abs(full.objective)
     assert fit.objective == fit.trace.max()
 

@@ -102,9 +102,15 @@ def test_adam_reaches_the_hard_objective_of_the_sweeps(blobs):
     closed = lm.fit(Phi, kt, codes, 3, rivals=1)
     seen = []
     adam = training.fit_adam(
-        Phi, kt, codes, 3, learning_rate=1e-2, batch_size=50, epochs=150,
+        Phi,
+        kt,
+        codes,
+        3,
+        learning_rate=1e-2,
+        batch_size=50,
+        epochs=150,
         callback=lambda fraction, value: seen.append(fraction) and None,
-    )  # fmt: skip
+    )
     look = lm.fit(Phi, kt, codes, 3, start=adam.posterior, rivals=1, sweeps=0)
     assert look.trace[-1] == pytest.approx(closed.trace[-1], rel=0.05)
     assert adam.trace[-1] > adam.trace[0]
@@ -130,9 +136,18 @@ def test_kernel_gradients_are_those_of_the_objective(blobs, name):
 
     def value(at):
         out = run(
-            X, basis.points, codes.astype(np.int32), moved, q.mean, q.root, at[:-1], at[-1], 1e-6, 0.1,
+            X,
+            basis.points,
+            codes.astype(np.int32),
+            moved,
+            q.mean,
+            q.root,
+            at[:-1],
+            at[-1],
+            1e-6,
+            0.1,
             np.int32(2),
-        )  # fmt: skip
+        )
         return float(out[0]), np.append(out[1].numpy(), float(out[2]))
 
     at = np.log([kernel.length_scale, kernel.variance])

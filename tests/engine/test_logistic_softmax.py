@@ -111,9 +111,11 @@ def test_mean_field_value_is_the_papers_bound_at_its_maximum():
 
 @pytest.mark.parametrize("gap", [1e-7, 1e-4, 0.01, 0.1, 0.5, 0.9, 1.0])
 def test_gamma_shape_solves_its_fixed_point(gap):
-    wanted = 1.0 if gap == 1.0 else brentq(
-        lambda a: a - 1 - (1 - gap) * np.exp(digamma(a)), 1.0, 2.0 / gap, xtol=1e-13
-    )  # fmt: skip
+    wanted = (
+        1.0
+        if gap == 1.0
+        else brentq(lambda a: a - 1 - (1 - gap) * np.exp(digamma(a)), 1.0, 2.0 / gap, xtol=1e-13)
+    )
     found = float(gamma_shape(tf.constant(gap, tf.float64)))
     assert found == pytest.approx(wanted, rel=1e-7)
 
@@ -214,9 +216,17 @@ def test_minibatch_of_everything_with_step_one_is_a_sweep():
     fresh = State.prior(10, 3, prior.mean)
     sweep = ascend(JOINT, [block], fresh, prior, sweeps=1, tol=0)
     step = ascend_stochastic(
-        JOINT, [block], 60, fresh, prior, epochs=1, batch_size=60, class_batch=3,
-        schedule=Schedule(1.0, 0.0, 1.0, 0.0), rng=np.random.default_rng(0),
-    )  # fmt: skip
+        JOINT,
+        [block],
+        60,
+        fresh,
+        prior,
+        epochs=1,
+        batch_size=60,
+        class_batch=3,
+        schedule=Schedule(1.0, 0.0, 1.0, 0.0),
+        rng=np.random.default_rng(0),
+    )
     assert step.posterior.mean == pytest.approx(sweep.posterior.mean, abs=1e-12)
     assert step.posterior.prior_mean == pytest.approx(sweep.posterior.prior_mean, abs=1e-12)
 
@@ -227,9 +237,17 @@ def test_stochastic_fits_come_near_the_full_one(class_batch):
     prior = MeanPrior(-np.log(6), 1.0)
     full = run(JOINT, block, prior)
     fit = ascend_stochastic(
-        JOINT, [block], 240, State.prior(10, 6, prior.mean), prior, epochs=25, batch_size=40,
-        class_batch=class_batch, schedule=Schedule(), rng=np.random.default_rng(0),
-    )  # fmt: skip
+        JOINT,
+        [block],
+        240,
+        State.prior(10, 6, prior.mean),
+        prior,
+        epochs=25,
+        batch_size=40,
+        class_batch=class_batch,
+        schedule=Schedule(),
+        rng=np.random.default_rng(0),
+    )
     start_value = objective(JOINT, [block], State.prior(10, 6, prior.mean), prior)
     assert full.objective >= fit.objective
     assert full.objective - fit.objective < 0.15 * (full.objective - start_value)

@@ -111,9 +111,15 @@ def test_same_seed_same_draws_and_chains_differ():
 @pytest.mark.parametrize(("stop_at", "kept"), [(0.2, 5), (0.8, 10)])
 def test_stopping_keeps_what_was_drawn(stop_at, kept):
     draws = sample(
-        np.eye(3), np.array([0, 1, 0]), 2, draws=20, burn_in=30, chains=2, seed=0,
+        np.eye(3),
+        np.array([0, 1, 0]),
+        2,
+        draws=20,
+        burn_in=30,
+        chains=2,
+        seed=0,
         callback=lambda fraction, value: fraction >= stop_at,
-    )  # fmt: skip
+    )
     assert draws.stopped and draws.f.shape[1] == kept
 
 

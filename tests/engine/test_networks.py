@@ -153,9 +153,18 @@ def test_every_variable_of_network_and_head_moves_in_one_step():
     weights = nn.initial_weights("small", SHAPE, 0)
     h, _ = head()
     after, moved, done = network_training.train_joint(
-        "small", SHAPE, weights, h, (2.0, 10.0), *scaling(), X, codes, np.arange(32)[None].astype(np.int32),
-        np.array([[1e-3, 1e-2]]), tau=0.1,
-    )  # fmt: skip
+        "small",
+        SHAPE,
+        weights,
+        h,
+        (2.0, 10.0),
+        *scaling(),
+        X,
+        codes,
+        np.arange(32)[None].astype(np.int32),
+        np.array([[1e-3, 1e-2]]),
+        tau=0.1,
+    )
     assert done.steps == 1
     for before, now in zip((*weights, *h), (*after, *moved), strict=True):
         assert (before != now).any()
@@ -178,9 +187,18 @@ def test_training_lowers_the_loss_and_compiles_once():
         assert done.trace[-1] < 0.5 * done.trace[0]
         h, _ = head(P=4 + C, C=C)
         joint = network_training.train_joint(
-            "small", SHAPE, done.variables[:-2], h, (10.0, 11.0), *scaling(), X[:n], codes[:n], rows,
-            np.stack([rates, 5 * rates], axis=1), tau=0.1,
-        )[2]  # fmt: skip
+            "small",
+            SHAPE,
+            done.variables[:-2],
+            h,
+            (10.0, 11.0),
+            *scaling(),
+            X[:n],
+            codes[:n],
+            rows,
+            np.stack([rates, 5 * rates], axis=1),
+            tau=0.1,
+        )[2]
         assert joint.trace[-1] < 0.8 * joint.trace[0]
         network_training.features_of("small", SHAPE, weights, *scaling(), X[:n])
     assert network_training.trace_counts("small", SHAPE) == {"features": 1, "softmax": 1, "joint": 1}

@@ -304,9 +304,17 @@ def test_learning_hyperparameters_raises_the_bound(problem):
     rows = gradient.Rows(X, np.eye(C)[codes])
     for move in (False, True):
         fit, found = gradient.learn(
-            likelihood, kernel.name, rows, q, start, rate=0.1, epochs=40, batch_size=30,
-            move_inducing=move, rng=np.random.default_rng(0),
-        )  # fmt: skip
+            likelihood,
+            kernel.name,
+            rows,
+            q,
+            start,
+            rate=0.1,
+            epochs=40,
+            batch_size=30,
+            move_inducing=move,
+            rng=np.random.default_rng(0),
+        )
         assert fit.n_iter == 40
         assert found.length_scale != 4.0
         assert np.array_equal(found.inducing, basis.points) is not move
@@ -331,9 +339,15 @@ def test_callbacks_see_progress_and_stop(problem):
     assert [f for f, _ in seen] == sorted(f for f, _ in seen)
     seen.clear()
     stopped = ascend_adam(
-        likelihood, block, prior_of(10), rate=0.1, epochs=50, batch_size=None,
-        rng=np.random.default_rng(0), callback=stop_at_third,
-    )  # fmt: skip
+        likelihood,
+        block,
+        prior_of(10),
+        rate=0.1,
+        epochs=50,
+        batch_size=None,
+        rng=np.random.default_rng(0),
+        callback=stop_at_third,
+    )
     assert stopped.stopped
     assert len(seen) == 3
 

@@ -287,5 +287,15 @@ def test_callback_stops_and_divergence_is_reported():
     rows = minibatches(60, 20, 5, np.random.default_rng(0))
     bad = data._replace(phi=data.phi * np.nan)
     with pytest.raises(InputError, match="diverged"):
-        engine.train("mlp", (2,), begin(data), bad, prior, rows=rows, rates=np.full((5, 2), 1e-3),
-                     weight=1.0, epsilon=0.01, n_sub=4)  # fmt: skip
+        engine.train(
+            "mlp",
+            (2,),
+            begin(data),
+            bad,
+            prior,
+            rows=rows,
+            rates=np.full((5, 2), 1e-3),
+            weight=1.0,
+            epsilon=0.01,
+            n_sub=4,
+        )

@@ -25,9 +25,15 @@ def begun(store: Any, name: str = "letters") -> Session:
     """A project of two questions with classes and twenty switches."""
     texts = [f"letter number {i} about {'money' if i % 2 else 'parcels'}" for i in range(12)]
     return Session.create(
-        texts, name=name, questions=QUESTIONS, store=store, annotator="ann", twins=False,
-        classifier="logistic-regression", policy="margin",
-    )  # fmt: skip
+        texts,
+        name=name,
+        questions=QUESTIONS,
+        store=store,
+        annotator="ann",
+        twins=False,
+        classifier="logistic-regression",
+        policy="margin",
+    )
 
 
 def answered(store: Any) -> Session:

@@ -29,9 +29,14 @@ def made(tmp_path_factory):
     path = folder / "tickets.csv"
     pd.DataFrame(rows).to_csv(path, index=False)
     spec = RunSpec(
-        pool=str(path), target="y", pool_options={"text_column": "text", "exclude": ["llm", "sure"]},
-        guess=("names", "column:llm:sure"), initial="none", budget=5, batch=5,
-    )  # fmt: skip
+        pool=str(path),
+        target="y",
+        pool_options={"text_column": "text", "exclude": ["llm", "sure"]},
+        guess=("names", "column:llm:sure"),
+        initial="none",
+        budget=5,
+        batch=5,
+    )
     run(spec, out=folder / "run")
     return spec, folder / "run", pd.DataFrame(rows)
 

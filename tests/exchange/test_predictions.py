@@ -30,10 +30,15 @@ def test_tables_and_tasks_are_read(pool):
     ours = f"id,label,status\n{ids[0]},setosa,labelled\n{ids[2]},setosa,predicted\n".encode()
     assert read_predictions(ours, "ours.csv", pool) == [(2, "setosa", None)]
     tasks = [
-        {"id": 7, "data": {"id": ids[4]}, "predictions": [
-            {"score": 0.8, "result": [{"type": "choices", "value": {"choices": ["setosa"]}}]}]},
+        {
+            "id": 7,
+            "data": {"id": ids[4]},
+            "predictions": [
+                {"score": 0.8, "result": [{"type": "choices", "value": {"choices": ["setosa"]}}]}
+            ],
+        },
         {"id": 8, "data": {"id": ids[6]}, "predictions": []},
-    ]  # fmt: skip
+    ]
     assert read_predictions(json.dumps(tasks).encode(), "tasks.json", pool) == [(4, "setosa", 0.8)]
     by_number = b'{"item": 9, "suggestion": "setosa"}\n{"item": 9, "suggestion": "virginica"}\n'
     assert read_predictions(by_number, "s.jsonl", pool) == [(9, "virginica", None)]

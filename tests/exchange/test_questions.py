@@ -164,9 +164,13 @@ def test_pictures_go_to_huggingface_with_all_questions(store, tmp_path):
 
     (tmp_path / "photos.zip").write_bytes(zipped(photos(8)))
     session = Session.create(
-        tmp_path / "photos.zip", questions=[("kind", []), "sharp"], store=store, annotator="ann",
-        classifier="logistic-regression", policy="margin",
-    )  # fmt: skip
+        tmp_path / "photos.zip",
+        questions=[("kind", []), "sharp"],
+        store=store,
+        annotator="ann",
+        classifier="logistic-regression",
+        policy="margin",
+    )
     items = session.pool.trainable[:3].tolist()
     session.question("sharp").label_items(items, "yes")
     data = export_labels(session, "huggingface", "questions")

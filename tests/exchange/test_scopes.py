@@ -120,8 +120,13 @@ def test_numbers_are_numbers_where_the_format_knows_them(store: Store, tmp_path:
     table = pq.read_table(io.BytesIO(export_labels(session, "parquet", "everything")))
     kinds = {name: str(table.schema.field(name).type) for name in ("key", "n", "x", "gap", "code", "wild")}
     assert kinds == {
-        "key": "string", "n": "int64", "x": "double", "gap": "int64", "code": "string", "wild": "string"
-    }  # fmt: skip
+        "key": "string",
+        "n": "int64",
+        "x": "double",
+        "gap": "int64",
+        "code": "string",
+        "wild": "string",
+    }
     assert table["gap"].to_pylist() == [None if i == 3 else i for i in range(40)]
     first = json.loads(export_labels(session, "jsonl", "everything").splitlines()[1])
     assert (first["key"], first["n"], first["x"], first["wild"]) == ("001", 1, 0.25, "inf")

@@ -84,9 +84,19 @@ def test_a_report_is_a_folder_that_explains_itself(tmp_path: Path, monkeypatch: 
 
 def test_every_name_leads_to_a_function() -> None:
     assert {
-        "errata", "lmgp-table1", "lmgp-fig2", "lmgp-fig3", "lmgp-fig5", "lmgp-active", "bsvm-table1",
-        "bsvm-fig1", "bsvm-fig2", "bsvm-fig3", "bsvm-susy", "lsm-fig7",
-    } <= set(EXPERIMENTS)  # fmt: skip
+        "errata",
+        "lmgp-table1",
+        "lmgp-fig2",
+        "lmgp-fig3",
+        "lmgp-fig5",
+        "lmgp-active",
+        "bsvm-table1",
+        "bsvm-fig1",
+        "bsvm-fig2",
+        "bsvm-fig3",
+        "bsvm-susy",
+        "lsm-fig7",
+    } <= set(EXPERIMENTS)
     for entry in EXPERIMENTS.values():
         assert entry.paper and entry.quick and entry.full
         assert callable(load_target(entry.target))
@@ -233,11 +243,18 @@ def test_lmgp_active_says_what_was_planted(tmp_path: Path, monkeypatch: pytest.M
     assert found["n_sets"] == 7 and not found["full"] and found["model"] == "64"
     assert "at most 80 rows of a data set" in found["caps"]
     assert found["mean_ranks"] == {
-        "variation-ratio": 2.0, "entropy-of-means": 3.0, "margin": 1.0, "random": 4.0,
-    }  # fmt: skip
+        "variation-ratio": 2.0,
+        "entropy-of-means": 3.0,
+        "margin": 1.0,
+        "random": 4.0,
+    }
     assert {f.name for f in report.figures} == {
-        "ranks-4", "difference-4", "ranks-64", "difference-64", "poker",
-    }  # fmt: skip
+        "ranks-4",
+        "difference-4",
+        "ranks-64",
+        "difference-64",
+        "poker",
+    }
     # the dashed line is of the curves' own model, and the axis has the labels that were there
     assert [key["points"] for key in asked] == [4]
     (poker,) = (f.figure for f in report.figures if f.name == "poker")
@@ -245,8 +262,14 @@ def test_lmgp_active_says_what_was_planted(tmp_path: Path, monkeypatch: pytest.M
     # in full: 20,000 rows, three seeds, and the default model beside the papers' two
     again = Context("lmgp-active", tmp_path / "b", tmp_path / "cache", quick=False)
     assert {f.name for f in active(again).figures} == {
-        "ranks-4", "difference-4", "ranks-64", "difference-64", "ranks-chosen", "difference-chosen", "poker",
-    }  # fmt: skip
+        "ranks-4",
+        "difference-4",
+        "ranks-64",
+        "difference-64",
+        "ranks-chosen",
+        "difference-chosen",
+        "poker",
+    }
     parts = [json.loads(line) for line in (tmp_path / "cache" / "lmgp-active.jsonl").read_text().splitlines()]
     assert "20000" in str(parts[-1])
     found = json.loads((tmp_path / "b" / "policy_ranks.json").read_text())

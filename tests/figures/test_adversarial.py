@@ -61,9 +61,11 @@ def test_histograms_are_shares_and_keep_the_threshold_in_view(constant):
 
 def test_latent_bars_mark_the_truth_and_escape_names():
     fig = figures.latent_bars(
-        (np.array([1.0, 0.0]), np.array([0.5, 1.0])), (np.array([0.0, 1.0]), np.array([0.5, 1.0])),
-        ["<b>x</b>", "y"], truth=1,
-    )  # fmt: skip
+        (np.array([1.0, 0.0]), np.array([0.5, 1.0])),
+        (np.array([0.0, 1.0]), np.array([0.5, 1.0])),
+        ["<b>x</b>", "y"],
+        truth=1,
+    )
     assert list(fig.layout.xaxis.ticktext) == ["&lt;b&gt;x&lt;/b&gt;", "y ★"]
     assert list(fig.data[0].error_y.array) == [1.0, 2.0]
 

@@ -203,9 +203,14 @@ def map_arrays(n: int = 30):
 def test_the_map_marks_labelled_items_by_class_and_colours_the_rest() -> None:
     points, values, labels = map_arrays()
     fig = pool_map(
-        points, values=values, measure="Variation ratio", classes=["a", "b", "c"], labels=labels, asked=[7],
+        points,
+        values=values,
+        measure="Variation ratio",
+        classes=["a", "b", "c"],
+        labels=labels,
+        asked=[7],
         next_item=9,
-    )  # fmt: skip
+    )
     by_name = {t.name: t for t in fig.data}
     assert len(by_name["not labelled"].x) == 26
     np.testing.assert_allclose(by_name["not labelled"].marker.color, values[4:])

@@ -22,8 +22,10 @@ def test_bars_join_what_is_not_told_apart_and_nothing_twice() -> None:
     assert cliques([1.0, 3.0], 1.0) == [] and cliques([1.0, 1.0], float("nan")) == []
     rng = np.random.default_rng(0)
     ranking = rank_methods(rng.random((12, 6)) + np.arange(6) * 0.1, list("abcdef"))
-    expected = [tuple(ranking.names[i] for i in np.argsort(ranking.mean_ranks)[a : b + 1])
-                for a, b in cliques(ranking.mean_ranks, ranking.critical_difference)]  # fmt: skip
+    expected = [
+        tuple(ranking.names[i] for i in np.argsort(ranking.mean_ranks)[a : b + 1])
+        for a, b in cliques(ranking.mean_ranks, ranking.critical_difference)
+    ]
     assert expected == list(ranking.groups)
 
 

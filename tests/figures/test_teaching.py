@@ -20,9 +20,13 @@ def report(n: int = 200) -> CalibrationReport:
     p = rng.dirichlet(np.ones(3), n)
     y = rng.integers(0, 3, n)
     return CalibrationReport(
-        "Model", n, Scores(0.4, 1.5, 0.123), reliability_table(y, p), reliability_band(y, p),
+        "Model",
+        n,
+        Scores(0.4, 1.5, 0.123),
+        reliability_table(y, p),
+        reliability_band(y, p),
         confidence_histogram(y, p),
-    )  # fmt: skip
+    )
 
 
 def test_noise_curves_draw_means_and_ranges_and_say_what_is_missing() -> None:

@@ -26,9 +26,14 @@ def clumped(**changes: object):
     phi = np.exp(-0.5 * ((X[:, None] - 10 * np.eye(5)) ** 2).sum(axis=2) / 4)
     p = np.exp(mean) / np.exp(mean).sum(axis=1, keepdims=True)
     given = {
-        "n": 200, "C": 3, "n_labelled": 0, "features": X, "latent": Latent(mean, np.ones_like(mean)),
-        "probabilities": p, "inducing_projection": lambda rows: phi[rows],
-    }  # fmt: skip
+        "n": 200,
+        "C": 3,
+        "n_labelled": 0,
+        "features": X,
+        "latent": Latent(mean, np.ones_like(mean)),
+        "probabilities": p,
+        "inducing_projection": lambda rows: phi[rows],
+    }
     return belief(**(given | changes)), clump
 
 

@@ -144,8 +144,11 @@ def test_copies_are_no_obstacle_without_a_projection(selector: str) -> None:
         X = np.tile(draw.standard_normal(int(draw.integers(1, 8))) * 3, (60, 1))
         X[0] += 1
         belief = Belief(
-            features=X, labelled=np.array([], int), labels=np.array([], int), n_classes=2,
+            features=X,
+            labelled=np.array([], int),
+            labels=np.array([], int),
+            n_classes=2,
             probabilities=np.full((60, 2), 0.5),
-        )  # fmt: skip
+        )
         answer = query("margin", belief, 5, np.random.default_rng(0), selector)
         assert len(set(answer.indices.tolist())) == 5

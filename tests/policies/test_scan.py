@@ -54,10 +54,14 @@ def by_hand(X: np.ndarray, bumps: Bumps, policy: str = "variation-ratio") -> np.
     mean, variance = bumps(X)
     p = np.exp(bumps.temperature * mean)
     b = Belief(
-        features=X, labelled=np.empty(0, int), labels=np.empty(0, int), n_classes=C,
-        latent=Latent(mean, variance), probabilities=p / p.sum(axis=1, keepdims=True),
+        features=X,
+        labelled=np.empty(0, int),
+        labels=np.empty(0, int),
+        n_classes=C,
+        latent=Latent(mean, variance),
+        probabilities=p / p.sum(axis=1, keepdims=True),
         temperature=bumps.temperature,
-    )  # fmt: skip
+    )
     return utilities(policy, b, np.random.default_rng([0]))
 
 

@@ -53,8 +53,12 @@ def test_a_workbook_is_a_table():
     data = workbook({"empty": [], "people": [*ROWS[:4], [], *ROWS[4:]], "more": [["x"], [1]]})
     report = inspect_table(data, file_name="a.xlsx", columns="auto")
     assert {c.name: c.use.use for c in report.columns} == {
-        "id": "id", "age": "number", "seen": "date", "colour": "category", "label": "class",
-    }  # fmt: skip
+        "id": "id",
+        "age": "number",
+        "seen": "date",
+        "colour": "category",
+        "label": "class",
+    }
     pool = load_pool(data, file_name="a.xlsx", columns="auto")
     assert len(pool) == 8 and pool.classes == ("bad", "good")
     assert any("'people'" in note and "'more'" in note for note in pool.notes)

@@ -29,9 +29,14 @@ def pool_of(X: np.ndarray, **more: object) -> Pool:
     base = load_pool("iris")
     items = ArrayItems(RowNumbers(len(X)), X, tuple(f"x{i}" for i in range(X.shape[1])))
     return replace(
-        base, features=X, truth=None, test=None, items=items,
-        fingerprints=np.arange(len(X), dtype=np.uint64), **more,
-    )  # fmt: skip
+        base,
+        features=X,
+        truth=None,
+        test=None,
+        items=items,
+        fingerprints=np.arange(len(X), dtype=np.uint64),
+        **more,
+    )
 
 
 def blobs(n: int = 120, D: int = 6, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -106,9 +106,15 @@ def test_a_run_saves_it_and_new_images_pass_through_it(replayed, digits, tmp_pat
     items = pool.test.train[:80]
     model = make_classifier("large-margin").fit(pool.features[items], np.asarray(pool.truth)[items])
     save_model(
-        tmp_path / "model", model.get_state(), classifier="large-margin", options={}, classes=pool.classes,
-        feature_map=pool.feature_map, n_labelled=80, pool="digits",
-    )  # fmt: skip
+        tmp_path / "model",
+        model.get_state(),
+        classifier="large-margin",
+        options={},
+        classes=pool.classes,
+        feature_map=pool.feature_map,
+        n_labelled=80,
+        pool="digits",
+    )
     restored, some = load_model(tmp_path / "model"), pool.test.test[:20]
     found = restored.estimator.predict_proba(restored.features(digits.items.images[some]))
     np.testing.assert_allclose(found, model.predict_proba(pool.features[some]), atol=1e-6)

@@ -37,8 +37,9 @@ def test_the_decimal_sign_is_the_columns_own():
     assert pool.features[1].tolist() == [2.11, 12.75], "a column of points keeps them"
     assert pool.uses["euro"]["decimal"] == "," and "decimal" not in pool.uses["rate"]
     assert "Commas are read as decimal points in 'euro'." in pool.notes
-    again = load_pool(pool_bytes := (b"euro,rate,label\n3,7.5,a\n4,2.5,b\n5,1,a\n"),
-                      file_name="b.csv", columns=pool.uses)  # fmt: skip
+    again = load_pool(
+        pool_bytes := (b"euro,rate,label\n3,7.5,a\n4,2.5,b\n5,1,a\n"), file_name="b.csv", columns=pool.uses
+    )
     assert again.features[0].tolist() == [3, 7.5], pool_bytes
     new = pool.feature_map.transform(read_rows(b'euro,rate,label\n"1.234,5",0.5,a\n', file_name="c.csv"))
     assert new.tolist() == [[1234.5, 0.5]], "the map reads as the pool was read"
@@ -48,8 +49,11 @@ def test_a_comma_before_three_digits_is_asked_about():
     text = "sales,rate,label\n" + "".join(f'"{i + 1},{100 + i}",{i / 8},{"ab"[i % 2]}\n' for i in range(30))
     with pytest.raises(InputError, match="between thousands, or a decimal comma"):
         table(text)
-    (asked,) = [p for p in inspect_table(text.encode(), file_name="a.csv", columns="auto").problems
-                if p.severity == "choice"]  # fmt: skip
+    (asked,) = [
+        p
+        for p in inspect_table(text.encode(), file_name="a.csv", columns="auto").problems
+        if p.severity == "choice"
+    ]
     first = {fix.label: table(text, columns=fix.options["columns"]).features[0, 0] for fix in asked.fixes}
     assert first == {"1,100 is 1100": 1100, "1,100 is 1.100": 1.1}
     with pytest.raises(InputError, match=r'decimal="," or decimal="\."'):
@@ -80,8 +84,11 @@ def test_a_point_that_parts_no_thousands_is_no_number_of_a_comma_column():
 
 def test_dates_that_two_formats_read_are_said():
     text = "when,x,label\n" + "".join(f"{i % 12 + 1:02d}/01/2020,{i % 7},{'ab'[i % 2]}\n" for i in range(24))
-    (said,) = [p for p in inspect_table(text.encode(), file_name="a.csv", columns="auto").problems
-               if p.code == "date"]  # fmt: skip
+    (said,) = [
+        p
+        for p in inspect_table(text.encode(), file_name="a.csv", columns="auto").problems
+        if p.code == "date"
+    ]
     assert "02/01/2020 in 'when' is read as day, month, year" in said.message
     other = table(text, columns=said.fixes[0].options["columns"])
     assert (

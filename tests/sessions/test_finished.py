@@ -13,9 +13,12 @@ from workbench.store import Store
 
 def test_a_project_is_finished_and_its_certificate_recomputed(tmp_path):
     session = Session.create(
-        "iris", classifier=FAKE, evaluation_share=0.0, annotator="ann",
+        "iris",
+        classifier=FAKE,
+        evaluation_share=0.0,
+        annotator="ann",
         store=Store.open(tmp_path / "projects.sqlite"),
-    )  # fmt: skip
+    )
     oracle = ArrayOracle(session.pool)
     size = len(session.pool.trainable)
     for item in session.pool.trainable[::4].tolist():

@@ -32,9 +32,14 @@ def made(folder, n=300, wrong=0.0, seed=0, store=None):
     frame = pd.DataFrame({"x": rng.standard_normal(n), "z": rng.standard_normal(n), "llm": names[said]})
     frame.to_csv(folder / "pets.csv", index=False)
     session = Session.create(
-        str(folder / "pets.csv"), pool_options={"exclude": ["llm"]}, classes=PETS, evaluation_share=0.0,
-        uniform_share=0.0, annotator="ann", store=store or Store.open(folder / "projects.sqlite"),
-    )  # fmt: skip
+        str(folder / "pets.csv"),
+        pool_options={"exclude": ["llm"]},
+        classes=PETS,
+        evaluation_share=0.0,
+        uniform_share=0.0,
+        annotator="ann",
+        store=store or Store.open(folder / "projects.sqlite"),
+    )
     return session, names[truth].tolist()
 
 
@@ -276,8 +281,10 @@ def test_a_kill_at_any_check_loses_none_and_repeats_none(tmp_path):
     for count in (1, 4, 9):
         process = subprocess.Popen(
             [sys.executable, "-c", _CHECKER, session.store.url, session.id, "ben"],
-            cwd=ROOT, stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         said += [int(process.stdout.readline()) for _ in range(count)]
         os.kill(process.pid, signal.SIGKILL)
         said += [int(line) for line in process.communicate()[0].splitlines() if line.strip()]
@@ -448,9 +455,13 @@ def test_many_labels_are_frozen_drawn_and_checked(tmp_path):
         tmp_path / "big.csv", index=False
     )
     session = Session.create(
-        str(tmp_path / "big.csv"), pool_options={"exclude": ["llm"]}, classes=PETS, evaluation_share=0.0,
-        annotator="ann", store=Store.open(tmp_path / "projects.sqlite"),
-    )  # fmt: skip
+        str(tmp_path / "big.csv"),
+        pool_options={"exclude": ["llm"]},
+        classes=PETS,
+        evaluation_share=0.0,
+        annotator="ann",
+        store=Store.open(tmp_path / "projects.sqlite"),
+    )
     session.start_checks(0.1, 0.9, of="column:llm", strata="class")
     now = checked(session, said.tolist())
     assert now.phase == "certified" and now.frozen.size == n and now.checks < 60

@@ -36,9 +36,15 @@ def path(tmp_path_factory):
 def session(path, tmp_path):
     store = Store.open(tmp_path / "projects.sqlite")
     return Session.create(
-        str(path), pool_options={"exclude": ["llm", "noise", "truth"]}, classes=PETS, evaluation_share=0.0,
-        uniform_share=0.0, guess=["column:llm"], annotator="ann", store=store,
-    )  # fmt: skip
+        str(path),
+        pool_options={"exclude": ["llm", "noise", "truth"]},
+        classes=PETS,
+        evaluation_share=0.0,
+        uniform_share=0.0,
+        guess=["column:llm"],
+        annotator="ann",
+        store=store,
+    )
 
 
 def truth_of(path):
@@ -99,9 +105,13 @@ def test_a_source_that_is_gone_lets_the_project_open(session, monkeypatch):
 def test_a_classifier_that_takes_none(session, path, tmp_path):
     with pytest.raises(InputError, match="'SVM, calibrated' cannot start from a guess"):
         Session.create(
-            str(path), pool_options={"exclude": ["llm", "noise", "truth"]}, classes=PETS,
-            guess=["column:llm"], classifier="svm-platt", store=session.store,
-        )  # fmt: skip
+            str(path),
+            pool_options={"exclude": ["llm", "noise", "truth"]},
+            classes=PETS,
+            guess=["column:llm"],
+            classifier="svm-platt",
+            store=session.store,
+        )
     session.change_model(classifier="svm-platt", policy="margin")
     assert not session.stale  # it waits for labels, as without a guess
     with pytest.raises(InputError, match="cannot start from a guess"):

@@ -42,8 +42,11 @@ def test_each_label_knows_the_version_in_force_and_the_one_its_person_had_read(s
     answer(ben, 1)
     rows = sorted(label_table(session), key=lambda row: row["time"])
     assert [(row["person"], row["instructions"], row["instructions_read"]) for row in rows] == [
-        ("ann", None, None), ("ben", 1, None), ("ben", 1, 1), ("ben", 2, 1),
-    ]  # fmt: skip
+        ("ann", None, None),
+        ("ben", 1, None),
+        ("ben", 1, 1),
+        ("ben", 2, 1),
+    ]
     assert session.instructions.text == "Petals, then sepals." and session.instructions.version == 2
     assert session.state.version_read("ann") == 2, "whoever writes a version knows it"
 
@@ -94,7 +97,7 @@ def test_a_picture_of_noise_is_kept_as_jpeg():
         ("![a](a.png)", {"a.png": b"\x89PNG" + bytes((10 << 20) + 1)}, "at most 10,485,760"),
         (" ".join(f"![a](picture:{i:016x})" for i in range(13)), {}, "13 pictures; 12"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_shown_is_refused_and_nothing_recorded(session, text, pictures, why):
     before = len(session.events)
     with pytest.raises(InputError, match=why):

@@ -122,9 +122,13 @@ def test_a_tiny_pool_falls_to_none():
     pool = load_pool("iris")
     rows = np.array([0, 1, 50, 51, 100, 101, 60])
     few = replace(
-        pool, features=pool.features[rows], truth=pool.truth[rows], fingerprints=pool.fingerprints[rows],
-        items=pool.items, test=None,
-    )  # fmt: skip
+        pool,
+        features=pool.features[rows],
+        truth=pool.truth[rows],
+        fingerprints=pool.fingerprints[rows],
+        items=pool.items,
+        test=None,
+    )
     for wish in ("auto", "strong"):
         learner = Learner(few, "large-margin", {"choice": "auto", "neighbours": wish})
         model = learner.fit(np.arange(6), few.truth[:6], number=0)
@@ -306,9 +310,13 @@ def _of(X, y):
     iris = load_pool("iris")
     names = tuple(f"x{i}" for i in range(X.shape[1]))
     return replace(
-        iris, features=X, truth=y, items=ArrayItems(RowNumbers(len(X)), X, names), test=None,
+        iris,
+        features=X,
+        truth=y,
+        items=ArrayItems(RowNumbers(len(X)), X, names),
+        test=None,
         fingerprints=np.arange(len(X), dtype=np.uint64),
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("wish", ["auto", "strong", "both"])

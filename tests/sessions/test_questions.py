@@ -132,9 +132,16 @@ def test_the_desks_operations_are_told_to_every_question(store):
 
 def test_a_question_added_when_500_items_are_labelled_has_every_item_open(store):
     session = Session.create(
-        points(520), questions=[TOPIC], store=store, annotator="ann", classifier="logistic-regression",
-        policy="margin", evaluation_share=0.0, early_share=0.0, uniform_share=0.0,
-    )  # fmt: skip
+        points(520),
+        questions=[TOPIC],
+        store=store,
+        annotator="ann",
+        classifier="logistic-regression",
+        policy="margin",
+        evaluation_share=0.0,
+        early_share=0.0,
+        uniform_share=0.0,
+    )
     session.label_items(range(500), "refund")
     tone = session.add_question(("tone", ["calm", "angry"]))
     assert tone.n_left == 520 and session.n_left == 20
@@ -256,9 +263,19 @@ def switched(store, questions=SWITCHES, upto=30, **more):
     """A project whose switches ask whether sums of two columns are positive, answered and fitted."""
     X = np.random.default_rng(1).normal(size=(80, 6))
     session = Session.create(
-        X, questions=questions, store=store, name="many", annotator="ann", policy="margin", guess=(),
-        evaluation_share=0.0, early_share=0.0, uniform_share=0.0, twins=False, **more,
-    )  # fmt: skip
+        X,
+        questions=questions,
+        store=store,
+        name="many",
+        annotator="ann",
+        policy="margin",
+        guess=(),
+        evaluation_share=0.0,
+        early_share=0.0,
+        uniform_share=0.0,
+        twins=False,
+        **more,
+    )
     answer(session, X, range(upto))
     return session, X
 
@@ -346,9 +363,14 @@ def test_a_column_beside_the_classes_of_the_table_is_a_second_question(store, tm
     rows = [f"{3 * i},{i * i % 11},{'abc'[i % 3]},{'' if i % 2 else 1}" for i in range(90)]
     path.write_text("x,y,kind,seen\n" + "\n".join(rows) + "\n", encoding="utf-8")
     session = Session.create(
-        path, target="kind", questions=[("kind", []), "column:seen"], store=store, annotator="ann",
-        classifier="logistic-regression", policy="margin",
-    )  # fmt: skip
+        path,
+        target="kind",
+        questions=[("kind", []), "column:seen"],
+        store=store,
+        annotator="ann",
+        classifier="logistic-regression",
+        policy="margin",
+    )
     assert session.classes == ("a", "b", "c") and session.pool.test is not None
     assert set(session.question("seen").state.labels.values()) == {"yes"}
     assert session.question("seen").state.n_labelled == 45

@@ -52,8 +52,15 @@ def test_changed_predictions_must_stay_few_for_some_rounds() -> None:
     h = history([0, 20, 20, 1, 0, 30, 1, 0, 1])
     advice = advise(h, "classification-change", share=0.005, rounds=3)
     assert np.isnan(advice.values[0]) and advice.values[1:].tolist() == [
-        0.1, 0.1, 0.005, 0, 0.15, 0.005, 0, 0.005,
-    ]  # fmt: skip
+        0.1,
+        0.1,
+        0.005,
+        0,
+        0.15,
+        0.005,
+        0,
+        0.005,
+    ]
     assert advice.first == 8 and "3 rounds" in advice.reason
     assert advise(h[:3], "classification-change", rounds=3).reason.startswith("Fewer")
 

@@ -84,9 +84,13 @@ def test_answers_are_counted_over_the_questions_that_are_asked(store):
     from workbench.sessions import Session
 
     session = Session.create(
-        np.random.default_rng(0).normal(size=(40, 2))[[*range(40), 7, 9]], store=store, annotator="ann",
-        questions=[("topic", ["a", "b"]), "fraud", "late"], classifier="logistic-regression", policy="margin",
-    )  # fmt: skip
+        np.random.default_rng(0).normal(size=(40, 2))[[*range(40), 7, 9]],
+        store=store,
+        annotator="ann",
+        questions=[("topic", ["a", "b"]), "fraud", "late"],
+        classifier="logistic-regression",
+        policy="margin",
+    )
     session.label_item(0, "a")
     for name in ("fraud", "late"):
         for item in (1, 2):

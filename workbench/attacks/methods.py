@@ -177,10 +177,17 @@ def pgd(
 
 
 def attacks_on(
-    model: Any, X: Array, y: Array | None = None, *, method: str = "fgsm",
-    strengths: Sequence[float] | Floats = (0.1,), loss: str | None = None, steps: int = STEPS,
-    surrogate: Any = None, random_state: int = 0,
-) -> Iterator[Floats]:  # fmt: skip
+    model: Any,
+    X: Array,
+    y: Array | None = None,
+    *,
+    method: str = "fgsm",
+    strengths: Sequence[float] | Floats = (0.1,),
+    loss: str | None = None,
+    steps: int = STEPS,
+    surrogate: Any = None,
+    random_state: int = 0,
+) -> Iterator[Floats]:
     """Attacked images, one strength after the other.
 
     Args:
@@ -220,9 +227,17 @@ def attacks_on(
 
 
 def attack(
-    model: Any, X: Array, y: Array | None = None, *, method: str = "fgsm", strength: float = 0.1,
-    loss: str | None = None, steps: int = STEPS, surrogate: Any = None, random_state: int = 0,
-) -> Floats:  # fmt: skip
+    model: Any,
+    X: Array,
+    y: Array | None = None,
+    *,
+    method: str = "fgsm",
+    strength: float = 0.1,
+    loss: str | None = None,
+    steps: int = STEPS,
+    surrogate: Any = None,
+    random_state: int = 0,
+) -> Floats:
     """Attacked images at one strength. Arguments as `attacks_on`.
 
     Returns:
@@ -230,10 +245,17 @@ def attack(
     """
     return next(
         attacks_on(
-            model, X, y, method=method, strengths=(strength,), loss=loss, steps=steps, surrogate=surrogate,
+            model,
+            X,
+            y,
+            method=method,
+            strengths=(strength,),
+            loss=loss,
+            steps=steps,
+            surrogate=surrogate,
             random_state=random_state,
         )
-    )  # fmt: skip
+    )
 
 
 def codes_of(model: Any, y: Array, n: int) -> Ints:

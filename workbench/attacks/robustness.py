@@ -224,9 +224,16 @@ def measure(
     for a, name in enumerate(names):
         own_loss = ATTACKS[name].loss if ATTACKS[name].needs_variance else loss
         found = attacks_on(
-            model, images, labels, method=name, strengths=grid, loss=own_loss, steps=steps,
-            surrogate=softmax, random_state=random_state,
-        )  # fmt: skip
+            model,
+            images,
+            labels,
+            method=name,
+            strengths=grid,
+            loss=own_loss,
+            steps=steps,
+            surrogate=softmax,
+            random_state=random_state,
+        )
         for s, strength in enumerate(grid):
             tell(f"{ATTACKS[name].title}, strength {strength:g}")
             moved = next(found)

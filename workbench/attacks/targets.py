@@ -140,11 +140,19 @@ def _kernel(predictor: Predictor, name: str) -> tuple[tuple[Any, ...], tuple[Any
     n_latent = predictor.mean_weights.shape[1]
     factors, ranks, raises, raise_ranks = predictor.folded
     numbers = [
-        predictor.shift, predictor.scale, np.asarray(predictor.clip),
-        np.asarray(kernel.length_scale), np.asarray(kernel.variance), predictor.points,
-        predictor.mean_weights, predictor.mean_offset, factors, raises,
-        np.asarray(constant), np.asarray(slope),
-    ]  # fmt: skip
+        predictor.shift,
+        predictor.scale,
+        np.asarray(predictor.clip),
+        np.asarray(kernel.length_scale),
+        np.asarray(kernel.variance),
+        predictor.points,
+        predictor.mean_weights,
+        predictor.mean_offset,
+        factors,
+        raises,
+        np.asarray(constant),
+        np.asarray(slope),
+    ]
     owners = [np.repeat(np.arange(n_latent), r) for r in (ranks, raise_ranks)]
     arrays = tuple(tf.convert_to_tensor(np.asarray(part, dtype=dtype)) for part in numbers)
     arrays += tuple(tf.convert_to_tensor(o.astype(np.int32)) for o in owners)
@@ -190,8 +198,22 @@ def moments(key: tuple[Any, ...]) -> Moments:
 
 def _kernel_moments(arrays: Any, X: Any, name: str, binary: bool, _: int, sloped: bool) -> tuple[Any, Any]:
     """What `Predictor` computes, differentiably."""
-    (shift, scale, clip, length, variance, points, weights, offset, factors, raises,
-     constant, slope, owners, raise_owners) = arrays  # fmt: skip
+    (
+        shift,
+        scale,
+        clip,
+        length,
+        variance,
+        points,
+        weights,
+        offset,
+        factors,
+        raises,
+        constant,
+        slope,
+        owners,
+        raise_owners,
+    ) = arrays
     A = tf.clip_by_value((X - shift) / scale, -clip, clip) / length
     B = points / length
     K = stationary(name, A, B, variance, tf) + constant

@@ -504,9 +504,15 @@ def certificate_of(
             )
     where = how.of(frozen) if how.by else np.zeros(len(order), dtype=np.int64)
     design = AuditDesign(
-        len(frozen), float(error), tuple(int(size) for size in sizes), confidence_at(confidence, attempt),
-        tuple(also), int(people), whole, dict(how.counts),
-    )  # fmt: skip
+        len(frozen),
+        float(error),
+        tuple(int(size) for size in sizes),
+        confidence_at(confidence, attempt),
+        tuple(also),
+        int(people),
+        whole,
+        dict(how.counts),
+    )
     found = tally(design, [check.wrong for check in checks], [check.rank for check in checks], where[places])
     delivered = found.delivered()
     away = set(apart) | ({item for item in order if ranks.get(item, 0) >= delivered} if delivered else set())

@@ -104,12 +104,15 @@ class AuditDesign:
         delta = (1.0 - self.confidence) / max(1, shares)
         return tuple(
             _Test(
-                place, size, too_many(size, self.allowed(size, promise.error)),
-                self.confidence if costless else 1.0 - delta, not costless,
+                place,
+                size,
+                too_many(size, self.allowed(size, promise.error)),
+                self.confidence if costless else 1.0 - delta,
+                not costless,
             )
             for place, promise in enumerate(self.promises)
             for size, costless in zip(promise.sizes, free[place], strict=True)
-        )  # fmt: skip
+        )
 
 
 class Tally:

@@ -51,11 +51,9 @@ def method_of(certificate: Certificate) -> str:
     """How it was found out, in words."""
     c = certificate
     order = ", ".join(f"{size:,}" for size in c.sizes)
-    nests = (
-        f" Sets of the surest {order} labels were tested in this order, up to the first that failed." * (
-            len(c.sizes) > 1
-        )
-    )  # fmt: skip
+    nests = f" Sets of the surest {order} labels were tested in this order, up to the first that failed." * (
+        len(c.sizes) > 1
+    )
     others = ", ".join(share(one.error) for one in c.also)
     also = (
         f" The same checks tested {others} as well; beside the first set, all further sets and errors share "

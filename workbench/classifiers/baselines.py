@@ -233,13 +233,15 @@ class LogisticRegressionClassifier(Baseline):
         offset = self._offset(rows, weights)
         assert offset is not None
         return judged_by_folds(
-            codes[rows], len(self.classes_), self._draw,
+            codes[rows],
+            len(self.classes_),
+            self._draw,
             lambda inside, outside: _softmax(
                 scaled[rows][outside],
                 _with_offset(scaled[rows][inside], codes[rows][inside], offset[inside], self.C, ROUGH)[0],
                 offset[outside],
             ),
-        )  # fmt: skip
+        )
 
     def _probabilities(self, X: Floats) -> Floats:
         if "offset_" in self.__dict__:

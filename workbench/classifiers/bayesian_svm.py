@@ -260,11 +260,16 @@ class BatchBayesianSVMClassifier(KernelClassifier):
             report = None if callback is None else _part_of(callback, c, n_problems, fits)
             fits.append(
                 full_gp(
-                    K, signs[:, c], point_estimate=self._point_estimate, growth=self._growth,
-                    r=None if start is None else start[:, c], sweeps=self.max_sweeps, tol=self.tol,
+                    K,
+                    signs[:, c],
+                    point_estimate=self._point_estimate,
+                    growth=self._growth,
+                    r=None if start is None else start[:, c],
+                    sweeps=self.max_sweeps,
+                    tol=self.tol,
                     callback=report,
                 )
-            )  # fmt: skip
+            )
         self.r_ = np.stack([fit.posterior.r for fit in fits], axis=1)
         self.weights_ = np.stack([fit.posterior.weights for fit in fits], axis=1)
         length = max(len(fit.trace) for fit in fits)
@@ -302,15 +307,23 @@ class BatchBayesianSVMClassifier(KernelClassifier):
         ]
         g = self.geometry_
         self.predictor_ = Predictor(
-            shift=g.shift, scale=g.scale, clip=g.clip, kernel=kernel, points=self.points_,
-            mean_weights=self.weights_, mean_offset=np.zeros(len(factors)),
+            shift=g.shift,
+            scale=g.scale,
+            clip=g.clip,
+            kernel=kernel,
+            points=self.points_,
+            mean_weights=self.weights_,
+            mean_offset=np.zeros(len(factors)),
             folded=Folded(
-                np.concatenate(factors, axis=1), np.full(len(factors), n),
-                np.zeros((n, 0)), np.zeros(len(factors), dtype=np.int64),
+                np.concatenate(factors, axis=1),
+                np.full(len(factors), n),
+                np.zeros((n, 0)),
+                np.zeros(len(factors), dtype=np.int64),
             ),
-            whitener=make_basis(self.points_, kernel).whitener, binary=len(factors) == 1,
+            whitener=make_basis(self.points_, kernel).whitener,
+            binary=len(factors) == 1,
             dtype=self._numpy_dtype(),
-        )  # fmt: skip
+        )
 
     def _probabilities(self, X: Floats) -> Floats:
         return svm_probabilities(self._latent(X), self.r_.shape[1] == 1)

@@ -120,8 +120,10 @@ class KernelClassifier(GPClassifier):
     def _check_kernel(self) -> None:
         if isinstance(self.kernel, str):
             if self.kernel not in KERNELS:
-                raise InputError(f"kernel must be one of {', '.join(KERNELS)}, or a gpflow.kernels.Kernel; "
-                                 f"got {self.kernel!r}.")  # fmt: skip
+                raise InputError(
+                    f"kernel must be one of {', '.join(KERNELS)}, or a gpflow.kernels.Kernel; "
+                    f"got {self.kernel!r}."
+                )
         else:
             as_kernel(self.kernel)
             refuse_unused(
@@ -174,9 +176,16 @@ class SparseGPClassifier(GPClassifier):
     """
 
     _state_names: ClassVar[tuple[str, ...]] = (
-        "mean_", "root_", "prior_mean_", "precision_", "linear_", "cross_", "totals_",
-        "length_scale_", "variance_",
-    )  # fmt: skip
+        "mean_",
+        "root_",
+        "prior_mean_",
+        "precision_",
+        "linear_",
+        "cross_",
+        "totals_",
+        "length_scale_",
+        "variance_",
+    )
     _posterior_names: ClassVar[tuple[str, ...]] = _state_names[:7]
     _guess_scale: ClassVar[float] = 3.0
     _takes_mean: ClassVar[bool] = False  # a latent a class, and probabilities of latents
@@ -197,9 +206,14 @@ class SparseGPClassifier(GPClassifier):
 
     @abstractmethod
     def _optimise(
-        self, data: Data, hyper: Hyper, state: Any, rng: np.random.Generator,
-        callback: FitCallback | None, brief: bool = False,
-    ) -> FitResult:  # fmt: skip
+        self,
+        data: Data,
+        hyper: Hyper,
+        state: Any,
+        rng: np.random.Generator,
+        callback: FitCallback | None,
+        brief: bool = False,
+    ) -> FitResult:
         """Fit q at the given kernel; `brief` between two steps of the kernel's own."""
 
     def _targets(self, codes: Ints) -> Floats:
@@ -397,20 +411,29 @@ class SparseGPClassifier(GPClassifier):
     def _fold(self) -> None:
         hyper = self._hyper()
         self.predictor_ = Predictor.from_posterior(
-            self.geometry_, self._make_kernel(hyper.length_scale, hyper.variance), self._basis(hyper),
-            self.mean_, self._covariance(), mean_offset=self.prior_mean_, binary=self._n_functions() == 1,
+            self.geometry_,
+            self._make_kernel(hyper.length_scale, hyper.variance),
+            self._basis(hyper),
+            self.mean_,
+            self._covariance(),
+            mean_offset=self.prior_mean_,
+            binary=self._n_functions() == 1,
             dtype=self._numpy_dtype(),
-        )  # fmt: skip
+        )
 
     def _gpflow_model_of(self) -> Any:
         from workbench.engine.gpflow_models import as_svgp
 
         hyper = self._hyper()
         return as_svgp(
-            self._likelihood(self._n_functions()), self._make_kernel(hyper.length_scale, hyper.variance),
-            self._basis(hyper), self.mean_, q_sqrt_of(np.asarray(self.root_, dtype=np.float64)),
-            mean_function=self.prior_mean_, n_rows=self.n_rows_,
-        )  # fmt: skip
+            self._likelihood(self._n_functions()),
+            self._make_kernel(hyper.length_scale, hyper.variance),
+            self._basis(hyper),
+            self.mean_,
+            q_sqrt_of(np.asarray(self.root_, dtype=np.float64)),
+            mean_function=self.prior_mean_,
+            n_rows=self.n_rows_,
+        )
 
 
 @estimator
@@ -445,9 +468,14 @@ class ClosedFormClassifier(SparseGPClassifier):
             raise InputError("ard=True needs hyperparameters='learned'.")
 
     def _optimise(
-        self, data: Data, hyper: Hyper, state: Any, rng: np.random.Generator,
-        callback: FitCallback | None, brief: bool = False,
-    ) -> FitResult:  # fmt: skip
+        self,
+        data: Data,
+        hyper: Hyper,
+        state: Any,
+        rng: np.random.Generator,
+        callback: FitCallback | None,
+        brief: bool = False,
+    ) -> FitResult:
         from workbench.engine import natural_gradient as engine
 
         n, kernel = len(data.scaled), self._make_kernel(hyper.length_scale, hyper.variance)
@@ -459,19 +487,32 @@ class ClosedFormClassifier(SparseGPClassifier):
         )
         if sweeps:
             return engine.ascend(
-                self._likelihood(), rows, state, self._mean_prior, callback=callback,
-                sweeps=20 if brief else self.max_sweeps, tol=1e-4 if brief else self.tol,
-            )  # fmt: skip
+                self._likelihood(),
+                rows,
+                state,
+                self._mean_prior,
+                callback=callback,
+                sweeps=20 if brief else self.max_sweeps,
+                tol=1e-4 if brief else self.tol,
+            )
         schedule = None
         if self.learning_rate == "decaying":
             schedule = engine.Schedule()
         elif self.learning_rate != "adaptive":
             schedule = engine.Schedule(float(self.learning_rate), 0.0, 1.0, 0.0)
         return engine.ascend_stochastic(
-            self._likelihood(), rows, n, state, self._mean_prior, epochs=1 if brief else self.epochs,
-            batch_size=self.batch_size or n, class_batch=self._class_batch(), schedule=schedule, rng=rng,
+            self._likelihood(),
+            rows,
+            n,
+            state,
+            self._mean_prior,
+            epochs=1 if brief else self.epochs,
+            batch_size=self.batch_size or n,
+            class_batch=self._class_batch(),
+            schedule=schedule,
+            rng=rng,
             callback=callback,
-        )  # fmt: skip
+        )
 
 
 class _StoppedError(Exception):
@@ -482,9 +523,14 @@ class _KernelSearch:
     """The objective as a function of the kernel's values, with q fitted at each."""
 
     def __init__(
-        self, model: SparseGPClassifier, data: Data, hyper: Hyper, state: Any,
-        rng: np.random.Generator, callback: FitCallback | None,
-    ) -> None:  # fmt: skip
+        self,
+        model: SparseGPClassifier,
+        data: Data,
+        hyper: Hyper,
+        state: Any,
+        rng: np.random.Generator,
+        callback: FitCallback | None,
+    ) -> None:
         self.model, self.data, self.hyper, self.state = model, data, hyper, state
         self.rng, self.callback = rng, callback
         self.traces: list[Floats] = []
@@ -501,9 +547,13 @@ class _KernelSearch:
         from scipy.optimize import minimize
 
         minimize(
-            self._loss, theta, jac=True, method="L-BFGS-B", bounds=list(zip(low, high, strict=True)),
+            self._loss,
+            theta,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=list(zip(low, high, strict=True)),
             options={"maxiter": _HYPER_STEPS, "maxfun": 2 * _HYPER_STEPS, "ftol": 1e-5, "gtol": 1e-2},
-        )  # fmt: skip
+        )
 
     def _fit(self, theta: Floats) -> float:
         """Fit q at these values, from the last q; the objective."""

@@ -39,9 +39,13 @@ STOCHASTIC = {"solver": SOLVERS[1:]}
 CALIBRATIONS = ("leave-one-out", "cross-validated")
 LEARNING = ("type-II", "map")
 CHOOSING: dict[str, tuple[Any, ...]] = {
-    "solver": SOLVERS[:1], "kernel": KERNELS, "input_scaling": (None,), "select_length_scale": (False,),
-    "hyperparameters": (None,), "calibration": CALIBRATIONS[:1],
-}  # fmt: skip
+    "solver": SOLVERS[:1],
+    "kernel": KERNELS,
+    "input_scaling": (None,),
+    "select_length_scale": (False,),
+    "hyperparameters": (None,),
+    "calibration": CALIBRATIONS[:1],
+}
 """Other options and the values of theirs beside which a geometry can be chosen."""
 
 
@@ -123,8 +127,13 @@ class LargeMarginClassifier(LargeMarginFits):
     has_latent: ClassVar[bool] = True
     takes_mean: ClassVar[bool] = True
     _state_names: ClassVar[tuple[str, ...]] = (
-        "beta_", "mean_", "precision_", "root_", "wide_mean_", "stopped_",
-    )  # fmt: skip
+        "beta_",
+        "mean_",
+        "precision_",
+        "root_",
+        "wide_mean_",
+        "stopped_",
+    )
     _transient_names: ClassVar[tuple[str, ...]] = ("_gpflow_model", "_predictor", "_bases", "left_out_")
     _unpublished: ClassVar[tuple[str, ...]] = ("_gpflow_model", "_predictor", "_bases")
 
@@ -186,10 +195,15 @@ class LargeMarginClassifier(LargeMarginFits):
                 points = next((p for rows, p in _POINTS_BY_LABELS if n >= rows), N_INDUCING)
         given = not isinstance(self.inducing, str)
         geometry = Geometry.of(
-            features, points, seed, n_mean=self.n_mean, common_scale=common_scale, clip=self.clip,
+            features,
+            points,
+            seed,
+            n_mean=self.n_mean,
+            common_scale=common_scale,
+            clip=self.clip,
             method="k-means++" if given else self.inducing,
             representations=not given and self._chooses(),
-        )  # fmt: skip
+        )
         if not given:
             return geometry
         wanted = np.asarray(self.inducing, dtype=np.float64)
@@ -439,9 +453,14 @@ class LargeMarginClassifier(LargeMarginFits):
         return geometry, self._judged(fit, codes)
 
     def leave_one_out(
-        self, X: Array, codes: Ints, geometry: Geometry, mean: Floats | None = None,
-        as_new: Array | None = None, beside: LeaveOneOutScores | None = None,
-    ) -> LeaveOneOutScores:  # fmt: skip
+        self,
+        X: Array,
+        codes: Ints,
+        geometry: Geometry,
+        mean: Floats | None = None,
+        as_new: Array | None = None,
+        beside: LeaveOneOutScores | None = None,
+    ) -> LeaveOneOutScores:
         """How well the model would foretell labels left out on these features; it stays as it is.
 
         What its last choice said of the kernel holds. Features of several kinds are compared by this, on the
@@ -536,10 +555,15 @@ class LargeMarginClassifier(LargeMarginFits):
         basis = self._basis(self.kernel_)
         widened = len(self.wide_mean_) > 0
         return Predictor.from_posterior(
-            self.geometry_, self.kernel_, basis, self.wide_mean_ if widened else self.mean_,
-            None, roots=np.asarray(self.root_),
-            mean_basis=self._wide_basis(self.kernel_) if widened else None, dtype=self._numpy_dtype(),
-        )  # fmt: skip
+            self.geometry_,
+            self.kernel_,
+            basis,
+            self.wide_mean_ if widened else self.mean_,
+            None,
+            roots=np.asarray(self.root_),
+            mean_basis=self._wide_basis(self.kernel_) if widened else None,
+            dtype=self._numpy_dtype(),
+        )
 
     def _state(self) -> dict[str, Array]:
         state = super()._state() | prefixed("kernel", self.kernel_.to_arrays())
@@ -559,10 +583,15 @@ class LargeMarginClassifier(LargeMarginFits):
         basis = self._basis(self.kernel_)
         wide = self._wide_basis(self.kernel_) if len(self.wide_mean_) else None
         model = LargeMarginGP(
-            to_gpflow(self.kernel_), basis.points, len(self.classes_),
-            wide=None if wide is None else wide.points, tau=self.temperature, beta=self.beta_,
-            jitter=basis.jitter, wide_jitter=None if wide is None else wide.jitter,
-        )  # fmt: skip
+            to_gpflow(self.kernel_),
+            basis.points,
+            len(self.classes_),
+            wide=None if wide is None else wide.points,
+            tau=self.temperature,
+            beta=self.beta_,
+            jitter=basis.jitter,
+            wide_jitter=None if wide is None else wide.jitter,
+        )
         roots = np.asarray(self.root_, dtype=np.float64)
         covariance = np.matmul(roots.transpose(0, 2, 1), roots)
         model.assign(self.mean_, covariance, None if wide is None else self.wide_mean_)

@@ -131,9 +131,16 @@ class LargeMarginFits(WithGPflowModel, BaseBayesianClassifier):
         return less if offset is None else offset + less
 
     def _fit_at(
-        self, kernel: Kernel, scaled: Floats, codes: Ints, start: Any, report: Progress, learn: bool = True,
-        rough: bool = False, offset: Floats | None = None,
-    ) -> KernelFit:  # fmt: skip
+        self,
+        kernel: Kernel,
+        scaled: Floats,
+        codes: Ints,
+        start: Any,
+        report: Progress,
+        learn: bool = True,
+        rough: bool = False,
+        offset: Floats | None = None,
+    ) -> KernelFit:
         """Everything but calibration, at one kernel (which is learnt on the way if asked)."""
         asked = self._asked(codes, offset)
         if learn := learn and self.hyperparameters is not None and isinstance(kernel, StationaryKernel):
@@ -168,9 +175,15 @@ class LargeMarginFits(WithGPflowModel, BaseBayesianClassifier):
             phi_wide = projection.project(scaled[rows], wide, kernel)[0]
         part = fit._replace(rivals=fit.rivals[rows], margin=fit.margin[rows], second=fit.second[rows])
         found = wide_mean.widen(
-            phi_wide, residual[rows], codes[rows], part, self.temperature, self.wide_spread,
-            report.part(0.8, 1.0).callback, None if asked is None else asked[rows],
-        )  # fmt: skip
+            phi_wide,
+            residual[rows],
+            codes[rows],
+            part,
+            self.temperature,
+            self.wide_spread,
+            report.part(0.8, 1.0).callback,
+            None if asked is None else asked[rows],
+        )
         at_wide = fit._replace(rivals=found.rivals, margin=found.margin, second=found.second)
         mean: Floats = found.mean.astype(self._numpy_dtype())
         phi_wide = phi_wide.astype(np.float32, copy=False)
@@ -183,34 +196,54 @@ class LargeMarginFits(WithGPflowModel, BaseBayesianClassifier):
         return small if worse and not report.stopped else widened
 
     def _solve(
-        self, phi: Floats, residual: Floats, codes: Ints, start: Any, tol: float, report: Progress,
+        self,
+        phi: Floats,
+        residual: Floats,
+        codes: Ints,
+        start: Any,
+        tol: float,
+        report: Progress,
         offset: Floats | None,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         from workbench.engine import large_margin as engine
 
         data = phi, residual, codes, len(self.classes_)
         shared: dict[str, Any] = {
-            "start": start, "tau": self.temperature, "callback": report.callback, "offset": offset,
-        }  # fmt: skip
+            "start": start,
+            "tau": self.temperature,
+            "callback": report.callback,
+            "offset": offset,
+        }
         if self.solver == "sweeps":
             return engine.fit(*data, rivals=self.rivals, sweeps=self.max_sweeps, tolerance=tol, **shared)
         shared |= {"batch_size": self.batch_size, "seed": self._draw}
         if self.solver == "natural-gradient":
             return engine.fit_minibatch(
-                *data, rivals=self.rivals, epochs=self.epochs or 20,
-                rho_start=self.learning_rate or 0.3, **shared,
-            )  # fmt: skip
+                *data,
+                rivals=self.rivals,
+                epochs=self.epochs or 20,
+                rho_start=self.learning_rate or 0.3,
+                **shared,
+            )
         from workbench.engine import large_margin_training as training
 
         return training.fit_adam(
-            *data, rivals=self.rivals or 1, epochs=self.epochs or 1000,
-            learning_rate=self.learning_rate or 5e-4, **shared,
-        )  # fmt: skip
+            *data,
+            rivals=self.rivals or 1,
+            epochs=self.epochs or 1000,
+            learning_rate=self.learning_rate or 5e-4,
+            **shared,
+        )
 
     def _learn(
-        self, kernel: StationaryKernel, scaled: Floats, codes: Ints, start: Any, report: Progress,
+        self,
+        kernel: StationaryKernel,
+        scaled: Floats,
+        codes: Ints,
+        start: Any,
+        report: Progress,
         offset: Floats | None,
-    ) -> tuple[StationaryKernel, Any]:  # fmt: skip
+    ) -> tuple[StationaryKernel, Any]:
         """Alternate sweeps with steps in the kernel's values at fixed whitened q."""
         from workbench.engine import large_margin as engine
         from workbench.engine import large_margin_training as training
@@ -225,9 +258,16 @@ class LargeMarginFits(WithGPflowModel, BaseBayesianClassifier):
             if report(number / _LEARNING_ROUNDS, fit.trace[-1]):
                 break
             kernel = training.learn_kernel(
-                scaled, basis.points, codes, start, kernel, ard=self.ard, centre=centre,
-                prior_spread=0.5 if self.hyperparameters == "map" else None, **shared,
-            )  # fmt: skip
+                scaled,
+                basis.points,
+                codes,
+                start,
+                kernel,
+                ard=self.ard,
+                centre=centre,
+                prior_spread=0.5 if self.hyperparameters == "map" else None,
+                **shared,
+            )
         return kernel, start
 
     def _select(self, first: KernelFit, scaled: Floats, codes: Ints, report: Progress) -> KernelFit:
@@ -303,9 +343,15 @@ class LargeMarginFits(WithGPflowModel, BaseBayesianClassifier):
             inside, outside = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
             moved = None if offset is None else offset[inside]
             part = self._fit_at(
-                kernel, scaled[inside], codes[inside], None, Progress(None), learn=False, rough=rough,
+                kernel,
+                scaled[inside],
+                codes[inside],
+                None,
+                Progress(None),
+                learn=False,
+                rough=rough,
                 offset=moved,
-            )  # fmt: skip
+            )
             wide = self._wide_basis(kernel) if len(part.wide) else None
             phi, _ = projection.project(scaled[outside], wide or self._basis(kernel), kernel)
             means[outside] = phi @ part.mean

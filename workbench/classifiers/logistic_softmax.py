@@ -156,9 +156,15 @@ class LogisticSoftmaxGibbsClassifier(KernelClassifier):
     """
 
     _state_names: ClassVar[tuple[str, ...]] = (
-        "samples_", "noise_", "points_", "length_scale_",
-        "r_hat_", "effective_sample_size_", "r_hat_by_item_", "effective_by_item_",
-    )  # fmt: skip
+        "samples_",
+        "noise_",
+        "points_",
+        "length_scale_",
+        "r_hat_",
+        "effective_sample_size_",
+        "r_hat_by_item_",
+        "effective_by_item_",
+    )
 
     prior_mean: float | str = "learned"
     n_samples: int = option(400, at_least=1)
@@ -189,10 +195,18 @@ class LogisticSoftmaxGibbsClassifier(KernelClassifier):
         centre, _ = _prior_of_mean(self.prior_mean, C)
         basis = make_basis(self.points_, self._kernel_at())
         draws = gibbs.sample(
-            basis.factor @ basis.factor.T, codes, C, prior_mean=centre, start=start,
-            draws=-(-int(self.n_samples) // chains), burn_in=-(-int(self.burn_in) // (4 if warm else 1)),
-            chains=chains, seed=self._seed(), slice_moves=int(self.slice_moves), callback=callback,
-        )  # fmt: skip
+            basis.factor @ basis.factor.T,
+            codes,
+            C,
+            prior_mean=centre,
+            start=start,
+            draws=-(-int(self.n_samples) // chains),
+            burn_in=-(-int(self.burn_in) // (4 if warm else 1)),
+            chains=chains,
+            seed=self._seed(),
+            slice_moves=int(self.slice_moves),
+            callback=callback,
+        )
         # chains side by side: the order of draws within a chain stays
         f = draws.f.reshape(-1, *draws.f.shape[2:])
         whitened = basis.whitener.T @ (f - centre).transpose(1, 0, 2).reshape(len(codes), -1)
@@ -227,9 +241,14 @@ class LogisticSoftmaxGibbsClassifier(KernelClassifier):
         centre, _ = _prior_of_mean(self.prior_mean, len(self.classes_))
         mean, covariance = self._moments()
         self.predictor_ = Predictor.from_posterior(
-            self.geometry_, kernel, make_basis(self.points_, kernel), mean, covariance,
-            mean_offset=centre, dtype=self._numpy_dtype(),
-        )  # fmt: skip
+            self.geometry_,
+            kernel,
+            make_basis(self.points_, kernel),
+            mean,
+            covariance,
+            mean_offset=centre,
+            dtype=self._numpy_dtype(),
+        )
 
     def _moments(self) -> tuple[Floats, Floats]:
         """Mean [N, C] and covariance [C, N, N] of the whitened draws."""
@@ -246,9 +265,14 @@ class LogisticSoftmaxGibbsClassifier(KernelClassifier):
         q_sqrt = np.linalg.cholesky(covariance + 1e-12 * np.eye(len(mean)))
         centre, _ = _prior_of_mean(self.prior_mean, len(self.classes_))
         return as_svgp(
-            _likelihood_of("joint", len(self.classes_)), kernel, make_basis(self.points_, kernel), mean,
-            q_sqrt, mean_function=np.full(mean.shape[1], centre), n_rows=self.n_rows_,
-        )  # fmt: skip
+            _likelihood_of("joint", len(self.classes_)),
+            kernel,
+            make_basis(self.points_, kernel),
+            mean,
+            q_sqrt,
+            mean_function=np.full(mean.shape[1], centre),
+            n_rows=self.n_rows_,
+        )
 
     @property
     def diagnostics_(self) -> Any:

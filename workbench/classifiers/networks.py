@@ -150,9 +150,17 @@ class _NetworkClassifier(BaseBayesianClassifier):
         layer = rng.normal(scale=d**-0.5, size=(d, C)).astype(np.float32), np.zeros(C, np.float32)
         rows, rates = self._schedule(len(X), epochs, rng)
         return network_training.train_softmax(
-            self.network_, self.input_shape_, (*weights, *layer), self.shift_, self.scale_, X, codes,
-            rows, self.learning_rate * rates, report,
-        )  # fmt: skip
+            self.network_,
+            self.input_shape_,
+            (*weights, *layer),
+            self.shift_,
+            self.scale_,
+            X,
+            codes,
+            rows,
+            self.learning_rate * rates,
+            report,
+        )
 
     def _features(self, X: Array) -> Floats:
         from workbench.engine import network_training
@@ -339,11 +347,20 @@ class LargeMarginNetClassifier(_NetworkClassifier):
                 self.head_.geometry_.inducing, self.head_.mean_, np.matmul(root.transpose(0, 2, 1), root)
             )
             self.weights_, head, joint = network_training.train_joint(
-                self.network_, self.input_shape_, self.weights_, start, kernel, self.shift_, self.scale_,
-                X[train], codes[train], rows,
+                self.network_,
+                self.input_shape_,
+                self.weights_,
+                start,
+                kernel,
+                self.shift_,
+                self.scale_,
+                X[train],
+                codes[train],
+                rows,
                 np.stack([self.learning_rate * shares, self.head_learning_rate * shares], axis=1),
-                tau=self.temperature, report=report(first),
-            )  # fmt: skip
+                tau=self.temperature,
+                report=report(first),
+            )
             self._place(head)
             self.head_.fit(self._features(X[train]).astype(np.float64), codes[train])
             self.objective_trace_ = np.asarray(-n * joint.trace)
@@ -407,8 +424,11 @@ class LargeMarginNetClassifier(_NetworkClassifier):
         precision = np.linalg.inv(covariance)
         root = np.linalg.inv(np.linalg.cholesky(0.5 * (precision + precision.transpose(0, 2, 1))))
         state = self.head_.get_state() | {
-            "geometry.inducing": head.points, "mean_": head.mean, "precision_": precision, "root_": root,
-        }  # fmt: skip
+            "geometry.inducing": head.points,
+            "mean_": head.mean,
+            "precision_": precision,
+            "root_": root,
+        }
         geometry = self.head_.geometry_._replace(inducing=head.points)
         self.head_ = self._new_head(geometry).set_state(state)
 

@@ -99,9 +99,11 @@ class Predictor:
         self.binary = bool(binary)
         if folded is not None:
             self.folded = Folded(
-                folded.factors.astype(self.dtype, copy=False), np.asarray(folded.ranks, dtype=np.int64),
-                folded.raises.astype(self.dtype, copy=False), np.asarray(folded.raise_ranks, dtype=np.int64),
-            )  # fmt: skip
+                folded.factors.astype(self.dtype, copy=False),
+                np.asarray(folded.ranks, dtype=np.int64),
+                folded.raises.astype(self.dtype, copy=False),
+                np.asarray(folded.raise_ranks, dtype=np.int64),
+            )
         if roots is not None:
             self.roots = roots
 

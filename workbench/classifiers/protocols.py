@@ -104,9 +104,14 @@ class SupportsLeaveOneOut(Classifier, Protocol):
     """Says how well it would foretell labels left out on other features, and stays as it is."""
 
     def leave_one_out(
-        self, X: Array, codes: Ints, geometry: Geometry, mean: Floats | None = None,
-        as_new: Array | None = None, beside: LeaveOneOutScores | None = None,
-    ) -> LeaveOneOutScores:  # fmt: skip
+        self,
+        X: Array,
+        codes: Ints,
+        geometry: Geometry,
+        mean: Floats | None = None,
+        as_new: Array | None = None,
+        beside: LeaveOneOutScores | None = None,
+    ) -> LeaveOneOutScores:
         """On features X [n, D] with their geometry, classes codes [n] and guesses [J, n, C].
 
         Each is judged by `as_new` [n, D], what it would be had it come later, where that is given. `beside`,
@@ -118,9 +123,13 @@ class SupportsSharing(Classifier, Protocol):
     """Fits as one of several models of the same features that share what was chosen of these."""
 
     def fit_beside(
-        self, X: Array, codes: Ints, leader: Any, callback: FitCallback | None = None,
+        self,
+        X: Array,
+        codes: Ints,
+        leader: Any,
+        callback: FitCallback | None = None,
         mean: Floats | None = None,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """On features X [n, D] as the fitted leader sees them; None chooses for all."""
 
 

@@ -143,22 +143,37 @@ class SVGPClassifier(SparseGPClassifier, KernelClassifier):
         return self.hyperparameters == "learned-with-inducing"
 
     def _optimise(
-        self, data: Data, hyper: Hyper, state: Any, rng: np.random.Generator,
-        callback: FitCallback | None, brief: bool = False,
-    ) -> FitResult:  # fmt: skip
+        self,
+        data: Data,
+        hyper: Hyper,
+        state: Any,
+        rng: np.random.Generator,
+        callback: FitCallback | None,
+        brief: bool = False,
+    ) -> FitResult:
         if self.optimizer != "natural":
             return self._climb_adam(data, hyper, state, rng, callback)
         from workbench.engine import natural_gradient as engine
 
         rows = engine.ProjectedRows(
-            data.scaled, data.targets, self._basis(hyper),
-            self._make_kernel(hyper.length_scale, hyper.variance), offset=data.offset,
-        )  # fmt: skip
+            data.scaled,
+            data.targets,
+            self._basis(hyper),
+            self._make_kernel(hyper.length_scale, hyper.variance),
+            offset=data.offset,
+        )
         # plain steps: these likelihoods are not conjugate, and longer ones mostly fail
         return engine.ascend(
-            self._likelihood(), rows, state, rate=self.learning_rate or 1.0, growth=1.5, longest=1.0,
-            sweeps=_BRIEF_SWEEPS if brief else self.max_iter or _SWEEPS, tol=self.tol, callback=callback,
-        )  # fmt: skip
+            self._likelihood(),
+            rows,
+            state,
+            rate=self.learning_rate or 1.0,
+            growth=1.5,
+            longest=1.0,
+            sweeps=_BRIEF_SWEEPS if brief else self.max_iter or _SWEEPS,
+            tol=self.tol,
+            callback=callback,
+        )
 
     def _adam_options(self) -> dict[str, Any]:
         rate, epochs, batch = _ADAM[self.optimizer]
@@ -190,10 +205,16 @@ class SVGPClassifier(SparseGPClassifier, KernelClassifier):
 
         start = engine.Gaussian(state.mean, q_sqrt_of(np.asarray(state.root)))
         fit, found = engine.learn(
-            self._likelihood(), self.kernel, engine.Rows(data.scaled, data.targets), start,
-            engine.Hyper(*hyper), rng=rng,
-            move_inducing=self._moves_inducing(), callback=callback, **self._adam_options(),
-        )  # fmt: skip
+            self._likelihood(),
+            self.kernel,
+            engine.Rows(data.scaled, data.targets),
+            start,
+            engine.Hyper(*hyper),
+            rng=rng,
+            move_inducing=self._moves_inducing(),
+            callback=callback,
+            **self._adam_options(),
+        )
         hyper, state = Hyper(*found), _state_of(fit.posterior)
         # the trace holds estimates from batches; the objective is that of all rows
         value = natural_gradient.objective(

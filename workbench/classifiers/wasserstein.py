@@ -75,9 +75,16 @@ class WassersteinClassifier(GPClassifier):
     """
 
     _state_names: ClassVar[tuple[str, ...]] = (
-        "kernel_", "bias_", "root_", "temper_", "tempered_rows_", "network_", "input_shape_",
-        "length_scale_", "variance_",
-    )  # fmt: skip
+        "kernel_",
+        "bias_",
+        "root_",
+        "temper_",
+        "tempered_rows_",
+        "network_",
+        "input_shape_",
+        "length_scale_",
+        "variance_",
+    )
 
     network: str = "mlp"
     input_shape: Any = None
@@ -294,9 +301,14 @@ class WassersteinClassifier(GPClassifier):
         basis = cached_basis(self.geometry_.inducing, kernel)
         C, P = self.root_.shape[:2]
         return as_svgp(
-            RobustMax(C, self.epsilon), kernel, basis, np.zeros((P, C)), self.root_,
-            mean_function=FunctionMean(mean), n_rows=self.n_rows_,
-        )  # fmt: skip
+            RobustMax(C, self.epsilon),
+            kernel,
+            basis,
+            np.zeros((P, C)),
+            self.root_,
+            mean_function=FunctionMean(mean),
+            n_rows=self.n_rows_,
+        )
 
 
 class _Stages:

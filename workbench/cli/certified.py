@@ -80,9 +80,17 @@ def audit_file(
 
     hidden = () if truth is None else (truth,)
     audit = Audit(
-        file, column, error, confidence, id=id, kept=keep, hidden=hidden, also=tuple(also or ()),
-        strata=strata, per_class=per_class,
-    )  # fmt: skip
+        file,
+        column,
+        error,
+        confidence,
+        id=id,
+        kept=keep,
+        hidden=hidden,
+        also=tuple(also or ()),
+        strata=strata,
+        per_class=per_class,
+    )
     if truth is not None:
         _simulate(audit, truth)
     elif checks is not None:

@@ -47,4 +47,4 @@ def print_people(project: str) -> None:
             )
             for name, one in shown_people(report, bool(state.model.get("names_hidden")), record.id)
         ],
-    )  # fmt: skip
+    )

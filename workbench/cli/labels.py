@@ -216,11 +216,16 @@ def compare_features(project: str, sets: Sequence[str] | None) -> None:
     print_table(
         ("Features", "In use", "Leave-one-out error", "Log-likelihood", "Seconds"),
         [
-            (one.features, "yes" if one.in_use else "", one.problem or f"{one.error:.3f}",
-             "" if one.problem else f"{one.log_likelihood:.3f}", f"{one.seconds:.0f}")
+            (
+                one.features,
+                "yes" if one.in_use else "",
+                one.problem or f"{one.error:.3f}",
+                "" if one.problem else f"{one.log_likelihood:.3f}",
+                f"{one.seconds:.0f}",
+            )
             for one in found.scores
         ],
-    )  # fmt: skip
+    )
     print(f"{found.n_labels:,} labels, features of {found.n_items:,} items: {found}.")
 
 

@@ -122,10 +122,14 @@ def _compiled(likelihood: SiteLikelihood, dtype_name: str, kernel: str | None) -
 
     @tf.function(
         input_signature=[
-            data_spec, tuple(variables_spec), AdamState.spec(variables_spec),
-            tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None,), tf.float32), spec(),
+            data_spec,
+            tuple(variables_spec),
+            AdamState.spec(variables_spec),
+            tf.TensorSpec((None, None), tf.int32),
+            tf.TensorSpec((None,), tf.float32),
+            spec(),
         ]
-    )  # fmt: skip
+    )
     def run(data, variables, state, rows, rates, scale):  # type: ignore[no-untyped-def]
         value = tf.zeros((), dtype)
         for step in tf.range(tf.shape(rows)[0]):

@@ -238,9 +238,13 @@ def fit_minibatch(
 
 
 def in_epochs(
-    epoch: Callable[[Ints], float], n: int, batch_size: int, epochs: int, seed: int,
+    epoch: Callable[[Ints], float],
+    n: int,
+    batch_size: int,
+    epochs: int,
+    seed: int,
     callback: FitCallback | None,
-) -> tuple[Floats, bool]:  # fmt: skip
+) -> tuple[Floats, bool]:
     """Call `epoch` with the batches [T, B] of each pass; its values, and whether it was stopped."""
     rng = np.random.default_rng([seed, 0xBA7C])
     count = -(-n // max(1, min(batch_size, n)))
@@ -253,9 +257,17 @@ def in_epochs(
 
 
 def closing(
-    posterior: Posterior, trace: Floats, phi: Floats, residual: Floats, codes: Ints, n_classes: int,
-    tau: float, rivals: int | None, stopped: bool, offset: Floats | None = None,
-) -> LargeMarginFit:  # fmt: skip
+    posterior: Posterior,
+    trace: Floats,
+    phi: Floats,
+    residual: Floats,
+    codes: Ints,
+    n_classes: int,
+    tau: float,
+    rivals: int | None,
+    stopped: bool,
+    offset: Floats | None = None,
+) -> LargeMarginFit:
     """A fit with margins at the given posterior: no sweep, one look at the data."""
     look = fit(
         phi, residual, codes, n_classes, start=posterior, tau=tau, rivals=rivals, sweeps=0, offset=offset
@@ -268,10 +280,12 @@ def data_of(phi: Floats, residual: Floats, codes: Ints, n_classes: int, offset: 
     moved = np.zeros((len(phi), n_classes), phi.dtype) if offset is None else offset
     return Data(
         *_tensors(
-            phi, residual.astype(phi.dtype, copy=False), codes.astype(np.int32),
+            phi,
+            residual.astype(phi.dtype, copy=False),
+            codes.astype(np.int32),
             moved.astype(phi.dtype, copy=False),
         )
-    )  # fmt: skip
+    )
 
 
 def _posterior_of(

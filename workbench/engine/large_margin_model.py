@@ -57,8 +57,9 @@ class LargeMarginGP(gpflow.models.GPModel):
         self.q_mu = gpflow.Parameter(np.zeros((P, n_classes)), name="q_mu")
         self.q_sqrt = gpflow.Parameter(
             np.broadcast_to(np.eye(P), (n_classes, P, P)).copy(),
-            transform=gpflow.utilities.triangular(), name="q_sqrt",
-        )  # fmt: skip
+            transform=gpflow.utilities.triangular(),
+            name="q_sqrt",
+        )
         self.wide_variable = None
         if wide is not None:
             self.wide_variable = gpflow.inducing_variables.InducingPoints(np.array(wide, dtype=np.float64))
@@ -114,10 +115,17 @@ class LargeMarginGP(gpflow.models.GPModel):
             tf.convert_to_tensor(np.asarray(X, dtype=np.float64)), self.inducing_variable, self.jitter
         )
         found = large_margin.fit(
-            phi.numpy(), residual.numpy(), np.asarray(Y).reshape(-1).astype(np.int64), self.num_latent_gps,
-            start=self.posterior if warm_start else None, tau=self.tau, rivals=rivals, sweeps=sweeps,
-            tolerance=tolerance, callback=callback,
-        )  # fmt: skip
+            phi.numpy(),
+            residual.numpy(),
+            np.asarray(Y).reshape(-1).astype(np.int64),
+            self.num_latent_gps,
+            start=self.posterior if warm_start else None,
+            tau=self.tau,
+            rivals=rivals,
+            sweeps=sweeps,
+            tolerance=tolerance,
+            callback=callback,
+        )
         self.assign(found.posterior.mean, found.posterior.covariance)
         self.wide_variable = None  # its mean was of other rows: the small basis has it now
         return found

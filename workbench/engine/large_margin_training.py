@@ -107,8 +107,10 @@ def learn_kernel(
     run = _kernel_gradient(dtype.name, kernel.name)
     k = np.int32(rival_count(len(X), n_classes, rivals))
     moved = np.zeros((len(X), n_classes), dtype) if offset is None else offset.astype(dtype, copy=False)
-    fixed = [tf.convert_to_tensor(part) for part in
-             (X, Z.astype(dtype), codes.astype(np.int32), moved, posterior.mean, posterior.root)]  # fmt: skip
+    fixed = [
+        tf.convert_to_tensor(part)
+        for part in (X, Z.astype(dtype), codes.astype(np.int32), moved, posterior.mean, posterior.root)
+    ]
     size = X.shape[1] if ard else 1
 
     def logs(which: StationaryKernel) -> Floats:
@@ -165,9 +167,15 @@ def _adam(dtype_name: str) -> Any:
 
     @tf.function(
         input_signature=[
-            data_spec, moving_spec, AdamState.spec(moving_spec), batches_spec, rate_spec, scalar, integer,
+            data_spec,
+            moving_spec,
+            AdamState.spec(moving_spec),
+            batches_spec,
+            rate_spec,
+            scalar,
+            integer,
         ]
-    )  # fmt: skip
+    )
     def epoch(data, moving, state, batches, rate, tau, k):  # type: ignore[no-untyped-def]
         total = tf.cast(0.0, dtype)
         scale = tf.cast(tf.shape(data.phi)[0], dtype) / tf.cast(tf.shape(batches)[1], dtype)

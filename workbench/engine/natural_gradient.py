@@ -376,9 +376,14 @@ class NaturalGradientAscent:
         blocks = [kind(*(part[i : i + BLOCK_ROWS] for part in whole)) for i in range(0, len(phi), BLOCK_ROWS)]
         start = State.of(model.q_mu.numpy(), root_of(model.q_sqrt.numpy()))
         fit = ascend(
-            model.likelihood, blocks, start, sweeps=self.sweeps, tol=self.tol, growth=self.growth,
+            model.likelihood,
+            blocks,
+            start,
+            sweeps=self.sweeps,
+            tol=self.tol,
+            growth=self.growth,
             callback=callback,
-        )  # fmt: skip
+        )
         model.q_mu.assign(fit.posterior.mean)
         model.q_sqrt.assign(q_sqrt_of(fit.posterior.root))
         return fit

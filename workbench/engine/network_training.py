@@ -133,9 +133,16 @@ class _Steps:
 
         @tf.function(
             input_signature=[
-                spec, AdamState.spec(spec), kernel, *self.data, self.batches, rates_of, number, number
+                spec,
+                AdamState.spec(spec),
+                kernel,
+                *self.data,
+                self.batches,
+                rates_of,
+                number,
+                number,
             ]
-        )  # fmt: skip
+        )
         def joint(variables, state, kernel, shift, scale, X, codes, rows, rates, tau, n):  # type: ignore[no-untyped-def]
             total = tf.constant(0.0, tf.float64)
             for i in tf.range(tf.shape(rows)[0]):  # type: ignore[attr-defined]
@@ -207,9 +214,17 @@ class Trained(NamedTuple):
 
 
 def train_softmax(
-    network: str, input_shape: Shape, variables: Sequence[Array], shift: Floats, scale: Floats, X: Array,
-    codes: Ints, rows: Ints, rates: Floats, report: OnSteps | None = None,
-) -> Trained:  # fmt: skip
+    network: str,
+    input_shape: Shape,
+    variables: Sequence[Array],
+    shift: Floats,
+    scale: Floats,
+    X: Array,
+    codes: Ints,
+    rows: Ints,
+    rates: Floats,
+    report: OnSteps | None = None,
+) -> Trained:
     """Minimise the cross-entropy of network and softmax layer by Adam.
 
     Args:
@@ -230,10 +245,21 @@ def train_softmax(
 
 
 def train_joint(
-    network: str, input_shape: Shape, weights: Sequence[Array], head: Head, kernel: tuple[float, float],
-    shift: Floats, scale: Floats, X: Array, codes: Ints, rows: Ints, rates: Floats, *, tau: float,
+    network: str,
+    input_shape: Shape,
+    weights: Sequence[Array],
+    head: Head,
+    kernel: tuple[float, float],
+    shift: Floats,
+    scale: Floats,
+    X: Array,
+    codes: Ints,
+    rows: Ints,
+    rates: Floats,
+    *,
+    tau: float,
     report: OnSteps | None = None,
-) -> tuple[Weights, Head, Trained]:  # fmt: skip
+) -> tuple[Weights, Head, Trained]:
     """Minimise minus the large-margin objective a row over network, inducing points and q by Adam.
 
     Args:
@@ -263,9 +289,15 @@ def train_joint(
 
 
 def _train(
-    run: Any, variables: Sequence[Array], before: tuple[Any, ...], data: tuple[Any, ...], rows: Ints,
-    rates: Floats, after: tuple[Any, ...], report: OnSteps | None,
-) -> Trained:  # fmt: skip
+    run: Any,
+    variables: Sequence[Array],
+    before: tuple[Any, ...],
+    data: tuple[Any, ...],
+    rows: Ints,
+    rates: Floats,
+    after: tuple[Any, ...],
+    report: OnSteps | None,
+) -> Trained:
     """Call the compiled loop in shares of about a second, so that people see progress and can stop."""
     state = tuple(tf.convert_to_tensor(v) for v in variables)
     adam = AdamState.start(variables)

@@ -38,31 +38,48 @@ def _mlp(seed: Iterator[int]) -> list[Any]:
 
 def _small(seed: Iterator[int]) -> list[Any]:
     return [
-        _conv(16, 3, seed), layers.MaxPooling2D(), _conv(32, 3, seed), layers.MaxPooling2D(),
-        layers.Flatten(), _dense(64, seed),
-    ]  # fmt: skip
+        _conv(16, 3, seed),
+        layers.MaxPooling2D(),
+        _conv(32, 3, seed),
+        layers.MaxPooling2D(),
+        layers.Flatten(),
+        _dense(64, seed),
+    ]
 
 
 def _middle(seed: Iterator[int]) -> list[Any]:
     return [
-        _conv(32, 3, seed), layers.MaxPooling2D(), _conv(64, 3, seed), layers.MaxPooling2D(),
-        layers.Flatten(), _dense(128, seed),
-    ]  # fmt: skip
+        _conv(32, 3, seed),
+        layers.MaxPooling2D(),
+        _conv(64, 3, seed),
+        layers.MaxPooling2D(),
+        layers.Flatten(),
+        _dense(128, seed),
+    ]
 
 
 def _papers_mnist(seed: Iterator[int]) -> list[Any]:
     return [
-        _conv(32, 5, seed, "valid"), _conv(64, 3, seed, "valid"), layers.MaxPooling2D(),
-        layers.Flatten(), _dense(1024, seed), _dense(100, seed),
-    ]  # fmt: skip
+        _conv(32, 5, seed, "valid"),
+        _conv(64, 3, seed, "valid"),
+        layers.MaxPooling2D(),
+        layers.Flatten(),
+        _dense(1024, seed),
+        _dense(100, seed),
+    ]
 
 
 def _papers_cifar(seed: Iterator[int]) -> list[Any]:
     return [
-        _conv(128, 3, seed, "valid"), _conv(128, 3, seed, "valid"), layers.MaxPooling2D(),
-        _conv(128, 3, seed, "valid"), layers.MaxPooling2D(),
-        layers.Flatten(), _dense(256, seed), _dense(100, seed),
-    ]  # fmt: skip
+        _conv(128, 3, seed, "valid"),
+        _conv(128, 3, seed, "valid"),
+        layers.MaxPooling2D(),
+        _conv(128, 3, seed, "valid"),
+        layers.MaxPooling2D(),
+        layers.Flatten(),
+        _dense(256, seed),
+        _dense(100, seed),
+    ]
 
 
 def _conv(filters: int, size: int, seed: Iterator[int], padding: str = "same") -> Any:
@@ -238,9 +255,12 @@ def grey_convolution(padding: str) -> Any:
     def convolution(images: Any, kernel: Any) -> Any:
         def slopes(upstream: Any) -> Any:
             of_kernel = tf.raw_ops.Conv2DBackpropFilter(
-                input=images, filter_sizes=tf.shape(kernel), out_backprop=upstream, strides=[1] * 4,
+                input=images,
+                filter_sizes=tf.shape(kernel),
+                out_backprop=upstream,
+                strides=[1] * 4,
                 padding=rule,
-            )  # fmt: skip
+            )
             return _slope_in_pixels(upstream, kernel, images.shape[1:3], padding), of_kernel
 
         return tf.nn.conv2d(images, kernel, 1, rule), slopes

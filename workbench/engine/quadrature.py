@@ -108,9 +108,14 @@ def logistic_softmax_probabilities(
 
 
 def _fill(
-    out: Floats, rows: Array, mean: Floats, deviation: Floats, centre: Floats, u: Floats,
+    out: Floats,
+    rows: Array,
+    mean: Floats,
+    deviation: Floats,
+    centre: Floats,
+    u: Floats,
     rule: tuple[Floats, Floats],
-) -> None:  # fmt: skip
+) -> None:
     """Write the probabilities of some rows, a part of them at a time."""
     share = max(1, _CHUNK // (mean.shape[1] * len(rule[0])))
     for start in range(0, len(rows), share):

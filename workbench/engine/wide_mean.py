@@ -120,9 +120,15 @@ class WideFit(NamedTuple):
 
 
 def widen(
-    phi: Floats, residual: Floats, codes: Ints, small: Any, tau: float, share: float,
-    callback: FitCallback | None = None, offset: Floats | None = None,
-) -> WideFit:  # fmt: skip
+    phi: Floats,
+    residual: Floats,
+    codes: Ints,
+    small: Any,
+    tau: float,
+    share: float,
+    callback: FitCallback | None = None,
+    offset: Floats | None = None,
+) -> WideFit:
     """The mean in a wide basis, from the small one's, against every rival.
 
     Args:
@@ -238,9 +244,13 @@ def fit_mean(
             raise StopIteration
 
     found = minimize(
-        loss, initial, jac=True, method="L-BFGS-B", callback=after,
+        loss,
+        initial,
+        jac=True,
+        method="L-BFGS-B",
+        callback=after,
         options={"maxiter": iterations, "maxcor": _MEMORY, "maxfun": 2 * iterations, "ftol": tolerance},
-    )  # fmt: skip
+    )
     M = mean_of(found.x.reshape(shape).astype(phi.dtype, copy=False))
     M -= M.mean(axis=1, keepdims=True)
     return M, margins(M)

@@ -233,9 +233,11 @@ def load_model(folder: Path | str, *, trust_code: bool = False) -> SavedModel:
     place = given / "model" if (given / "model").is_dir() else given
     if not (place / "spec.json").is_file():
         unfinished = (given / ".partial").is_dir()
-        hint = "the run there is not finished; start it again to finish it" if unfinished else (
-            "give the folder of a finished run (workbench run --out FOLDER) or its model/"
-        )  # fmt: skip
+        hint = (
+            "the run there is not finished; start it again to finish it"
+            if unfinished
+            else ("give the folder of a finished run (workbench run --out FOLDER) or its model/")
+        )
         raise InputError(f"There is no saved model in {given}: {hint}.")
     what = f"The model in {place}"
     held = read_sealed(FolderMembers(place), "spec.json", what, FORMAT)

@@ -105,9 +105,14 @@ def plan_import(data: bytes, session: Session, format: str) -> ImportPlan:
     classes = Counter(name for _, name in pairs if name not in known)
     slips = {name: _slip(name, session.classes) for name in classes}
     return ImportPlan(
-        tuple(pairs), tuple(unknown), len(pairs) - same - len(differ), same, differ, dict(classes),
+        tuple(pairs),
+        tuple(unknown),
+        len(pairs) - same - len(differ),
+        same,
+        differ,
+        dict(classes),
         {name: one for name, one in slips.items() if one},
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True)
@@ -159,9 +164,13 @@ def plan_predictions(data: bytes, name: str, session: Session) -> PredictionPlan
     strange = unknown_names((label for _, label, _ in said), session.classes)
     slips = {label: _slip(label, session.classes) for label in strange}
     return PredictionPlan(
-        tuple(said), tuple(unknown), len(said) - sum(strange.values()), strange,
-        {label: one for label, one in slips.items() if one}, len(session.pool),
-    )  # fmt: skip
+        tuple(said),
+        tuple(unknown),
+        len(said) - sum(strange.values()),
+        strange,
+        {label: one for label, one in slips.items() if one},
+        len(session.pool),
+    )
 
 
 def _slip(name: str, classes: Sequence[str]) -> str:

@@ -340,8 +340,10 @@ def _classifier(made: _Made, saved: SavedModel, guess: str) -> None:
         _scaling(made, found.shift, found.scale, found.clip, found.representation)
         made.document |= {"share": found.share, "least": found.least}
         made.arrays |= {
-            "coefficients": found.coefficients, "intercept": found.intercept, "present": found.present,
-        }  # fmt: skip
+            "coefficients": found.coefficients,
+            "intercept": found.intercept,
+            "present": found.present,
+        }
         made.use("softmax", "regression")
         made.steps.append(f"return regression(m, scaled(m, X), {guess.removeprefix(' + ') or '0.0'})")
         return

@@ -39,12 +39,16 @@ SETTINGS: dict[int | str, tuple[dict[str, Any], tuple[str, ...], str]] = {
     CHOSEN: (
         {"choice": "auto"},
         (
-            "variation-ratio", "variation-ratio-mc", "entropy-of-means", "margin", "expected-error-reduction",
+            "variation-ratio",
+            "variation-ratio-mc",
+            "entropy-of-means",
+            "margin",
+            "expected-error-reduction",
             "random",
         ),
         "variation-ratio",
     ),
-}  # fmt: skip
+}
 
 
 def part(

@@ -69,9 +69,12 @@ def load_images(data: str, n_train: int, n_test: int) -> Images:
     train = np.sort(rng.permutation(pool.test.train)[:n_train])
     test = np.sort(rng.permutation(pool.test.test)[:n_test])
     return Images(
-        np.asarray(features[train], np.float32), truth[train],
-        np.asarray(features[test], np.float32), truth[test], pool.image_shape,
-    )  # fmt: skip
+        np.asarray(features[train], np.float32),
+        truth[train],
+        np.asarray(features[test], np.float32),
+        truth[test],
+        pool.image_shape,
+    )
 
 
 def fitted(images: Images, kind: str, network: str, epochs: float, seed: int) -> tuple[Any, dict[str, float]]:
@@ -115,9 +118,15 @@ def attack_part(
     model, found = fitted(images, "large-margin-net", network, epochs, seed)
     softmax, plain = fitted(images, "softmax-net", network, epochs, seed)
     robustness = measure(
-        model, images.X_test[:n_attacked], images.codes_test[:n_attacked], strengths=STRENGTHS,
-        attacks=ATTACKED_BY, steps=STEPS, softmax=softmax, random_state=seed,
-    )  # fmt: skip
+        model,
+        images.X_test[:n_attacked],
+        images.codes_test[:n_attacked],
+        strengths=STRENGTHS,
+        attacks=ATTACKED_BY,
+        steps=STEPS,
+        softmax=softmax,
+        random_state=seed,
+    )
     table = robustness.table().astype(object)
     columns = table.where(table.notna(), None).to_dict("list")
     return {

@@ -323,7 +323,12 @@ def reproduce(
     command += f" --max-rows {max_rows}" if max_rows is not None else ""
     command += f" --max-seeds {max_seeds}" if max_seeds is not None else ""
     path = write_report(
-        report, place / name, name=name, command=command, seconds=perf_counter() - began,
-        there=context.found["there"], parts=context.found["asked"],
-    )  # fmt: skip
+        report,
+        place / name,
+        name=name,
+        command=command,
+        seconds=perf_counter() - began,
+        there=context.found["there"],
+        parts=context.found["asked"],
+    )
     return report, path

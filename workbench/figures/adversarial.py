@@ -93,9 +93,16 @@ def detection_curves(
     parts.mark_at(fig, mark)
     # where no line passes: all begin at guessing, and few end below it
     fig.add_annotation(
-        text="dotted: guessing", showarrow=False, x=0.03, y=0.02, xref="x domain", yref="y domain",
-        xanchor="left", yanchor="bottom", font={"size": 11, "color": theme.NEUTRAL},
-    )  # fmt: skip
+        text="dotted: guessing",
+        showarrow=False,
+        x=0.03,
+        y=0.02,
+        xref="x domain",
+        yref="y domain",
+        xanchor="left",
+        yanchor="bottom",
+        font={"size": 11, "color": theme.NEUTRAL},
+    )
     parts.clear_of_tools(fig)
     return fig
 

@@ -169,15 +169,27 @@ def learning_curve(
 def _draw_saving(fig: go.Figure, saving: Saving) -> None:
     ends = [saving.from_labels, saving.to_labels]
     fig.add_scatter(
-        x=ends, y=[saving.height] * 2, mode="lines+markers", name="saving", showlegend=False,
-        line={"color": SAVED, "width": 3}, hoverinfo="skip",
+        x=ends,
+        y=[saving.height] * 2,
+        mode="lines+markers",
+        name="saving",
+        showlegend=False,
+        line={"color": SAVED, "width": 3},
+        hoverinfo="skip",
         marker={"symbol": "line-ns", "size": 14, "line": {"color": SAVED, "width": 3}},
-    )  # fmt: skip
+    )
     fig.add_annotation(
         # where the curves lie furthest apart
-        x=saving.from_labels, y=saving.height, text=theme.text(saving.words), showarrow=False,
-        xanchor="left", yanchor="bottom", xshift=8, yshift=4, font={"color": SAVED, "size": 14},
-    )  # fmt: skip
+        x=saving.from_labels,
+        y=saving.height,
+        text=theme.text(saving.words),
+        showarrow=False,
+        xanchor="left",
+        yanchor="bottom",
+        xshift=8,
+        yshift=4,
+        font={"color": SAVED, "size": 14},
+    )
 
 
 def learning_curves(
@@ -206,9 +218,14 @@ def learning_curves(
     if not everything:
         return theme.empty("No round has finished yet", height)
     fig = parts.panels(
-        [_with_n(title, curves) for title, curves in groups], rows=rows, columns=columns, y=measure,
-        height=60 + height * rows, horizontal_spacing=0.16 / columns, vertical_spacing=0.3 / rows,
-    )  # fmt: skip
+        [_with_n(title, curves) for title, curves in groups],
+        rows=rows,
+        columns=columns,
+        y=measure,
+        height=60 + height * rows,
+        horizontal_spacing=0.16 / columns,
+        vertical_spacing=0.3 / rows,
+    )
     fig.update_yaxes(tickformat=theme.SHARE_TICKS if share else "")
     looks = _looks(everything)
     named: set[str] = set()

@@ -76,10 +76,13 @@ def doubt(height: int = 380) -> go.Figure:
     )
     fig.add_trace(
         go.Scatter(
-            x=points[:, 0], y=points[:, 1], mode="markers", showlegend=False,
+            x=points[:, 0],
+            y=points[:, 1],
+            mode="markers",
+            showlegend=False,
             marker={"size": 9, "color": 1 - p.max(axis=1), "colorscale": theme.SEQUENTIAL},
         )
-    )  # fmt: skip
+    )
     return greyed(fig).update_traces(opacity=0.7)
 
 
@@ -104,9 +107,12 @@ def wrong_labels(height: int = 260) -> go.Figure:
     """The chance that each of some labels is right, on made numbers."""
     chance = [0.02, 0.05, 0.09, 0.2, 0.46, 0.71, 0.93]
     fig = theme.figure(
-        x="Chance that the label is right", height=height, legend=False,
-        x_options={"range": [0, 1], "tickformat": ".0%"}, y_options={"autorange": "reversed", "tickvals": []},
-    )  # fmt: skip
+        x="Chance that the label is right",
+        height=height,
+        legend=False,
+        x_options={"range": [0, 1], "tickformat": ".0%"},
+        y_options={"autorange": "reversed", "tickvals": []},
+    )
     bars = {"color": theme.CATEGORICAL[0], "cornerradius": 4}
     fig.add_trace(go.Bar(x=chance, orientation="h", marker=bars, showlegend=False))
     return greyed(fig)
@@ -120,7 +126,14 @@ def greyed(fig: go.Figure) -> go.Figure:
     """
     fig.update_traces(opacity=0.35, hoverinfo="skip", hovertemplate=None)
     fig.add_annotation(
-        text=WORDS, x=0.5, y=0.55, xref="paper", yref="paper", showarrow=False, textangle=-8,
-        font={"size": 26, "color": theme.NEUTRAL}, opacity=0.8,
-    )  # fmt: skip
+        text=WORDS,
+        x=0.5,
+        y=0.55,
+        xref="paper",
+        yref="paper",
+        showarrow=False,
+        textangle=-8,
+        font={"size": 26, "color": theme.NEUTRAL},
+        opacity=0.8,
+    )
     return fig

@@ -70,9 +70,15 @@ def answers_needed(costs: Sequence[Cost], chosen: Cost, everything: int, *, heig
     )
     fig.add_hline(y=everything, line={"color": theme.NEUTRAL, "dash": "dot", "width": 1.5})
     fig.add_annotation(
-        x=1, xref="paper", xanchor="right", y=everything, yanchor="bottom", showarrow=False,
-        text=f"labelling everything: {everything:,}", font={"color": theme.NEUTRAL, "size": 12},
-    )  # fmt: skip
+        x=1,
+        xref="paper",
+        xanchor="right",
+        y=everything,
+        yanchor="bottom",
+        showarrow=False,
+        text=f"labelling everything: {everything:,}",
+        font={"color": theme.NEUTRAL, "size": 12},
+    )
     fig.add_trace(
         go.Scatter(
             x=[chosen.error],
@@ -121,9 +127,15 @@ def falling_bound(
     )
     fig.add_hline(y=error, line={"color": GOOD, "width": 2})
     fig.add_annotation(
-        x=1, xref="paper", xanchor="right", y=float(np.log10(error)), yanchor="top", showarrow=False,
-        text=f"promised: {error:.1%}", font={"color": GOOD, "size": 12},
-    )  # fmt: skip
+        x=1,
+        xref="paper",
+        xanchor="right",
+        y=float(np.log10(error)),
+        yanchor="top",
+        showarrow=False,
+        text=f"promised: {error:.1%}",
+        font={"color": GOOD, "size": 12},
+    )
     fig.add_trace(
         go.Scatter(
             x=np.arange(len(curve)),

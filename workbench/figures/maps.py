@@ -380,9 +380,13 @@ def side_by_side(
     across, up = (axis.title.text or "" for axis in (left.layout.xaxis, left.layout.yaxis))
     # the axes are one: said once, below both, since two titles run into each other on a narrow screen
     fig = parts.panels(
-        titles, height=height, x_title=across or None,
-        horizontal_spacing=0.04, shared_xaxes="all", shared_yaxes="all",
-    )  # fmt: skip
+        titles,
+        height=height,
+        x_title=across or None,
+        horizontal_spacing=0.04,
+        shared_xaxes="all",
+        shared_yaxes="all",
+    )
     # escaped already
     fig.update_yaxes(title=up, col=1)
     if across or not one_scale:
@@ -406,9 +410,14 @@ def side_by_side(
                 left_end, right_end = fig.layout["xaxis" if column == 1 else "xaxis2"].domain
                 under = -68 / parts.plot_height(height, fig.layout.margin.t)
                 copy.marker.colorbar.update(
-                    orientation="h", x=(left_end + right_end) / 2, xanchor="center", y=under, yanchor="top",
-                    len=0.9 * (right_end - left_end), nticks=4,
-                )  # fmt: skip
+                    orientation="h",
+                    x=(left_end + right_end) / 2,
+                    xanchor="center",
+                    y=under,
+                    yanchor="top",
+                    len=0.9 * (right_end - left_end),
+                    nticks=4,
+                )
             elif scaled and column == 1:
                 copy.marker.update(showscale=False, colorbar=None)
             fig.add_trace(copy, row=1, col=column)

@@ -146,38 +146,59 @@ def line(
     """
     label = theme.text(name)
     return go.Scatter(
-        x=x, y=y, mode="lines+markers" if marks else "lines", name=label, legendgroup=name, showlegend=legend,
-        line={"color": look.colour, "dash": look.dash, "width": 2.3}, error_y=bars,
-        marker={"symbol": look.symbol, "size": 7}, hovertemplate=f"<b>{label}</b><br>{hover}<extra></extra>",
-    ).update(more)  # fmt: skip
+        x=x,
+        y=y,
+        mode="lines+markers" if marks else "lines",
+        name=label,
+        legendgroup=name,
+        showlegend=legend,
+        line={"color": look.colour, "dash": look.dash, "width": 2.3},
+        error_y=bars,
+        marker={"symbol": look.symbol, "size": 7},
+        hovertemplate=f"<b>{label}</b><br>{hover}<extra></extra>",
+    ).update(more)
 
 
 def error_bars(value: Array, low: Array, high: Array, *, width: float = 1.5) -> dict[str, Any]:
     """Bars from `low` to `high` about values, of any equal shape; an end on the wrong side is left out."""
     value = np.asarray(value, dtype=float)
     return {
-        "type": "data", "symmetric": False, "color": theme.NEUTRAL, "thickness": width, "width": 4,
+        "type": "data",
+        "symmetric": False,
+        "color": theme.NEUTRAL,
+        "thickness": width,
+        "width": 4,
         "array": np.nan_to_num(np.maximum(np.asarray(high) - value, 0.0)),
         "arrayminus": np.nan_to_num(np.maximum(value - np.asarray(low), 0.0)),
-    }  # fmt: skip
+    }
 
 
 def band(x: Array, low: Array, high: Array, colour: str, group: str, alpha: float = 0.15) -> go.Scatter:
     """A tinted band between two lines, with no entry in the legend."""
     # said, since fewer than twenty points would get marks
     return go.Scatter(
-        mode="lines", x=np.concatenate([x, x[::-1]]), y=np.concatenate([high, low[::-1]]), fill="toself",
-        fillcolor=theme.translucent(colour, alpha), line={"width": 0}, hoverinfo="skip", showlegend=False,
+        mode="lines",
+        x=np.concatenate([x, x[::-1]]),
+        y=np.concatenate([high, low[::-1]]),
+        fill="toself",
+        fillcolor=theme.translucent(colour, alpha),
+        line={"width": 0},
+        hoverinfo="skip",
+        showlegend=False,
         legendgroup=group,
-    )  # fmt: skip
+    )
 
 
 def diagonal(x: Sequence[float] = (0, 1), y: Sequence[float] | None = None) -> go.Scatter:
     """A dotted grey line to compare with: equality by default."""
     return go.Scatter(
-        x=list(x), y=list(x if y is None else y), mode="lines", hoverinfo="skip",
-        showlegend=False, line={"color": theme.NEUTRAL, "dash": "dot", "width": 1.5},
-    )  # fmt: skip
+        x=list(x),
+        y=list(x if y is None else y),
+        mode="lines",
+        hoverinfo="skip",
+        showlegend=False,
+        line={"color": theme.NEUTRAL, "dash": "dot", "width": 1.5},
+    )
 
 
 def mark_at(fig: go.Figure, x: float | None) -> None:
@@ -192,16 +213,21 @@ def colour_scale(low: float, high: float, title: str, *, stops: Any = theme.MEAS
         # one value stands in the middle of a short bar: beyond it there is nothing
         low, high = low - 0.05, low + 0.05
     return {
-        "cmin": low, "cmax": high, "colorscale": [list(stop) for stop in stops],
+        "cmin": low,
+        "cmax": high,
+        "colorscale": [list(stop) for stop in stops],
         "colorbar": colour_bar(title),
-    }  # fmt: skip
+    }
 
 
 def colour_bar(title: str, **more: Any) -> dict[str, Any]:
     """A narrow colour bar with its title along the side."""
     return {
-        "title": {"text": theme.text(title), "side": "right"}, "thickness": 11, "len": 0.9, "outlinewidth": 0
-    } | more  # fmt: skip
+        "title": {"text": theme.text(title), "side": "right"},
+        "thickness": 11,
+        "len": 0.9,
+        "outlinewidth": 0,
+    } | more
 
 
 NAME = 28
@@ -250,16 +276,23 @@ def class_marks(
     for code in map(int, np.unique(codes)):
         mine, name = codes == code, class_name(classes, code)
         marker = {
-            "size": size, "color": colours[code % len(colours)], "symbol": theme.class_symbol(code),
+            "size": size,
+            "color": colours[code % len(colours)],
+            "symbol": theme.class_symbol(code),
             "line": {"width": rim, "color": "white"},
-        } | more  # fmt: skip
+        } | more
         made.append(
             kind(
-                x=points[mine, 0], y=points[mine, 1], mode="markers", legendgroup=name, showlegend=legend,
-                name=f"{name} · n = {int(mine.sum())}" if count else name, marker=marker,
+                x=points[mine, 0],
+                y=points[mine, 1],
+                mode="markers",
+                legendgroup=name,
+                showlegend=legend,
+                name=f"{name} · n = {int(mine.sum())}" if count else name,
+                marker=marker,
                 hovertemplate=f"{name}<extra></extra>",
             )
-        )  # fmt: skip
+        )
     return made
 
 
@@ -272,17 +305,32 @@ def note(fig: go.Figure, panel: int, words: str) -> None:
     """Words in the upper left corner of a panel, counted from 0."""
     axis = "" if panel == 0 else str(panel + 1)
     fig.add_annotation(
-        text=words, align="left", showarrow=False, x=0.03, y=0.94, xref=f"x{axis} domain",
-        yref=f"y{axis} domain", xanchor="left", yanchor="top", font={"size": 12},
-    )  # fmt: skip
+        text=words,
+        align="left",
+        showarrow=False,
+        x=0.03,
+        y=0.94,
+        xref=f"x{axis} domain",
+        yref=f"y{axis} domain",
+        xanchor="left",
+        yanchor="top",
+        font={"size": 12},
+    )
 
 
 def corner(fig: go.Figure, words: str) -> None:
     """Small words in the lower right corner of a figure."""
     fig.add_annotation(
-        text=words, showarrow=False, xref="paper", yref="paper", x=1, y=0, xanchor="right", yanchor="bottom",
+        text=words,
+        showarrow=False,
+        xref="paper",
+        yref="paper",
+        x=1,
+        y=0,
+        xanchor="right",
+        yanchor="bottom",
         font={"size": 11, "color": theme.NEUTRAL},
-    )  # fmt: skip
+    )
 
 
 def foot(fig: go.Figure, words: str) -> None:

@@ -40,22 +40,30 @@ def critical_difference_diagram(
     for place, index in enumerate(order):
         at, name = ranks[index], theme.text(names[index])
         fig.add_scatter(
-            x=[at, at], y=[0.35 + 0.45 * len(bars), -place], mode="lines", hoverinfo="skip",
+            x=[at, at],
+            y=[0.35 + 0.45 * len(bars), -place],
+            mode="lines",
+            hoverinfo="skip",
             line={"color": theme.GRID, "width": 1},
-        )  # fmt: skip
+        )
         fig.add_scatter(
-            x=[at], y=[-place], mode="markers+text", text=f"  {name} {at:.2f}  ",
+            x=[at],
+            y=[-place],
+            mode="markers+text",
+            text=f"  {name} {at:.2f}  ",
             marker={"size": 11, "color": theme.class_colour(place)},
             # a name near the right end would leave the figure
             textposition="middle left" if at > 0.62 * (rows + 1) else "middle right",
             hovertemplate=f"{name}<br>mean rank {at:.3f}<extra></extra>",
-        )  # fmt: skip
+        )
     for level, (first, last) in enumerate(bars):
         fig.add_scatter(
-            x=[ranks[order[first]] - 0.03, ranks[order[last]] + 0.03], y=[0.6 + 0.45 * level] * 2,
-            mode="lines", line={"color": theme.NEUTRAL, "width": 6},
+            x=[ranks[order[first]] - 0.03, ranks[order[last]] + 0.03],
+            y=[0.6 + 0.45 * level] * 2,
+            mode="lines",
+            line={"color": theme.NEUTRAL, "width": 6},
             hovertemplate="not told apart<extra></extra>",
-        )  # fmt: skip
+        )
     if np.isfinite(critical_difference):
         words = f"critical difference {critical_difference:.2f}; grey bars join what is not told apart"
         parts.corner(fig, words)
@@ -173,10 +181,13 @@ def pairwise_scatter(first: Array, second: Array, names: Sequence[str], *, x: st
     )
     fig.add_trace(parts.diagonal(ends))
     fig.add_scatter(
-        x=first, y=second, mode="markers", text=[theme.text(n) for n in names],
+        x=first,
+        y=second,
+        mode="markers",
+        text=[theme.text(n) for n in names],
         marker={"size": 8, "color": theme.CATEGORICAL[0], "opacity": 0.75},
         hovertemplate=f"%{{text}}<br>{theme.text(x)} %{{x:.1%}}<br>{theme.text(y)} %{{y:.1%}}<extra></extra>",
-    )  # fmt: skip
+    )
     return fig
 
 
@@ -200,15 +211,20 @@ def ratio_strip(ratios: Mapping[str, Array], names: Sequence[str]) -> go.Figure:
     for place, (method, values) in enumerate(ratios.items()):
         colour, row = theme.class_colour(place), theme.text(method)
         fig.add_scatter(
-            x=values, y=[row] * len(values), mode="markers", text=[theme.text(n) for n in names],
+            x=values,
+            y=[row] * len(values),
+            mode="markers",
+            text=[theme.text(n) for n in names],
             marker={"size": 8, "color": theme.translucent(colour, 0.5)},
             hovertemplate="%{text}: %{x:.2f} times<extra></extra>",
-        )  # fmt: skip
+        )
         fig.add_scatter(
-            x=[float(np.median(values))], y=[row], mode="markers",
+            x=[float(np.median(values))],
+            y=[row],
+            mode="markers",
             marker={"size": 22, "symbol": "line-ns-open", "color": colour, "line": {"width": 3}},
             hovertemplate="median %{x:.2f} times<extra></extra>",
-        )  # fmt: skip
+        )
     fig.add_vline(x=1, line={"color": theme.NEUTRAL, "dash": "dot"})
     return fig
 
@@ -232,9 +248,14 @@ def line_panels(
     """
     titles = ("Items", "LMGP: probabilities", "LMGP: latent functions, 95 %", "SVM: probabilities")
     fig = parts.panels(
-        titles, height=760, rows=4, x="x", shared_xaxes=True, vertical_spacing=0.05,
+        titles,
+        height=760,
+        rows=4,
+        x="x",
+        shared_xaxes=True,
+        vertical_spacing=0.05,
         row_heights=[0.12, 0.26, 0.36, 0.26],
-    )  # fmt: skip
+    )
     looks = parts.looks(f"class {c + 1}" for c in range(probabilities.shape[1]))
     for c, (name, look) in enumerate(looks.items()):
         mine = x[codes == c]

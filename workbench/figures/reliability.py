@@ -37,11 +37,17 @@ def _points(
     if band is not None:
         bars = parts.error_bars(accuracy, *(np.asarray(end, dtype=float)[full] for end in band))
     return go.Scatter(
-        x=np.asarray(table.confidence)[full], y=accuracy, error_y=bars, customdata=count, showlegend=False,
-        mode="lines+markers", line={"color": theme.class_colour(0), "width": 2}, cliponaxis=False,
+        x=np.asarray(table.confidence)[full],
+        y=accuracy,
+        error_y=bars,
+        customdata=count,
+        showlegend=False,
+        mode="lines+markers",
+        line={"color": theme.class_colour(0), "width": 2},
+        cliponaxis=False,
         marker={"size": 7 + (largest - 7) * np.sqrt(count / np.max(table.count)), "opacity": 0.85},
         hovertemplate="says %{x:.1%}, is right %{y:.1%}<br>n = %{customdata:,}<extra></extra>",
-    )  # fmt: skip
+    )
 
 
 def histogram_bars(
@@ -62,12 +68,17 @@ def histogram_bars(
         items = np.asarray(getattr(histogram, name))
         made.append(
             go.Bar(
-                x=(lower + upper) / 2, y=items / total if share else items, width=0.92 * (upper - lower),
-                name=f"{name} · n = {int(items.sum()):,}" if count else name, legendgroup=name,
-                showlegend=legend, marker={"color": theme.class_colour(code), "line": {"width": 0}},
-                customdata=items, hovertemplate=f"%{{x:.0%}}: %{{customdata:,}} {name}<extra></extra>",
+                x=(lower + upper) / 2,
+                y=items / total if share else items,
+                width=0.92 * (upper - lower),
+                name=f"{name} · n = {int(items.sum()):,}" if count else name,
+                legendgroup=name,
+                showlegend=legend,
+                marker={"color": theme.class_colour(code), "line": {"width": 0}},
+                customdata=items,
+                hovertemplate=f"%{{x:.0%}}: %{{customdata:,}} {name}<extra></extra>",
             )
-        )  # fmt: skip
+        )
     return made
 
 
@@ -146,7 +157,12 @@ def confidence_histogram(histogram: ConfidenceHistogram, *, height: int = 380) -
         left = value > 0.5
         fig.add_vline(x=value, line={"color": theme.NEUTRAL, "dash": dash, "width": 2})
         fig.add_annotation(
-            x=value, y=y, yref="paper", text=words, showarrow=False, xanchor="right" if left else "left",
+            x=value,
+            y=y,
+            yref="paper",
+            text=words,
+            showarrow=False,
+            xanchor="right" if left else "left",
             xshift=-6 if left else 6,
-        )  # fmt: skip
+        )
     return fig

@@ -45,9 +45,14 @@ def stopping_panels(labels: Array, panels: Sequence[Panel], *, height: int = 130
         return theme.empty("No round has finished yet")
     n = len(panels)
     fig = parts.panels(
-        [p.title for p in panels], height=60 + height * n, rows=n, x="Labels", legend=False,
-        shared_xaxes=True, vertical_spacing=0.32 / n,
-    )  # fmt: skip
+        [p.title for p in panels],
+        height=60 + height * n,
+        rows=n,
+        x="Labels",
+        legend=False,
+        shared_xaxes=True,
+        vertical_spacing=0.32 / n,
+    )
     fig.update_annotations(x=0, xanchor="left")
     fig.update_yaxes(nticks=4)
     look, *_ = parts.looks(["curve"]).values()

@@ -86,9 +86,13 @@ def noise_curves(
         return theme.empty("No curve is finished yet", height)
     fig = _measure_panels(
         {c.title: (c.noise, {"error": c.error, "nll": c.nll, "ece": c.ece}) for c in curves},
-        of="noise", axis="Noise σ²", height=height, rows=1, mark=mark,
+        of="noise",
+        axis="Noise σ²",
+        height=height,
+        rows=1,
+        mark=mark,
         baselines=[c.title for c in curves if c.name == reference],
-    )  # fmt: skip
+    )
     seeds = max(c.n_seeds for c in curves)
     words = [] if n is None else [f"n = {n:,} test points"]
     words += [f"{seeds} draws, bars: smallest to largest"] if seeds > 1 else []
@@ -112,8 +116,12 @@ def trade_offs(curves: Sequence[TradeCurve], *, mark: float | None = None, heigh
         return theme.empty("No fit is finished yet", height)
     fig = _measure_panels(
         {c.name: (c.points, {m: getattr(c, m) for m in _MEASURES}) for c in curves},
-        of="points", axis="Inducing points of each class", height=height, rows=2, mark=mark,
-    )  # fmt: skip
+        of="points",
+        axis="Inducing points of each class",
+        height=height,
+        rows=2,
+        mark=mark,
+    )
     ticks = sorted({float(v) for curve in curves for v in curve.points})
     fig.update_xaxes(type="log", tickvals=ticks, ticktext=[f"{t:g}" for t in ticks])
     parts.foot(fig, f"n = {max(curve.n for curve in curves):,} test items")
@@ -135,9 +143,13 @@ def calibration_panels(reports: Sequence[CalibrationReport], *, height: int = 56
         return theme.empty("No item with a known class to measure on", height)
     k = len(reports)
     fig = parts.panels(
-        [r.title for r in reports] + [""] * k, rows=2, height=height,
-        row_heights=[0.36, 0.64], vertical_spacing=0.1, horizontal_spacing=0.12 / (k + 1),
-    )  # fmt: skip
+        [r.title for r in reports] + [""] * k,
+        rows=2,
+        height=height,
+        row_heights=[0.36, 0.64],
+        vertical_spacing=0.1,
+        horizontal_spacing=0.12 / (k + 1),
+    )
     for column, report in enumerate(reports, start=1):
         n, scores = int(report.table.count.sum()), report.scores
         fig.add_traces(histogram_bars(report.histogram, share=True, legend=column == 1), 1, column)
@@ -183,9 +195,13 @@ def blend(probabilities: Array, colours: Sequence[str] = theme.CATEGORICAL) -> A
 
 
 def blend_image(
-    x: Array, y: Array, probabilities: Array, *, opacity: float = 1.0,
+    x: Array,
+    y: Array,
+    probabilities: Array,
+    *,
+    opacity: float = 1.0,
     colours: Sequence[str] = theme.CATEGORICAL,
-) -> go.Image:  # fmt: skip
+) -> go.Image:
     """The blend as an image in the plane's own units.
 
     Args:
@@ -196,9 +212,15 @@ def blend_image(
         colours: of the classes.
     """
     return go.Image(
-        z=blend(probabilities, colours), name="colours", opacity=opacity, hoverinfo="skip",
-        x0=float(x[0]), y0=float(y[0]), dx=float(x[1] - x[0]), dy=float(y[1] - y[0]),
-    )  # fmt: skip
+        z=blend(probabilities, colours),
+        name="colours",
+        opacity=opacity,
+        hoverinfo="skip",
+        x0=float(x[0]),
+        y0=float(y[0]),
+        dx=float(x[1] - x[0]),
+        dy=float(y[1] - y[0]),
+    )
 
 
 def probability_maps(
@@ -240,9 +262,17 @@ def probability_maps(
     wide = min(columns, len(maps))
     rows = -(-len(maps) // wide)
     fig = parts.panels(
-        list(maps), rows=rows, columns=wide, height=rows * size + 90, x=axes[0], y=axes[1],
-        horizontal_spacing=0.05, vertical_spacing=0.28 / (rows + 1), shared_xaxes="all", shared_yaxes="all",
-    )  # fmt: skip
+        list(maps),
+        rows=rows,
+        columns=wide,
+        height=rows * size + 90,
+        x=axes[0],
+        y=axes[1],
+        horizontal_spacing=0.05,
+        vertical_spacing=0.28 / (rows + 1),
+        shared_xaxes="all",
+        shared_yaxes="all",
+    )
     for number, p in enumerate(maps.values()):
         at = parts.place(number, wide)
         fig.add_trace(blend_image(x, y, p, colours=colours), **at)
@@ -291,9 +321,14 @@ def value_maps(
     if not maps:
         return theme.empty("Nothing to draw", height)
     fig = parts.panels(
-        list(maps), height=height, x=axes[0], y=axes[1], horizontal_spacing=0.1 / len(maps),
-        shared_xaxes="all", shared_yaxes="all",
-    )  # fmt: skip
+        list(maps),
+        height=height,
+        x=axes[0],
+        y=axes[1],
+        horizontal_spacing=0.1 / len(maps),
+        shared_xaxes="all",
+        shared_yaxes="all",
+    )
     # pixels from the plot to the colour bars: the axis, and below its name how many labels there are
     below = 90 if points is None else 114
     for number, (title, values) in enumerate(maps.items()):
@@ -302,18 +337,28 @@ def value_maps(
         domain = fig.layout["xaxis" if number == 0 else f"xaxis{number + 1}"].domain
         fig.add_trace(
             go.Heatmap(
-                x=x, y=y, z=values, zmin=low, zmax=high if high > low else low + 1,
+                x=x,
+                y=y,
+                z=values,
+                zmin=low,
+                zmax=high if high > low else low + 1,
                 colorscale=[list(stop) for stop in theme.SEQUENTIAL],
                 # below: beside its panel it reaches into the next one on a narrow screen
                 colorbar=parts.colour_bar(
-                    units[number] if units else "", title_side="bottom", orientation="h", nticks=4,
-                    x=sum(domain) / 2, xanchor="center", len=0.9 * (domain[1] - domain[0]),
-                    y=-below / parts.plot_height(height, fig.layout.margin.t), yanchor="top",
+                    units[number] if units else "",
+                    title_side="bottom",
+                    orientation="h",
+                    nticks=4,
+                    x=sum(domain) / 2,
+                    xanchor="center",
+                    len=0.9 * (domain[1] - domain[0]),
+                    y=-below / parts.plot_height(height, fig.layout.margin.t),
+                    yanchor="top",
                 ),
                 hovertemplate=f"{theme.text(title)} %{{z:.3f}}<extra></extra>",
             ),
             **at,
-        )  # fmt: skip
+        )
         if points is not None and codes is not None:
             for marks in parts.class_marks(points, codes, classes, legend=number == 0):
                 fig.add_trace(marks, **at)
@@ -351,9 +396,14 @@ def asked_maps(
     points = np.asarray(points)
     k = len(panels)
     fig = parts.panels(
-        list(panels), height=height, x=axes[0], y=axes[1], horizontal_spacing=0.05, shared_xaxes="all",
+        list(panels),
+        height=height,
+        x=axes[0],
+        y=axes[1],
+        horizontal_spacing=0.05,
+        shared_xaxes="all",
         shared_yaxes="all",
-    )  # fmt: skip
+    )
     for number, (title, (initial, asked)) in enumerate(panels.items()):
         at, first = parts.place(number, k), number == 0
         # what WebGL draws lies over everything else, the items asked about too
@@ -364,20 +414,34 @@ def asked_maps(
         order = np.arange(1, len(asked) + 1)
         scale = _in_order(len(asked)) | {"showscale": number == k - 1 and len(asked) > 1}
         for items, name, words, marker in (
-            (initial, "given at the start", "given at the start",
-             {"size": 13, "symbol": "square-open", "color": theme.NEUTRAL, "line": {"width": 3}}),
-            (asked, "asked", f"{theme.text(title)}<br>question %{{customdata}}",
-             {"size": 12, "color": order, "opacity": 1} | scale),
-        ):  # fmt: skip
+            (
+                initial,
+                "given at the start",
+                "given at the start",
+                {"size": 13, "symbol": "square-open", "color": theme.NEUTRAL, "line": {"width": 3}},
+            ),
+            (
+                asked,
+                "asked",
+                f"{theme.text(title)}<br>question %{{customdata}}",
+                {"size": 12, "color": order, "opacity": 1} | scale,
+            ),
+        ):
             if len(items):
                 fig.add_trace(
                     kind(
-                        x=points[items, 0], y=points[items, 1], mode="markers", name=name, legendgroup=name,
-                        showlegend=first, marker=marker, customdata=order,
+                        x=points[items, 0],
+                        y=points[items, 1],
+                        mode="markers",
+                        name=name,
+                        legendgroup=name,
+                        showlegend=first,
+                        marker=marker,
+                        customdata=order,
                         hovertemplate=f"{words}<extra></extra>",
                     ),
                     **at,
-                )  # fmt: skip
+                )
     parts.foot(fig, f"n = {len(points):,} items, {max(len(a) for _, a in panels.values())} questions")
     return fig
 
@@ -393,8 +457,9 @@ def _in_order(n: int) -> dict[str, Any]:
         "colorscale": [[0.0, "#8E1246"], [0.5, "#8E1246"], [0.5, "white"], [1.0, "white"]],
     }
     return scale | {
-        "colorbar": scale["colorbar"] | ends, "line": {"width": 1.5, "color": np.arange(1, n + 1)} | rims,
-    }  # fmt: skip
+        "colorbar": scale["colorbar"] | ends,
+        "line": {"width": 1.5, "color": np.arange(1, n + 1)} | rims,
+    }
 
 
 def class_bands(
@@ -429,9 +494,14 @@ def class_bands(
         return theme.empty("The line has no length", height)
     grid, mean, spread = np.asarray(grid), np.asarray(mean), 1.96 * np.sqrt(np.asarray(variance))
     fig = parts.panels(
-        ("Latent functions, 95 % bands", "Class probabilities"), rows=2, height=height, x=axis,
-        shared_xaxes=True, row_heights=[0.6, 0.4], vertical_spacing=0.12,
-    )  # fmt: skip
+        ("Latent functions, 95 % bands", "Class probabilities"),
+        rows=2,
+        height=height,
+        x=axis,
+        shared_xaxes=True,
+        row_heights=[0.6, 0.4],
+        vertical_spacing=0.12,
+    )
     for code in range(mean.shape[1]) if shown is None else shown:
         name = parts.class_name(classes, code)
         look = parts.Look(theme.class_colour(code), parts.DASHES[code % 6], theme.class_symbol(code))
@@ -466,9 +536,15 @@ def agreement(
     quantities = list(next(iter(rows.values())))
     wide = len(quantities)
     fig = parts.panels(
-        quantities, rows=len(rows), columns=wide, height=len(rows) * size + 60, x=against, legend=False,
-        horizontal_spacing=0.18 / wide, vertical_spacing=0.2 / len(rows),
-    )  # fmt: skip
+        quantities,
+        rows=len(rows),
+        columns=wide,
+        height=len(rows) * size + 60,
+        x=against,
+        legend=False,
+        horizontal_spacing=0.18 / wide,
+        vertical_spacing=0.2 / len(rows),
+    )
     pairs = [(name, what, *pair) for name, row in rows.items() for what, pair in row.items()]
     for number, (name, what, exact, ours) in enumerate(pairs):
         at = parts.place(number, wide)
@@ -501,18 +577,25 @@ def guess_tally(guesses: Sequence[float], answer: float, *, unit: str = "", heig
     columns = np.round((values - low) / step).astype(int)
     heights = [int((columns[:i] == column).sum()) + 1 for i, column in enumerate(columns)]
     fig = theme.figure(
-        x=f"Guess, {unit}", height=height, legend=False,
+        x=f"Guess, {unit}",
+        height=height,
+        legend=False,
         x_options={"range": [low - 2 * step, high + 2 * step]},
         y_options={"visible": False, "range": [0, max(heights) + 1]},
-    )  # fmt: skip
+    )
     fig.add_scatter(
-        x=low + columns * step, y=heights, mode="markers", customdata=values,
+        x=low + columns * step,
+        y=heights,
+        mode="markers",
+        customdata=values,
         marker={"size": 14, "color": theme.class_colour(0), "opacity": 0.8},
         hovertemplate="%{customdata:g}<extra></extra>",
-    )  # fmt: skip
+    )
     fig.add_vline(
-        x=answer, line={"color": theme.class_colour(1), "width": 3}, annotation_text=f"it is {answer:.3g}",
+        x=answer,
+        line={"color": theme.class_colour(1), "width": 3},
+        annotation_text=f"it is {answer:.3g}",
         # towards the middle, where there is room
         annotation_position="top left" if answer > (low + high) / 2 else "top right",
-    )  # fmt: skip
+    )
     return fig

@@ -201,9 +201,13 @@ def of_json(cells: Sequence[Any], classes: Sequence[str], *, source: str = "colu
 
 
 def of_cells(
-    values: Sequence[Any], classes: Sequence[str], *, confidence: Sequence[Any] | None = None,
-    mapping: Mapping[str, str] | None = None, source: str = "column",
-) -> Guess:  # fmt: skip
+    values: Sequence[Any],
+    classes: Sequence[str],
+    *,
+    confidence: Sequence[Any] | None = None,
+    mapping: Mapping[str, str] | None = None,
+    source: str = "column",
+) -> Guess:
     """A column of class names, or of JSON objects: by what its first filled cell looks like.
 
     Args:
@@ -229,9 +233,10 @@ def suggested_columns(columns: Sequence[str], classes: Sequence[str]) -> list[st
     found = [f"column:{name}" for name in columns if names_predictions(name)]
     for prefix in PREFIXES:
         of_class = [
-            name for name in columns
+            name
+            for name in columns
             if str(name).lower().startswith(prefix) and _key(str(name)[len(prefix) :]) in keys
-        ]  # fmt: skip
+        ]
         if len(of_class) > 1:
             found.append(f"columns:{of_class[0][: len(prefix)]}*")
     return found

@@ -214,9 +214,14 @@ class _Nearest:
             far[start : start + _CHUNK] = np.take_along_axis(apart, sort, axis=1)
         effective = perplexity if perplexity <= k else k / 3
         P = joint_probabilities_nn(
-            near, far, [effective], symmetrize=False, normalization="point-wise",
-            n_reference_samples=len(self.rows), n_jobs=1,
-        )  # fmt: skip
+            near,
+            far,
+            [effective],
+            symmetrize=False,
+            normalization="point-wise",
+            n_reference_samples=len(self.rows),
+            n_jobs=1,
+        )
         return (P, near, far) if return_distances else P
 
 
@@ -245,9 +250,13 @@ def _computed(pool: Pool, report: Report | None) -> NeighbourMap:
         return False
 
     method = openTSNE.TSNE(
-        n_jobs=1, random_state=0, early_exaggeration_iter=_EARLY, n_iter=_LATER, callbacks=watch,
+        n_jobs=1,
+        random_state=0,
+        early_exaggeration_iter=_EARLY,
+        n_iter=_LATER,
+        callbacks=watch,
         callbacks_every_iters=_EVERY,
-    )  # fmt: skip
+    )
     laid = method.fit(affinities=_affinities(distinct), initialization=_start(distinct))
     places = np.asarray(laid, dtype=np.float64)[back.reshape(-1)]
     points = np.empty((n, 2))
@@ -357,9 +366,11 @@ def _read(path: Path, n: int | None = None) -> tuple[NeighbourMap, Array] | None
         os.utime(path)
         trust, of_components, judged = map(float, held["measured"])
         made = NeighbourMap(
-            **{name: held[name] for name in _ARRAYS}, trust=trust, trust_of_components=of_components,
+            **{name: held[name] for name in _ARRAYS},
+            trust=trust,
+            trust_of_components=of_components,
             n_judged=int(judged),
-        )  # fmt: skip
+        )
     except (OSError, ValueError, KeyError, EOFError, BadZipFile):
         return None
     whole = (

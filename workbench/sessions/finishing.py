@@ -211,9 +211,14 @@ class Finishing(Labelling):
             others.append(Promise(share, tuple(chain)))
         how = {"also": others, "whole": whole, "strata": strata, "per_class": per_class, "twice": twice}
         AuditDesign(
-            size, error, tuple(sizes), confidence_at(confidence, self.attempt_next), tuple(others),
-            len(self.state.codes), whole,
-        )  # fmt: skip
+            size,
+            error,
+            tuple(sizes),
+            confidence_at(confidence, self.attempt_next),
+            tuple(others),
+            len(self.state.codes),
+            whole,
+        )
         return self._start(found, error, confidence, sizes, how)
 
     @retried
@@ -233,9 +238,22 @@ class Finishing(Labelling):
                 }
             )
             payload = plan_of(
-                found.of, error, confidence, attempt, seed_of(checksum), found.items, found.codes,
-                found.confidences, sizes, found.keys, ids, found.round, len(state.codes), checksum, **how,
-            )  # fmt: skip
+                found.of,
+                error,
+                confidence,
+                attempt,
+                seed_of(checksum),
+                found.items,
+                found.codes,
+                found.confidences,
+                sizes,
+                found.keys,
+                ids,
+                found.round,
+                len(state.codes),
+                checksum,
+                **how,
+            )
             before = self.frozen_in(state)
             if before is not None and not void_because(before, state) and _same(before, payload):
                 return finish_state_of(before, state)
@@ -384,9 +402,14 @@ class Finishing(Labelling):
 
 
 def _surest_first(
-    of: str, items: Ints, codes: Ints, confidences: Floats, keys: tuple[str, ...], number: int,
+    of: str,
+    items: Ints,
+    codes: Ints,
+    confidences: Floats,
+    keys: tuple[str, ...],
+    number: int,
     known: tuple[Floats, Array],
-) -> Candidates:  # fmt: skip
+) -> Candidates:
     order = np.argsort(-np.nan_to_num(confidences, nan=0.0), kind="stable")
     return Candidates(
         of, items[order], np.asarray(codes)[order], confidences[order], tuple(keys), number, known

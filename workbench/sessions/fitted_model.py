@@ -304,12 +304,16 @@ class FittedModel:
         if guess and protocols.supports_latent(self.estimator):
             latent = cache(lambda: self.estimator.predict_latent(X, **guess))
         return belief_of(
-            self.estimator, X, labelled=known, labels=labels, latent=latent,
+            self.estimator,
+            X,
+            labelled=known,
+            labels=labels,
+            latent=latent,
             latent_mean=None if guess else _mean_at(self.estimator, X),
             probabilities=(lambda: self.predict_proba(rows)) if guess else None,
             scaled=None if self.geometry is not None else lambda: self.scaled[rows],
             ids=IdsAt(self.pool.items.ids, rows),
-        )  # fmt: skip
+        )
 
 
 def _mean_at(estimator: Any, X: Array) -> Callable[[], Floats] | None:

@@ -229,9 +229,11 @@ def checked_sources(given: Any, pool: Pool, classes: Sequence[str]) -> list[dict
         said = entry.get("said")
         if said is not None:
             guess = _guess_said(source, said, len(pool), classes, entry.get("mapping"))
-            out.append(made | {"said": said, "checksum": _checksum(guess)} | (
-                {"mapping": dict(entry["mapping"])} if entry.get("mapping") else {}
-            ))  # fmt: skip
+            out.append(
+                made
+                | {"said": said, "checksum": _checksum(guess)}
+                | ({"mapping": dict(entry["mapping"])} if entry.get("mapping") else {})
+            )
             continue
         mapping = {str(k): str(v) for k, v in dict(entry.get("mapping") or {}).items()}
         if mapping:

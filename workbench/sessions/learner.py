@@ -265,9 +265,16 @@ class Learner:
         return self._fitted(estimator, number, items, codes, smoothing, seconds, beside is not None)
 
     def _fitted(
-        self, estimator: Any, number: int, items: Ints, codes: Ints, smoothing: Smoothing,
-        seconds: float = 0.0, beside: bool = False, known: Known | None = None,
-    ) -> FittedModel:  # fmt: skip
+        self,
+        estimator: Any,
+        number: int,
+        items: Ints,
+        codes: Ints,
+        smoothing: Smoothing,
+        seconds: float = 0.0,
+        beside: bool = False,
+        known: Known | None = None,
+    ) -> FittedModel:
         seen = self._seen(smoothing.strength)
         latents = self.latents
         if beside and self._common is not None:

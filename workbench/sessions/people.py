@@ -364,9 +364,13 @@ def _seconds(events: Iterable[Event]) -> dict[str, list[float]]:
 
 
 def _person(
-    name: str, n_labels: int, together: ItemConsensus | None, state: ProjectState, classes: Sequence[str],
+    name: str,
+    n_labels: int,
+    together: ItemConsensus | None,
+    state: ProjectState,
+    classes: Sequence[str],
     seconds: Sequence[float],
-) -> PersonReport:  # fmt: skip
+) -> PersonReport:
     pace = median(seconds) if seconds else float("nan")
     if together is None or name not in together.people:
         none = float("nan")
@@ -393,10 +397,18 @@ def _person(
     found = binomtest(sum(agreed), len(agreed)).proportion_ci(method="wilson")
     pairs = sorted(confusions.items(), key=lambda one: (-one[1], one[0]))[:MOST_CONFUSIONS]
     return PersonReport(
-        name, n_labels, len(agreed), sum(agreed) / len(agreed), float(found.low), float(found.high),
-        float(together.found.accuracies[person]), tuple((true, said, n) for (true, said), n in pairs), pace,
-        _drift(agreed), tuple(sorted(disagreements, key=lambda one: -one.certainty)[:MOST_DISAGREEMENTS]),
-    )  # fmt: skip
+        name,
+        n_labels,
+        len(agreed),
+        sum(agreed) / len(agreed),
+        float(found.low),
+        float(found.high),
+        float(together.found.accuracies[person]),
+        tuple((true, said, n) for (true, said), n in pairs),
+        pace,
+        _drift(agreed),
+        tuple(sorted(disagreements, key=lambda one: -one.certainty)[:MOST_DISAGREEMENTS]),
+    )
 
 
 def _drift(agreed: Sequence[bool]) -> tuple[float, float] | None:

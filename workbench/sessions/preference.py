@@ -84,8 +84,10 @@ def name_of(feature_map: FeatureMap) -> str:
     if isinstance(feature_map, VectorFeatureMap):
         return feature_map.source or "vectors"
     names: tuple[tuple[type, str], ...] = (
-        (ShapesFeatureMap, "shapes"), (PiecesFeatureMap, "pieces"), (TextFeatureMap, "topics"),
-    )  # fmt: skip
+        (ShapesFeatureMap, "shapes"),
+        (PiecesFeatureMap, "pieces"),
+        (TextFeatureMap, "topics"),
+    )
     return next((name for kind, name in names if isinstance(feature_map, kind)), "in use")
 
 

@@ -272,11 +272,11 @@ class Session(Several, Finishing, Classes, Instructing, Exporting):
         now = self.settings
         known = {one["source"]: one for one in now.get("guesses") or ()}
         given = [
-            {**known.get(one["source"], {}), **one} if isinstance(one, Mapping) else known.get(one, {}) | {
-                "source": one, "on": True
-            }
+            {**known.get(one["source"], {}), **one}
+            if isinstance(one, Mapping)
+            else known.get(one, {}) | {"source": one, "on": True}
             for one in sources
-        ]  # fmt: skip
+        ]
         made = checked_sources(given, self.pool, self.classes)
         if any(one["on"] for one in made) and not takes_guess(now["classifier"]):
             raise InputError(NO_GUESS.format(title_of(str(now["classifier"]))))

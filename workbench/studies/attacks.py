@@ -215,10 +215,16 @@ def _attacked(
     begin, softmax = 0.6, None
     if spec.softmax:
         begin = 0.75
-        softmax = Learner(model.pool, "softmax-net", seed=spec.seed, classes=model.classes).fit(
-            model.items, model.codes, number=0,
-            callback=_stages(report, 0.55, begin, "fitting the softmax network"),
-        ).estimator  # fmt: skip
+        softmax = (
+            Learner(model.pool, "softmax-net", seed=spec.seed, classes=model.classes)
+            .fit(
+                model.items,
+                model.codes,
+                number=0,
+                callback=_stages(report, 0.55, begin, "fitting the softmax network"),
+            )
+            .estimator
+        )
     images = np.asarray(model.pool.features[items])
     robustness = measure(
         model.estimator,

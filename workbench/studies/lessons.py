@@ -229,9 +229,14 @@ def inducing_points(n_inducing: int, report: OnProgress = _quiet) -> Inducing:
     X, y = spirals()
     X, y, X_test, y_test = X[:300], y[:300], X[300:], y[300:]
     model = make_classifier(
-        "large-margin", choice="fixed", classes=np.arange(3), n_inducing=n_inducing, n_mean=0,
-        length_scale_factor=0.3, random_state=0,
-    ).fit(X, y)  # fmt: skip
+        "large-margin",
+        choice="fixed",
+        classes=np.arange(3),
+        n_inducing=n_inducing,
+        n_mean=0,
+        length_scale_factor=0.3,
+        random_state=0,
+    ).fit(X, y)
     grid = grid_over(X)
     p = np.asarray(model.predict_proba(X_test))
     geometry = model.geometry_
@@ -484,9 +489,19 @@ def rivals(n_classes: int, report: OnProgress = _quiet, sweeps: int = 40) -> Riv
     pool = overlapping(n_items=600, n_classes=n_classes, n_features=2, overlap=1.0, seed=1)
     X, y = np.asarray(pool.features), np.asarray(pool.truth)
     make: Any = lambda: make_classifier(  # noqa: E731
-        "large-margin", choice="fixed", classes=np.arange(n_classes), n_inducing=32, n_mean=0, variance=1.0,
-        length_scale_factor=1.0, calibration=None, random_state=0, max_sweeps=1, tol=1e-9, warm_start=True,
-    )  # fmt: skip
+        "large-margin",
+        choice="fixed",
+        classes=np.arange(n_classes),
+        n_inducing=32,
+        n_mean=0,
+        variance=1.0,
+        length_scale_factor=1.0,
+        calibration=None,
+        random_state=0,
+        max_sweeps=1,
+        tol=1e-9,
+        warm_start=True,
+    )
     soft = make()
     tempered: list[float] = []
     Phi, residual = np.empty((0, 0)), np.empty(0)

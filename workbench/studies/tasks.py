@@ -129,9 +129,15 @@ def compared(
 
     say([])
     result = run_study(
-        spec, heard, Report(say).should_stop, store=Store.open(database), project=project, study=study,
-        workers=workers, load=load,
-    )  # fmt: skip
+        spec,
+        heard,
+        Report(say).should_stop,
+        store=Store.open(database),
+        project=project,
+        study=study,
+        workers=workers,
+        load=load,
+    )
     if result.status == "cancelled":
         raise Cancelled(study)
     return result

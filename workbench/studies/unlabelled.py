@@ -92,9 +92,14 @@ def unlabelled(data: str, seed: int, report: OnProgress) -> Unlabelled:
                 error[s, at] += error_rate(truth[test], model.predict(X[test])) / len(orders)
         places.append(_plane(X[pool.test.train], X[shown]))
     return Unlabelled(
-        np.array(counts), tuple(STRENGTHS), error, np.stack(places), truth[shown],
-        tuple(map(str, pool.classes)), len(test),
-    )  # fmt: skip
+        np.array(counts),
+        tuple(STRENGTHS),
+        error,
+        np.stack(places),
+        truth[shown],
+        tuple(map(str, pool.classes)),
+        len(test),
+    )
 
 
 def _order(codes: Ints, items: Ints, rng: np.random.Generator) -> Ints:
@@ -122,6 +127,14 @@ def _pool(data: str, seed: int) -> Pool:
     names = ("upper", "lower") if data == "moons" else ("differ", "equal")
     columns = tuple(f"x{d + 1}" for d in range(X.shape[1]))
     return replace(
-        digits, name=data, kind="table", features=X, classes=names, truth=y, test=None, common_scale=False,
-        items=ArrayItems(RowNumbers(len(X)), X, columns), fingerprints=np.arange(len(X), dtype=np.uint64),
-    )  # fmt: skip
+        digits,
+        name=data,
+        kind="table",
+        features=X,
+        classes=names,
+        truth=y,
+        test=None,
+        common_scale=False,
+        items=ArrayItems(RowNumbers(len(X)), X, columns),
+        fingerprints=np.arange(len(X), dtype=np.uint64),
+    )

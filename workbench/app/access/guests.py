@@ -93,9 +93,14 @@ async def _join(request: Request) -> Response:
     base = request.url.path[: -len(below_base(request.url.path))]
     answer = RedirectResponse(f"{base}/label?project={quote(made[0])}", 303)
     answer.set_cookie(
-        passes.COOKIE, made[1], max_age=86_400 * passes.DAYS, path=f"{base}/", httponly=True, samesite="lax",
+        passes.COOKIE,
+        made[1],
+        max_age=86_400 * passes.DAYS,
+        path=f"{base}/",
+        httponly=True,
+        samesite="lax",
         secure=login.is_encrypted(),
-    )  # fmt: skip
+    )
     return answer
 
 

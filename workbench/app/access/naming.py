@@ -82,9 +82,12 @@ def ask(session: Session) -> None:
             st.text_input("Your first name", key=_NAME, max_chars=80, width=280)
             st.form_submit_button("Start labelling", type="primary", on_click=_take)
         st.button(
-            f"I am {here}", key="same-person", type="tertiary", on_click=current.call_me,
+            f"I am {here}",
+            key="same-person",
+            type="tertiary",
+            on_click=current.call_me,
             args=(session.annotator,),
-        )  # fmt: skip
+        )
 
 
 def _take() -> None:

@@ -160,9 +160,18 @@ def form() -> None:
         if go.button("Attack", type="primary", key="start-attack", icon=":material/bolt:", width=140):
             try:
                 begin(
-                    project, pool, classifier, tuple(attacks), strongest,
-                    n_train, n_test, loss, steps, softmax, seed,
-                )  # fmt: skip
+                    project,
+                    pool,
+                    classifier,
+                    tuple(attacks),
+                    strongest,
+                    n_train,
+                    n_test,
+                    loss,
+                    steps,
+                    softmax,
+                    seed,
+                )
             except InputError as error:
                 st.error(verbatim(error), icon=":material/error:")
                 return
@@ -248,9 +257,18 @@ def own_model(opened: Session, classifier: str) -> None:
 
 
 def begin(
-    project: Session | None, pool: str, classifier: str, attacks: tuple[str, ...], strongest: float,
-    n_train: int, n_test: int, loss: str, steps: int, softmax: bool, seed: int,
-) -> None:  # fmt: skip
+    project: Session | None,
+    pool: str,
+    classifier: str,
+    attacks: tuple[str, ...],
+    strongest: float,
+    n_train: int,
+    n_test: int,
+    loss: str,
+    steps: int,
+    softmax: bool,
+    seed: int,
+) -> None:
     """Start an experiment and show it.
 
     Raises:

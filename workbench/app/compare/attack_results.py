@@ -114,15 +114,24 @@ def shown_attack(result: Robustness) -> tuple[str, float]:
     some = [float(s) for s in result.strengths if s > 0] or [float(result.strengths[-1])]
     with st.container(horizontal=True, gap="large", vertical_alignment="bottom", key="attack-shown-tools"):
         attack = st.segmented_control(
-            "Attack", list(result.attacks), default=result.attacks[0], required=True, format_func=title_of,
+            "Attack",
+            list(result.attacks),
+            default=result.attacks[0],
+            required=True,
+            format_func=title_of,
             key="attack-shown",
-        )  # fmt: skip
+        )
         strength = some[0]
         if len(some) > 1:
             strength = st.select_slider(
-                "Strength", some, value=some[len(some) // 2], format_func=lambda s: f"{s:.3g}",
-                key="attack-at", width=320, help=explain("strength"),
-            )  # fmt: skip
+                "Strength",
+                some,
+                value=some[len(some) // 2],
+                format_func=lambda s: f"{s:.3g}",
+                key="attack-at",
+                width=320,
+                help=explain("strength"),
+            )
         st.toggle("Only where the attack worked", key="attack-worked")
     return attack if attack in result.attacks else result.attacks[0], float(strength)
 

@@ -74,9 +74,12 @@ class Source:
             if names_speak(pool) and (telling or pool.kind != "text"):
                 guesses.insert(0, "names")
             return replace(
-                self, kind=pool.kind, n_classes=n_classes, n_asked=asked_of(known, n_classes),
+                self,
+                kind=pool.kind,
+                n_classes=n_classes,
+                n_asked=asked_of(known, n_classes),
                 guesses=tuple(guesses),
-            )  # fmt: skip
+            )
 
         return cached(
             (

@@ -238,10 +238,18 @@ def table(path: str, file: File) -> None:
         return
     kind = "image" if pictured else "text" if of_text else "table"
     start(
-        "own", kind, file.stem, len(report.classes), "class" not in uses, "good\nbad", path, options,
+        "own",
+        kind,
+        file.stem,
+        len(report.classes),
+        "class" not in uses,
+        "good\nbad",
+        path,
+        options,
         guesses=guesses,
-        asked=asked, called=next((c.name for c in report.columns if c.use and c.use.use == "class"), ""),
-    )  # fmt: skip
+        asked=asked,
+        called=next((c.name for c in report.columns if c.use and c.use.use == "class"), ""),
+    )
 
 
 def _numeric(uses: list[str]) -> bool:
@@ -322,9 +330,12 @@ def folder_of_pictures(options: dict[str, Any]) -> None:
     with st.container(border=True, key="pictures"):
         st.markdown("**The pictures**: a zip of them, or their folder on this machine")
         file = st.file_uploader(
-            "Pictures", type=["zip"], key="upload-pictures", label_visibility="collapsed",
+            "Pictures",
+            type=["zip"],
+            key="upload-pictures",
+            label_visibility="collapsed",
             max_upload_size=uploads.most_bytes() >> 20,
-        )  # fmt: skip
+        )
         path = ""
         if not login.required():
             path = st.text_input(
@@ -357,18 +368,23 @@ def own_encoder(kind: str) -> str | None:
 
     entries = [entry for entry in ENCODERS.values() if entry.kind == kind and not entry.name.endswith(":")]
     entry = st.selectbox(
-        "Encoder", entries, format_func=lambda entry: entry.name, key=f"encoder-{kind}",
+        "Encoder",
+        entries,
+        format_func=lambda entry: entry.name,
+        key=f"encoder-{kind}",
         help="Others by name on the command line: --pool-set features=NAME.",
-    )  # fmt: skip
+    )
     st.caption(entry.sentence)
     if not entry.installed:
         st.warning(f"It is not installed here: `pip install {entry.package}`, then load this page again.")
         return None
     learnt = "shapes" if kind == "image" else "pieces"
     both = st.toggle(
-        "Beside features made from the pool", value=True, key=f"encoder-{kind}-both",
+        "Beside features made from the pool",
+        value=True,
+        key=f"encoder-{kind}-both",
         help="Both sets of features count alike.",
-    )  # fmt: skip
+    )
     return f"{learnt}+{entry.name}" if both else str(entry.name)
 
 
@@ -463,10 +479,19 @@ def preview(pool: Any) -> None:
 
 
 def start(
-    key: str, kind: Any, stem: str, n_classes: int, ask_classes: bool, example: str, path: str,
-    options: dict[str, Any], pool: Pool | None = None, guesses: Sequence[str] = (),
-    asked: Sequence[Any] | None = None, called: str = "",
-) -> None:  # fmt: skip
+    key: str,
+    kind: Any,
+    stem: str,
+    n_classes: int,
+    ask_classes: bool,
+    example: str,
+    path: str,
+    options: dict[str, Any],
+    pool: Pool | None = None,
+    guesses: Sequence[str] = (),
+    asked: Sequence[Any] | None = None,
+    called: str = "",
+) -> None:
     """The last part: class names where the data has none, settings, and the one green button."""
     wanted = f"start-{key}-wanted"
     if wanted in st.session_state and st.session_state[wanted][2:] == (path, options):

@@ -124,9 +124,12 @@ def _one(rows: Sequence[Mapping[Any, Any]], report: TableReport) -> None:
 
     names = [str(row["Column"]) for row in rows]
     name = st.selectbox(
-        "Change a column", names, format_func=lambda name: one_line(name, 60), key="columns-one-name",
+        "Change a column",
+        names,
+        format_func=lambda name: one_line(name, 60),
+        key="columns-one-name",
         placeholder="",
-    )  # fmt: skip
+    )
     if name is None:
         return
     row = rows[names.index(name)]
@@ -140,9 +143,15 @@ def _one(rows: Sequence[Mapping[Any, Any]], report: TableReport) -> None:
 def _choice(which: str, options: list[str], row: Mapping[Any, Any], key: str, given: tuple[Any, ...]) -> None:
     now = row[which]
     st.selectbox(
-        which, options, index=options.index(now) if now in options else None, key=key, width=160,
-        on_change=_changed, args=given, placeholder="",
-    )  # fmt: skip
+        which,
+        options,
+        index=options.index(now) if now in options else None,
+        key=key,
+        width=160,
+        on_change=_changed,
+        args=given,
+        placeholder="",
+    )
 
 
 def _changed(rows: Sequence[Mapping[Any, Any]], report: TableReport, name: str, key: str) -> None:

@@ -208,34 +208,63 @@ def _numbers(key: str, title: str, classifier: str, policy: str, measures: bool)
     """The settings that are good as they are."""
     numbers = st.container(horizontal=True, vertical_alignment="bottom", key=f"{key}-numbers")
     seed = _number(
-        numbers, "Seed", 0, 2**31 - 1, 0, f"{key}-seed", step=1,
+        numbers,
+        "Seed",
+        0,
+        2**31 - 1,
+        0,
+        f"{key}-seed",
+        step=1,
         help="The same seed gives the same test split and the same random choices.",
-    )  # fmt: skip
+    )
     percent = _number(
-        numbers, "Random questions, %", 0, 100, round(100 * UNIFORM_SHARE), f"{key}-uniform",
+        numbers,
+        "Random questions, %",
+        0,
+        100,
+        round(100 * UNIFORM_SHARE),
+        f"{key}-uniform",
         help="Drawn uniformly whatever the policy, so that no part of the pool is overlooked; "
         "the model learns from them.",
-    )  # fmt: skip
+    )
     called = title.strip() or None
     made = Settings(classifier, policy, seed, called, uniform_share=percent / 100)
     if measures:
         kept = _number(
-            numbers, "Measuring questions, %", 0, 90, round(100 * made.evaluation_share), f"{key}-evaluation",
+            numbers,
+            "Measuring questions, %",
+            0,
+            90,
+            round(100 * made.evaluation_share),
+            f"{key}-evaluation",
             help="Drawn uniformly and kept for measuring: the model never learns from them. One in four "
             "until 20 are answered, since before that no error can be told; 0 for none.",
-        )  # fmt: skip
+        )
         made = replace(made, evaluation_share=kept / 100)
     several = st.container(horizontal=True, vertical_alignment="bottom", key=f"{key}-several")
     worth = st.session_state.get(f"{key}-worth", False)
     shared = _number(
-        several, "Items that several people label, %", 0, 100, 0, f"{key}-overlap",
-        width=WIDE_NUMBER, disabled=worth,
+        several,
+        "Items that several people label, %",
+        0,
+        100,
+        0,
+        f"{key}-overlap",
+        width=WIDE_NUMBER,
+        disabled=worth,
         help="To see how far people agree. Drawn uniformly; 0 asks about every item once.",
-    )  # fmt: skip
+    )
     people = _number(
-        several, "People for each of them", 2, 20, 2, f"{key}-people", step=1,
-        width=WIDE_NUMBER, disabled=not shared and not worth,
-    )  # fmt: skip
+        several,
+        "People for each of them",
+        2,
+        20,
+        2,
+        f"{key}-people",
+        step=1,
+        width=WIDE_NUMBER,
+        disabled=not shared and not worth,
+    )
     st.toggle(
         "Second opinions where they are worth most",
         key=f"{key}-worth",
@@ -255,9 +284,17 @@ def _numbers(key: str, title: str, classifier: str, policy: str, measures: bool)
 
 
 def _number(
-    place: Any, label: str, least: int, most: int, value: int, key: str, *,
-    step: int = 5, width: int = NUMBER, **more: Any,
-) -> int:  # fmt: skip
+    place: Any,
+    label: str,
+    least: int,
+    most: int,
+    value: int,
+    key: str,
+    *,
+    step: int = 5,
+    width: int = NUMBER,
+    **more: Any,
+) -> int:
     return int(place.number_input(label, least, most, value, step, key=key, width=width, **more))
 
 

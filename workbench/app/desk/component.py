@@ -149,9 +149,11 @@ def mount_every(
         "below": _below(figures),
     }
     return _registered("desk")(
-        key=f"desk-every-{session.id}", data=data, on_renew_change=on_renew or (lambda: None),
+        key=f"desk-every-{session.id}",
+        data=data,
+        on_renew_change=on_renew or (lambda: None),
         on_mode_change=on_mode or (lambda: None),
-    )  # fmt: skip
+    )
 
 
 def _below(figures: bool) -> str:
@@ -180,6 +182,8 @@ def mount(
     """
     data = _common(session) | {"cookie": PERSON_COOKIE, "ahead": AHEAD, "question": question(session)}
     return _registered("desk")(
-        key=f"desk-{session.id}", data=data | {"several": on_mode is not None, "below": _below(figures)},
-        on_renew_change=on_renew or (lambda: None), on_mode_change=on_mode or (lambda: None),
-    )  # fmt: skip
+        key=f"desk-{session.id}",
+        data=data | {"several": on_mode is not None, "below": _below(figures)},
+        on_renew_change=on_renew or (lambda: None),
+        on_mode_change=on_mode or (lambda: None),
+    )

@@ -189,9 +189,15 @@ def _run(mark: re.Match[str], pictures: Mapping[str, str], depth: int) -> Node |
         if src is not None:
             return {"kind": "picture", "src": src, "alt": mark["alt"]}
         # nothing is fetched from elsewhere: it would tell others who reads this
-        return mark["alt"] if mark["src"].startswith(KEPT) or not _SAFE.match(mark["src"]) else {
-            "kind": "link", "to": mark["src"], "runs": [{"kind": "text", "text": mark["alt"] or mark["src"]}],
-        }  # fmt: skip
+        return (
+            mark["alt"]
+            if mark["src"].startswith(KEPT) or not _SAFE.match(mark["src"])
+            else {
+                "kind": "link",
+                "to": mark["src"],
+                "runs": [{"kind": "text", "text": mark["alt"] or mark["src"]}],
+            }
+        )
     if kind == "bare":
         to = mark["bare"].strip("<>")
         return {"kind": "link", "to": to, "runs": [{"kind": "text", "text": to}]}

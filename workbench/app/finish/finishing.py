@@ -217,9 +217,14 @@ def takeaway(session: Session, certificate: Any) -> None:
     formats = [f for f in FORMATS if f not in OF_IMAGES or session.pool.kind == "image"]
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="finish-downloads"):
         chosen = st.selectbox(
-            "Format", formats, format_func=lambda f: NAMES.get(f, f), key="finish-format", width=150,
-            label_visibility="collapsed", persist_state="session",
-        )  # fmt: skip
+            "Format",
+            formats,
+            format_func=lambda f: NAMES.get(f, f),
+            key="finish-format",
+            width=150,
+            label_visibility="collapsed",
+            persist_state="session",
+        )
         downloads.button(
             "Download the finished set",
             background_files.of_project(
@@ -290,9 +295,11 @@ def others(now: FinishState) -> None:
         for error, size in sorted(now.held, reverse=True)
     ]
     st.table(
-        pd.DataFrame(rows), border="horizontal", hide_index=True,
+        pd.DataFrame(rows),
+        border="horizontal",
+        hide_index=True,
         alt="How many labels are certified at each allowed error",
-    )  # fmt: skip
+    )
 
 
 def _set(size: int, total: int) -> str:
@@ -318,9 +325,12 @@ def classes(certificate: Any) -> None:
         for one in certificate.classes
     ]
     st.table(
-        pd.DataFrame(rows), border="horizontal", hide_index=True, alt="Precision and recall of each class",
+        pd.DataFrame(rows),
+        border="horizontal",
+        hide_index=True,
+        alt="Precision and recall of each class",
         height=520 if len(rows) > 14 else "content",
-    )  # fmt: skip
+    )
     st.caption(
         "All of these intervals hold together, beside the promise above. Where they say too few checks, "
         "checks drawn by class tell more."

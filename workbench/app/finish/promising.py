@@ -142,14 +142,10 @@ def start(session: Session) -> None:
     left, right = widgets.split([2, 3], "finish-promise")
     with left:
         st.header("What can you live with?")
-        error = st.slider(
-            "Allowed error, %", 0.5, 20.0, 5.0, 0.5, format="%g", key="finish-error", persist_state="session",
-            help=explain("allowed error"),
-        ) / 100.0  # fmt: skip
-        confidence = st.slider(
-            "Confidence, %", 80.0, 99.0, 95.0, 1.0, format="%g", key="finish-confidence",
-            persist_state="session", help=explain("confidence of a certificate"),
-        ) / 100.0  # fmt: skip
+        error = _percent("Allowed error, %", (0.5, 20.0, 5.0, 0.5), "finish-error", "allowed error")
+        confidence = _percent(
+            "Confidence, %", (80.0, 99.0, 95.0, 1.0), "finish-confidence", "confidence of a certificate"
+        )
         is_dear, place = census(session, n, error, confidence), st.container()
         how = more(session, of, error)
         job = forecast_job(session, of, error, confidence, bool(how["whole"]))
@@ -186,6 +182,30 @@ def start(session: Session) -> None:
             widgets.job_panel(job, "finish-forecasting", again=True)
 
 
+def _percent(label: str, scale: tuple[float, float, float, float], key: str, term: str) -> float:
+    """A share from a slider in per cent.
+
+    Args:
+        label: shown above the slider.
+        scale: least, most, first value and step, per cent.
+        key: of the widget.
+        term: of the glossary, which explains the slider.
+    """
+    least, most, start_value, step = scale
+    percent = st.slider(
+        label,
+        least,
+        most,
+        start_value,
+        step,
+        format="%g",
+        key=key,
+        persist_state="session",
+        help=explain(term),
+    )
+    return percent / 100.0
+
+
 def _candidates(session: Session, of: str) -> tuple[int, float]:
     """(labels that would be frozen, their mean confidence)."""
     model = session.model
@@ -203,28 +223,47 @@ def more(session: Session, of: str, error: float) -> dict[str, Any]:
     """What else may be promised, by the same checks; folded away."""
     with st.expander("More to promise", icon=":material/tune:", key="finish-more"):
         also = st.pills(
-            "Say it for other errors, too", [one for one in OTHERS if abs(one - error) > 1e-9],
-            selection_mode="multi", format_func=lambda one: f"{100 * one:g} %", key="finish-also",
-            persist_state="session", help=explain("further errors"),
-        )  # fmt: skip
+            "Say it for other errors, too",
+            [one for one in OTHERS if abs(one - error) > 1e-9],
+            selection_mode="multi",
+            format_func=lambda one: f"{100 * one:g} %",
+            key="finish-also",
+            persist_state="session",
+            help=explain("further errors"),
+        )
         whole = st.segmented_control(
-            "The error is a share of", [False, True], default=False, required=True, key="finish-whole",
+            "The error is a share of",
+            [False, True],
+            default=False,
+            required=True,
+            key="finish-whole",
             format_func=lambda all_: "everything" if all_ else "the machine's labels",
-            persist_state="session", help=explain("error of everything"),
-        )  # fmt: skip
+            persist_state="session",
+            help=explain("error of everything"),
+        )
         drawn = [one for one in _DRAWN if of == MODEL or one != "confidence"]
         strata = st.segmented_control(
-            "Checks are drawn", drawn, default="", required=True, format_func=_DRAWN.__getitem__,
-            key="finish-strata", persist_state="session", help=explain("drawing within strata"),
-        )  # fmt: skip
+            "Checks are drawn",
+            drawn,
+            default="",
+            required=True,
+            format_func=_DRAWN.__getitem__,
+            key="finish-strata",
+            persist_state="session",
+            help=explain("drawing within strata"),
+        )
         per_class = st.toggle(
-            "Precision and recall of each class", key="finish-per-class", persist_state="session",
+            "Precision and recall of each class",
+            key="finish-per-class",
+            persist_state="session",
             help=explain("bounds of classes"),
-        )  # fmt: skip
+        )
         twice = st.toggle(
-            "Two people answer each check", key="finish-twice", persist_state="session",
+            "Two people answer each check",
+            key="finish-twice",
+            persist_state="session",
             help=explain("checked twice"),
-        )  # fmt: skip
+        )
     return {
         "also": tuple(also or ()),
         "whole": bool(whole),

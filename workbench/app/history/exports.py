@@ -185,9 +185,16 @@ def _looked_at(session: Any, file: Any, kind: str) -> Looked | None:
         found: Looked = held[1]
         return found
     read = background_files.read(
-        session.id, key, "labels_looked_at", session.store.url, session.id, kind,
-        title="Reading the labels", data=file.getvalue(), session=session,
-    )  # fmt: skip
+        session.id,
+        key,
+        "labels_looked_at",
+        session.store.url,
+        session.id,
+        kind,
+        title="Reading the labels",
+        data=file.getvalue(),
+        session=session,
+    )
     if read is not None:
         st.session_state[_READ] = key, read
     return read
@@ -197,9 +204,20 @@ def _take_in(session: Any, file: Any, kind: str, key: str, chosen: Mapping[str, 
     """Take the labels of a file in, or show how far that is."""
     try:
         taken = background_files.read(
-            session.id, key, "labels_taken_in", session.store.url, session.id, session.annotator, kind,
-            file.name, chosen, title="Taking the labels in", data=file.getvalue(), session=session, tries=1,
-        )  # fmt: skip
+            session.id,
+            key,
+            "labels_taken_in",
+            session.store.url,
+            session.id,
+            session.annotator,
+            kind,
+            file.name,
+            chosen,
+            title="Taking the labels in",
+            data=file.getvalue(),
+            session=session,
+            tries=1,
+        )
     except InputError:
         st.session_state.pop(_TAKEN, None)
         raise

@@ -73,18 +73,28 @@ def panel(
         first = next(iter(said.values()), "")
         st.button(
             f"The model is right about {len(said):,}" if many else "The model is right",
-            key="model-is-right", type="primary", disabled=not said, shortcut=MODEL_IS_RIGHT, width="stretch",
-            on_click=model_is_right, args=(said,),
-            help="Each gets the class that the model says; Undo takes it back." if many
-            else f"It becomes {verbatim(first, 40)}; Undo takes it back." if said
+            key="model-is-right",
+            type="primary",
+            disabled=not said,
+            shortcut=MODEL_IS_RIGHT,
+            width="stretch",
+            on_click=model_is_right,
+            args=(said,),
+            help="Each gets the class that the model says; Undo takes it back."
+            if many
+            else f"It becomes {verbatim(first, 40)}; Undo takes it back."
+            if said
             else "The model says nothing else.",
-        )  # fmt: skip
+        )
         st.button(
             "The labels are right" if len(rows) > 1 else "The label is right",
-            key="label-is-right", shortcut=LABEL_IS_RIGHT, width="stretch",
-            on_click=label_is_right, args=(list(rows),),
+            key="label-is-right",
+            shortcut=LABEL_IS_RIGHT,
+            width="stretch",
+            on_click=label_is_right,
+            args=(list(rows),),
             help="It goes to the end of the table while you are on this page, and the next one comes.",
-        )  # fmt: skip
+        )
 
 
 def _label(rows: Sequence[decisions.Decision], item: int) -> str:

@@ -219,8 +219,10 @@ def part(session: Session) -> None:
         )
         if st.button(
             f"Compare the labels of {plural(len(session.questions), 'question')}",
-            key="every-question-start", type="primary", icon=":material/fact_check:",
-        ):  # fmt: skip
+            key="every-question-start",
+            type="primary",
+            icon=":material/fact_check:",
+        ):
             _begin(session)
         return
     sessions = {one.question_name: one for one in session.asked()}
@@ -305,8 +307,10 @@ def _table(session: Session, sessions: Mapping[str, Session], issues: list[Label
         )
         if st.button(
             f"Open {verbatim(chosen[0].question, 40)}" if chosen else "Open its question",
-            key="every-question-open", disabled=not chosen, icon=":material/arrow_forward:",
-        ):  # fmt: skip
+            key="every-question-open",
+            disabled=not chosen,
+            icon=":material/arrow_forward:",
+        ):
             current.choose(sessions[chosen[0].question].id)
             st.rerun()
         if not chosen:
@@ -338,6 +342,10 @@ def _said(session: Session, sessions: Mapping[str, Session]) -> None:
         st.markdown(f":material/check: {verbatim(words)}", width="content")
         if acts:
             st.button(
-                "Undo", key="every-question-undo", icon=":material/undo:", type="tertiary",
-                on_click=_undo, args=(session, sessions, acts),
-            )  # fmt: skip
+                "Undo",
+                key="every-question-undo",
+                icon=":material/undo:",
+                type="tertiary",
+                on_click=_undo,
+                args=(session, sessions, acts),
+            )

@@ -62,9 +62,12 @@ def _source(session: Session, one: SourceReport, n_labelled: int, place: int, on
     words = source_words(one.source)
     title = f"{words[0].upper()}{words[1:]}"
     st.toggle(
-        f"**{verbatim(title, 80)}**", value=one.on, key=f"guess-{session.id}-{place}-{one.on}",
-        on_change=_switch, args=(session, one.source, not one.on),
-    )  # fmt: skip
+        f"**{verbatim(title, 80)}**",
+        value=one.on,
+        key=f"guess-{session.id}-{place}-{one.on}",
+        on_change=_switch,
+        args=(session, one.source, not one.on),
+    )
     parts = [f"Weight now: **{weight_words(one.weight, n_labelled)}**"]
     if one.weight is not None and n_labelled:
         parts[0] += f" ({one.weight:.2f} of a margin)"
@@ -161,9 +164,12 @@ def _file(session: Session) -> None:
         mapping = _named(session, plan)
         with st.container(horizontal=True, key="guess-plan-buttons"):
             st.button(
-                "Begin with them", key="guess-take", type="primary", on_click=_take,
+                "Begin with them",
+                key="guess-take",
+                type="primary",
+                on_click=_take,
                 args=(session, f"file:{file.name}", plan.said, mapping),
-            )  # fmt: skip
+            )
             st.button("Leave them", key="guess-leave", type="tertiary", on_click=_empty_box)
 
 
@@ -176,9 +182,17 @@ def _plan(session: Session, file: Any) -> PredictionPlan | None:
         return found
     with st.spinner("Reading the predictions"):
         read: PredictionPlan | None = background_files.read(
-            session.id, key, "predictions_looked_at", session.store.url, session.id, file.name,
-            title="Reading the predictions", data=file.getvalue(), session=session, patience=_PATIENCE,
-        )  # fmt: skip
+            session.id,
+            key,
+            "predictions_looked_at",
+            session.store.url,
+            session.id,
+            file.name,
+            title="Reading the predictions",
+            data=file.getvalue(),
+            session=session,
+            patience=_PATIENCE,
+        )
     if read is not None:
         st.session_state[_READ] = key, read
     return read

@@ -78,10 +78,14 @@ def dialog(session: Session) -> None:
     left, right = st.columns(2, gap="medium")
     with left:
         st.text_area(
-            "Markdown", key=_TEXT, height=_HIGH, max_chars=LONGEST, placeholder=_EXAMPLE,
+            "Markdown",
+            key=_TEXT,
+            height=_HIGH,
+            max_chars=LONGEST,
+            placeholder=_EXAMPLE,
             help="`# heading`, `- list`, `**strong**`, `| table |`, `[words](https://...)`. HTML is shown as "
             "it is typed, and never run.",
-        )  # fmt: skip
+        )
         draft["text"] = st.session_state[_TEXT]
     with right:
         st.caption("At the desk")
@@ -118,17 +122,24 @@ def _bring(draft: dict[str, Any]) -> None:
     """Pictures by drag, and another tool's file."""
     with st.container(horizontal=True, vertical_alignment="bottom", key="instructions-bring"):
         st.file_uploader(
-            "Pictures: drop them here", type=["png", "jpg", "jpeg", "gif", "webp", "bmp"],
-            accept_multiple_files=True, key=_UPLOAD, max_upload_size=MOST_OCTETS >> 20,
-            on_change=_pictures, args=(draft,),
+            "Pictures: drop them here",
+            type=["png", "jpg", "jpeg", "gif", "webp", "bmp"],
+            accept_multiple_files=True,
+            key=_UPLOAD,
+            max_upload_size=MOST_OCTETS >> 20,
+            on_change=_pictures,
+            args=(draft,),
             help=f"PNG or JPEG, at most 10 MB each and {MOST_PICTURES} in all. They are made small, and lose "
             "what the camera wrote into them.",
-        )  # fmt: skip
+        )
         st.file_uploader(
-            "Or take a file's text", type=["md", "txt", "html", "json", "xml", "zip"], key=_FILE,
-            on_change=_from_file, args=(draft,),
+            "Or take a file's text",
+            type=["md", "txt", "html", "json", "xml", "zip"],
+            key=_FILE,
+            on_change=_from_file,
+            args=(draft,),
             help="Markdown, HTML, a Label Studio project, a Hugging Face card, or a zip of one.",
-        )  # fmt: skip
+        )
 
 
 def _pictures(draft: dict[str, Any]) -> None:
@@ -198,9 +209,16 @@ def _earlier(versions: tuple[Instructions, ...], unsaved: bool) -> None:
         return one_line(f"{version}, by {one.annotator}, {one.time[:10]}: {words}")
 
     st.selectbox(
-        "An earlier version", [one.version for one in reversed(others)], index=None, format_func=line,
-        key="instructions-version", placeholder="Take its text", on_change=_take, args=(versions,), width=320,
-    )  # fmt: skip
+        "An earlier version",
+        [one.version for one in reversed(others)],
+        index=None,
+        format_func=line,
+        key="instructions-version",
+        placeholder="Take its text",
+        on_change=_take,
+        args=(versions,),
+        width=320,
+    )
 
 
 def _take(versions: tuple[Instructions, ...]) -> None:

@@ -115,11 +115,17 @@ def baseline(session: Session, reach: int) -> tuple[Points, Job | None]:
     chosen = session.settings
     options = dict(chosen["options"])
     rival = Rival(
-        pool.fingerprint, str(chosen["classifier"]), repr(sorted(options.items())), start,
-        int(chosen.get("measured", 0)), int(chosen["seed"]), reach - len(start),
+        pool.fingerprint,
+        str(chosen["classifier"]),
+        repr(sorted(options.items())),
+        start,
+        int(chosen.get("measured", 0)),
+        int(chosen["seed"]),
+        reach - len(start),
         tuple(one["source"] for one in (session.fitted_with.get("guess") or {}).get("sources", ())),
-        session, options,
-    )  # fmt: skip
+        session,
+        options,
+    )
     job = manager().compute(session.id, rival, _run_rival, title="Random questions", lane="study")
     found = job.result if job.status == "done" else job.partial
     return found or [], None if job.status == "done" else job
@@ -141,9 +147,17 @@ def _run_rival(job: Job, rival: Rival) -> Points:
         "guess": rival.guess or None,
     }
     found: Points = background.compute(
-        job, "random_runs", session.store.url, session.id, BASELINE_SEEDS, rival.classifier,
-        dict(rival.given), settings, where=background.long_work, session=session,
-    )  # fmt: skip
+        job,
+        "random_runs",
+        session.store.url,
+        session.id,
+        BASELINE_SEEDS,
+        rival.classifier,
+        dict(rival.given),
+        settings,
+        where=background.long_work,
+        session=session,
+    )
     return found
 
 

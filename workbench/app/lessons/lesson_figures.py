@@ -118,10 +118,13 @@ def inducing(made: Any, _values: Values) -> Drawn:
         title, made.grid.x, made.grid.y, points=made.X, codes=made.y, classes=names, size=480
     )
     fig.add_scatter(
-        x=made.centres[:, 0], y=made.centres[:, 1], mode="markers",
-        name=f"inducing points · {len(made.centres)}", hovertemplate="inducing point<extra></extra>",
+        x=made.centres[:, 0],
+        y=made.centres[:, 1],
+        mode="markers",
+        name=f"inducing points · {len(made.centres)}",
+        hovertemplate="inducing point<extra></extra>",
         marker={"symbol": "x", "size": 10, "color": "white", "line": {"width": 1.5, "color": "black"}},
-    )  # fmt: skip
+    )
     words = f"Error {percent(made.error)}, NLL {made.nll:.2f} nats on {made.n_test} test points."
     alt = "Class probabilities as blended colours, with the inducing points"
     return Drawn([Picture(fig, alt)], words, 100 * made.error)
@@ -134,9 +137,15 @@ def two_measures(made: Any, _values: Values) -> Drawn:
         "Entropy: what will the label be?": made.entropy,
     }
     fig = teaching.value_maps(
-        maps, made.grid.x, made.grid.y, points=made.X, codes=made.y, units=("", "nats"),
-        classes=("A", "B", "C"), ranges=[(0, 2 / 3), (0, log(3))],
-    )  # fmt: skip
+        maps,
+        made.grid.x,
+        made.grid.y,
+        points=made.X,
+        codes=made.y,
+        units=("", "nats"),
+        classes=("A", "B", "C"),
+        ranges=[(0, 2 / 3), (0, log(3))],
+    )
     entropy = float(made.entropy.mean())
     words = (
         f"Mean over the plane: variation ratio {made.variation_ratio.mean():.3f} of at most 0.667, "
@@ -181,9 +190,12 @@ def outvoted(made: Any, values: Values) -> Drawn:
             "begins with both guesses": (made.labels, made.error),
             "begins with nothing": (made.labels[known], made.without[known]),
         },
-        x="Labels", y="Error on 1,000 other points", share=True, marks=marks,
+        x="Labels",
+        y="Error on 1,000 other points",
+        share=True,
+        marks=marks,
         heights={"the better guess alone": float(made.alone[0])},
-    )  # fmt: skip
+    )
     words = (
         f"At {made.labels[at]} labels: the guess that is wrong {good} of the time counts "
         f"{made.weights[at, 0]:.2f}, the one that is wrong {wrong_one} of the time "
@@ -208,9 +220,12 @@ def unlabelled(made: Any, values: Values) -> Drawn:
     names = {"none": "none: own features"} | {name: name for name in made.strengths[1:]}
     errors = series(
         {names[name]: (made.labels, made.error[s]) for s, name in enumerate(made.strengths)},
-        x="Labels", y=f"Error on {made.n_test} items outside the graph", share=True, logarithmic=True,
+        x="Labels",
+        y=f"Error on {made.n_test} items outside the graph",
+        share=True,
+        logarithmic=True,
         baseline=names["none"],
-    )  # fmt: skip
+    )
     at_labels = [int(n) for n in made.labels]
     errors.update_xaxes(tickvals=at_labels, ticktext=list(map(str, at_labels)), minor_showgrid=False)
     said = (
@@ -268,9 +283,13 @@ def promises(made: Any, values: Values) -> Drawn:
             "the same test, looked at once": (made.checks, made.once),
             "betting, looked at after every answer": (made.checks, made.anytime),
         },
-        x="Checks", y="Projects that promise at most 5 %", share=True, points=False,
-        marks={"looked until": n}, heights={"5 %, allowed": 0.05},
-    )  # fmt: skip
+        x="Checks",
+        y="Projects that promise at most 5 %",
+        share=True,
+        points=False,
+        marks={"looked until": n},
+        heights={"5 %, allowed": 0.05},
+    )
     at = n - 1
     words = (
         f"Where {percent(made.wrong)} of the labels are wrong, {1000 * made.peeked[at]:.0f} of 1,000 "

@@ -28,9 +28,20 @@ from workbench.figures.sizes import enlarge, resized
 from workbench.policies.registry import POLICIES
 
 __all__ = [
-    "EXPERIMENTS", "LESSONS", "Control", "Drawn", "Guess", "Lesson", "Values", "drawn", "find",
-    "prepare", "present", "result", "start",
-]  # fmt: skip
+    "EXPERIMENTS",
+    "LESSONS",
+    "Control",
+    "Drawn",
+    "Guess",
+    "Lesson",
+    "Values",
+    "drawn",
+    "find",
+    "prepare",
+    "present",
+    "result",
+    "start",
+]
 OWNER = "lessons"
 TEXTS = Path(__file__).resolve().parent / "lessons.toml"
 _DONE: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
@@ -178,10 +189,14 @@ def _read(path: Path = TEXTS) -> tuple[Lesson, ...]:
         draw = getattr(lesson_figures, entry.pop("draw"))
         made.append(
             Lesson(
-                **entry | {"look": tuple(entry["look"])}, controls=controls, compute=compute, draw=draw,
-                guess=Guess(**guess) if guess else None, parts={n: _part(one) for n, one in parts.items()},
+                **entry | {"look": tuple(entry["look"])},
+                controls=controls,
+                compute=compute,
+                draw=draw,
+                guess=Guess(**guess) if guess else None,
+                parts={n: _part(one) for n, one in parts.items()},
             )
-        )  # fmt: skip
+        )
     return tuple(made)
 
 

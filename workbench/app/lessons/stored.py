@@ -27,10 +27,20 @@ def _records() -> dict[str, Any]:
     from workbench.studies import lessons, promises, unlabelled
 
     kinds = (
-        records.CalibrationReport, records.Scores, records.SweepCurve, ConfidenceHistogram, ReliabilityTable,
-        lessons.Grid, lessons.Inducing, lessons.Measures, lessons.Looked, lessons.Rivals,
-        lessons.Outvoted, promises.Promises, unlabelled.Unlabelled,
-    )  # fmt: skip
+        records.CalibrationReport,
+        records.Scores,
+        records.SweepCurve,
+        ConfidenceHistogram,
+        ReliabilityTable,
+        lessons.Grid,
+        lessons.Inducing,
+        lessons.Measures,
+        lessons.Looked,
+        lessons.Rivals,
+        lessons.Outvoted,
+        promises.Promises,
+        unlabelled.Unlabelled,
+    )
     return {kind.__name__: kind for kind in kinds}
 
 

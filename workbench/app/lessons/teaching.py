@@ -98,9 +98,15 @@ def tell(
         st.session_state[stage.WINDOW] = (width, height)
 
     prose.mount(
-        f"lesson-{which}-text", getattr(lesson, which), chart=f"lesson-{lesson.name}", parts=lesson.parts,
-        slots=slots, moved=moved, seen=seen if watch else None, known=st.session_state.get(stage.WINDOW),
-    )  # fmt: skip
+        f"lesson-{which}-text",
+        getattr(lesson, which),
+        chart=f"lesson-{lesson.name}",
+        parts=lesson.parts,
+        slots=slots,
+        moved=moved,
+        seen=seen if watch else None,
+        known=st.session_state.get(stage.WINDOW),
+    )
 
 
 def _control(control: lessons.Control, key: str) -> Any:
@@ -183,10 +189,14 @@ def source(lesson: lessons.Lesson) -> None:
 def worksheet(lesson: lessons.Lesson) -> None:
     """The lesson as a page to print."""
     button(
-        "Worksheet", lambda out: out.write(lessons.worksheet(lesson).encode()), f"workbench-{lesson.name}.md",
-        "lesson-worksheet", icon="description", kind="tertiary",
+        "Worksheet",
+        lambda out: out.write(lessons.worksheet(lesson).encode()),
+        f"workbench-{lesson.name}.md",
+        "lesson-worksheet",
+        icon="description",
+        kind="tertiary",
         help="To print for students: the question, a guess, what to try and what to write down (Markdown)",
-    )  # fmt: skip
+    )
 
 
 def who() -> str:
@@ -220,9 +230,13 @@ def ask_guess(lesson: lessons.Lesson) -> None:
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
             st.text_input(f"Your guess, {lesson.guess.unit}", key=key, width=220)
             st.button(
-                "Show it", key="guess-show", type="primary", icon=":material/visibility:", on_click=show,
+                "Show it",
+                key="guess-show",
+                type="primary",
+                icon=":material/visibility:",
+                on_click=show,
                 args=(True,),
-            )  # fmt: skip
+            )
             st.button("Show without a guess", key="guess-skip", type="tertiary", on_click=show, args=(False,))
         if "guess-problem" in st.session_state:
             st.error(verbatim(st.session_state.pop("guess-problem")), icon=":material/error:")

@@ -120,15 +120,26 @@ def cross_validation(session: Session, model: FittedModel) -> Job:
     made = session.made_with(model.number)
     options = made["options"]
     inputs = CrossValidationInputs(
-        model.uid, str(made["classifier"]), repr(sorted(options.items())), int(session.settings["seed"]),
-        model.number, options, session,
-    )  # fmt: skip
+        model.uid,
+        str(made["classifier"]),
+        repr(sorted(options.items())),
+        int(session.settings["seed"]),
+        model.number,
+        options,
+        session,
+    )
     return manager().compute(session.id, inputs, _crossed, title="Comparing labels")
 
 
 def _crossed(job: Job, given: CrossValidationInputs) -> Any:
     session = given.session
     return background.compute(
-        job, "crossed", session.store.url, session.id, given.number, given.classifier, dict(given.given),
+        job,
+        "crossed",
+        session.store.url,
+        session.id,
+        given.number,
+        given.classifier,
+        dict(given.given),
         session=session,
-    )  # fmt: skip
+    )

@@ -66,9 +66,13 @@ class Making:
         with told_plainly(), TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             place = Path(folder) / "file"
             background.compute(
-                job, f"files.{self.target}", str(place), *self.given, where=background.file_work,
+                job,
+                f"files.{self.target}",
+                str(place),
+                *self.given,
+                where=background.file_work,
                 session=self.session,
-            )  # fmt: skip
+            )
             return place.open("rb")
 
 

@@ -210,10 +210,17 @@ def neighbours(session: Session, *, again: bool = False) -> tuple[NeighbourMap |
         if found is None and not embedding.available():
             return None, None, embedding.MISSING
         if found is None:
-            return None, manager().submit(
-                name, NEIGHBOURS, lambda job: embedding.neighbour_map(pool, folder, job.report),
-                title="Neighbour map", lane="map",
-            ), ""  # fmt: skip
+            return (
+                None,
+                manager().submit(
+                    name,
+                    NEIGHBOURS,
+                    lambda job: embedding.neighbour_map(pool, folder, job.report),
+                    title="Neighbour map",
+                    lane="map",
+                ),
+                "",
+            )
         while len(_MAPS) >= _MOST_MAPS:
             _MAPS.pop(next(iter(_MAPS)), None)
         _MAPS[name] = found
@@ -256,9 +263,12 @@ def at_round(session: Session, number: int) -> tuple[View | None, Job | None]:
         return session.model_at(number, background.compute(job, "state_at", *given, session=session))
 
     return _made(
-        session, ("round", number), make, "An earlier model",
+        session,
+        ("round", number),
+        make,
+        "An earlier model",
         lambda m: f"{m.n_labelled} labels",
-    )  # fmt: skip
+    )
 
 
 def other_kind(session: Session, base: View, classifier: str) -> tuple[View | None, Job | None]:

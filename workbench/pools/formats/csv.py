@@ -26,9 +26,20 @@ _BLOCK = 1 << 20
 _FIRST_CELL = 12
 _TOLD_BY, _TELLING = 65_536, 8  # bytes by which an encoding is told, and how few beyond ASCII tell nothing
 _ENCODINGS = (
-    "cp1252", "cp1250", "cp1251", "koi8_r", "cp1253", "cp1254", "cp1255", "cp1256", "cp932", "euc_jp",
-    "gb18030", "big5", "euc_kr",
-)  # fmt: skip
+    "cp1252",
+    "cp1250",
+    "cp1251",
+    "koi8_r",
+    "cp1253",
+    "cp1254",
+    "cp1255",
+    "cp1256",
+    "cp932",
+    "euc_jp",
+    "gb18030",
+    "big5",
+    "euc_kr",
+)
 
 
 def read(file: File, options: TableOptions) -> RawTable:

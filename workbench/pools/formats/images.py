@@ -135,9 +135,14 @@ def _left_out(folder: ImageFolder, dropped: Sequence[str], paged: Sequence[str])
 
 
 def _photo_pool(
-    folder: ImageFolder, file: File, name: str | None, labelled: bool | None, corrupt: str, max_pixels: int,
+    folder: ImageFolder,
+    file: File,
+    name: str | None,
+    labelled: bool | None,
+    corrupt: str,
+    max_pixels: int,
     features: str,
-) -> Pool | None:  # fmt: skip
+) -> Pool | None:
     """A pool of photos with shapes or vectors as features; None where the images are too small for shapes."""
     with part(0.0, READING):
         read = read_photos(folder, folder.paths, corrupt, max_pixels)

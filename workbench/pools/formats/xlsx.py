@@ -63,9 +63,11 @@ def _table(name: str, book: Any, options: TableOptions, data: bytes) -> RawTable
         rows, at, n_left = _rows(name, sheet, options)
         if rows:
             others = [title for title in sheets if title != sheet.title]
-            notes = () if options.sheet or not others else (
-                f"Read is the sheet {sheet.title!r}; there are also {listed(others)} (sheet=).",
-            )  # fmt: skip
+            notes = (
+                ()
+                if options.sheet or not others
+                else (f"Read is the sheet {sheet.title!r}; there are also {listed(others)} (sheet=).",)
+            )
             raw = _framed(name, rows, at, notes, options)
             n_there = _rows_there(data, sheet._worksheet_path) - (options.header is not False)
             return replace(raw, n_there=n_there, n_left=n_left)

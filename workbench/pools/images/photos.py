@@ -191,9 +191,11 @@ def _may_have_pages(path: str) -> bool:
 
 def paged_note(paths: Sequence[str]) -> str:
     """What to say about files of which the first page or frame is the item."""
-    of = "file of several pages or frames: its first one is" if len(paths) == 1 else (
-        "files of several pages or frames: the first one of each is"
-    )  # fmt: skip
+    of = (
+        "file of several pages or frames: its first one is"
+        if len(paths) == 1
+        else ("files of several pages or frames: the first one of each is")
+    )
     return f"{len(paths):,} {of} the item, the others are left out: {listed(paths, 3)}."
 
 
