@@ -12,5 +12,9 @@ class StorageError(InputError):
     """The place where things are kept cannot be used now: full, read-only, locked. What was saved is kept."""
 
 
+class OutgrownError(StorageError):
+    """The pool of a project has grown since it was opened here; opened again, the project goes on."""
+
+
 class Cancelled(Exception):
     """A job was told to stop; whatever it had finished is kept."""

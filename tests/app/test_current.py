@@ -13,6 +13,7 @@ import pytest
 
 from tests.sessions.fakes import FAKE, NearestMean
 from workbench.app.access import current
+from workbench.errors import StorageError
 from workbench.sessions import Event, Session
 from workbench.store import Store
 from workbench.work.companion import Companion
@@ -248,3 +249,31 @@ def test_who_opens_a_project_without_a_fit_waits_for_nothing(made: Callable[[], 
     answer = MagicMock()
     current.fit_process.take_up_known(made(), answer)
     answer.result.assert_not_called()
+
+
+def test_a_table_that_grows_while_it_is_open_is_opened_again(made: object, home: Path) -> None:
+    from workbench.app.desk.routes import sync
+
+    table = home / "rows.csv"
+    rows = [f"{i / 7:.3f},{(i * i) % 11},{i % 5}\n" for i in range(90)]
+    table.write_text("x,y,z\n" + "".join(rows[:60]), encoding="utf-8")
+    session = Session.create(
+        str(table), classes=["a", "b"], classifier=FAKE, policy="margin", annotator="ann", early_share=0.0
+    )
+    current.keep(session)
+    for i in range(4):
+        session.label_item(i, "ab"[i % 2])
+    with table.open("a", encoding="utf-8") as file:
+        file.writelines(rows[60:])
+    beside = Session.open(session.id, annotator="bob")  # as the process that fits opens it anew
+    beside.label_item(80, "a")
+    assert beside.refit() is not None
+    with pytest.raises(StorageError):  # the browser keeps what it has and sends it again
+        sync(session.id, "ann", {"want": 4}, "")
+    assert sync(session.id, "ann", {"want": 4}, "")["queue"]
+    again = current.opened(session.id)
+    again.label_item(5, "b")
+    job = current.keep_fitting(again)
+    assert job is not None and job.wait(600) and job.status == "done"
+    assert again is not session and len(again.pool) == 90
+    assert again.ask(3) and again.model is not None and again.state.n_labelled == 6

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from tests.sessions.conftest import answer
 from tests.sessions.fakes import NearestMean
+from workbench.errors import OutgrownError
 from workbench.pools.pool import Pool
 from workbench.sessions import Session
 from workbench.store import Store
@@ -176,3 +178,51 @@ def test_refits_merges_and_undos_of_three_processes_lose_no_fit(start: Start, st
         assert again.model_at(number).n_labelled == n
     again.refit()
     assert not again.stale
+
+
+def rows_of(iris: Pool, n: int) -> Pool:
+    """The first rows of iris, as a table that grows has them."""
+    items = replace(iris.items, ids=[str(i) for i in range(n)])  # type: ignore[type-var]
+    return replace(
+        iris, features=iris.features[:n], truth=None, fingerprints=iris.fingerprints[:n], items=items
+    )
+
+
+def ask_of(session: Session, item: int) -> None:
+    session.want([item])
+    assert item in [ask.item for ask in session.ask(3)]
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        lambda session: session.label_item(140, "setosa"),
+        lambda session: ask_of(session, 140),
+        lambda session: session.import_labels([(140, "setosa")], "file"),
+        lambda session: session.flag(140, reason="look"),
+        lambda session: session.refit(),  # about no new item, but over all of the longer pool
+    ],
+    ids=["label", "question", "import", "flag", "fit"],
+)
+def test_what_was_stored_on_a_longer_pool_is_used_only_there(
+    start: Start, store: Store, iris: Pool, elsewhere: Callable[[Session], object]
+) -> None:
+    short = start(rows_of(iris, 100), classes=iris.classes)
+    answer(short, iris, 8)
+    long = Session.open(short.id, pool=rows_of(iris, 150), store=store, annotator="bob")
+    elsewhere(long)
+    reads: list[Callable[[], object]] = [
+        lambda: short.ask(3),
+        lambda: short.stale,
+        lambda: short.model,
+        lambda: short.label_item(5, "setosa"),
+        lambda: short.refit(),
+    ]
+    for read in reads:
+        with pytest.raises(OutgrownError, match="has grown since it was opened here, where it has 100 items"):
+            read()
+    assert short.outgrown and not long.outgrown
+    again = Session.open(short.id, pool=rows_of(iris, 150), store=store, annotator="ann")
+    answer(again, iris, 2)
+    assert again.refit() is not None and again.model is not None
+    assert again.state.n_labelled == long.state.n_labelled

@@ -65,6 +65,7 @@ class Payload(Document):
     round: int | None = None
     seconds: Measure = None
     n_labelled: Count | None = None
+    n_items: Count = 0
     guess: list[Annotated[list[Any], AfterValidator(_is_guess)]] | None = None
 
 
@@ -209,6 +210,7 @@ class Fit(Document):
 
     number: Item
     n_labelled: Count = 0
+    n_items: Count = 0
     n_test: Count = 0
     error: Measure = None
     nll: Measure = None

@@ -96,6 +96,7 @@ class ProjectRound(RoundRecord):
     merged: dict[Name, Name] = {}
     stream: Count = 0
     events: Count = 0
+    n_items: Count = 0
     training: Word = ""
     guess: Options = {}
     queue: list[Item] = []

@@ -494,17 +494,11 @@ def _check_items(events: list[Event], rounds: Sequence[Mapping[str, Any]], n: in
     """Refuse events and fits about items that the pool does not have."""
     for record in rounds:
         named = [record.get(name, ()) for name in ("queried", "initial", "uniform", "queue")]
-        if any(item >= n for items in named for item in items):
+        if record.get("n_items", 0) > n or any(item >= n for items in named for item in items):
             raise InputError(f"{what} is damaged: a fit names an item there is not. {ADVICE}")
     for event in events:
-        named = [event.payload.get("item"), *event.payload.get("items", ())]
-        named += [pair[0] for pair in event.payload.get("labels", ())]
-        if event.kind == "asked":
-            named += [ask["item"] for ask in event.payload["asks"]]
-        if event.kind == "checks-started":
-            named += frozen_items(event.payload).tolist()
-        named += event.payload.get("rejected", ())
-        if any(item is not None and not 0 <= int(item) < n for item in named):
+        frozen = frozen_items(event.payload).tolist() if event.kind == "checks-started" else ()
+        if max(event.n_items, 1 + max(frozen, default=-1)) > n:
             raise InputError(f"{what} is damaged: an event names an item there is not. {ADVICE}")
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from workbench.errors import InputError
+from workbench.errors import InputError, OutgrownError
 from workbench.pools.pool import Pool
 from workbench.sessions.asking import Questions
 from workbench.sessions.fitting import Fits
@@ -53,6 +53,7 @@ class Family:
         self._listed: tuple[float, list[ProjectSummary]] | None = None
         self._common: dict[int, Common] = {}
         self._open: dict[str, Parts] = {}
+        self._outgrown = False
         self.first = self._open[record.id] = self._opened(record, pool)
 
     def listed(self, *, now: bool = False) -> list[ProjectSummary]:
@@ -61,6 +62,11 @@ class Family:
             if now or self._listed is None or time.monotonic() - self._listed[0] > LOOK:
                 self._listed = time.monotonic(), self.store.questions(self.id)
             return self._listed[1]
+
+    @property
+    def outgrown(self) -> bool:
+        """Whether something is stored that was made on a longer pool than this one."""
+        return self._outgrown or any(parts.project.outgrown for parts in list(self._open.values()))
 
     def parts(self, question_id: str) -> Parts:
         """Those of a question, opened at its first use.
@@ -76,7 +82,11 @@ class Family:
                 if self._plain is None:
                     same = self._pool.truth is None and self._pool.test is None and not self._pool.classes
                     self._plain = self._pool if same else without_truth(self._pool)
-                self._open[question_id] = self._opened(record, self._plain)
+                try:
+                    self._open[question_id] = self._opened(record, self._plain)
+                except OutgrownError:
+                    self._outgrown = True
+                    raise
             return self._open[question_id]
 
     def _opened(self, record: ProjectRecord, pool: Pool) -> Parts:

@@ -265,7 +265,7 @@ class Finishing(Labelling):
             ]
             if given_back:
                 self._add(transaction, Event.released(given_back))
-            self._add(transaction, Event.checks_started(payload))
+            self._add(transaction, Event.checks_started(payload | {"n_items": len(self.pool)}))
             state = transaction.state
             return finish_state_of(frozen_of(state.frozen[-1], ids), state)
 

@@ -178,6 +178,9 @@ def opened(url: str, project: str) -> Session:
     # the questions of a project are opened over one pool, and share what their models have in common
     held = (key for key, one in _OPEN.items() if key[0] == url and project in (one.id, *one.question_ids))
     key = next(held, None)
+    if key is not None and _OPEN[key].outgrown:
+        del _OPEN[key]
+        key = None
     if key is None:
         key = url, project
         while len(_OPEN) >= _MOST_OPEN:

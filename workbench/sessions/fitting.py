@@ -469,6 +469,7 @@ class Fits:
             **{name: published.chosen[name] for name in ("classifier", "options", "policy")},
             **({"guess": published.chosen["guess"]} if published.chosen["guess"] else {}),
             "stream": finished.number,
+            "n_items": len(self._project.pool),
             "events": state.last_event,
             "training": _digest(items, codes),
             "queue": published.queue.tolist(),
@@ -482,7 +483,7 @@ class Fits:
         }
         with self._project.recording() as transaction:
             number = transaction.add_round(record, arrays)
-            shown = ("n_labelled", "n_test", "error", "nll", "brier", "ece")
+            shown = ("n_labelled", "n_items", "n_test", "error", "nll", "brier", "ece")
             event = Event.round({"number": number, **{name: record[name] for name in shown}})
             transaction.add(replace(event, annotator=annotator))
         if number != finished.number:
@@ -514,6 +515,7 @@ class Fits:
         number, arrays = found
         record = project.store.round(project.id, number)
         assert record is not None
+        project.check_length(int(record.get("n_items", 0)))
         known = made is not None and made.number == number and made.probabilities is not None
         try:
             items, codes = self._training_of(record, arrays)

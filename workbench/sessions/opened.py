@@ -76,6 +76,11 @@ class Opened:
         return self._project.id
 
     @property
+    def outgrown(self) -> bool:
+        """Whether the pool has grown since it was opened here: then the project has to be opened again."""
+        return self._family.outgrown
+
+    @property
     def store(self) -> Store:
         """The database."""
         return self._project.store

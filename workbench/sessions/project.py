@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from workbench.arrays import Array
+from workbench.errors import OutgrownError
 from workbench.pools.neighbours.twins import Twins, twins_from
 from workbench.pools.pool import Pool
 from workbench.registry import from_file
@@ -57,6 +58,10 @@ class OpenProject:
         record: the project as stored.
         pool: with its test split where there is one.
         twins: of the pool; those of the record's settings unless given.
+
+    Attributes:
+        outgrown: whether something is stored that was made on a longer pool than this one. From then on
+            whoever reads gets an `OutgrownError`; the project has to be opened again.
     """
 
     def __init__(self, store: Store, record: ProjectRecord, pool: Pool, twins: Twins | None = None) -> None:
@@ -64,6 +69,7 @@ class OpenProject:
         self.store = store
         self.record = record
         self.pool = pool
+        self.outgrown = False
         # of those who write, or fold what another program wrote
         self.lock = threading.RLock()
         self._fold = EventFold()
@@ -99,6 +105,23 @@ class OpenProject:
     def epoch(self) -> int:
         """How many times another log was found in the place of the one that was known."""
         return self._epoch
+
+    def check_length(self, n_items: int) -> None:
+        """Refuse what another process has made on a longer pool.
+
+        Args:
+            n_items: that the pool has there.
+
+        Raises:
+            OutgrownError: the pool here has fewer.
+        """
+        if n_items > len(self.pool):
+            self.outgrown = True
+        if self.outgrown:
+            raise OutgrownError(
+                f"The pool of project {self.record.name!r} has grown since it was opened here, where it has "
+                f"{len(self.pool):,} items. Nothing is lost: open the project again."
+            )
 
     def settings(self, state: ProjectState | None = None) -> Mapping[str, Any]:
         """Classifier, options, policy, seed, evaluation_share; as changed since the project was made.
@@ -287,6 +310,7 @@ class OpenProject:
             self._epoch += 1
         if news.afresh and self._fold.events:
             self._fold = EventFold()
+        self.check_length(max((event.n_items for event in news.events), default=0))
         self._fold.extend(news.events)
 
     @staticmethod

@@ -282,7 +282,7 @@ class Session(Several, Finishing, Classes, Instructing, Exporting):
             raise InputError(NO_GUESS.format(title_of(str(now["classifier"]))))
         if made == list(now.get("guesses") or ()):
             return None
-        return self._record(Event.guesses_changed(made))
+        return self._record(Event.guesses_changed(made, len(self.pool)))
 
     def add_guess(
         self,

@@ -99,6 +99,17 @@ class Event:
         return [(int(item), key) for item in items]
 
     @property
+    def n_items(self) -> int:
+        """The items that a pool must have for this event to mean something there."""
+        payload = self.payload
+        named = payload.get("item", -1), *payload.get("items", ()), *payload.get("rejected", ())
+        if self.kind == "asked":
+            named += tuple(ask["item"] for ask in payload["asks"])
+        elif self.kind == "imported":
+            named += tuple(item for item, _ in payload["labels"])
+        return max(int(payload.get("n_items", 0)), 1 + max(named))
+
+    @property
     def operation(self) -> str | None:
         """Id of the operation of a client that it records, where the client gave one."""
         operation = self.payload.get("operation")
@@ -277,9 +288,12 @@ class Event:
         return cls("model-changed", {"classifier": classifier, "options": dict(options), "policy": policy})
 
     @classmethod
-    def guesses_changed(cls, sources: Sequence[Mapping[str, Any]]) -> Event:
-        """From here on fits start from these guesses, all of them: {"source", "on", ...} each."""
-        return cls("guesses-changed", {"sources": [dict(one) for one in sources]})
+    def guesses_changed(cls, sources: Sequence[Mapping[str, Any]], n_items: int = 0) -> Event:
+        """From here on fits start from these guesses, all of them: {"source", "on", ...} each.
+
+        They are of a pool of `n_items`.
+        """
+        return cls("guesses-changed", {"sources": [dict(one) for one in sources], "n_items": n_items})
 
     @classmethod
     def checks_started(cls, plan: Mapping[str, Any]) -> Event:

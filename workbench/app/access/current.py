@@ -15,7 +15,7 @@ import streamlit as st
 from workbench.app.access import login
 from workbench.app.serving import fit_process
 from workbench.app.serving.jobs import Job, manager
-from workbench.errors import InputError
+from workbench.errors import InputError, OutgrownError
 from workbench.work.memory import give_back
 from workbench.work.timeleft import TimeLeft
 
@@ -118,6 +118,8 @@ def opened(project: str) -> Session:
         opening = _OPENING.setdefault(project, threading.Lock())
     with opening:
         with _LOCK:
+            for one in [id_ for id_, held in _OPEN.items() if held.outgrown]:
+                del _OPEN[one]  # the pool is opened again, as long as it is now
             present = _OPEN.get(project)
             if present is not None:
                 _OPEN.move_to_end(project)
@@ -219,28 +221,36 @@ def keep_fitting(current: Session) -> Job | None:
         return None
 
     def work(job: Job) -> int:
-        while current.stale:
-            # a stored fit that could not be taken up is made again, and the reason stands beside the bar
-            what = "fitting" + (f" again: {current.fit_problem}" if current.fit_problem else "")
-            timing, job.about = TimeLeft(), ""
-            job.report(0.0, what, partial=_fitted_on(current))
-
-            def watch(fraction: float, _objective: float, what: str = what, t: TimeLeft = timing) -> bool:
-                job.about = t.words(fraction)
-                job.report(fraction, what)
-                return False
-
-            made = fit_process.refit(current, watch, partial(setattr, job, "about"))
-            if not made:
-                break
-            _told(current)
-        model = current.model
-        return 0 if model is None else model.n_labelled
+        try:
+            return _fit_what_is_new(current, job)
+        except OutgrownError:
+            return _fit_what_is_new(opened(current.id), job)
 
     try:
         return manager().submit(current.id, "refit", work, title="Refitting the model")
     except InputError:
         return None
+
+
+def _fit_what_is_new(current: Session, job: Job) -> int:
+    """Fit until no label is left that the model has not seen; returns how many it has learnt from."""
+    while current.stale:
+        # a stored fit that could not be taken up is made again, and the reason stands beside the bar
+        what = "fitting" + (f" again: {current.fit_problem}" if current.fit_problem else "")
+        timing, job.about = TimeLeft(), ""
+        job.report(0.0, what, partial=_fitted_on(current))
+
+        def watch(fraction: float, _objective: float, what: str = what, t: TimeLeft = timing) -> bool:
+            job.about = t.words(fraction)
+            job.report(fraction, what)
+            return False
+
+        made = fit_process.refit(current, watch, partial(setattr, job, "about"))
+        if not made:
+            break
+        _told(current)
+    model = current.model
+    return 0 if model is None else model.n_labelled
 
 
 def _told(current: Session) -> None:
