@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from workbench.app.access import auditing, current, login, sharing
-from workbench.app.data import bringing, forms, opening, preferring, questions
+from workbench.app.data import bringing, forms, opening, questions
 from workbench.app.data.cards import face, picture, project_picture, thumbnail
 from workbench.app.programs import control
 from workbench.app.serving import uploads
@@ -500,7 +500,6 @@ else:
             lead(opened)
         own_data()
         projects()
-        preferring.panel()
         pools()
         known_sets()
 # last: whoever opened another dialog in this run does not want to be asked any more

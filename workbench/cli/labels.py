@@ -195,40 +195,6 @@ def relocate_project(project: str, file: Path) -> None:
     print(f"{moved.name}: its pool is {moved.pool['name']}")
 
 
-def compare_features(project: str, sets: Sequence[str] | None) -> None:
-    """Print which features the labels of a project prefer."""
-    from workbench.cli.runs import steps
-    from workbench.cli.values import print_table, typed
-    from workbench.sessions.preference import prefer
-
-    typed(*(sets or ()))
-    session = _open(project)
-    state = session.state
-    with steps(quiet=False) as report:
-        found = prefer(
-            session.pool,
-            state.training,
-            len(state.classes),
-            sets=sets,
-            seed=int(session.settings["seed"]),
-            report=report,
-        )
-    print_table(
-        ("Features", "In use", "Leave-one-out error", "Log-likelihood", "Seconds"),
-        [
-            (
-                one.features,
-                "yes" if one.in_use else "",
-                one.problem or f"{one.error:.3f}",
-                "" if one.problem else f"{one.log_likelihood:.3f}",
-                f"{one.seconds:.0f}",
-            )
-            for one in found.scores
-        ],
-    )
-    print(f"{found.n_labels:,} labels, features of {found.n_items:,} items: {found}.")
-
-
 def import_file(
     project: str,
     file: Path,

@@ -15,7 +15,6 @@ def add_to(app: typer.Typer) -> None:
     app.command("questions")(questions_command)
     app.command("instructions")(instructions_command)
     app.command("guess")(guess_command)
-    app.command("features")(features)
     app.command("people")(people)
 
 
@@ -93,21 +92,6 @@ def guess_command(
         dry_run=dry_run,
         question=question,
     )
-
-
-def features(
-    project: Annotated[str, typer.Argument(help="Id or name (see `workbench projects`).")],
-    sets: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="NAME", help="Score this one; again for more; all there are unless given."
-        ),
-    ] = None,
-) -> None:
-    """Which features a project's labels prefer: the leave-one-out error on each set there is."""
-    from workbench.cli.labels import compare_features
-
-    compare_features(project, sets)
 
 
 def people(

@@ -264,18 +264,6 @@ def _canvas(images: Array | Sequence[Array], side: int) -> tuple[tuple[int, int]
     return (size if min(size) >= SMALLEST else (max(size), max(size))), colour
 
 
-def small_copies(images: Sequence[Array], side: int = SIDE, white: float = 255.0) -> Floats:
-    """[N, h, w(, 3)] in [0, 1]: the copies that shapes are made of, on one canvas.
-
-    Args:
-        images: N images [h, w(, 3)] of any sizes and modes.
-        side: longest side of the copies.
-        white: the value of white.
-    """
-    canvas, colour = _canvas(images, side)
-    return np.stack([_copy(image, canvas, colour, white) for image in images])
-
-
 def shrunk(height: int, width: int, side: int) -> tuple[int, int]:
     """The size of an image brought to `side` on its longest side; smaller ones stay."""
     factor = min(1.0, side / max(height, width))
