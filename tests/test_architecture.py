@@ -6,11 +6,14 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
+
+from benchmarks import rooms
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "workbench"
@@ -71,52 +74,98 @@ def room(path: Path) -> str:
     return relative.parts[0] if len(relative.parts) > 1 else relative.stem
 
 
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+SHOWN = sorted((ROOT / "pages").glob("*.py"))
+
+
+class Import(NamedTuple):
+    """One import of a file.
+
+    Attributes:
+        module: the module after `import` or `from`.
+        name: what is taken from it; empty for a plain `import`.
+        eager: whether it runs when the file is imported.
+        typed: whether it is for type checkers alone.
+    """
+
+    module: str
+    name: str
+    eager: bool
+    typed: bool
+
+    @property
+    def full(self) -> str:
+        return f"{self.module}.{self.name}" if self.name else self.module
+
+
+@cache
+def imports(path: Path) -> tuple[Import, ...]:
+    """The imports of a file, each file parsed once for all tests."""
+    records: list[Import] = []
+
+    def visit(nodes: list[Any], eager: bool, typed: bool) -> None:
+        for node in nodes:
+            if isinstance(node, ast.Import):
+                records.extend(Import(alias.name, "", eager, typed) for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                assert node.level == 0 and node.module, f"{path}: relative import; write it out"
+                records.extend(Import(node.module, alias.name, eager, typed) for alias in node.names)
+            function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            for_types = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+            visit(getattr(node, "body", []), eager and not function and not for_types, typed or for_types)
+            for field in ("orelse", "handlers", "finalbody", "cases"):
+                visit(getattr(node, field, []), eager, typed)
+
+    visit(ast.parse(path.read_text(encoding="utf-8")).body, True, False)
+    return tuple(records)
+
+
 def imported_modules(path: Path, *, module_level: bool = False) -> set[str]:
     """Absolute names a file imports; with `module_level`, only those that run on import."""
-    found: set[str] = set()
-
-    def visit(node: ast.AST) -> None:
-        for child in ast.iter_child_nodes(node):
-            if module_level and isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-                continue
-            if module_level and isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
-                for other in child.orelse:
-                    visit(other)
-                continue
-            if isinstance(child, ast.Import):
-                found.update(alias.name for alias in child.names)
-            elif isinstance(child, ast.ImportFrom) and child.module and child.level == 0:
-                found.add(child.module)
-                found.update(f"{child.module}.{alias.name}" for alias in child.names)
-            elif isinstance(child, ast.ImportFrom) and child.level:
-                raise AssertionError(f"{path}: relative import; write it out")
-            visit(child)
-
-    visit(ast.parse(path.read_text(encoding="utf-8")))
-    return found
+    used = [record for record in imports(path) if record.eager or not module_level]
+    return {record.module for record in used} | {record.full for record in used}
 
 
-SOURCES = sorted(PACKAGE.rglob("*.py"))
+def test_every_import_of_a_file_is_seen(tmp_path: Path) -> None:
+    file = tmp_path / "a.py"
+    file.write_text(
+        "import a.b as c\nfrom d import e, f\nif TYPE_CHECKING:\n    import g\nelse:\n    import h\n"
+        "class C:\n    import i\n    async def m(self):\n        with x:\n            import j\n"
+        "try:\n    pass\nexcept E:\n    import k\nelse:\n    import m\nfinally:\n    import n\n"
+        "match x:\n    case 1:\n        import o\nfor x in y:\n    while z:\n        import p\n"
+    )
+    everything = {"a.b", "d", "d.e", "d.f", *"ghijkmnop"}
+    assert imported_modules(file) == everything
+    assert imported_modules(file, module_level=True) == everything - {"g", "j"}
+    assert [record.module for record in imports(file) if record.typed] == ["g"]
+    (tmp_path / "b.py").write_text("def f():\n    from . import a\n")
+    with pytest.raises(AssertionError, match="relative import"):
+        imports(tmp_path / "b.py")
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_imports_never_point_up(path: Path) -> None:
-    here = room(path)
-    if here == "__init__":
-        return
-    assert here in FLOORS, f"workbench/{here} has no floor; give it one in DESIGN's order"
-    for module in imported_modules(path):
-        parts = module.split(".")
-        if parts[0] != "workbench" or len(parts) < 2:
+def test_imports_never_point_up() -> None:
+    wrong = []
+    for path in SOURCES:
+        here, file = room(path), path.relative_to(PACKAGE)
+        if here == "__init__":
             continue
-        if parts[1] not in FLOORS:
-            assert FLOORS[here] >= FLOORS["cli"], f"{here} imports {module} from the package's face"
-            continue
-        there = parts[1]
-        assert FLOORS[there] <= FLOORS[here], f"{here} imports {module}, which lies above it"
-        assert (here, there) not in FORBIDDEN_PAIRS, f"{here} may not know {there}"
-        if here == "figures":
-            assert there in ALLOWED_FIGURES, "figures are pure: arrays in, Figure out"
+        assert here in FLOORS, f"workbench/{here} has no floor: FLOORS and docs/architecture.md name it"
+        for module in imported_modules(path):
+            parts = module.split(".")
+            if parts[0] != "workbench" or len(parts) < 2:
+                continue
+            there = parts[1]
+            if there not in FLOORS:
+                if FLOORS[here] < FLOORS["cli"]:
+                    wrong.append(f"{file} imports {module} from the package's face")
+                continue
+            if FLOORS[there] > FLOORS[here]:
+                wrong.append(f"{file} imports {module}, which lies above it")
+            if (here, there) in FORBIDDEN_PAIRS:
+                wrong.append(f"{file}: {here} may not know {there}")
+            if here == "figures" and there not in ALLOWED_FIGURES:
+                wrong.append(f"{file} imports {module}; figures are pure: arrays in, Figure out")
+    assert wrong == []
 
 
 # a room of the app imports rooms that stand before it; the server, beside them, puts all together
@@ -138,50 +187,21 @@ APP = (
 )
 
 
-@pytest.mark.parametrize(
-    "path", sorted((PACKAGE / "app").rglob("*.py")), ids=lambda p: f"{p.parent.name}/{p.name}"
-)
-def test_rooms_of_the_app_import_those_before_them(path: Path) -> None:
-    here = path.relative_to(PACKAGE / "app").parts[0].removesuffix(".py")
-    if here == "__init__":
-        return
-    assert here in APP, f"{path.name} belongs into a room of the app; docs/architecture.md has their table"
-    for module in imported_modules(path):
-        parts = module.split(".")
-        if parts[:2] == ["workbench", "app"] and len(parts) > 2:
-            there = parts[2]
-            assert APP.index(there) <= APP.index(here), f"{here} imports {module}, a room behind it"
-
-
-def imported_files(path: Path) -> set[str]:
-    """Modules of ours that a file imports by name, at its head or inside functions."""
-    names = {module_name(source) for source in SOURCES}
-    found: set[str] = set()
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    if path.name == "__init__.py":
-        # a package's face names for type checkers what it hands on when asked, and uses none of it
-        tree.body = [node for node in tree.body if not _is_for_types(node)]
-    for node in _imports(tree):
-        if isinstance(node, ast.Import):
-            found.update(alias.name for alias in node.names)
-        else:
-            # "from package import name" means the module package.name where there is one, else the package
-            found.update(
-                full if (full := f"{node.module}.{alias.name}") in names else str(node.module)
-                for alias in node.names
-            )
-    return found & names
-
-
-def _is_for_types(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-
-
-def _imports(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.Import | ast.ImportFrom):
-            yield child
-        yield from _imports(child)
+def test_rooms_of_the_app_import_those_before_them() -> None:
+    wrong = []
+    for path in sorted((PACKAGE / "app").rglob("*.py")):
+        here = path.relative_to(PACKAGE / "app").parts[0].removesuffix(".py")
+        if here == "__init__":
+            continue
+        assert here in APP, (
+            f"{path.name} belongs into a room of the app; docs/architecture.md has their table"
+        )
+        for module in imported_modules(path):
+            parts = module.split(".")
+            there = parts[2] if parts[:2] == ["workbench", "app"] and len(parts) > 2 else here
+            if APP.index(there) > APP.index(here):
+                wrong.append(f"{here}/{path.name} imports {module}, a room behind it")
+    assert wrong == []
 
 
 def module_name(path: Path) -> str:
@@ -189,38 +209,64 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def circles(graph: dict[str, set[str]]) -> list[set[str]]:
-    """Groups of modules that reach each other."""
-    reached: dict[str, set[str]] = {}
-    for module in graph:
-        met, todo = set(), list(graph[module])
-        while todo:
-            other = todo.pop()
-            if other not in met:
-                met.add(other)
-                todo.extend(graph.get(other, ()))
-        reached[module] = met
-    groups = {frozenset(o for o in reached[m] if m in reached[o]) for m in graph if m in reached[m]}
-    return sorted((set(group) for group in groups), key=sorted)
+def graph() -> dict[str, set[str]]:
+    """The modules of ours that each of ours imports by name, at its head, inside functions and for types.
+
+    A package's face names for type checkers what it hands on when asked, and uses none of it.
+    """
+    names = {module_name(path) for path in SOURCES}
+    arrows = {}
+    for path in SOURCES:
+        used = [r for r in imports(path) if not (r.typed and path.name == "__init__.py")]
+        # "from package import name" means the module package.name where there is one, else the package
+        arrows[module_name(path)] = names & {r.full if r.full in names else r.module for r in used}
+    return arrows
+
+
+def chain(arrows: dict[str, set[str]]) -> list[str]:
+    """The longest way along the arrows, the importing module first; a circle is an error."""
+    longest: dict[str, list[str]] = {}
+    for module in TopologicalSorter(arrows).static_order():
+        longest[module] = [
+            module,
+            *max((longest[other] for other in arrows.get(module, ())), key=len, default=[]),
+        ]
+    return max(longest.values(), key=len)
+
+
+# modules on the longest chain of imports: it may only become smaller
+LONGEST_CHAIN = 50
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
     """Also inside a package, inside functions and for types: to read one must not take reading the other."""
-    assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}, "e": {"e"}}) == [{"a", "b", "c"}, {"e"}]
-    graph = {module_name(path): imported_files(path) for path in SOURCES}
-    assert circles(graph) == []
+    for circle in ({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}, {"e": {"e"}}):
+        with pytest.raises(CycleError):
+            chain(circle)
+    chain(graph())
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_tensorflow_lives_in_the_engine_and_streamlit_in_the_app(path: Path) -> None:
-    here = room(path)
-    roots = {module.split(".")[0] for module in imported_modules(path)}
-    if here not in {"engine", "attacks"}:
+def test_the_longest_chain_of_imports_does_not_grow() -> None:
+    """A reader of the first module may have to read each of the others."""
+    assert chain({"a": {"b", "c"}, "b": {"c"}, "d": {"c"}}) == ["a", "b", "c"]
+    modules = chain(graph())
+    assert len(modules) <= LONGEST_CHAIN, f"{len(modules)} modules: " + " ".join(modules)
+
+
+def test_tensorflow_lives_in_the_engine_and_streamlit_in_the_app() -> None:
+    wrong = []
+    for path in SOURCES:
+        here, file = room(path), str(path.relative_to(PACKAGE))
+        roots = {module.split(".")[0] for module in imported_modules(path)}
         eager = {module.split(".")[0] for module in imported_modules(path, module_level=True)}
-        assert not eager & {"tensorflow", "gpflow", "keras", "tf_keras", "tensorflow_probability"}
-    if here not in {"app", "main"}:
-        assert "streamlit" not in roots
-    assert here == "store" or "sqlalchemy" not in roots
+        heavy = eager & {"tensorflow", "gpflow", "keras", "tf_keras", "tensorflow_probability"}
+        if heavy and here not in {"engine", "attacks"}:
+            wrong.append(f"{file}: {heavy} at its head")
+        if "streamlit" in roots and here not in {"app", "main"}:
+            wrong.append(f"{file}: streamlit")
+        if "sqlalchemy" in roots and here != "store":
+            wrong.append(f"{file}: sqlalchemy")
+    assert wrong == []
 
 
 PRIVATE_STREAMLIT = {"streamlit.config", "streamlit.file_util", "streamlit.runtime", "streamlit.web"}
@@ -230,27 +276,24 @@ PUBLIC_STREAMLIT = {"streamlit.components.v1", "streamlit.testing.v1", "streamli
 
 def test_private_parts_of_streamlit_are_used_in_one_place() -> None:
     wrong = []
-    for path in (*SOURCES, *(ROOT / "pages").glob("*.py"), ROOT / "streamlit_app.py"):
+    for path in (*SOURCES, *SHOWN, ROOT / "streamlit_app.py"):
         if path == PACKAGE / "app" / "serving" / "streamlit_private.py":
             continue
+        for record in imports(path):
+            name = record.full
+            inner = name.startswith("streamlit.") and name.count(".") + (not record.name) > 1
+            public = any(f"{name}.".startswith(f"{part}.") for part in PUBLIC_STREAMLIT)
+            if (inner or name in PRIVATE_STREAMLIT) and not public:
+                wrong.append(f"{path.name}: {name}")
         source = path.read_text(encoding="utf-8")
-        tree = ast.parse(source)
-        for node in _imports(tree):
-            names = [alias.name for alias in node.names]
-            full = names if isinstance(node, ast.Import) else [f"{node.module}.{name}" for name in names]
-            for name in full:
-                inner = name.startswith("streamlit.") and name.count(".") + isinstance(node, ast.Import) > 1
-                public = any(f"{name}.".startswith(f"{part}.") for part in PUBLIC_STREAMLIT)
-                if (inner or name in PRIVATE_STREAMLIT) and not public:
-                    wrong.append(f"{path.name}: {name}")
         wrong += [f"{path.name}: {name}" for name in re.findall(r"(?<![\w.])st\._\w+", source)]
     assert wrong == []
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "pages").glob("*.py")), ids=lambda p: p.name)
-def test_pages_only_show(path: Path) -> None:
-    roots = {module.split(".")[0] for module in imported_modules(path)}
-    assert not roots & {"tensorflow", "gpflow", "keras", "sklearn", "sqlalchemy", "dask", "distributed"}
+def test_pages_only_show() -> None:
+    heavy = {"tensorflow", "gpflow", "keras", "sklearn", "sqlalchemy", "dask", "distributed"}
+    used = {path.name: heavy & {name.split(".")[0] for name in imported_modules(path)} for path in SHOWN}
+    assert used and {page: names for page, names in used.items() if names} == {}
 
 
 def test_listing_everything_needs_no_heavy_library() -> None:
@@ -279,22 +322,35 @@ def test_every_package_is_shipped() -> None:
     assert found <= shipped, f"add to pyproject packages: {sorted(found - shipped)}"
 
 
-def test_no_function_is_longer_than_a_screen() -> None:
-    """Lines of code, without docstrings and comments; pages and tests among them."""
-    from benchmarks.rooms import lines_of, rooms
+# tokens of everything but the tests, without comments and docstrings: it may only become smaller
+MOST_TOKENS = 628_100
 
-    longest = {
-        str(file.relative_to(ROOT)): lines_of(file.read_text(encoding="utf-8")).longest
-        for _, files in rooms(ROOT)
+
+def test_the_product_fits_its_budget_and_no_function_is_longer_than_a_screen() -> None:
+    """Lines of code, without docstrings and comments; pages and tests among them."""
+    sizes = {
+        file: rooms.size_of(file.read_text(encoding="utf-8"))
+        for _, files in rooms.rooms(ROOT)
         for file in files
     }
-    assert {file: n for file, n in longest.items() if n > 80} == {}
+    long = {str(file.relative_to(ROOT)): size.longest for file, size in sizes.items() if size.longest > 80}
+    tokens = sum(size.tokens for file, size in sizes.items() if not file.is_relative_to(ROOT / "tests"))
+    assert long == {}
+    assert tokens <= MOST_TOKENS, f"{tokens:,} tokens; something else has to go first"
+
+
+def test_lines_and_tokens_are_those_that_say_something() -> None:
+    source = (
+        '"""Two\nlines."""\n\nX = 1.5e-3  # no word\n\n\ndef f(a: int) -> str:\n    "One."\n    # none\n'
+        "    return rf'''{a}\n#''' if a != 0xF else '\\'#'\n"
+    )
+    assert rooms.size_of(source) == rooms.Size(code=4, docstrings=3, longest=3, tokens=3 + 10 + 8)
 
 
 def test_what_a_person_opened_stays_open() -> None:
     # without a key another label, or another place, is another element, which is shut
     without = []
-    for path in (*SOURCES, *(ROOT / "pages").glob("*.py")):
+    for path in (*SOURCES, *SHOWN):
         source = path.read_text(encoding="utf-8")
         for node in ast.walk(ast.parse(source)) if "expander" in source or "popover" in source else ():
             if isinstance(node, ast.Call) and ast.unparse(node.func) in ("st.expander", "st.popover"):
@@ -305,7 +361,7 @@ def test_what_a_person_opened_stays_open() -> None:
 
 def test_files_are_offered_by_our_own_button() -> None:
     # Streamlit's forgets the address a browser still shows when its page redraws
-    sources = [*SOURCES, *(ROOT / "pages").glob("*.py")]
+    sources = [*SOURCES, *SHOWN]
     assert [p.name for p in sources if "st.download_button(" in p.read_text(encoding="utf-8")] == []
 
 
@@ -390,7 +446,7 @@ def test_a_slow_test_says_what_it_alone_protects() -> None:
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         source = path.read_text(encoding="utf-8")
         lines = source.splitlines()
-        for node in ast.walk(ast.parse(source)):
+        for node in ast.walk(ast.parse(source)) if "pytest.mark.slow" in source else ():
             if not isinstance(node, ast.FunctionDef) or ast.get_docstring(node):
                 continue
             slow = [mark for mark in node.decorator_list if ast.unparse(mark) == "pytest.mark.slow"]
