@@ -5,56 +5,19 @@ from typing import Any
 import pytest
 
 from benchmarks.trials import bundles
+from tests.events import EVENTS
 from workbench.documents.checking import checked
 from workbench.documents.events import PAYLOADS, check_event
 from workbench.documents.projects import Reference
 from workbench.errors import InputError
 from workbench.store.events import KINDS, Event
 
-FROZEN = {
-    **{"of": "model", "error": 0.05, "confidence": 0.95, "attempt": 1, "seed": 7, "size": 1, "sizes": [1]},
-    **{"classes": ["a"], "frozen": {"items": "", "codes": "", "confidence": ""}, "checksum": "0"},
-    **{"drawn_from": "0", "also": [], "whole": False, "strata": "", "per_class": False, "twice": False},
-}
-
 
 def test_there_is_a_schema_for_every_kind_of_event() -> None:
-    assert set(PAYLOADS) == set(KINDS)
+    assert set(PAYLOADS) == set(KINDS) == {event.kind for event in EVENTS}
 
 
-@pytest.mark.parametrize(
-    "event",
-    [
-        Event.label("a", 3, seconds=1.5, round=None, policy="margin", utility=None, guess=[["a", 0.5]]),
-        Event.skip(0),
-        Event.unsure(1),
-        Event.flag(2, False),
-        Event.note(2, "x" * 2_000),
-        Event.undo(4),
-        Event.redo(),
-        Event.class_added("a"),
-        Event.class_renamed("a", "b"),
-        Event.class_merged("a", "b"),
-        Event.class_removed("a"),
-        Event.class_described("a", guidance="", colour="#ffffff"),
-        Event.classes_ordered(["a", "b"]),
-        Event.imported([(1, "a")], "a file"),
-        Event.confirmed([1], "a", [2], ["ask"]),
-        Event.relabelled([1], "a", "review", final=True),
-        Event.cleared([1]),
-        Event.wanted([1], "by hand", second=True),
-        Event.requeued([1]),
-        Event.resolved(1, "a"),
-        Event.asked([{"id": "x", "item": 1, "role": "policy", "guess": [["a", 1]]}], 12.5, first=True),
-        Event.released(["x"]),
-        Event.model_changed("large-margin", {"n_inducing": 16, "widths": [1, 2]}, "margin"),
-        Event.round({"number": 0, "n_labelled": 3, "error": None}),
-        Event.label("a", 3, role="check", check=4),
-        Event.checks_started(FROZEN),
-        Event.certified(4, [(3, False)], {"id": "x"}),
-    ],
-    ids=lambda event: event.kind,
-)
+@pytest.mark.parametrize("event", EVENTS, ids=lambda event: event.kind)
 def test_what_the_program_records_fits(event: Event) -> None:
     check_event(event.kind, dict(event.payload), "It")
 

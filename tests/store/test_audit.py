@@ -2,9 +2,12 @@
 
 from pathlib import Path
 
-from tests.databases import database, new_project
-from workbench.store import Store
-from workbench.store.audit import AuditEntry
+import pytest
+
+from tests.databases import KINDS, database, new_project
+from tests.events import EVENTS
+from workbench.store import Event, Store
+from workbench.store.audit import DEEDS, AuditEntry
 
 
 def test_what_was_done_is_read_newest_first_and_outlives_its_project(store: Store) -> None:
@@ -37,3 +40,29 @@ def test_a_backup_has_it(store: Store, tmp_path: Path) -> None:
         assert other.audited() == store.audited()
         other.record_deed(AuditEntry("opened", "Bob"))
         assert len(other.audited()) == 2
+
+
+@pytest.mark.parametrize("into", KINDS)
+def test_every_deed_event_and_role_is_kept_and_moves_to_either_database(
+    store: Store, into: str, tmp_path: Path
+) -> None:
+    long = "\N{SNOWMAN}" * 200  # as a bundle may hold; SQLite looks at no length
+    project = new_project(store).id
+    for deed in DEEDS:
+        store.record_deed(AuditEntry(deed, long, long * 2, project, long * 9, long * 9))
+    store.known_as(long, long, long)
+    with store.recording(project) as recorder:
+        for event in EVENTS:
+            recorder.add(event)
+        recorder.add(Event.skip(1, operation=long, ask=long))
+    kept = store.events(project)
+    assert {event.kind for event in kept} >= {event.kind for event in EVENTS}
+    store.backup(tmp_path / "copy.sqlite")
+    with database(into, tmp_path / "other") as other:
+        other.restore(tmp_path / "copy.sqlite")
+        assert (other.audited(), other.events(project), other.people()) == (
+            store.audited(),
+            kept,
+            store.people(),
+        )
+        assert {entry.what for entry in other.audited()} == set(DEEDS)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sqlalchemy import inspect, text
+from sqlalchemy import create_engine, inspect, text
 from sqlalchemy.exc import IntegrityError
 
 from tests.databases import new_project, written_meanwhile
@@ -48,13 +48,18 @@ def test_migrations_make_the_schema_that_the_code_uses(store: Store) -> None:
         assert "alembic_version" in inspect(connection).get_table_names()
 
 
-def test_a_database_of_a_newer_version_is_refused(store: Store) -> None:
+@pytest.mark.parametrize("version", ["0010", "9999"])
+def test_a_database_of_another_version_is_refused_and_left_as_it_is(store: Store, version: str) -> None:
+    id_ = project(store)
     with store._write() as connection:
-        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+        connection.execute(text(f"UPDATE alembic_version SET version_num = '{version}'"))
     url = store.url
     store.close()
-    with pytest.raises(InputError, match="version 9999, which this version"):
+    with pytest.raises(InputError, match=f"version {version}, which this version"):
         Store.open(url)
+    with create_engine(url.replace("postgresql://", "postgresql+psycopg://")).connect() as connection:
+        assert connection.execute(text("SELECT version_num FROM alembic_version")).scalar() == version
+        assert connection.execute(text("SELECT id FROM projects")).scalars().all() == [id_]
 
 
 @pytest.mark.parametrize(

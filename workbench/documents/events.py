@@ -15,6 +15,7 @@ from workbench.documents.fields import (
     Closed,
     Count,
     Document,
+    Identity,
     Item,
     Long,
     Measure,
@@ -56,8 +57,8 @@ def _is_picture(event: PictureKept) -> PictureKept:
 class Payload(Document):
     """What any event may hold beside: how a question came about, and what the person took."""
 
-    operation: Word | None = None
-    ask: Word | None = None
+    operation: Identity | None = None
+    ask: Identity | None = None
     role: Word | None = None
     source: Word | None = None
     policy: Word | None = None

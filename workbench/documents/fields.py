@@ -45,6 +45,7 @@ Whole = Annotated[int, Field(gt=-MOST_ITEMS, lt=1 << 53)]  # what reads it has a
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Word = Annotated[str, Field(max_length=1_000)]
 Name = Annotated[str, Field(min_length=1, max_length=2_000)]
+Identity = Annotated[str, Field(max_length=200)]  # a server keeps an index of them, whose rows are short
 Long = Annotated[str, Field(max_length=1_000_000)]
 Time = Annotated[str, Field(max_length=40), AfterValidator(_is_time)]
 Options = Annotated[dict[str, Any], AfterValidator(_is_plain)]

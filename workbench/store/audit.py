@@ -51,7 +51,7 @@ class Audit(Database):
                 t.audit.insert().values(
                     id=secrets.token_hex(8),
                     time=now(),
-                    person=entry.person[:255],
+                    person=entry.person,
                     name=entry.name,
                     what=entry.what,
                     project=entry.project,

@@ -1,4 +1,7 @@
-"""The tables. Imported by `Store` when a database is opened, never before."""
+"""The tables. Imported by `Store` when a database is opened, never before.
+
+Texts have no length: SQLite looks at none, so that only PostgreSQL would refuse what is too long.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,6 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     MetaData,
-    String,
     Table,
     Text,
     UniqueConstraint,
@@ -25,10 +27,10 @@ metadata = MetaData()
 projects = Table(
     "projects",
     metadata,
-    Column("id", String(32), primary_key=True),
-    Column("family", String(32), nullable=False),
+    Column("id", Text, primary_key=True),
+    Column("family", Text, nullable=False),
     Column("question", Text, nullable=False),
-    Column("kind", String(16), nullable=False),
+    Column("kind", Text, nullable=False),
     Column("position", Integer, nullable=False),
     # Put aside: not asked any more, and nothing of it is lost.
     Column("aside", Integer, nullable=False, server_default=text("0")),
@@ -37,17 +39,17 @@ projects = Table(
     Column("settings", JSON, nullable=False),
     Column("fingerprints", LargeBinary, nullable=False),
     Column("feature_map", JSON, nullable=False),
-    Column("created", String(40), nullable=False),
+    Column("created", Text, nullable=False),
     # What an export needs when the pool is gone: the source's ids, as JSON, compressed; in the first row.
     Column("item_ids", LargeBinary, nullable=True),
     # How far it is, for lists: NULL where whoever recorded last did not say.
     Column("n_labelled", Integer, nullable=True),
-    Column("changed", String(40), nullable=True),
+    Column("changed", Text, nullable=True),
     # Number of the last event: who holds the row's lock need not look for news. NULL where nobody said.
     Column("last_event", BigInteger, nullable=True),
     # Who may open it: keys of people; one made without a log-in has no owner.
-    Column("owner", String(255), nullable=True),
-    Column("access", String(16), nullable=False, server_default=text("'open'")),
+    Column("owner", Text, nullable=True),
+    Column("access", Text, nullable=False, server_default=text("'open'")),
     Column("members", JSON, nullable=True),
     UniqueConstraint("family", "question", name="one_question_of_a_name"),
 )
@@ -56,21 +58,21 @@ projects = Table(
 people = Table(
     "people",
     metadata,
-    Column("key", String(255), primary_key=True),
-    Column("name", String(120), nullable=False, unique=True),
-    Column("seen", String(40), nullable=False),
+    Column("key", Text, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("seen", Text, nullable=False),
 )
 
 # Who did what to which project; what is recorded stays when the project is deleted.
 audit = Table(
     "audit",
     metadata,
-    Column("id", String(32), primary_key=True),
-    Column("time", String(40), nullable=False),
-    Column("person", String(255), nullable=False),
+    Column("id", Text, primary_key=True),
+    Column("time", Text, nullable=False),
+    Column("person", Text, nullable=False),
     Column("name", Text, nullable=False),
-    Column("what", String(16), nullable=False),
-    Column("project", String(32), nullable=True),
+    Column("what", Text, nullable=False),
+    Column("project", Text, nullable=True),
     # as it was called then
     Column("called", Text, nullable=False),
     Column("detail", Text, nullable=False),
@@ -84,16 +86,16 @@ events = Table(
     metadata,
     # Its number within the project, from 1: whatever refers to an event says this one, so that a project
     # is copied, bundled and restored as it is.
-    Column("project", String(32), ForeignKey("projects.id"), primary_key=True),
+    Column("project", Text, ForeignKey("projects.id"), primary_key=True),
     Column("id", BigInteger, primary_key=True, autoincrement=False),
-    Column("kind", String(32), nullable=False),
+    Column("kind", Text, nullable=False),
     Column("payload", JSON, nullable=False),
     Column("annotator", Text, nullable=False),
-    Column("time", String(40), nullable=False),
+    Column("time", Text, nullable=False),
     # The ask an answer belongs to: the database itself refuses a second one.
-    Column("answers", String(40), nullable=True),
+    Column("answers", Text, nullable=True),
     # The client's operation that it records: sent again, it is acknowledged and not repeated.
-    Column("operation", String(64), nullable=True),
+    Column("operation", Text, nullable=True),
     UniqueConstraint("project", "answers", name="one_answer_per_ask"),
     Index("one_event_per_operation", "project", "operation", unique=True),
 )
@@ -101,16 +103,16 @@ events = Table(
 runs = Table(
     "runs",
     metadata,
-    Column("id", String(32), primary_key=True),
+    Column("id", Text, primary_key=True),
     Column("spec", JSON, nullable=False),
-    Column("fingerprint", String(64), nullable=False),
-    Column("status", String(16), nullable=False),
+    Column("fingerprint", Text, nullable=False),
+    Column("status", Text, nullable=False),
     Column("message", Text, nullable=False),
-    Column("project", String(32), nullable=True),
+    Column("project", Text, nullable=True),
     Column("study", Text, nullable=True),
     Column("owner", Text, nullable=False),
-    Column("created", String(40), nullable=False),
-    Column("updated", String(40), nullable=False),
+    Column("created", Text, nullable=False),
+    Column("updated", Text, nullable=False),
     Index("runs_of_study", "study"),
 )
 
@@ -118,24 +120,24 @@ runs = Table(
 studies = Table(
     "studies",
     metadata,
-    Column("id", String(64), primary_key=True),
+    Column("id", Text, primary_key=True),
     Column("spec", JSON, nullable=False),
     Column("workers", Integer, nullable=False),
-    Column("project", String(32), nullable=True),
-    Column("created", String(40), nullable=False),
+    Column("project", Text, nullable=True),
+    Column("created", Text, nullable=False),
     # Key of the person who started it; without a log-in there is none.
-    Column("owner", String(255), nullable=True),
+    Column("owner", Text, nullable=True),
 )
 
 # Rounds of runs and of people's projects alike: `owner` is the id of either.
 rounds = Table(
     "rounds",
     metadata,
-    Column("owner", String(32), primary_key=True),
+    Column("owner", Text, primary_key=True),
     Column("number", Integer, primary_key=True),
     Column("record", JSON, nullable=False),
     Column("state", LargeBinary, nullable=True),
-    Column("time", String(40), nullable=False),
+    Column("time", Text, nullable=False),
     # Few rounds have one; a new round must not look through all the others for it.
     Index(
         "rounds_with_state",
@@ -150,14 +152,14 @@ rounds = Table(
 program_keys = Table(
     "program_keys",
     metadata,
-    Column("id", String(16), primary_key=True),
-    Column("project", String(32), nullable=False),
-    Column("person", String(255), nullable=False),
+    Column("id", Text, primary_key=True),
+    Column("project", Text, nullable=False),
+    Column("person", Text, nullable=False),
     Column("name", Text, nullable=False),
-    Column("digest", String(64), nullable=False, unique=True),
+    Column("digest", Text, nullable=False, unique=True),
     Column("purpose", Text, nullable=False),
-    Column("created", String(40), nullable=False),
-    Column("used", String(40), nullable=True),
+    Column("created", Text, nullable=False),
+    Column("used", Text, nullable=True),
     Index("program_keys_of_project", "project"),
 )
 
@@ -165,9 +167,9 @@ program_keys = Table(
 webhooks = Table(
     "webhooks",
     metadata,
-    Column("project", String(32), primary_key=True),
+    Column("project", Text, primary_key=True),
     Column("url", Text, nullable=False),
     Column("secret", Text, nullable=False),
-    Column("created", String(40), nullable=False),
+    Column("created", Text, nullable=False),
     Column("tries", JSON, nullable=False),
 )
