@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from tests.app.desks import desk_sync, operation, table
 from workbench.app.history import corrections
 from workbench.app.words import acts
 from workbench.documents.events import check_event
-from workbench.exchange import export_labels, label_table, read_history
+from workbench.exchange import export_labels, label_table
 from workbench.sessions import Session
 from workbench.store import Event
 
@@ -69,9 +70,9 @@ def test_what_is_done_to_many_rows_is_one_act(flowers: Session, what: str) -> No
     # it leaves the program and comes back as what it is
     rows = {row["item"]: row for row in label_table(flowers)}
     assert set(rows) >= set(items)
-    history = read_history(export_labels(flowers, "jsonl", "history"), flowers.pool, "jsonl")
-    assert history[-1].payload["items"] == items
-    check_event(history[-1].kind, dict(history[-1].payload), "It")
+    last = json.loads(export_labels(flowers, "jsonl", "history").splitlines()[-1])
+    assert json.loads(last["details"])["items"] == items
+    check_event(last["kind"], json.loads(last["details"]), "It")
     flowers.undo()
     state = flowers.state
     assert not state.flagged and not state.notes

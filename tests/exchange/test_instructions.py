@@ -10,7 +10,7 @@ from PIL import Image
 
 from tests.cli.calls import call, refused
 from workbench.errors import InputError
-from workbench.exchange import export_labels, open_bundle, read_history, write_project_bundle
+from workbench.exchange import export_labels, open_bundle, write_project_bundle
 from workbench.pools.instructions import carried_instructions, markdown_of, read_instructions
 from workbench.sessions import Session
 
@@ -147,17 +147,6 @@ def test_they_go_out_with_labels_and_come_in_again(session, format, tmp_path, ca
     assert call("import", other.id, file, "--format", format) == 0
     assert "instructions were taken over" in capsys.readouterr().out
     assert other.instructions.text == session.instructions.text and other.state.n_labelled == 2
-
-
-def test_a_history_keeps_the_versions(session, tmp_path):
-    data = export_labels(session, "jsonl", "history")
-    other = Session.create(
-        session.project.pool["name"], name="other", classes=["cat", "dog"], annotator="ben"
-    )
-    other.take_history(read_history(data, other.pool, "jsonl"))
-    assert other.instructions.text == session.instructions.text
-    assert other.examples("cat")[0].item == 0
-    assert other.state.version_at(other.state.standing[0].event) == 1
 
 
 def test_the_command_prints_writes_and_picks(session, tmp_path, capsys):

@@ -206,7 +206,7 @@ def import_file(
     add_questions: bool = False,
 ) -> None:
     """Labels of a file into a project, or what that would do."""
-    from workbench.exchange import is_history, plan_import, read_history
+    from workbench.exchange import plan_import
     from workbench.exchange.imports import format_of
     from workbench.exchange.instructions import take_instructions
     from workbench.exchange.questions import answers_several
@@ -217,10 +217,6 @@ def import_file(
     data = File.of(file).content()
     if question is None and answers_several(data, session, form):
         _import_answers(session, file, data, form, dry_run, leave_out, add_questions)
-        return
-    if is_history(data, form):
-        n = session.take_history(read_history(data, session.pool, form))
-        print(f"{session.project.name}: {n} events taken over, {session.state.n_labelled} items labelled")
         return
     plan = plan_import(data, session, form)
     if dry_run:

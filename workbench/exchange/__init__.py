@@ -10,7 +10,7 @@ from workbench.exchange.bundles import (
     write_zip,
     zipped,
 )
-from workbench.exchange.history import CARRIED_BY, is_history, read_history
+from workbench.exchange.history import CARRIED_BY
 from workbench.exchange.imports import IMPORTS, import_labels
 from workbench.exchange.labels import FORMATS, export_labels, write_labels
 from workbench.exchange.models import SavedModel, load_model, save_model
@@ -39,7 +39,6 @@ __all__ = [
     "Wanted",
     "export_labels",
     "import_labels",
-    "is_history",
     "is_project_bundle",
     "label_table",
     "labelled_items",
@@ -50,7 +49,6 @@ __all__ = [
     "plan_predictions",
     "predictions_of",
     "read_bundle",
-    "read_history",
     "read_predictions",
     "save_model",
     "wanted_by",

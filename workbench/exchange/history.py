@@ -1,22 +1,14 @@
-"""A project's history as a table: everything that people did, one row each, to go on with elsewhere."""
+"""A project's history as a table: everything that people did, one row each."""
 
 from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from workbench.documents.events import check_event
-from workbench.errors import InputError
-from workbench.exchange.files import csv_columns
-from workbench.pools.formats.files import File
-from workbench.reading import cut, json_lines, listed, parse_json, reading, valid_text, valid_texts
-from workbench.store import Event, fold
-from workbench.store.events import KINDS
-
-if TYPE_CHECKING:
-    from workbench.pools.pool import Pool
+from workbench.reading import valid_texts
+from workbench.store import Event
 
 HISTORY = "history"
 """The scope of an export that holds it."""
@@ -28,8 +20,6 @@ NOT_PEOPLES = (
 )
 """Kinds of events that stay behind: fits, whose models a table does not hold, what was to be fitted, and
 pictures, which are no text."""
-MOST_EVENTS = 2_000_000
-_FILE = "The file"
 _SIGN = frozenset(("event", "kind", "details"))
 
 
@@ -80,7 +70,7 @@ def history_rows(
 
 
 def is_history(data: bytes, format: str) -> bool:
-    """Whether a file of labels is a history; damaged ones are not."""
+    """Whether a file is a history, which is read by people and programs and not taken in again."""
     if format not in CARRIED_BY:
         return False
     if format == "parquet":
@@ -94,67 +84,6 @@ def is_history(data: bytes, format: str) -> bool:
     return all(name in head for name in ("event", "kind", "details", "changed_from", "ids"))
 
 
-def read_history(data: bytes, pool: Pool, format: str) -> list[Event]:
-    """The events of a history, of the items of a pool with the same ids.
-
-    Args:
-        data: the file.
-        pool: whose items they are about, in whatever order.
-        format: one of csv, parquet, jsonl.
-
-    Returns:
-        Events for `Session.take_history`; their ids are the file's running numbers.
-
-    Raises:
-        InputError: no such file, an odd row, or ids that the pool does not have.
-    """
-    position = {valid_text(str(key)): i for i, key in enumerate(pool.items.ids)}
-    unknown: dict[str, None] = {}
-    found: list[Event] = []
-    with reading(_FILE, f"a history ({format})", "Is it of another format?"):
-        for number, row in enumerate(_READERS[format](data), start=1):
-            if number > MOST_EVENTS:
-                raise InputError(f"The history holds more than {MOST_EVENTS:,} events.")
-            found.append(_event(row, number, position, unknown))
-        fold(found)  # what cannot be understood is refused before anything is recorded
-    if unknown:
-        raise InputError(
-            f"Pool {pool.name!r} has no item {listed(list(unknown), 5, quote=False)}. Nothing was imported."
-        )
-    if not found:
-        raise InputError("The history holds no events.")
-    return found
-
-
-def _event(
-    row: Mapping[str, Any], number: int, position: Mapping[str, int], unknown: dict[str, None]
-) -> Event:
-    where = f"Row {number} of the history"
-    kind = str(row.get("kind"))
-    if kind not in KINDS or kind in NOT_PEOPLES:
-        raise InputError(f"{where} is of the kind {cut(kind)}, which no history holds.")
-    payload = parse_json(str(row.get("details") or "{}"), where)
-    ids = parse_json(str(row.get("ids") or "{}"), where)
-    if not isinstance(payload, dict) or not isinstance(ids, dict):
-        raise InputError(f"{where} holds no details.")
-    here: dict[int, int] = {}
-    for item, key in ids.items():
-        if str(key) not in position:
-            unknown[str(key)] = None
-        here[int(item)] = position.get(str(key), 0)
-    check_event(kind, payload, where)
-    missing = next((item for item in _items(payload) if item not in here), None)
-    if missing is not None:
-        raise InputError(f"{where} names item {missing} and does not say which it is.")
-    return Event(
-        kind,
-        _renumbered(payload, here),
-        str(row.get("person") or "")[:200],
-        str(row["time"])[:40],
-        int(row["event"]),
-    )
-
-
 def _items(payload: Mapping[str, Any]) -> list[int]:
     """The items that what was recorded names."""
     found = [payload["item"]] if payload.get("item") is not None else []
@@ -164,46 +93,5 @@ def _items(payload: Mapping[str, Any]) -> list[int]:
     return [int(item) for item in found]
 
 
-def _renumbered(payload: Mapping[str, Any], here: Mapping[int, int]) -> dict[str, Any]:
-    """The same with the numbers that the items have here."""
-    found = dict(payload)
-    if found.get("item") is not None:
-        found["item"] = here[int(found["item"])]
-    for name in ("items", "rejected"):
-        if name in found:
-            found[name] = [here[int(item)] for item in found[name]]
-    if "labels" in found:
-        found["labels"] = [[here[int(item)], str(key)] for item, key in found["labels"]]
-    if "asks" in found:
-        found["asks"] = [
-            {**ask, "item": here[int(ask["item"])]} if isinstance(ask, Mapping) else str(ask)
-            for ask in found["asks"]
-        ]
-    return found
-
-
 def _text(document: Any) -> str:
     return json.dumps(document, ensure_ascii=False, sort_keys=True, separators=(",", ":")) if document else ""
-
-
-def _csv(data: bytes) -> Iterable[dict[str, Any]]:
-    return _rows(csv_columns(data, 20 * MOST_EVENTS))
-
-
-def _parquet(data: bytes) -> Iterable[dict[str, Any]]:
-    from workbench.pools.formats.parquet import read_columns
-
-    columns, _ = read_columns(File(data, _FILE), COLUMNS, 20 * MOST_EVENTS)
-    return _rows(columns)
-
-
-def _rows(columns: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
-    for cells in zip(*columns.values(), strict=True):
-        yield dict(zip(columns, cells, strict=True))
-
-
-def _jsonl(data: bytes) -> Iterable[dict[str, Any]]:
-    return (row for _, row in json_lines(data))
-
-
-_READERS = {"csv": _csv, "parquet": _parquet, "jsonl": _jsonl}

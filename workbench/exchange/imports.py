@@ -13,6 +13,7 @@ import numpy as np
 
 from workbench.errors import InputError
 from workbench.exchange.files import csv_columns
+from workbench.exchange.history import is_history
 from workbench.pools.cells import plain_text
 from workbench.pools.formats.files import File
 from workbench.pools.labels import UNLABELLED
@@ -101,6 +102,11 @@ def import_labels(
         raise InputError(f"The file has {len(data):,} bytes; the limit is {MAX_IMPORT:,}.")
     if not data.strip():
         raise InputError("The file holds no labels.")
+    if is_history(data, format):
+        raise InputError(
+            "The file is a history, which is for reading and is not taken in. Export the labels instead, or "
+            "the bundle, which is the whole project."
+        )
     with reading(_FILE, f"a file of labels ({format})", "Is it of another format?"):
         return _matched(_READERS[format](data), pool, {*classes, *pool.classes}, unknown)
 

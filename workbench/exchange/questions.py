@@ -18,6 +18,7 @@ import numpy as np
 
 from workbench.errors import InputError
 from workbench.exchange.files import csv_columns, csv_lines
+from workbench.exchange.history import is_history
 from workbench.exchange.imports import MAX_IMPORT, MAX_LABELS, read_member, read_tasks
 from workbench.exchange.pictures import SHOWN_BY, FileNames, picture_of
 from workbench.exchange.rows import own_cells
@@ -244,7 +245,7 @@ class Answers:
 
 def answers_several(data: bytes, session: Session, format: str) -> bool:
     """Whether a file answers the questions of a project by their names, or lists several labels an item."""
-    if format not in READ_FROM:
+    if format not in READ_FROM or is_history(data, format):
         return False
     with reading("The file", f"a file of labels ({format})", "Is it of another format?"):
         first, _ = next(iter(_rows(data, format)), ({}, ""))

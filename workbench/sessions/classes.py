@@ -7,14 +7,13 @@ from dataclasses import replace
 
 from workbench.errors import InputError
 from workbench.sessions.opened import Opened
-from workbench.sessions.replaying import replay
 from workbench.sessions.taxonomy import described, key_of, new_key, new_name, removable, renamed_meanwhile
 from workbench.store import Event
 from workbench.store.retry import retried
 
 
 class Classes(Opened):
-    """Adding, renaming, merging, removing and describing classes; importing labels and histories."""
+    """Adding, renaming, merging, removing and describing classes; importing labels."""
 
     @retried
     def add_class(self, name: str) -> Event:
@@ -134,19 +133,3 @@ class Classes(Opened):
             event = Event.imported([(i, known[name]) for i, name in new], source)
             more = {"together": together} if together else {}
             return self._add(transaction, replace(event, payload={**event.payload, **more}))
-
-    @retried
-    def take_history(self, events: Sequence[Event]) -> int:
-        """Go on from a history that was exported elsewhere: every decision with its time and person.
-
-        Args:
-            events: from `exchange.read_history`.
-
-        Returns:
-            How many events were recorded.
-
-        Raises:
-            InputError: somebody has decided something in this project.
-        """
-        with self._project.recording() as transaction:
-            return replay(transaction, events, self._project.events())

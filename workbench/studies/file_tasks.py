@@ -113,12 +113,10 @@ class Looked:
     Attributes:
         plan: of one class an item, without the labels themselves.
         answers: to several questions.
-        history: it holds what people did, one by one, elsewhere.
     """
 
     plan: ImportPlan | None = None
     answers: Answers | None = None
-    history: bool = False
 
 
 def labels_looked_at(say: Say, place: str, database: str, project: str, kind: str) -> Looked:
@@ -134,12 +132,10 @@ def labels_looked_at(say: Say, place: str, database: str, project: str, kind: st
     Raises:
         InputError: as `plan_import` and `read_answers`.
     """
-    from workbench.exchange import is_history, plan_import
+    from workbench.exchange import plan_import
     from workbench.exchange.questions import answers_several, read_answers
 
     data = Path(place).read_bytes()
-    if is_history(data, kind):
-        return Looked(history=True)
     report = Report(say)
     report(0.0, "opening the project")
     session = opened(database, project)
@@ -176,9 +172,9 @@ def labels_taken_in(
         How many labels, and the id of the event that an undo takes back; None where there is none.
 
     Raises:
-        InputError: as `plan_import`, `read_answers` and `read_history`, or the session's.
+        InputError: as `plan_import` and `read_answers`, or the session's.
     """
-    from workbench.exchange import is_history, plan_import, read_history
+    from workbench.exchange import plan_import
     from workbench.exchange.instructions import take_instructions
     from workbench.exchange.questions import answers_several, read_answers, take_answers
 
@@ -187,13 +183,6 @@ def labels_taken_in(
     report(0.0, "opening the project")
     session = opened(database, project).as_annotator(annotator)
     report(0.2, "reading the file")
-    if is_history(data, kind):
-        before = dict(session.state.labels)
-        events = read_history(data, session.pool, kind)
-        report(0.7, "taking it in")
-        session.take_history(events)
-        # of many people's acts: no one undo takes it back
-        return len(session.state.labels.items() - before.items()), None
     if len(session.every_question) > 1 and answers_several(data, session, kind):
         answers = read_answers(data, session, kind)
         report(0.7, "taking them in")

@@ -168,8 +168,7 @@ def _importer(session: Any) -> None:
         if looked is None:
             return
         chosen = _asked(session, looked)
-        words = "Import the history" if looked.history else "Import"
-        if st.button(words, key="import", type="primary", disabled=chosen is None) and chosen is not None:
+        if st.button("Import", key="import", type="primary", disabled=chosen is None) and chosen is not None:
             st.session_state[_TAKEN] = key, chosen
             _take_in(session, file, kind, key, chosen)
     except InputError as error:
@@ -228,8 +227,6 @@ def _take_in(session: Any, file: Any, kind: str, key: str, chosen: Mapping[str, 
 
 def _asked(session: Any, looked: Looked) -> dict[str, Any] | None:
     """What is chosen about the odd rows of a file; None while something is open."""
-    if looked.history:
-        return {}
     if looked.answers is not None:
         return {} if _several(session, looked.answers) else None
     assert looked.plan is not None
