@@ -4,7 +4,6 @@ Importing this package imports neither SQLAlchemy nor a model.
 """
 
 from workbench.sessions.asking import Ask
-from workbench.sessions.finished import Finished, finish
 from workbench.sessions.fitted_model import FittedModel
 from workbench.sessions.learner import Learner
 from workbench.sessions.measure import Evaluation
@@ -23,7 +22,6 @@ __all__ = [
     "Checkpoint",
     "Evaluation",
     "Event",
-    "Finished",
     "FittedModel",
     "Learner",
     "Operation",
@@ -32,7 +30,6 @@ __all__ = [
     "RunSpec",
     "Session",
     "Store",
-    "finish",
     "labelled_at",
     "simulate",
 ]
