@@ -36,16 +36,17 @@ def test_it_keeps_more_neighbours_than_two_components_and_is_read_again(tmp_path
     assert embedding.kept_map(pool_of(X[:, ::-1]), tmp_path) is None
 
 
-def test_rows_that_come_later_move_nobody(tmp_path):
+def test_rows_are_placed_beside_those_near_them_and_a_pool_that_grew_is_laid_out_anew(tmp_path):
     X, _ = groups(300)
     first = embedding.neighbour_map(pool_of(X[:240]), tmp_path)
-    grown = embedding.neighbour_map(pool_of(X), tmp_path)
-    assert np.array_equal(grown.points[:240], first.points) and len(grown.landmarks) == 240
-    # a new row lands beside rows that are near it
+    placed = first.place(X[240:])
     near = np.array([np.argsort(((X[:240] - row) ** 2).sum(axis=1))[:5] for row in X[240:]])
-    gaps = np.linalg.norm(grown.points[near].mean(axis=1) - grown.points[240:], axis=1)
+    gaps = np.linalg.norm(first.points[near].mean(axis=1) - placed, axis=1)
     assert np.median(gaps) < 0.25 * np.ptp(first.points)
     assert np.allclose(first.place(X[:5]), first.points[:5], atol=0.25 * np.ptp(first.points))
+    grown = embedding.neighbour_map(pool_of(X), tmp_path)
+    assert len(grown.points) == len(grown.landmarks) == 300
+    assert np.array_equal(embedding.kept_map(pool_of(X[:240]), tmp_path).points, first.points)
 
 
 def test_new_rows_are_placed_by_their_exact_neighbours_alone(tmp_path, monkeypatch):

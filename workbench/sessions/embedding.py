@@ -26,7 +26,7 @@ COMPONENTS = 50
 FEWEST = 12
 """Different items below which there are no neighbourhoods to keep."""
 MISSING = "The neighbour map needs the package openTSNE: pip install openTSNE, then start the app again."
-VERSION = 1
+VERSION = 2
 _JUDGED = 500
 _KEPT = 40
 _CHUNK = 2_048
@@ -110,7 +110,7 @@ def worthwhile(pool: Pool) -> str:
 
 
 def neighbour_map(pool: Pool, folder: Path | None = None, report: Report | None = None) -> NeighbourMap:
-    """The neighbour map of a pool: read, continued from an earlier one, or computed.
+    """The neighbour map of a pool: read, or computed.
 
     Args:
         pool: with more than two features.
@@ -118,7 +118,7 @@ def neighbour_map(pool: Pool, folder: Path | None = None, report: Report | None 
         report: called with the share that is done and what is being done; may raise to stop.
 
     Returns:
-        The map; an item that was laid out before the pool grew stays where it was.
+        The map. A pool that has grown is laid out anew.
 
     Raises:
         InputError: openTSNE is not installed, or the pool is too small.
@@ -128,21 +128,19 @@ def neighbour_map(pool: Pool, folder: Path | None = None, report: Report | None 
         raise InputError(reason)
     path = None if folder is None else folder / name_of(pool)
     if path is not None:
-        found = _read(path, len(pool))
-        if found is not None:
-            return found[0]
+        kept = _read(path, len(pool))
+        if kept is not None:
+            return kept
     _library()
-    earlier = None if folder is None else _earlier(folder, pool)
-    made = _computed(pool, report) if earlier is None else _continued(pool, *earlier, report)
+    made = _computed(pool, report)
     if path is not None:
-        _write(path, pool, made)
+        _write(path, made)
     return made
 
 
 def kept_map(pool: Pool, folder: Path) -> NeighbourMap | None:
     """The neighbour map of a pool as it was stored, None where there is none."""
-    found = _read(folder / name_of(pool), len(pool))
-    return None if found is None else found[0]
+    return _read(folder / name_of(pool), len(pool))
 
 
 def _library() -> Any:
@@ -316,33 +314,6 @@ def _judged(pool: Pool, made: NeighbourMap) -> NeighbourMap:
     )
 
 
-def _continued(pool: Pool, known: NeighbourMap, at: Ints, report: Report | None) -> NeighbourMap:
-    """The map of a pool most of which was laid out before.
-
-    Args:
-        pool: as it is now.
-        known: the earlier map.
-        at: [N] each item's place among the earlier ones, -1 for a new one.
-        report: as of `neighbour_map`.
-    """
-    points = np.empty((len(pool), 2))
-    old, new = np.flatnonzero(at >= 0), np.flatnonzero(at < 0)
-    points[old] = known.points[at[old]]
-    if new.size:
-        points[new] = known.place(
-            np.asarray(pool.features[new]), lambda f, words: _tell(report, 0.95 * f, words)
-        )
-    # landmarks that are gone are landmarks no more; the rest still spans the plane
-    now = np.full(len(known.points), -1, dtype=np.int64)
-    now[at[old]] = old
-    left = now[known.landmarks] >= 0
-    _tell(report, 0.96, "measuring what it keeps")
-    return _judged(
-        pool,
-        replace(known, points=points, landmarks=now[known.landmarks[left]], reference=known.reference[left]),
-    )
-
-
 def _features_name(pool: Pool) -> str:
     """12 hex digits of the columns and of the first rows: other features make another map."""
     digest = sha256("\x1f".join(map(str, pool.feature_map.columns)).encode())
@@ -358,11 +329,11 @@ def name_of(pool: Pool) -> str:
     return f"{_features_name(pool)}-{digest.hexdigest()[:20]}.npz"
 
 
-def _read(path: Path, n: int | None = None) -> tuple[NeighbourMap, Array] | None:
-    """A stored map and the fingerprints of its items; None where it is missing or damaged."""
+def _read(path: Path, n: int) -> NeighbourMap | None:
+    """A stored map of n items; None where it is missing or damaged."""
     try:
         with np.load(path, allow_pickle=False) as file:
-            held = {name: file[name] for name in (*_ARRAYS, "fingerprints", "measured")}
+            held = {name: file[name] for name in (*_ARRAYS, "measured")}
         os.utime(path)
         trust, of_components, judged = map(float, held["measured"])
         made = NeighbourMap(
@@ -374,43 +345,23 @@ def _read(path: Path, n: int | None = None) -> tuple[NeighbourMap, Array] | None
     except (OSError, ValueError, KeyError, EOFError, BadZipFile):
         return None
     whole = (
-        made.points.shape == (len(held["fingerprints"]), 2)
+        made.points.shape == (n, 2)
         and np.isfinite(made.points).all()
         and made.reference.shape == (len(made.landmarks), len(made.axes))
-        and (n is None or len(made.points) == n)
     )
-    return (made, held["fingerprints"]) if whole else None
+    return made if whole else None
 
 
-def _write(path: Path, pool: Pool, made: NeighbourMap) -> None:
+def _write(path: Path, made: NeighbourMap) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with whole_file(path, private=True, synced=False) as file:
             np.savez_compressed(
                 file,
                 **{each: getattr(made, each) for each in _ARRAYS},
-                fingerprints=np.asarray(pool.fingerprints),
                 measured=np.array([made.trust, made.trust_of_components, made.n_judged]),
             )
         for old in sorted(path.parent.glob("*.npz"), key=lambda each: -each.stat().st_mtime)[_KEPT:]:
             old.unlink(missing_ok=True)
     except OSError:  # a full or read-only disk: it is computed again next time
         return
-
-
-def _earlier(folder: Path, pool: Pool) -> tuple[NeighbourMap, Ints] | None:
-    """The stored map that knows most of this pool's items, and where each is in it; None below half."""
-    fingerprints = np.asarray(pool.fingerprints)
-    best, most = None, len(pool) // 2
-    for path in folder.glob(f"{_features_name(pool)}-*.npz"):
-        found = _read(path)
-        if found is None:
-            continue
-        made, known = found
-        order = np.argsort(known, kind="stable")
-        place = np.minimum(np.searchsorted(known[order], fingerprints), len(known) - 1)
-        at = np.where(known[order][place] == fingerprints, order[place], -1)
-        count = int((at >= 0).sum())
-        if count > most and made.axes.shape[1] == pool.n_features:
-            best, most = (made, at), count
-    return best
