@@ -9,7 +9,7 @@ import streamlit as st
 
 from workbench.app.access import auditing, current, guests, joining, login
 from workbench.app.words.text import plural, verbatim
-from workbench.sessions.presence import LATELY, MAJORITY, people_of
+from workbench.sessions.presence import LATELY, people_of
 
 if TYPE_CHECKING:
     from workbench.sessions import Session
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @st.fragment(run_every=5.0)
 def table(shared: Session) -> None:
-    """Who is there, how fast they are, and who differs from most; looks again by itself."""
+    """Who is there and how fast they are; looks again by itself."""
     import pandas as pd
 
     with shared.snapshot():
@@ -33,27 +33,17 @@ def table(shared: Session) -> None:
             "Labels": one.labels,
             "A minute": one.a_minute or None,
             "Last answer": one.last,
-            "Judged": one.judged or None,
-            "Differs": 100 * one.apart / one.judged if one.judged else None,
         }
         for one in people
     ]
-    table = pd.DataFrame(rows)
-    if table["Judged"].isna().all():
-        table = table.drop(columns=["Judged", "Differs"])
-    judged = f"Items that {MAJORITY} people or more labelled, of which most say one class."
     st.dataframe(
-        table,
+        pd.DataFrame(rows),
         hide_index=True,
         key="people-now",
-        alt="Each person's labels, pace, and how often they differ from most",
+        alt="Each person's labels, pace and last answer",
         column_config={
             "A minute": st.column_config.NumberColumn(format="%.1f", help="Over the last ten minutes."),
             "Last answer": st.column_config.DatetimeColumn(format="distance"),
-            "Judged": st.column_config.NumberColumn(help=judged),
-            "Differs": st.column_config.NumberColumn(
-                format="%.0f %%", help="Share of these where they say another class."
-            ),
         },
     )
 
