@@ -87,6 +87,28 @@ def test_pictures_are_the_projects_own_and_nothing_is_fetched_from_elsewhere():
     assert [run["kind"] for run in runs] == ["picture", "text", "link", "text"] and runs[-1]["text"] == " c"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# a" + " " * 19_990 + "b",
+        "# " + "#" * 19_990 + "x",
+        "a|b\n" + "|-" * 9_900 + "x",
+        "*" * 9_990 + "a" + "*" * 9_990,
+        "> - " * 4_900 + "x",
+        "[" * 9_000 + "a" + "](https://a.b)" * 700,
+    ],
+    ids=["spaces", "hashes", "bars", "stars", "quotes", "links"],
+)
+def test_no_text_of_twenty_thousand_characters_holds_the_server(text):
+    # the time is seconds at worst: a pattern that tries all ways to cut these would take hours
+    json.dumps(markdown.nodes(text, {}))
+
+
+def test_addresses_that_stand_alone_are_links():
+    runs = markdown.nodes("See <https://a.b> or http://c.d/e_f_g.", {})[0]["runs"]
+    assert [run.get("to") for run in runs] == [None, "https://a.b", None, "http://c.d/e_f_g", None]
+
+
 def test_headings_leave_no_step_out():
     assert [one["level"] for one in markdown.nodes("### a\n##### b\n# c\n### d", {})] == [1, 2, 1, 2]
 

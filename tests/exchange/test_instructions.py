@@ -1,5 +1,6 @@
 """Instructions out of files of other programs, and out with the labels."""
 
+import contextlib
 import csv
 import io
 import json
@@ -166,3 +167,21 @@ def test_the_command_prints_writes_and_picks(session, tmp_path, capsys):
     assert "no item 'i99'" in refused(capsys, "instructions", "pets", "--example", "dog=i99")
     (tmp_path / "long.md").write_text("x" * 20_001)
     assert "20,001 characters" in refused(capsys, "instructions", "pets", "--from", tmp_path / "long.md")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("readme.md", "# instructions" + " " * 200_000 + "x"),
+        ("readme.md", "# a\n" + "[More Information Needed" * 8_000),
+        ("a.html", "<p>" + "<a " * 60_000),
+        ("a.html", "<p>" + "<a b='" * 30_000),
+        ("a.html", "<ul><li>" * 25_000),
+        ("config.xml", "<Header " * 25_000),
+        ("config.xml", "<Header value" + " " * 200_000),
+    ],
+)
+def test_no_page_takes_more_time_than_its_length_asks_for(name, text):
+    # the time is tenths of a second: what looks for an end once more at each place would take many minutes
+    with contextlib.suppress(InputError):
+        read_instructions(text.encode(), name)

@@ -31,13 +31,11 @@ _MOST_TEXT = 4 << 20
 _CARD = "readme.md"
 _NAMES = (FILE, _CARD, "config.xml", "dataset_info.json")
 _SECTION = re.compile(
-    r"^(#{1,4})[ \t]*(?:\d+[.)]?[ \t]*)?"
-    r"(?:(?:annotation|labell?ing|annotator|expert)[ \t]+)?(?:instructions?|guidelines?)[ \t]*#*[ \t]*$",
-    re.IGNORECASE | re.MULTILINE,
+    r"(?:\d{1,9}[.)]? ?)?(?:(?:annotation|labell?ing|annotator|expert) )?(?:instructions?|guidelines?)",
+    re.IGNORECASE,
 )
 _OURS = "labelled with Workbench: `datasets.load_dataset"
-_UNSAID = re.compile(r"^.*\[(?:More Information Needed|Needs More Information)\].*$\n?", re.MULTILINE)
-_HEADER = re.compile(r"<Header\b[^>]{0,2000}?\bvalue\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE)
+_UNSAID = ("[More Information Needed]", "[Needs More Information]")
 
 
 class Told(NamedTuple):
@@ -167,11 +165,19 @@ def _of_card(text: str) -> str:
     """A dataset card's section on how to label, else its body."""
     if text.startswith("---\n"):
         text = text.partition("\n---")[2].partition("\n")[2]
-    if found := _SECTION.search(text):
-        after = text[found.end() :]
-        end = re.search(rf"^#{{1,{len(found[1])}}}[ \t]", after, re.MULTILINE)
-        return after[: end.start() if end else None].strip()
-    return "" if _OURS in text else _UNSAID.sub("", text).strip()
+    lines = text.split("\n")
+    levels = [_heading(line) for line in lines]
+    for at, (level, title) in enumerate(levels):
+        if 1 <= level <= 4 and _SECTION.fullmatch(title):
+            end = next((i for i in range(at + 1, len(lines)) if 1 <= levels[i][0] <= level), None)
+            return "\n".join(lines[at + 1 : end]).strip()
+    return "" if _OURS in text else "\n".join(x for x in lines if not any(y in x for y in _UNSAID)).strip()
+
+
+def _heading(line: str) -> tuple[int, str]:
+    """The level of a line that is a heading, and its words; 0 of any other line."""
+    words = line.lstrip("#")
+    return len(line) - len(words), " ".join(words.strip().rstrip("#").split())
 
 
 def _of_json(document: Any) -> str:
@@ -191,8 +197,9 @@ def _of_json(document: Any) -> str:
 
 def _of_config(text: str) -> str:
     """The headers of a labelling configuration of Label Studio, but those that a task fills in."""
-    found = [html.unescape(one or other).strip() for one, other in _HEADER.findall(text)]
-    return "\n\n".join(one for one in found if one and not one.startswith("$"))
+    parser = _Headers()
+    _feed(parser, text)
+    return "\n\n".join(value for value in parser.values if value and not value.startswith("$"))
 
 
 def _pictures(
@@ -225,6 +232,7 @@ _MARKS = {"b": "**", "strong": "**", "i": "*", "em": "*", "code": "`"}
 _BLOCKS = frozenset(
     ("p", "div", "section", "article", "ul", "ol", "table", "tr", "blockquote", "pre", "h1", "h2", "h3", "h4")
 )
+_DEEPEST = 8  # lists within each other that are indented further
 _UNSEEN = frozenset(("script", "style", "head", "template", "iframe", "object", "svg", "noscript"))
 
 
@@ -255,7 +263,7 @@ class _Markdown(HTMLParser):
         elif tag == "li":
             number = self._lists[-1] if self._lists else 0
             mark = f"{number}. " if number else "- "
-            self.parts.append("\n" + "  " * max(0, len(self._lists) - 1) + mark)
+            self.parts.append("\n" + "  " * min(max(0, len(self._lists) - 1), _DEEPEST) + mark)
             if number:
                 self._lists[-1] += 1
         elif tag == "a":
@@ -282,12 +290,34 @@ class _Markdown(HTMLParser):
             self.parts.append(re.sub(r"\s+", " ", data))
 
 
+class _Headers(HTMLParser):
+    """The values of the tags `Header` of a labelling configuration."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.values: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "header":
+            self.values.append((dict(attrs).get("value") or "").strip())
+
+
+def _feed(parser: HTMLParser, page: str) -> None:
+    """Read a page with a parser, in a time that grows with its length alone.
+
+    The parser looks for the end of every tag that has none through all of the page; behind the last `>` there
+    is none, so nothing there is a tag.
+    """
+    end = page.rfind(">") + 1
+    parser.feed(page[:end] + page[end:].replace("<", "&lt;"))
+    parser.close()
+
+
 def markdown_of(page: str) -> str:
     """HTML as Markdown: headings, lists, strong and emphasised words, links; nothing that could run."""
     if not re.search(r"<[a-zA-Z!/]", page):
         return html.unescape(page).strip()
     parser = _Markdown()
-    parser.feed(page)
-    parser.close()
+    _feed(parser, page)
     lines = [line.rstrip() if not line.endswith("  ") else line for line in "".join(parser.parts).split("\n")]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from workbench.sessions import Session
 
 MOST_WORDS = 12
+LONGEST = 1_000  # letters; each is compared with the names of all columns
 _LARGE = 20_000  # items from which on distances to all take a second, and a copy of all features
 _TERM = re.compile(r'"([^"]+)"|(\S+)')
 
@@ -35,6 +36,8 @@ def find(pool: Pool, words: str) -> Ints:
     Raises:
         InputError: no words, or too many.
     """
+    if len(words) > LONGEST:
+        raise InputError(f"At most {LONGEST:,} letters.")
     columns = {name.lower(): cells for name, cells in _columns(pool).items()}
     terms, rest = _of_columns(words.lower(), list(columns))
     terms += [("", a or b) for a, b in _TERM.findall(rest)]

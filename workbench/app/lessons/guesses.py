@@ -21,7 +21,7 @@ def parse(text: str) -> float:
         InputError: it is none.
     """
     found = re.fullmatch(
-        r"\s*(-?\d{1,12}(?:[.,]\d{1,12})?|-?[.,]\d{1,12})\s*(%|nats|of 100|sweeps)?\s*", text
+        r"(-?\d{1,12}(?:[.,]\d{1,12})?|-?[.,]\d{1,12})\s*(%|nats|of 100|sweeps)?", text.strip()
     )
     if found is None:
         raise InputError(f"A guess is a number, such as 62; got {text.strip()[:40]!r}.")
