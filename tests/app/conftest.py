@@ -1,10 +1,15 @@
 """A home of its own for the tests of a file, and no engine warmed up before it is needed."""
 
+import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
+from streamlit import config, delta_generator
+from streamlit.components.v2 import manifest_scanner
 
+from workbench.app import server
 from workbench.app.access import current
 from workbench.app.serving.streamlit_private import leave_keras_alone
 from workbench.sessions import Session
@@ -12,9 +17,23 @@ from workbench.store import Store
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _as_the_server_runs_pages() -> None:
-    """Without it every run of a page ends with a search through all objects of the process."""
+def _as_the_server_runs_pages() -> Iterator[None]:
+    """The server's own options of a run; what AppTest asks of the computer anew for each page, asked once.
+
+    Without it every run of a page ends with a search through all objects of the process, begins with another
+    syntax tree of its script, and each test reads what every installed package is.
+    """
     leave_keras_alone()
+    options = tomllib.loads(Path(server.__file__).with_name("config.toml").read_text(encoding="utf-8"))
+    for name, value in options["runner"].items():
+        config.set_option(f"runner.{name}", value)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests)
+        )
+        # the search for an interactive shell, which goes through the source of every module
+        patch.setattr(delta_generator, "_use_warning_has_been_displayed", True)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
