@@ -145,9 +145,10 @@ def test_a_model_that_is_not_there_or_not_whole(tmp_path: Path, folder: Path) ->
     with pytest.raises(InputError, match=r"do not make a .* model.*Run the command"):
         load_model(folder)
     spec = json.loads(written["spec.json"])
-    changed("spec.json", json.dumps(spec | {"format": 99}).encode())
-    with pytest.raises(InputError, match="has format 99; this version reads format 1"):
-        load_model(folder)
+    for other in (1, 99):
+        changed("spec.json", json.dumps(spec | {"format": other}).encode())
+        with pytest.raises(InputError, match=f"another version of Workbench: it has format {other}, this"):
+            load_model(folder)
     changed("spec.json", json.dumps({k: v for k, v in spec.items() if k != "classes"}).encode())
     with pytest.raises(InputError, match="damaged"):
         load_model(folder)
@@ -260,10 +261,15 @@ def test_a_damaged_unfinished_run_says_so(tmp_path: Path, pool: Pool, result: Ru
 def test_a_folder_without_a_bundle(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no file"):
         read_bundle(tmp_path)
-    (tmp_path / "run.json").write_text('{"format": 1, "kind": "project"}')
+    (tmp_path / "run.json").write_text('{"format": 2, "kind": "project"}')
     with pytest.raises(InputError, match="no checksums"):
         read_bundle(tmp_path)
-    (tmp_path / "run.json").write_text(json_text(sealed({"format": 1, "kind": "project"}, tmp_path, ())))
+    earlier = tmp_path / "run.json"
+    earlier.write_text('{"format": 1, "kind": "project", "begun": "in another shape"}')
+    with pytest.raises(InputError, match=r"of another version of Workbench: it has format 1.*left as it is"):
+        read_bundle(tmp_path)
+    assert earlier.read_text() == '{"format": 1, "kind": "project", "begun": "in another shape"}'
+    (tmp_path / "run.json").write_text(json_text(sealed({"format": 2, "kind": "project"}, tmp_path, ())))
     with pytest.raises(InputError, match="bundle of a run"):
         read_bundle(tmp_path)
 

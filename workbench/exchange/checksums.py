@@ -125,7 +125,8 @@ def read_sealed(members: Members, head: str, what: str, format: int) -> Sealed:
         raise InputError(f"{what} is damaged: {head} is no document of ours. {ADVICE}")
     if document.get("format") != format or isinstance(document["format"], bool):
         raise InputError(
-            f"{what} has format {cut(document.get('format'))}; this version reads format {format}."
+            f"{what} is of another version of Workbench: it has format {cut(document.get('format'))}, this "
+            f"version reads format {format}. It is left as it is; open it with the version that wrote it."
         )
     content = {name: value for name, value in document.items() if name != _OWN}
     listed = document.get(_FILES)

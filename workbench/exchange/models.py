@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from workbench.sessions.fitted_model import FittedModel
     from workbench.sessions.session import Session
 
-FORMAT = 1
+FORMAT = 2
 _GUESS, _TERMS, _NEIGHBOURS = "guess.json", "terms.npz", "neighbours.npz"
 
 
