@@ -21,9 +21,9 @@ import numpy as np
 from benchmarks import kept
 from benchmarks.finish_picture import cost_svg
 from benchmarks.label_efficiency import rival_model
+from benchmarks.rehearsing import rehearse
 from workbench.arrays import Array, Floats, Ints
 from workbench.certificates import Draws, confidence_at, first_reached, log_wealth, plan
-from workbench.certificates.rehearsing import rehearse
 from workbench.pools import load_pool
 from workbench.pools.building import image_pool
 from workbench.pools.datasets.catalogue import find_file

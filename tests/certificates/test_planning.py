@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from workbench.certificates import confidence_at, first_reached, log_wealth, plan, rehearse
+from workbench.certificates import confidence_at, first_reached, log_wealth, plan
 from workbench.certificates.planning import checks_needed
-from workbench.certificates.rehearsing import checks_to_go, looks_broken
+from workbench.certificates.remaining import checks_to_go, looks_broken
 from workbench.errors import InputError
 
 
@@ -88,43 +88,8 @@ def test_what_is_no_chance_is_refused(risk: list[float]) -> None:
             plan([0.1], share, 0.95)
 
 
-def test_a_rehearsal_counts_every_answer_once() -> None:
-    risk = risks()
-    wrong = np.random.default_rng(4).random(3_000) < risk
-    done = rehearse(wrong, 1.0 - risk, 0.05, 0.95, seed=3)
-    assert done.attempt >= 1
-    beyond = 3_000 - len(done.machine)
-    # whatever was drawn beyond the certified set had to be answered anyway
-    assert beyond < done.answers <= beyond + done.drawn
-    assert done.checks <= done.drawn
-    again = rehearse(wrong, 1.0 - risk, 0.05, 0.95, seed=3)
-    assert again.machine.tolist() == done.machine.tolist() and again.answers == done.answers
-
-
-@pytest.mark.slow  # alone: promises over 20 repetitions, also where the model is wrong when surest
-def test_a_rehearsal_delivers_what_it_promises_also_where_wrong_labels_are_surest() -> None:
-    rng = np.random.default_rng(5)
-    risk = risks(600)
-    for kind in ("calibrated", "adversarial"):
-        broken = 0
-        for seed in range(20):
-            wrong = rng.random(600) < risk
-            sure = np.where(wrong, 1.0, 1.0 - risk) if kind == "adversarial" else 1.0 - risk
-            done = rehearse(wrong, sure, 0.05, 0.9, seed=seed)
-            broken += bool(len(done.machine)) and wrong[done.machine].mean() > 0.05
-            assert done.answers <= 600
-        assert broken <= 5, kind  # 2 expected at most
-
-
 def test_attempts_spend_what_is_left() -> None:
     assert confidence_at(0.95, 1) < confidence_at(0.95, 2) < confidence_at(0.95, 3)
-
-
-def test_a_rehearsal_of_other_lengths_is_refused() -> None:
-    with pytest.raises(InputError, match="as many"):
-        rehearse([0, 1], [0.5], 0.05, 0.95)
-    with pytest.raises(InputError):
-        rehearse([], [], 0.05, 0.95)
 
 
 @pytest.mark.parametrize("wrong", [0, 1])

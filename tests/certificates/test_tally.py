@@ -11,24 +11,10 @@ from workbench.certificates import (
     by_class,
     draws_of_strata,
     least_checks,
-    nested,
     tally,
 )
 from workbench.certificates.tally import SequentialBound
 from workbench.errors import InputError
-
-
-def test_one_promise_is_the_test_of_nested_sets() -> None:
-    rng = np.random.default_rng(0)
-    for seed in range(20):
-        wrong = np.random.default_rng(seed).random(400) < 0.02
-        ranks = rng.permutation(2_000)[:400]
-        sizes = (900, 1_500, 2_000)
-        plain = nested(wrong, ranks, sizes, 0.05, 0.95, bounds=False)
-        found = tally(AuditDesign(2_000, 0.05, sizes, 0.95), wrong, ranks)
-        assert [at for _, _, at in found.certified_at()] == [t for t in plain.at[0].tolist() if t]
-        assert found.checks.tolist() == plain.checks.tolist()
-        assert found.wrong.tolist() == plain.wrong.tolist()
 
 
 def test_a_larger_error_of_the_first_set_comes_earlier_and_costs_nothing() -> None:

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from workbench.certificates import (
+    AuditDesign,
     Bound,
     Draws,
     confidence_at,
     delta_of,
     first_reached,
     log_wealth,
-    nested,
+    tally,
     threshold,
     upper_bound,
 )
@@ -156,35 +157,31 @@ def test_no_checks_are_no_evidence() -> None:
     assert upper_bound([], 10, 0.95).shape == (0,)
 
 
+def certified(
+    wrong: np.ndarray, ranks: np.ndarray, sizes: list[int], error: float, confidence: float
+) -> dict[int, int]:
+    """Size -> draws after which the set was certified."""
+    made = tally(AuditDesign(max(sizes), error, tuple(sizes), confidence), wrong, ranks)
+    return {size: at for _, size, at in made.certified_at()}
+
+
 def test_nested_sets_stop_at_the_first_that_is_not_certified() -> None:
     ranks = np.arange(1000)
     rng = np.random.default_rng(4)
     order = rng.permutation(1000)
     wrong = (ranks >= 900).astype(int)[order]  # the least sure tenth is wrong
-    found = nested(wrong[:400], order[:400], [500, 800, 1000, 900], 0.05, 0.95)
-    assert found.certified[0].tolist() == [True, True, False, False]
-    assert found.largest() == 1
-    assert found.checks.tolist() == [int((order[:400] < k).sum()) for k in (500, 800, 1000, 900)]
-    # the flag stands from the draw on at which it could be seen
-    at = int(found.at[0, 1])
-    assert nested(wrong[:at], order[:at], [500, 800], 0.05, 0.95).certified.all()
-    assert not nested(wrong[: at - 1], order[: at - 1], [500, 800], 0.05, 0.95).certified.all()
-    as_members = nested(
-        wrong[:400], order[:400, None] < [500, 800, 1000, 900], [500, 800, 1000, 900], 0.05, 0.95
-    )
-    np.testing.assert_array_equal(as_members.at, found.at)
-    np.testing.assert_array_equal(as_members.bounds, found.bounds)
-
-
-def test_nested_sets_are_refused_where_shapes_do_not_meet() -> None:
-    with pytest.raises(InputError, match="need ranks"):
-        nested([0, 0], [1], [5], 0.05, 0.95)
-    with pytest.raises(InputError, match="from 0 on"):
-        nested([0, 0], [-1, 2], [5], 0.05, 0.95)
-    with pytest.raises(InputError, match="than it has items"):
-        nested([0, 0, 0], [0, 0, 1], [1, 5], 0.05, 0.95)
-    with pytest.raises(InputError, match="at least one set"):
-        nested([], [], [], 0.05, 0.95)
+    found = certified(wrong[:400], order[:400], [500, 800, 1000, 900], 0.05, 0.95)
+    assert list(found) == [500, 800]
+    # the flag stands from the draw on at which it could be seen, by the plain test of each set
+    before = 0
+    for size, at in found.items():
+        drawn = np.flatnonzero(order[:400] < size)
+        alone = int(first_reached(log_wealth(wrong[:400][drawn], size, 0.05), 0.95))
+        before = max(before, int(drawn[alone - 1]) + 1)
+        assert at == before
+    at = found[800]
+    assert 800 in certified(wrong[:at], order[:at], [500, 800, 1000], 0.05, 0.95)
+    assert 800 not in certified(wrong[: at - 1], order[: at - 1], [500, 800, 1000], 0.05, 0.95)
 
 
 def test_nested_sets_hold_together_by_enumeration() -> None:
@@ -197,8 +194,8 @@ def test_nested_sets_hold_together_by_enumeration() -> None:
         broken = [wrong[:k].sum() >= too_many(k, error) for k in sizes]
         false = 0
         for order in orders:
-            found = nested(wrong[order], order, sizes, error, confidence, bounds=False)
-            false += bool((found.certified[0] & broken).any())
+            found = certified(wrong[order], order, sizes, error, confidence)
+            false += any(size in found for size, is_broken in zip(sizes, broken, strict=True) if is_broken)
         assert false / len(orders) <= 1 - confidence, pattern
 
 

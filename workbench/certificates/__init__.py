@@ -15,9 +15,8 @@ from workbench.certificates.certificate import (
     listed_order,
 )
 from workbench.certificates.drawing import Draws, confidence_at, delta_of, seed_of
-from workbench.certificates.nested import Nested, nested
 from workbench.certificates.planning import OperatingPoint, Plan, plan
-from workbench.certificates.rehearsing import Rehearsal, checks_to_go, looks_broken, rehearse
+from workbench.certificates.remaining import checks_to_go, looks_broken
 from workbench.certificates.strata import ClassBounds, by_class, draws_of_strata, stratified
 from workbench.certificates.tally import AuditDesign, Promise, SequentialBound, Tally, least_checks, tally
 from workbench.certificates.validation import error_of_machine
@@ -33,11 +32,9 @@ __all__ = [
     "Draws",
     "FurtherError",
     "Labelled",
-    "Nested",
     "OperatingPoint",
     "Plan",
     "Promise",
-    "Rehearsal",
     "SequentialBound",
     "Strata",
     "Tally",
@@ -56,9 +53,7 @@ __all__ = [
     "listed_order",
     "log_wealth",
     "looks_broken",
-    "nested",
     "plan",
-    "rehearse",
     "seed_of",
     "stratified",
     "tally",

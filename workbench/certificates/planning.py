@@ -76,7 +76,7 @@ class Plan:
         return None if self.chosen is None else self.options[self.chosen]
 
     def sizes(self) -> Ints:
-        """Sets to test, in order, for `nested`: the chosen one, and those beyond it; [K]."""
+        """Sets to test, in order: the chosen one, and those beyond it; [K]."""
         if self.chosen is None:
             return np.array([self.size])
         return np.array([option.size for option in self.options[self.chosen :]])

@@ -32,7 +32,7 @@ from workbench.certificates import (
     tally,
 )
 from workbench.certificates.certificate import BY_CLASS, drawn
-from workbench.certificates.rehearsing import checks_to_go, looks_broken
+from workbench.certificates.remaining import checks_to_go, looks_broken
 from workbench.certificates.validation import confidence_of, error_of
 from workbench.documents.certificates import AuditDocument
 from workbench.documents.checking import checked
