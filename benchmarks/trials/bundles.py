@@ -32,7 +32,6 @@ from workbench.exchange import (
     load_model,
     open_bundle,
     read_bundle,
-    read_history,
     wanted_by,
     write_project_bundle,
 )
@@ -140,8 +139,6 @@ def make(place: Path) -> None:
     session.merge_class("later", "first")
     bob.ask()
     write_project_bundle(place / "project", session)
-    (place / "history").mkdir()
-    (place / "history" / "history.jsonl").write_bytes(export_labels(session, "jsonl", "history"))
     store.close()
     spec = RunSpec("iris", classifier="logistic-regression", policy="margin", budget=3)
     simulate(spec, out=place / "run")
@@ -156,9 +153,7 @@ def make(place: Path) -> None:
 def run_of(document: str, place: Path) -> Callable[[], Any]:
     """How the whole that a document belongs to is read and used."""
     kind = document.partition("/")[0]
-    return {"project": _project, "history": _history, "run": _run, "study": _study, "half": _half}[kind](
-        place
-    )
+    return {"project": _project, "run": _run, "study": _study, "half": _half}[kind](place)
 
 
 def _project(place: Path) -> Callable[[], Any]:
@@ -179,15 +174,6 @@ def _project(place: Path) -> Callable[[], Any]:
                 session.model.probabilities.sum()
         finally:
             store.close()
-
-    return use
-
-
-def _history(place: Path) -> Callable[[], Any]:
-    pool = load_pool(place.parent / "own.csv", target="class")
-
-    def use() -> None:
-        read_history((place / "history" / "history.jsonl").read_bytes(), pool, "jsonl")
 
     return use
 

@@ -9,7 +9,7 @@ from tests.sessions.conftest import answer
 from workbench.errors import InputError, StorageError
 from workbench.pools.pool import Pool
 from workbench.sessions import Session, asking
-from workbench.store import Event, Store
+from workbench.store import Store
 from workbench.store.events import SOURCE
 
 Start = Callable[..., Session]
@@ -95,15 +95,3 @@ def test_nobody_is_called_as_the_pools_own_labels_are(start: Start, store: Store
     with pytest.raises(InputError, match="choose another"):
         Session.open(session.id, store=store, annotator=SOURCE)
     assert store.known_as("eve@x", SOURCE) == f"{SOURCE} (eve@x)"
-
-
-def test_a_history_brings_no_second_copy_of_the_pools_own_labels(start: Start) -> None:
-    one, two = start(), start()
-    own = Event("imported", {"labels": [[0, one.state.keys[0]]], "source": "own"}, SOURCE)
-    for session in (one, two):
-        with session._project.recording() as transaction:
-            transaction.add(own)
-    one.label_item(int(one.pool.trainable[0]), one.classes[0])
-    two.take_history(one.events)
-    assert [e.kind for e in two.events].count("imported") == 1
-    assert two.state.labels == one.state.labels
