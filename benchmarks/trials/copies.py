@@ -33,7 +33,7 @@ POOL, OPTIONS = "three-gaussians", {"n_items": 60}
 _HOW: tuple[dict[str, Any], ...] = (
     {},
     {"also": (0.1, 0.4), "per_class": True},
-    {"strata": "class", "whole": True},
+    {"strata": "class"},
     {"strata": "confidence", "twice": True},
 )
 

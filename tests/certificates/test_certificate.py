@@ -15,7 +15,6 @@ from workbench.certificates import (
     Labelled,
     certificate_of,
     checksum_of,
-    error_of_machine,
     listed_order,
     seed_of,
     verify,
@@ -300,10 +299,6 @@ def test_the_whole_set_is_better_than_the_machines_part() -> None:
     certificate, _ = made(wrong=tuple(range(25, 40)), sizes=(20, 40), checks=30)
     assert certificate.error_of_all == pytest.approx(0.2 * 20 / 43)
     assert "of 43 labels are wrong" in certificate.to_html()
-    assert error_of_machine(0.05, 100, 300) == pytest.approx(0.2)
-    assert error_of_machine(0.5, 10, 90) < 1.0
-    with pytest.raises(InputError):
-        error_of_machine(0.05, 0, 10)
     failed, _ = made(wrong=tuple(range(0, 40, 2)))
     assert failed.error_of_all == 1.0
     assert "Of all labels" not in failed.to_html()
@@ -354,7 +349,6 @@ def test_facts_say_what_is_counted_and_leave_out_what_is_not() -> None:
     facts = dict(facts_of(certificate))
     assert (facts["Allowed error"], facts["Checks"]) == ("20 %", "20, of which 0 wrong")
     assert facts["Checks beside the set"] == "" and facts["Disagreements"] == ""
-    assert dict(facts_of(replace(certificate, whole=True)))["Allowed error"] == "20 % of everything"
     part, _ = made(wrong=tuple(range(25, 40)), sizes=(20, 40), checks=30)
     beside = sum(check.rank >= part.delivered for check in part.checks)
     assert beside and dict(facts_of(part))["Checks beside the set"] == str(beside)

@@ -1,4 +1,4 @@
-"""What was promised before the first check keeps its confidence: several errors, strata, the whole."""
+"""What was promised before the first check keeps its confidence: several errors, strata."""
 
 import itertools
 
@@ -62,14 +62,6 @@ def test_several_errors_hold_together() -> None:
         held = tally(design, truth[order], order).certified_at()
         false += any(truth[:n].mean() > design.promises[p].error for p, n, _ in held)
     assert false / runs <= 0.2 + 1.645 * np.sqrt(0.2 * 0.8 / runs)
-
-
-def test_the_whole_is_certified_sooner_than_the_machines_part() -> None:
-    wrong, ranks = np.zeros(100, dtype=bool), np.random.default_rng(1).permutation(1_000)[:100]
-    machine = tally(AuditDesign(1_000, 0.05, (1_000,), 0.95, people=1_000), wrong, ranks)
-    whole = tally(AuditDesign(1_000, 0.05, (1_000,), 0.95, people=1_000, whole=True), wrong, ranks)
-    assert 0 < whole.certified_at()[0][2] < machine.certified_at()[0][2]
-    assert AuditDesign(1_000, 0.05, (500,), 0.95, people=1_000, whole=True).allowed(500) == pytest.approx(0.2)
 
 
 @pytest.mark.slow  # alone: the confidence of strata over 80 repetitions
@@ -161,7 +153,7 @@ def test_more_draws_than_labels_are_refused() -> None:
 
 
 def test_a_bound_begins_at_everything_and_never_rises_while_answers_are_right() -> None:
-    design = AuditDesign(200, 0.05, (200,), 0.95, (), 0, False, {})
+    design = AuditDesign(200, 0.05, (200,), 0.95)
     made = SequentialBound(design, 200, 0.95)
     assert made.curve == [1.0]
     for _ in range(60):

@@ -19,7 +19,6 @@ from workbench.certificates.planning import OperatingPoint, Plan, plan
 from workbench.certificates.remaining import checks_to_go, looks_broken
 from workbench.certificates.strata import ClassBounds, by_class, draws_of_strata, stratified
 from workbench.certificates.tally import AuditDesign, Promise, SequentialBound, Tally, least_checks, tally
-from workbench.certificates.validation import error_of_machine
 from workbench.certificates.verifying import Labelled, Verdict, verify
 from workbench.certificates.wealth import Bound, first_reached, log_wealth, threshold, upper_bound
 
@@ -47,7 +46,6 @@ __all__ = [
     "confidence_at",
     "delta_of",
     "draws_of_strata",
-    "error_of_machine",
     "first_reached",
     "least_checks",
     "listed_order",

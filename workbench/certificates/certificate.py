@@ -135,7 +135,6 @@ class Certificate:
         drawn_from: checksum that the seed is made of: of the labels as classes were called then.
         apart: frozen labels that are neither checked nor machine labels of the finished set.
         also: further errors, and what is certified at them by the same checks.
-        whole: whether errors are shares of everything, the labels of people included, which are right.
         strata: how draws were made, where not uniformly over all.
         class_sizes: (class, its labels in each stratum of the certified set), where precision and recall of
             each class are stated.
@@ -162,7 +161,6 @@ class Certificate:
     checks: tuple[Check, ...]
     apart: tuple[WithdrawnLabel, ...] = ()
     also: tuple[FurtherError, ...] = ()
-    whole: bool = False
     strata: Strata = Strata()
     class_sizes: tuple[tuple[str, tuple[int, ...]], ...] = ()
     made: str = ""
@@ -196,7 +194,7 @@ class Certificate:
         """At most this share of the whole set is wrong, once people have labelled what is not certified."""
         if not self.holds:
             return 1.0
-        return self.error if self.whole else self.error * self.delivered / self.total
+        return self.error * self.delivered / self.total
 
     @property
     def is_single(self) -> bool:
@@ -222,8 +220,6 @@ class Certificate:
             self.sizes,
             confidence_at(self.confidence, self.attempt),
             tuple(Promise(one.error, one.sizes) for one in self.also),
-            self.people,
-            self.whole,
             dict(self.strata.counts),
         )
 
@@ -305,7 +301,6 @@ class Certificate:
             "seed": self.seed,
             "drawn_from": self.drawn_from,
             "also": [asdict(one) | {"sizes": list(one.sizes)} for one in self.also],
-            "whole": self.whole,
             "strata": {
                 "by": self.strata.by,
                 "names": list(self.strata.names),
@@ -393,7 +388,6 @@ class Certificate:
             seed=d.seed,
             drawn_from=d.drawn_from,
             also=tuple(FurtherError(one.error, tuple(one.sizes), one.delivered) for one in d.also),
-            whole=d.whole,
             strata=Strata(
                 d.strata.by,
                 tuple(d.strata.names),
@@ -447,7 +441,6 @@ def certificate_of(
     confidence: float,
     sizes: Sequence[int] | Ints,
     also: Sequence[Promise] = (),
-    whole: bool = False,
     strata: Strata | None = None,
     per_class: bool = False,
     attempt: int = 1,
@@ -470,7 +463,6 @@ def certificate_of(
         confidence: of all attempts together.
         sizes: sets in the order of the test, as fixed before the first check.
         also: further errors with their sets, fixed as well.
-        whole: whether errors are shares of everything, people's labels included.
         strata: how draws were made; uniformly over all unless given.
         per_class: state precision and recall of each class, too.
         attempt: from 1 on.
@@ -509,8 +501,6 @@ def certificate_of(
         tuple(int(size) for size in sizes),
         confidence_at(confidence, attempt),
         tuple(also),
-        int(people),
-        whole,
         dict(how.counts),
     )
     found = tally(design, [check.wrong for check in checks], [check.rank for check in checks], where[places])
@@ -537,7 +527,6 @@ def certificate_of(
         checks=tuple(checks),
         apart=tuple(WithdrawnLabel(item, frozen[item], ranks.get(item, 0)) for item in sorted(away)),
         also=tuple(FurtherError(p.error, p.sizes, found.delivered(j)) for j, p in enumerate(also, 1)),
-        whole=whole,
         strata=how,
         class_sizes=class_sizes(frozen, inside, max(1, len(how.names)), checks) if per_class else (),
         made=made,

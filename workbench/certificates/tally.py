@@ -19,7 +19,7 @@ import numpy as np
 
 from workbench.arrays import Array, Floats, Ints
 from workbench.certificates.strata import StrataBound
-from workbench.certificates.validation import confidence_of, error_of, error_of_machine, size_of, too_many
+from workbench.certificates.validation import confidence_of, error_of, size_of, too_many
 from workbench.certificates.wealth import BETS, WEIGHTS, Bound, first_reached, log_wealth, threshold
 from workbench.errors import InputError
 
@@ -52,8 +52,6 @@ class AuditDesign:
         sizes: [K] sets to be certified, in the order of the test.
         confidence: of this attempt (`confidence_at`).
         also: further errors with their sets.
-        people: labels that people had given before.
-        whole: whether the errors are shares of everything, people's labels included, which are right.
         strata: size -> labels in each stratum, where draws are made within strata.
 
     Raises:
@@ -65,8 +63,6 @@ class AuditDesign:
     sizes: tuple[int, ...]
     confidence: float
     also: tuple[Promise, ...] = ()
-    people: int = 0
-    whole: bool = False
     strata: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -86,11 +82,6 @@ class AuditDesign:
         """The main one and the others."""
         return (Promise(self.error, tuple(self.sizes)), *self.also)
 
-    def allowed(self, size: int, error: float | None = None) -> float:
-        """The share of a set that may be wrong: the error, or what it is of the set if it is of all."""
-        share = self.error if error is None else error
-        return error_of_machine(share, size, self.size + self.people - size) if self.whole else share
-
     @cached_property
     def tests(self) -> tuple[_Test, ...]:
         """Each set with each error, in the order of its promise."""
@@ -106,7 +97,7 @@ class AuditDesign:
             _Test(
                 place,
                 size,
-                too_many(size, self.allowed(size, promise.error)),
+                too_many(size, promise.error),
                 self.confidence if costless else 1.0 - delta,
                 not costless,
             )
@@ -248,8 +239,7 @@ class SequentialBound:
         self.curve = [1.0]
         self._size, self._confidence = size, confidence
         counts = design.strata.get(size)
-        allowed = [design.allowed(size, one.error) for one in design.promises]
-        levels = [share for share in allowed if share < 1.0]
+        levels = [one.error for one in design.promises]
         self._strata = None if counts is None else StrataBound(counts)
         self._plain = Bound(size, confidence, levels) if counts is None else None
 

@@ -47,25 +47,6 @@ def confidence_of(confidence: float) -> float:
     return float(confidence)
 
 
-def error_of_machine(error: float, machine: int, people: int) -> float:
-    """The share of the machine's labels that may be wrong, if `error` is allowed of the whole set.
-
-    People's labels are right by definition, so that a promise about all of it is sooner kept.
-
-    Args:
-        error: allowed share of the whole set.
-        machine: labels of the machine.
-        people: labels of people.
-
-    Returns:
-        The share to certify; 1 - 1e-9 at most, where every machine label may be wrong.
-
-    Raises:
-        InputError: no share, or no labels of the machine.
-    """
-    return min(error_of(error) * (size_of(machine) + max(0, people)) / machine, 1.0 - 1e-9)
-
-
 def _between(value: float) -> bool:
     is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     return is_number and 0.0 < float(value) < 1.0

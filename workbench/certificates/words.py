@@ -26,14 +26,10 @@ def sentence_of(certificate: Certificate) -> str:
         )
     which = "labels" if c.delivered == c.size else f"labels, the surest of {c.size:,}"
     whose = "machine " if c.of == "model" else ""
-    if c.whole:
-        head = f"{c.delivered:,} {whose}{which}, and {c.total - c.delivered:,} of people"
-        said = f"{head}; with {share(c.confidence)} confidence at most {share(c.error)} of all are wrong"
-    else:
-        said = (
-            f"{c.delivered:,} {whose}{which}; with {share(c.confidence)} confidence at most {share(c.error)} "
-            "of them are wrong"
-        )
+    said = (
+        f"{c.delivered:,} {whose}{which}; with {share(c.confidence)} confidence at most {share(c.error)} "
+        "of them are wrong"
+    )
     others = [f"{_set(c, one.delivered)} at {share(one.error)}" for one in c.also if one.delivered]
     return f"{said}; {checks}." + (f" By the same checks: {'; '.join(others)}." if others else "")
 
@@ -93,7 +89,7 @@ def facts_of(certificate: Certificate) -> list[tuple[str, str]]:
         ("Frozen labels", f"{c.size:,}"),
         ("Certified labels", f"{c.delivered:,}"),
         ("Labelled by people before", f"{c.people:,}"),
-        ("Allowed error", share(c.error) + (" of everything" if c.whole else "")),
+        ("Allowed error", share(c.error)),
         ("Confidence", share(c.confidence)),
         ("Of all labels", of_all(c)),
         *(

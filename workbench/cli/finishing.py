@@ -36,9 +36,6 @@ def finish_project(
     also: Annotated[
         list[float] | None, typer.Option(help="A further error to say it for, by the same checks; repeat it.")
     ] = None,
-    whole: Annotated[
-        bool, typer.Option("--whole", help="Errors are shares of everything, people's labels included.")
-    ] = False,
     strata: Annotated[
         str, typer.Option(help="class or confidence: half of the checks in equal parts of each.")
     ] = "",
@@ -58,7 +55,7 @@ def finish_project(
     record, store = project_named(project, question)
     session = Session.open(record.id, annotator=person, store=store)
     if forecast:
-        _forecast(session, error, confidence, of, whole)
+        _forecast(session, error, confidence, of)
     elif certificate is not None:
         _write(session, certificate)
     elif answer is not None:
@@ -71,7 +68,6 @@ def finish_project(
             confidence,
             of=of,
             also=also or (),
-            whole=whole,
             strata=strata,
             per_class=per_class,
             twice=twice,
@@ -79,10 +75,10 @@ def finish_project(
         print(f"Attempt {now.frozen.attempt}: {now.frozen.size:,} labels are frozen. {said(now)}")
 
 
-def _forecast(session: Session, error: float, confidence: float, of: str, whole: bool) -> None:
+def _forecast(session: Session, error: float, confidence: float, of: str) -> None:
     from workbench.sessions.finish_state import census_words, is_census
 
-    found = session.forecast(error, confidence, of, whole=whole)
+    found = session.forecast(error, confidence, of)
     print(found.sentence())
     if is_census(found.size, found.error, found.confidence):
         print(census_words(found.size, found.error, found.confidence))

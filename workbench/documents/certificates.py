@@ -90,7 +90,6 @@ class CertificateDocument(Closed):
     seed: Seed
     drawn_from: Word
     also: Annotated[list[CertificateAlso], Field(max_length=100)]
-    whole: bool
     strata: CertificateStrata
     classes: Annotated[list[CertificateClass], Field(max_length=100_000)]
     checks: Annotated[list[CertificateCheck], Field(max_length=10_000_000)]

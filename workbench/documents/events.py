@@ -303,7 +303,6 @@ class ChecksStarted(Payload):
     checksum: Word
     drawn_from: Word
     also: Annotated[list[ChecksAlso], Field(max_length=100)]
-    whole: bool
     strata: Literal["", "class", "confidence"]
     per_class: bool
     twice: bool

@@ -36,7 +36,6 @@ def issued(now: FinishState, state: ProjectState, ids: Sequence[str], project: s
         confidence=frozen.confidence,
         sizes=frozen.sizes,
         also=frozen.also,
-        whole=frozen.whole,
         strata=_strata(frozen, names),
         per_class=frozen.per_class,
         drawn_from=frozen.drawn_from,

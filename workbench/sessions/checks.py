@@ -57,7 +57,6 @@ class Frozen:
         listing: [N] places in the order of the items' ids, of which draws are positions.
         drawn_from: checksum of the labels as classes were called when they were frozen; the seed is of it.
         also: further errors with their sets.
-        whole: whether errors are shares of everything, people's labels included.
         strata: "class" or "confidence", what draws are made within; "" for none.
         per_class: whether precision and recall of each class are stated.
         twice: whether two people answer each check.
@@ -84,7 +83,6 @@ class Frozen:
     n_labelled: int
     drawn_from: str = ""
     also: tuple[Promise, ...] = ()
-    whole: bool = False
     strata: str = ""
     per_class: bool = False
     twice: bool = False
@@ -113,8 +111,6 @@ class Frozen:
             self.sizes,
             self.confidence_here,
             self.also,
-            self.n_labelled,
-            self.whole,
             {size: tuple(counts) for size, counts in self.strata_counts},
         )
 
@@ -188,7 +184,6 @@ def plan_of(
     n_labelled: int,
     drawn_from: str,
     also: Sequence[Promise] = (),
-    whole: bool = False,
     strata: str = "",
     per_class: bool = False,
     twice: bool = False,
@@ -215,7 +210,6 @@ def plan_of(
         "n_labelled": int(n_labelled),
         "drawn_from": drawn_from,
         "also": [{"error": one.error, "sizes": list(one.sizes)} for one in also],
-        "whole": whole,
         "strata": strata,
         "per_class": per_class,
         "twice": twice,
@@ -264,7 +258,6 @@ def frozen_of(event: Event, ids: Sequence[str]) -> Frozen:
         int(p.get("n_labelled", 0)),
         str(p["drawn_from"]),
         tuple(Promise(float(one["error"]), tuple(map(int, one["sizes"]))) for one in p["also"]),
-        bool(p["whole"]),
         str(p["strata"]),
         bool(p["per_class"]),
         bool(p["twice"]),

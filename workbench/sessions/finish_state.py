@@ -85,11 +85,6 @@ class FinishState:
         """Checks that several people answered, differently; the first answer counts."""
         return self.evidence.disagreements
 
-    @property
-    def bound_of_all(self) -> float:
-        """The upper bound on the share of everything, once people have labelled what lies beyond the set."""
-        return self.bound * self.size / (self.frozen.size + self.frozen.n_labelled)
-
     def sets(self) -> list[SetState]:
         """What the same checks say of every set, the smallest first; all bounds hold together."""
         frozen, found, rows = self.frozen, self.evidence, []
@@ -121,7 +116,7 @@ def finish_state_of(frozen: Frozen, state: ProjectState) -> FinishState:
     ]
     reached = certificate is not None or held[0][1] > 0
     size = held[0][1] or frozen.sizes[0]
-    wrong, allowed = found.within(size), frozen.design.allowed(size)
+    wrong, allowed = found.within(size), frozen.error
     curve = bound_after(frozen, size, found)
     left = 0 if reached else checks_to_go(wrong, size, allowed, frozen.confidence_here)
     if left is not None and not reached:
@@ -217,7 +212,7 @@ def _phase(
     if reached:
         return "certified", ""
     t, s = len(wrong), int(wrong.sum())
-    allowed = frozen.design.allowed(size)
+    allowed = frozen.error
     if s >= math.floor(allowed * size + 1e-9) + 1:
         return "failed", f"{s:,} wrong labels were found: more than {allowed:.1%} of {size:,} may be."
     if left is None and looks_broken(s, t, allowed):

@@ -17,7 +17,6 @@ from workbench.certificates import (
     Promise,
     checksum_of,
     confidence_at,
-    error_of_machine,
     plan,
     seed_of,
 )
@@ -116,7 +115,6 @@ class Finishing(Labelling):
         confidence: float = CONFIDENCE,
         of: str = MODEL,
         *,
-        whole: bool = False,
         found: Candidates | None = None,
     ) -> Plan:
         """What a certificate is likely to cost, before the first check: a forecast, never evidence.
@@ -125,15 +123,12 @@ class Finishing(Labelling):
             error: the share of wrong labels one can live with.
             confidence: of the certificate.
             of: as in `candidates`.
-            whole: the error is a share of everything, people's labels included.
             found: the candidates, where they are known.
 
         Raises:
             InputError: as `candidates`, or shares that are none.
         """
         found = self.candidates(of) if found is None else found
-        if whole:
-            error = error_of_machine(error, len(found.items), len(self.state.codes))
         sure, wrong = found.held_out
         # of a column nothing is known beforehand: it is as good as one that is worth checking
         risk = 1.0 - found.confidences if of == MODEL else np.full(len(found.items), error / 10)
@@ -159,7 +154,6 @@ class Finishing(Labelling):
         of: str = MODEL,
         surest: int | None = None,
         also: Sequence[float] = (),
-        whole: bool = False,
         strata: str = "",
         per_class: bool = False,
         twice: bool = False,
@@ -175,7 +169,6 @@ class Finishing(Labelling):
             of: "model", or "column:NAME".
             surest: begin with so many of the surest; what the forecast finds cheapest unless given.
             also: further errors; the same checks say how many labels hold at them, too.
-            whole: errors are shares of everything, people's labels included, which count as right.
             strata: "class" or "confidence": half of the draws in equal parts of each class, or band of it.
             per_class: state precision and recall of each class in the certificate.
             twice: two people answer each check; the first answer counts, and disagreement is reported.
@@ -200,7 +193,7 @@ class Finishing(Labelling):
                 return list(dict.fromkeys([surest, size]))
             if of != MODEL:
                 return [size]  # no confidence tells which of them are surer
-            return [int(n) for n in self.forecast(share, confidence, whole=whole, found=found).sizes()]
+            return [int(n) for n in self.forecast(share, confidence, found=found).sizes()]
 
         sizes = sets_at(error)
         others = []
@@ -209,15 +202,13 @@ class Finishing(Labelling):
             # a larger error holds for the first set as soon as the main one does, and begins there
             chain = [sizes[0], *(n for n in chain if n > sizes[0])] if share > error else chain
             others.append(Promise(share, tuple(chain)))
-        how = {"also": others, "whole": whole, "strata": strata, "per_class": per_class, "twice": twice}
+        how = {"also": others, "strata": strata, "per_class": per_class, "twice": twice}
         AuditDesign(
             size,
             error,
             tuple(sizes),
             confidence_at(confidence, self.attempt_next),
             tuple(others),
-            len(self.state.codes),
-            whole,
         )
         return self._start(found, error, confidence, sizes, how)
 
@@ -417,7 +408,7 @@ def _surest_first(
 
 
 def _same(before: Frozen, payload: Mapping[str, Any]) -> bool:
-    names = ("of", "error", "confidence", "checksum", "whole", "strata", "per_class", "twice")
+    names = ("of", "error", "confidence", "checksum", "strata", "per_class", "twice")
     also = [{"error": one.error, "sizes": list(one.sizes)} for one in before.also]
     same = all(getattr(before, name) == payload[name] for name in names) and also == payload["also"]
     return same and before.sizes == tuple(payload["sizes"])

@@ -31,12 +31,11 @@ _GREEN = (
 def promise_line(now: FinishState) -> None:
     """What was frozen, in a line."""
     frozen = now.frozen
-    whose = "everything" if frozen.whole else "them"
     attempt = f" Attempt {frozen.attempt}." if frozen.attempt > 1 else ""
     st.caption(
         f"{plural(frozen.size, 'label')} of {verbatim(title_of(frozen.of))}, frozen "
         f"{frozen.time[:16].replace('T', ' ')} UTC by {verbatim(frozen.by, 40)}. The promise: at most "
-        f"{percent(frozen.error)} of {whose} wrong, with {percent(frozen.confidence, 0)} confidence.{attempt}"
+        f"{percent(frozen.error)} of them wrong, with {percent(frozen.confidence, 0)} confidence.{attempt}"
     )
     if now.disagreed:
         st.caption(
@@ -169,7 +168,7 @@ def certified(session: Session, now: FinishState) -> None:
     widgets.style(_GREEN)
     with st.container(key="certified"):
         st.markdown(verbatim(certificate.sentence))
-        if certificate.delivered < certificate.total and not certificate.whole:
+        if certificate.delivered < certificate.total:
             st.caption(f"Of the whole set, people's labels included, {verbatim(of_all(certificate))}.")
     people = len(session.state.codes)
     rest = int(session.pool.trainable.size) - people - _machine_left(session, now)
@@ -286,10 +285,9 @@ def others(now: FinishState) -> None:
     """What is certified at each error that was asked about."""
     import pandas as pd
 
-    whose = "of everything" if now.frozen.whole else "of them"
     rows = [
         {
-            "At most wrong": f"{100 * error:g} % {whose}",
+            "At most wrong": f"{100 * error:g} % of them",
             "Certified": "nothing yet" if not size else _set(size, now.frozen.size),
         }
         for error, size in sorted(now.held, reverse=True)

@@ -106,7 +106,6 @@ class Forecasting:
         attempt: the next one.
         error: allowed share.
         confidence: of all attempts together.
-        whole: whether it is a share of everything.
         session: of the project.
     """
 
@@ -117,7 +116,6 @@ class Forecasting:
     attempt: int
     error: float
     confidence: float
-    whole: bool
     session: Session = field(repr=False, compare=False)
 
 
@@ -148,7 +146,7 @@ def start(session: Session) -> None:
         )
         is_dear, place = census(session, n, error, confidence), st.container()
         how = more(session, of, error)
-        job = forecast_job(session, of, error, confidence, bool(how["whole"]))
+        job = forecast_job(session, of, error, confidence)
         job.wait(0.1)
         forecast = job.partial
         if not is_dear:
@@ -231,16 +229,6 @@ def more(session: Session, of: str, error: float) -> dict[str, Any]:
             persist_state="session",
             help=explain("further errors"),
         )
-        whole = st.segmented_control(
-            "The error is a share of",
-            [False, True],
-            default=False,
-            required=True,
-            key="finish-whole",
-            format_func=lambda all_: "everything" if all_ else "the machine's labels",
-            persist_state="session",
-            help=explain("error of everything"),
-        )
         drawn = [one for one in _DRAWN if of == MODEL or one != "confidence"]
         strata = st.segmented_control(
             "Checks are drawn",
@@ -266,7 +254,6 @@ def more(session: Session, of: str, error: float) -> dict[str, Any]:
         )
     return {
         "also": tuple(also or ()),
-        "whole": bool(whole),
         "strata": strata or "",
         "per_class": bool(per_class),
         "twice": bool(twice),
@@ -334,7 +321,7 @@ def begin(session: Session, of: str, error: float, confidence: float, how: dict[
     st.rerun()
 
 
-def forecast_job(session: Session, of: str, error: float, confidence: float, whole: bool) -> Job:
+def forecast_job(session: Session, of: str, error: float, confidence: float) -> Job:
     """The job that forecasts a promise, and what other errors would cost; made once.
 
     Its `partial` is the forecast of the chosen error, its result that one and those of `ERRORS`.
@@ -342,7 +329,7 @@ def forecast_job(session: Session, of: str, error: float, confidence: float, who
     model = session.model
     fit = "" if of != MODEL or model is None else model.uid
     inputs = Forecasting(
-        session.id, fit, of, len(session.state.codes), session.attempt_next, error, confidence, whole, session
+        session.id, fit, of, len(session.state.codes), session.attempt_next, error, confidence, session
     )
     job = manager().compute(session.id, inputs, _forecast, title="Forecast", lane="map")
     for other in manager().active(session.id):
@@ -359,7 +346,7 @@ def _forecast(job: Job, given: Forecasting) -> tuple[Plan, list[Plan]]:
     found = session.candidates(given.of)
 
     def at(error: float) -> Plan:
-        return session.forecast(error, given.confidence, given.of, whole=given.whole, found=found)
+        return session.forecast(error, given.confidence, given.of, found=found)
 
     chosen = at(given.error)
     plans = []
