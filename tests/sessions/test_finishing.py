@@ -199,6 +199,31 @@ def test_a_merge_of_classes_voids_what_was_certified(tmp_path):
     assert session.finish_state().phase == "certified"
 
 
+def test_a_class_that_came_with_a_check_and_is_merged_voids_them_too(tmp_path):
+    session, _ = made(tmp_path, n=120)
+    session.start_checks(0.2, 0.9, of="column:llm")
+    session.add_class("kitten")
+    ask = session.next_check()
+    assert session.answer_check(ask.id, "kitten")  # a wrong label by its own word, until it is a cat
+    session.merge_class("kitten", "cat")
+    now = session.finish_state()
+    assert now.phase == "void" and "kitten was merged into cat" in now.why
+    session.undo()
+    assert session.finish_state().phase == "checking"
+
+
+def test_a_class_that_is_taken_away_voids_frozen_labels_that_name_it(tmp_path):
+    session, truth = made(tmp_path, n=120)
+    session.start_checks(0.2, 0.9, of="column:llm")
+    session.remove_class("owl")
+    now = session.finish_state()
+    assert now.phase == "void" and "owl was taken away" in now.why
+    with pytest.raises(InputError, match="taken away"):
+        session.next_check()
+    session.undo()
+    assert checked(session, truth).phase == "certified"
+
+
 def test_a_pool_of_ten_is_looked_at_whole(tmp_path):
     session, truth = made(tmp_path, n=10)
     session.start_checks(0.05, 0.95, of="column:llm")

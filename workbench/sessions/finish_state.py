@@ -156,7 +156,22 @@ def standing_certificate(frozen: Frozen, found: Evidence, state: ProjectState) -
 
 def void_because(frozen: Frozen, state: ProjectState) -> str:
     """Why the frozen labels are not what is there now; "" where they are."""
-    gone = [key for key in frozen.classes if key in state.merged]
+    if not state.merged and not state.removed:
+        return ""
+    answered = {
+        check.key
+        for given in state.checks.values()
+        for check in given.values()
+        if check.started == frozen.started
+    }
+    named = {frozen.classes[code] for code in np.flatnonzero(np.bincount(frozen.codes)).tolist()}
+    gone = sorted((answered | set(frozen.classes)) & state.merged.keys())
+    taken = sorted(named & state.removed.keys())
+    if taken:
+        return (
+            f"Class {state.removed[taken[0]]} was taken away, and frozen labels name it. Start the checks "
+            "anew once the labels name none but the project's classes."
+        )
     if gone:
         one = gone[0]
         into = state.class_names.get(state.resolve(one), state.resolve(one))
