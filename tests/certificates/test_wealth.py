@@ -11,6 +11,7 @@ from workbench.certificates import (
     AuditDesign,
     Bound,
     Draws,
+    check_spent,
     confidence_at,
     delta_of,
     first_reached,
@@ -242,6 +243,17 @@ def test_attempts_share_delta() -> None:
     assert math.isclose(delta_of(0.95, 3), 0.00125)
     with pytest.raises(InputError, match="Attempts"):
         delta_of(0.95, 0)
+
+
+def test_attempts_at_different_confidences_add_up() -> None:
+    check_spent(0.8, [(0.99, 1)])
+    check_spent(0.95, [(0.95, n) for n in range(1, 40)])
+    with pytest.raises(InputError, match=r"keep no 99 %\. Choose a confidence of 81 % or less") as told:
+        check_spent(0.99, [(0.8, 1)])
+    assert "spent 0.18" in str(told.value)
+    check_spent(0.81, [(0.8, 1)])
+    with pytest.raises(InputError, match="Choose"):
+        check_spent(0.8115, [(0.8, 1)])
 
 
 def test_bets_lie_where_wealth_stays_positive() -> None:

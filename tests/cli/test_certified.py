@@ -72,6 +72,9 @@ def test_audit_certifies_a_good_column_and_verify_holds(
     # another promise about the same labels is another attempt, with draws of its own
     assert call(*given, "--error", "0.1") == 0
     assert '"attempt": 2' in (out / "labels.certificate.json").read_text(encoding="utf-8")
+    # together they keep the confidence of each, so a later one cannot promise more than is left
+    capsys.readouterr()
+    assert "keep no 99 %" in refused(capsys, *given, "--confidence", "0.99")
 
 
 def test_audit_of_a_bad_column_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -103,6 +103,15 @@ def test_starting_again_with_the_same_promise_draws_nothing_anew(tmp_path):
     assert other.frozen.order(100).tolist() != first.frozen.order(100).tolist()
 
 
+def test_a_second_attempt_promises_no_more_than_the_first_has_left(tmp_path):
+    session, _ = made(tmp_path, n=100)
+    session.start_checks(0.1, 0.8, of="column:llm")
+    with pytest.raises(InputError, match="keep no 99 %"):
+        session.start_checks(0.1, 0.99, of="column:llm")
+    assert len(session.state.frozen) == 1
+    assert session.start_checks(0.2, 0.8, of="column:llm").frozen.attempt == 2
+
+
 def test_people_share_the_checks_without_doubles(tmp_path):
     session, truth = made(tmp_path)
     session.start_checks(of="column:llm")

@@ -14,7 +14,7 @@ from workbench.certificates.certificate import (
     checksum_of,
     listed_order,
 )
-from workbench.certificates.drawing import Draws, confidence_at, delta_of, seed_of
+from workbench.certificates.drawing import Draws, check_spent, confidence_at, delta_of, seed_of
 from workbench.certificates.planning import OperatingPoint, Plan, plan
 from workbench.certificates.remaining import checks_to_go, looks_broken
 from workbench.certificates.strata import ClassBounds, by_class, draws_of_strata, stratified
@@ -41,6 +41,7 @@ __all__ = [
     "WithdrawnLabel",
     "by_class",
     "certificate_of",
+    "check_spent",
     "checks_to_go",
     "checksum_of",
     "confidence_at",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -29,6 +31,28 @@ def delta_of(confidence: float, attempt: int = 1) -> float:
 def confidence_at(confidence: float, attempt: int = 1) -> float:
     """The confidence that attempt `attempt` has to reach, that all of them together keep `confidence`."""
     return 1.0 - delta_of(confidence, attempt)
+
+
+def check_spent(confidence: float, before: Sequence[tuple[float, int]]) -> None:
+    """Refuse a next attempt whose confidence the earlier ones have spent already.
+
+    All attempts together keep the confidence of each: what they spend adds up, whatever each was to keep.
+
+    Args:
+        confidence: of the next attempt.
+        before: (confidence, number) of each earlier one.
+
+    Raises:
+        InputError: together they spend more than 1 - confidence; says the most that is left.
+    """
+    spent = math.fsum(delta_of(one, number) for one, number in before)
+    if spent + delta_of(confidence, len(before) + 1) > 1.0 - confidence + 1e-12:
+        left = 1.0 - spent / (1.0 - (delta_of(0.5, len(before) + 1) / 0.5))
+        most = math.floor(1000 * left) / 10
+        raise InputError(
+            f"Earlier attempts have spent {spent:.3g}, so all of them together keep no "
+            f"{100 * confidence:g} %. Choose a confidence of {most:g} % or less."
+        )
 
 
 def _attempt(attempt: int) -> int:

@@ -25,6 +25,7 @@ from workbench.certificates import (
     Strata,
     Tally,
     certificate_of,
+    check_spent,
     checksum_of,
     confidence_at,
     listed_order,
@@ -106,6 +107,7 @@ class Audit:
         promise = (checksum, self.error, self.confidence, list(self.also), strata)
         known = [n for n, one in enumerate(self._attempts) if _promise(one) == promise]
         if not known:
+            check_spent(self.confidence, [(one["confidence"], n) for n, one in enumerate(self._attempts, 1)])
             self._attempts.append(
                 {
                     "labels_sha256": checksum,

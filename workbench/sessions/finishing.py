@@ -15,6 +15,7 @@ from workbench.certificates import (
     Certificate,
     Plan,
     Promise,
+    check_spent,
     checksum_of,
     confidence_at,
     plan,
@@ -248,6 +249,10 @@ class Finishing(Labelling):
             before = self.frozen_in(state)
             if before is not None and not void_because(before, state) and _same(before, payload):
                 return finish_state_of(before, state)
+            check_spent(
+                confidence,
+                [(float(e.payload["confidence"]), int(e.payload["attempt"])) for e in state.frozen],
+            )
             given_back = [
                 i
                 for who in state.waiting.values()
