@@ -27,6 +27,7 @@ def _as_the_server_runs_pages() -> Iterator[None]:
     options = tomllib.loads(Path(server.__file__).with_name("config.toml").read_text(encoding="utf-8"))
     for name, value in options["runner"].items():
         config.set_option(f"runner.{name}", value)
+    config.set_option("server.address", options["server"]["address"])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests)

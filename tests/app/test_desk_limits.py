@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 from tests.app.desks import desk_sync, operation
 from workbench.app.access import tokens
-from workbench.app.desk import routes
+from workbench.app.desk import requests, routes
 from workbench.app.serving import limits
 from workbench.app.serving.limits import Limits, TooMuchError
 from workbench.sessions import Session
@@ -125,3 +125,35 @@ def test_the_desk_is_told_when_to_come_again_and_nothing_is_lost(
     clock.now += 1.0
     assert sent([label]).json()["acks"][0]["status"] == "saved" and len(flowers.state.labels) == 1
     assert len(flowers.state.notes[card["item"]]) == 100
+
+
+def test_a_body_that_never_comes_takes_no_turn_and_ends(
+    flowers: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "LIMITS", found := Limits())
+    app, replies = Starlette(routes=routes()), []
+
+    def scope(person: str) -> dict[str, Any]:
+        headers = {"x-desk-token": tokens.issue(flowers.id, person), "content-type": "application/json"}
+        given = [(name.encode(), value.encode()) for name, value in headers.items()]
+        given += [(b"host", b"localhost:8501"), (b"content-length", b"100")]
+        path = f"/api/desk/{flowers.id}/sync"
+        return {"type": "http", "method": "POST", "path": path, "headers": given, "query_string": b""}
+
+    async def send(message: Any) -> None:
+        replies.append(message.get("status"))
+
+    async def hall() -> None:
+        never = asyncio.Event()
+        slow = [asyncio.create_task(app(scope(f"{n}"), never.wait, send)) for n in range(limits.WORKING)]
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert not found._working and not replies
+        for task in slow:
+            task.cancel()
+        await asyncio.gather(*slow, return_exceptions=True)
+        monkeypatch.setattr(requests, "SECONDS", 0.0)
+        await app(scope("ann"), never.wait, send)
+
+    asyncio.run(hall())
+    assert replies[0] == 408

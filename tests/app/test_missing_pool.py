@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.app.test_pages import open_page, texts
-from workbench.app.access import current
+from workbench.app.access import current, login
+from workbench.app.serving.streamlit_private import set_option
 from workbench.sessions import Session
 
 
@@ -40,3 +41,22 @@ def test_the_file_is_asked_for_and_found(moved: tuple[Session, Path], page: str)
     assert "cannot be opened" not in texts(test)
     assert not [t for t in test.text_input if t.key == f"new-place-{session.id}"]
     assert current.opened(session.id).state.n_labelled == 3
+
+
+@pytest.mark.parametrize(
+    ("address", "logs_in", "may"),
+    [("127.0.0.1", False, True), ("0.0.0.0", False, False), ("", False, False), ("127.0.0.1", True, False)],
+)
+def test_paths_are_typed_on_the_servers_own_machine_alone(
+    moved: tuple[Session, Path], monkeypatch: pytest.MonkeyPatch, address: str, logs_in: bool, may: bool
+) -> None:
+    monkeypatch.setattr(login, "required", lambda: logs_in)
+    set_option("server.address", address)
+    try:
+        assert login.may_name_paths() is may
+        if not logs_in:
+            keys = {t.key for t in open_page("data").text_input}
+            assert ({"folder-path", f"new-place-{moved[0].id}"} <= keys) is may
+            assert ("folder-path" in keys) is may
+    finally:
+        set_option("server.address", "127.0.0.1")

@@ -253,7 +253,7 @@ def serve(
         raise InputError(f"The port must lie between 1 and 65535; got {port}.")
     if max_upload_mb is not None and max_upload_mb < 1:
         raise InputError(f"The largest upload is at least 1 megabyte; got {max_upload_mb}.")
-    local = address in {"127.0.0.1", "localhost", "::1"}
+    local = address in login.LOOPBACK
     log_in = login.file_of(secrets)
     if not local and not share and log_in is None:
         raise InputError(

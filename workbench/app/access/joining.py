@@ -8,6 +8,8 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from workbench.app.access import login
+
 NO_CODE = "The QR code needs the package segno: pip install segno, then start the app again."
 
 
@@ -60,7 +62,7 @@ def qr_code(text: str) -> str:
 
 def only_here() -> bool:
     """Whether other machines cannot reach this server."""
-    return str(st.get_option("server.address") or "") in {"127.0.0.1", "localhost", "::1"}
+    return str(st.get_option("server.address") or "") in login.LOOPBACK
 
 
 def network_address() -> str:

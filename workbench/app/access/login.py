@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from workbench.store import ProjectSummary
 
 CALLBACK = "/oauth2callback"
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+"""Addresses that this machine alone reaches."""
 GUEST = "guest "
 """Begins the key of somebody without an account."""
 _NEEDED = ("client_id", "client_secret", "server_metadata_url")
@@ -267,6 +269,14 @@ def required() -> bool:
     """Whether people must log in."""
     # asked first: the file is looked at with every question
     return _secrets().get("auth") is not None or _LOCKED
+
+
+def may_name_paths() -> bool:
+    """Whether whoever sits here may type a path of the server's machine.
+
+    Only where nobody else can sit here: there is no log-in and the server listens on loopback alone.
+    """
+    return not required() and str(st.get_option("server.address") or "") in LOOPBACK
 
 
 def of_page() -> Person | None:

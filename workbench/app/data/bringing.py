@@ -76,8 +76,8 @@ def drop_zone() -> None:
             bring(str(auditing.kept(file.name, file.getvalue())))
         except InputError as error:
             said(error)
-    if login.required():
-        return  # the machine's files are not for everybody who may log in
+    if not login.may_name_paths():
+        return  # the machine's files are not for everybody who reaches the server
     with st.popover("A folder on this machine", icon=":material/folder_open:", type="tertiary", key="folder"):
         path = st.text_input("Path", key="folder-path", placeholder="/home/me/photos", max_chars=4_000)
         # never disabled: the press that follows the typing would meet the button before it knows of the text
@@ -153,7 +153,7 @@ def bundle(path: str) -> None:
     st.markdown("This is a project with all its history: labels, events, fits and settings.")
     wanted, place = wanted_by(path), None
     options: dict[str, Any] = {}
-    if not login.required() and wanted.pool:
+    if login.may_name_paths() and wanted.pool:
         st.markdown("Its pool, a file or a folder, is not in it.")
         place = st.text_input("Where its pool lies here", key="bundle-pool", max_chars=4_000).strip()
     if wanted.fetch:
@@ -337,7 +337,7 @@ def folder_of_pictures(options: dict[str, Any]) -> None:
             max_upload_size=uploads.most_bytes() >> 20,
         )
         path = ""
-        if not login.required():
+        if login.may_name_paths():
             path = st.text_input(
                 "Folder", key="pictures-folder", max_chars=4_000, placeholder="/home/me/photos"
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections.abc import Callable, Mapping
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 BASE = "/api/desk"
 MOST_BYTES = 256_000  # of a request
+SECONDS = 10.0  # that its body may take
 _log = logging.getLogger(__name__)
 
 
@@ -53,7 +55,7 @@ async def answered(request: Request, work: Any) -> Response:
 
     Args:
         request: JSON, with a token.
-        work: bearer of the token -> the reply, and what is done after it has left.
+        work: bearer of the token and the body -> the reply, and what is done after it has left.
     """
     from starlette.requests import ClientDisconnect
 
@@ -62,10 +64,12 @@ async def answered(request: Request, work: Any) -> Response:
             raise RefusedError(415, "The desk takes JSON only.")
         holder = _allowed(request, request.headers.get("x-desk-token", ""))
         limits.LIMITS.requests(holder.person)
+        # before a turn is taken: whoever sends slowly keeps nobody else waiting
+        body = await json_body(request)
         async with limits.LIMITS.turn(holder.project, holder.person):
             guest = await threaded(_admitted, dict(request.cookies), holder)
             holder = replace(holder, guest=guest)
-            reply, background = await work(holder)
+            reply, background = await work(holder, body)
             return json_reply(reply, 200, background)
     except limits.TooMuchError as error:
         # the browser keeps what it has, says so and comes again
@@ -114,16 +118,20 @@ def json_reply(document: Any, status: int = 200, background: Any = None) -> Resp
 
 
 async def json_body(request: Request) -> dict[str, Any]:
-    """The JSON object of a request, within `MOST_BYTES`.
+    """The JSON object of a request, within `MOST_BYTES` and `SECONDS`.
 
     Raises:
-        RefusedError: it is none, or larger.
+        RefusedError: it is none, or larger, or takes longer.
     """
     octets = b""
-    async for part in request.stream():
-        octets += part
-        if len(octets) > MOST_BYTES:
-            raise RefusedError(413, "That is more than the desk sends at once.")
+    try:
+        async with asyncio.timeout(SECONDS):
+            async for part in request.stream():
+                octets += part
+                if len(octets) > MOST_BYTES:
+                    raise RefusedError(413, "That is more than the desk sends at once.")
+    except TimeoutError:
+        raise RefusedError(408, f"The request did not come within {SECONDS:.0f} seconds.") from None
     try:
         # a number of thousands of digits is no integer here, and refused where it stands
         found = json.loads(octets, parse_int=lambda digits: int(digits) if len(digits) < 40 else inf)

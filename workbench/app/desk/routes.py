@@ -19,7 +19,7 @@ from workbench.app.desk import (
 )
 from workbench.app.desk.performing import MOST_CARDS, MOST_OPERATIONS, keep_fitting, perform, session_of
 from workbench.app.desk.pictures import picture, picture_told
-from workbench.app.desk.requests import BASE, RefusedError, answered, json_body, pictured, threaded
+from workbench.app.desk.requests import BASE, RefusedError, answered, pictured, threaded
 from workbench.app.serving import limits
 from workbench.app.words import acts
 from workbench.errors import InputError
@@ -57,8 +57,8 @@ def routes() -> list[Any]:
 async def _sync(request: Request) -> Response:
     from starlette.background import BackgroundTask
 
-    async def work(holder: tokens.Bearer) -> tuple[Any, Any]:
-        body = await json_body(request) | {"guest": holder.guest}
+    async def work(holder: tokens.Bearer, given: dict[str, Any]) -> tuple[Any, Any]:
+        body = given | {"guest": holder.guest}
         ops = body.get("ops")
         limits.LIMITS.operations(holder.person, len(ops) if isinstance(ops, list) else 0)
         reply = await threaded(sync, holder.project, holder.person, body, tokens.for_pictures(holder))
@@ -72,8 +72,7 @@ def _posted(answer: Callable[[str, str, Mapping[str, Any], str], Any]) -> Callab
     """A route that answers what is posted with one of the functions below."""
 
     async def handler(request: Request) -> Response:
-        async def work(holder: tokens.Bearer) -> tuple[Any, Any]:
-            body = await json_body(request)
+        async def work(holder: tokens.Bearer, body: dict[str, Any]) -> tuple[Any, Any]:
             pictures = tokens.for_pictures(holder)
             return await threaded(answer, holder.project, holder.person, body, pictures), None
 

@@ -66,7 +66,7 @@ def panel(project: str) -> None:
     name = "".join(c if c.isalnum() or c in "-_" else "-" for c in record.name) or "labels"
     with st.container(key=f"lost-{project}", gap="small"):
         # a path of the server's is not for people who come over the network
-        local, place = not login.required(), ""
+        local, place = login.may_name_paths(), ""
         if local:
             place = st.text_input(
                 "Where its file or folder lies now",
