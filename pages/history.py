@@ -602,12 +602,13 @@ several = len({person for votes in state.votes.values() for person in votes}) > 
 titles = ["Review", *(["Agreement"] if differ or state.votes else []), *(["People"] if several else [])]
 titles += ["All questions"] if len(session.questions) > 1 else []
 titles += ["Labels", "Fits"]
-views = dict(zip(titles, st.tabs(titles), strict=True))
+views = dict(zip(titles, st.tabs(titles, key="history-tabs", on_change="rerun"), strict=True))
 found: dict[int, decisions.Opinion] = {}
 with views["Review"]:
     if rows:
         found = doubts(rows, state, top)
-        decisions_view(rows, found, state)
+        if views["Review"].open:  # its keys are heard while it is in sight
+            decisions_view(rows, found, state)
     else:
         with top:
             st.markdown("**Nothing is decided yet.** What you label stands here, the likeliest slips first.")

@@ -375,3 +375,17 @@ def test_whole_numbers_with_gaps_stay_whole() -> None:
     table = history.whole_numbers(rows)
     assert [str(value) for value in table["had"]] == ["37", "<NA>"]
     assert table["utility"].dtype.kind == "f" and list(table["who"]) == ["ann", "bob"]
+
+
+def test_the_keys_of_review_name_the_item_on_screen_and_are_drawn_with_it_alone(flowers):
+    flowers.label_items([int(i) for i in flowers.pool.trainable[:3]], "setosa")
+    test = open_page("history", flowers.id)
+    shown = [b.key for b in test.button if b.key and b.key.startswith("label-is-right-")]
+    assert len(shown) == 1
+    test.button(key=shown[0]).click().run()
+    after = [b.key for b in test.button if b.key and b.key.startswith("label-is-right-")]
+    # a second press of the first button is of no button that is there
+    assert len(after) == 1 and after != shown
+    test.session_state["history-tabs"] = "Labels"
+    test.run()
+    assert not [b for b in test.button if b.key and b.key.startswith(("label-is-right-", "model-is-right-"))]

@@ -73,7 +73,8 @@ def panel(
         first = next(iter(said.values()), "")
         st.button(
             f"The model is right about {len(said):,}" if many else "The model is right",
-            key="model-is-right",
+            # of the item: a press that comes when another one is shown is for nothing
+            key=f"model-is-right-{row.item}-{len(rows)}",
             type="primary",
             disabled=not said,
             shortcut=MODEL_IS_RIGHT,
@@ -88,7 +89,7 @@ def panel(
         )
         st.button(
             "The labels are right" if len(rows) > 1 else "The label is right",
-            key="label-is-right",
+            key=f"label-is-right-{row.item}-{len(rows)}",
             shortcut=LABEL_IS_RIGHT,
             width="stretch",
             on_click=label_is_right,
