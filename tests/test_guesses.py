@@ -278,3 +278,28 @@ def test_vectors_of_classes_are_a_guess_at_photos(tmp_path):
         pool(class_vectors=towards[:, :5], class_names=names)
     with pytest.raises(InputError, match="has none of these classes"):
         guess_of("names", pool(class_vectors=towards, class_names=np.array(["x", "y", "z"])))
+
+
+@pytest.mark.parametrize("confident", [False, True])
+def test_a_guess_at_a_new_row_does_not_depend_on_the_rows_beside_it(tmp_path, confident):
+    from workbench.guesses.replay import SavedGuesses
+
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 2, 200)
+    names = np.array(["cat", "dog"])[codes]
+    logits = np.where(codes[:, None] == np.arange(2), 1.5, -1.5) + rng.normal(size=(200, 2))
+    table = {"x": rng.normal(size=200), "kind": names, "s_cat": logits[:, 0], "s_dog": logits[:, 1]}
+    new = {"x": [0.0] * 3, "s_cat": [0.9, 0.2, -2.0], "s_dog": [0.3, 0.7, 1.0]}
+    source = "columns:s_*"
+    if confident:
+        table |= {"llm": names, "sure": rng.integers(50, 100, 200)}
+        new |= {"llm": ["cat", "cat", "dog"], "sure": [1.0, 0.5, 97.0]}
+        source = "column:llm:sure"
+    file = tmp_path / "table.csv"
+    pd.DataFrame(table).to_csv(file, index=False)
+    pool = load_pool(str(file), target="kind", text="drop")
+    saved = SavedGuesses.of(pool, {"sources": [{"source": source}]}, ("cat", "dog"))
+    rows = pd.DataFrame(new)
+    together, _ = saved.mean(rows, pool.feature_map, np.zeros((3, 1)))
+    alone = [saved.mean(rows[n : n + 1], pool.feature_map, np.zeros((1, 1)))[0][0, 0] for n in range(3)]
+    np.testing.assert_allclose(together[0], alone, atol=1e-12)

@@ -156,6 +156,7 @@ class BegunSource(Closed):
 
     source: Name
     deviation: Annotated[float, Field(ge=0.0)]
+    scale: Literal["", "shares", "per cent", "scores"] = ""
     mapping: dict[str, Word] = {}
 
 

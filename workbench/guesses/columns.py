@@ -20,6 +20,8 @@ from workbench.pools.tables.likely import names_predictions
 
 FLOOR = 0.001  # of a probability
 PREFIXES = ("p_", "prob_", "proba_", "probability_", "score_")
+# scales of numbers: shares of one (or of a hundred, normalised in each row), per cent, any other scores
+SHARES, PER_CENT, SCORES = "shares", "per cent", "scores"
 _SHOWN = 8
 _EMPTY = ("", "nan", "none", "null", "<na>")
 
@@ -31,6 +33,7 @@ def of_classes(
     confidence: Sequence[Any] | None = None,
     mapping: Mapping[str, str] | None = None,
     source: str = "column",
+    scale: str = "",
 ) -> Guess:
     """A column that names a class.
 
@@ -41,6 +44,7 @@ def of_classes(
             counts the same in every row.
         mapping: names of the column -> names of classes, for those that differ; "" leaves a name out.
         source: what the guess is called.
+        scale: of the confidences, `SHARES` or `PER_CENT`, as the pool's were read; "" decides by these.
 
     Raises:
         InputError: no name is one of the classes; the message lists them for a mapping.
@@ -75,7 +79,7 @@ def of_classes(
         if C > 1 and len(np.unique(found[known])) == 1:
             notes.append("It names the same class in every row.")
     else:
-        sure, note = _shares(confidence, len(values), source)
+        sure, scale, note = _shares(confidence, len(values), source, scale)
         notes += note
         known &= np.isfinite(sure)
         if not known.any():
@@ -83,8 +87,9 @@ def of_classes(
         k = np.clip(sure[known], FLOOR, 1.0 - FLOOR)
         scores[known] = np.log((1.0 - k) / max(C - 1, 1))[:, None]
         scores[known, found[known]] = np.log(k)
-    made = Guess.of_scores(source, scores, known, (*notes, *_missing(known)))
-    return replace(made, unknown=tuple(name for name, _ in sorted(strange.items(), key=_most)))
+    guess = Guess.of_scores(source, scores, known, (*notes, *_missing(known)))
+    unknown = tuple(name for name, _ in sorted(strange.items(), key=_most))
+    return replace(guess, unknown=unknown, scale="" if confidence is None else scale)
 
 
 def unknown_names(values: Iterable[Any], classes: Sequence[str]) -> dict[str, int]:
@@ -100,7 +105,12 @@ def unknown_names(values: Iterable[Any], classes: Sequence[str]) -> dict[str, in
 
 
 def of_probabilities(
-    scores: Any, classes: Sequence[str], *, given: Sequence[str] | None = None, source: str = "columns"
+    scores: Any,
+    classes: Sequence[str],
+    *,
+    given: Sequence[str] | None = None,
+    source: str = "columns",
+    scale: str = "",
 ) -> Guess:
     """Numbers for each class: probabilities, or scores where some are negative or all are large.
 
@@ -109,6 +119,7 @@ def of_probabilities(
         classes: names of the C classes, by code.
         given: [K] the class of each column; the classes themselves, in order, unless given.
         source: what the guess is called.
+        scale: of the numbers, `SHARES` or `SCORES`, as the pool's were read; "" decides by these.
 
     Raises:
         InputError: no column is of a known class, or a cell is no number.
@@ -139,10 +150,12 @@ def of_probabilities(
         notes.append(f"Columns of no class, left out: {', '.join(strange[:_SHOWN])}.")
     table = table[:, kept]
     known = np.asarray(np.isfinite(table).all(axis=1))
+    if scale == SHARES:
+        known[(table < 0).any(axis=1)] = False
     part = table[known]
     sums = part.sum(axis=1)
-    negative = bool((part < 0).any())
-    if negative or bool((part > 1.0 + 1e-6).any() and not _per_cent(part)):
+    scale = scale or _scale_of(part)
+    if scale == SCORES:
         notes.append("Taken as scores, not as probabilities: some lie outside 0 to 1.")
         low = part.min(axis=1, keepdims=True)
     else:
@@ -161,16 +174,19 @@ def of_probabilities(
     without = [str(name) for number, name in enumerate(classes) if number not in place]
     if without:
         notes.append(f"No column for: {', '.join(without[:_SHOWN])}.")
-    return Guess.of_scores(source, whole, known, (*notes, *_missing(known)))
+    return replace(Guess.of_scores(source, whole, known, (*notes, *_missing(known))), scale=scale)
 
 
-def of_json(cells: Sequence[Any], classes: Sequence[str], *, source: str = "column") -> Guess:
+def of_json(
+    cells: Sequence[Any], classes: Sequence[str], *, source: str = "column", scale: str = ""
+) -> Guess:
     """Cells such as {"cat": 0.8, "dog": 0.2}: a class that a cell does not name has 0.
 
     Args:
         cells: [N] JSON texts or mappings; empty where there is no guess.
         classes: names of the C classes, by code.
         source: what the guess is called.
+        scale: as in `of_probabilities`.
 
     Raises:
         InputError: a cell is no JSON object of numbers, or no class is named.
@@ -197,7 +213,7 @@ def of_json(cells: Sequence[Any], classes: Sequence[str], *, source: str = "colu
     for number, cells_of_row in enumerate(rows):
         if cells_of_row is not None:
             table[number] = [cells_of_row.get(name, 0.0) for name in given]
-    return of_probabilities(table, classes, given=given, source=source)
+    return of_probabilities(table, classes, given=given, source=source, scale=scale)
 
 
 def of_cells(
@@ -207,16 +223,18 @@ def of_cells(
     confidence: Sequence[Any] | None = None,
     mapping: Mapping[str, str] | None = None,
     source: str = "column",
+    scale: str = "",
 ) -> Guess:
     """A column of class names, or of JSON objects: by what its first filled cell looks like.
 
     Args:
         values, classes, confidence, mapping, source: as in `of_classes`.
+        scale: as in `of_classes` and `of_probabilities`.
     """
     first = next((value for value in values if not is_empty(value)), None)
     if isinstance(first, Mapping) or str(first).lstrip().startswith("{"):
-        return of_json(values, classes, source=source)
-    return of_classes(values, classes, confidence=confidence, mapping=mapping, source=source)
+        return of_json(values, classes, source=source, scale=scale)
+    return of_classes(values, classes, confidence=confidence, mapping=mapping, source=source, scale=scale)
 
 
 def suggested_columns(columns: Sequence[str], classes: Sequence[str]) -> list[str]:
@@ -297,19 +315,29 @@ def _number(cell: Any) -> float:
         raise ValueError(f"{str(cell)[:60]!r} is not a number") from None
 
 
-def _shares(values: Sequence[Any], n: int, source: str) -> tuple[Floats, list[str]]:
+def _shares(values: Sequence[Any], n_rows: int, source: str, scale: str) -> tuple[Floats, str, list[str]]:
+    """Confidences as shares, NaN where there is none: (shares [N], their scale, notes)."""
     try:
-        sure = np.array([_number(value) for value in values])
+        confidences = np.array([_number(value) for value in values])
     except ValueError as error:
         raise InputError(f"{source}, its confidence: {error}.") from error
-    if len(sure) != n:
-        raise InputError(f"{source} has {n} rows and its confidence {len(sure)}.")
-    there = sure[np.isfinite(sure)]
-    if (there < 0).any() or (there > 100).any():
+    if len(confidences) != n_rows:
+        raise InputError(f"{source} has {n_rows} rows and its confidence {len(confidences)}.")
+    finite = confidences[np.isfinite(confidences)]
+    if (finite < 0).any() or (finite > 100).any():
         raise InputError(f"{source}: a confidence lies between 0 and 1 (or 0 and 100 per cent).")
-    if (there > 1).any():
-        return sure / 100.0, ["Confidences above 1 were taken as per cent."]
-    return sure, []
+    scale = scale or (PER_CENT if (finite > 1).any() else SHARES)
+    if scale == PER_CENT:
+        return confidences / 100.0, scale, ["Confidences above 1 were taken as per cent."]
+    n_above = int((finite > 1).sum())
+    notes = [f"{n_above} confidences are above 1 and were left out."] if n_above else []
+    return np.where(confidences > 1, np.nan, confidences), scale, notes
+
+
+def _scale_of(numbers: Floats) -> str:
+    """`SCORES` where numbers [N, K] cannot be probabilities or per cent, else `SHARES`."""
+    negative = bool((numbers < 0).any())
+    return SCORES if negative or bool((numbers > 1.0 + 1e-6).any() and not _per_cent(numbers)) else SHARES
 
 
 def _per_cent(part: Floats) -> bool:

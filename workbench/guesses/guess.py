@@ -42,6 +42,7 @@ class Guess:
         notes: what was seen to on the way, for people.
         deviation: what the scores were divided by; 1 where they were given on this scale.
         unknown: names in it that are no class, most frequent first: for a mapping.
+        scale: of the numbers it was made of (`columns.SHARES`, `PER_CENT`, `SCORES`); "" without numbers.
     """
 
     source: str
@@ -49,6 +50,7 @@ class Guess:
     notes: tuple[str, ...] = ()
     deviation: float = 1.0
     unknown: tuple[str, ...] = ()
+    scale: str = ""
 
     @classmethod
     def of_scores(cls, source: str, scores: Floats, known: Array, notes: Sequence[str] = ()) -> Guess:

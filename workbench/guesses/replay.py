@@ -25,8 +25,8 @@ class SavedGuesses:
 
     Attributes:
         classes: names of the C classes, by code.
-        sources: {"source", "deviation"} each, and "mapping" where there is one; deviation is that of the
-            scores on the pool, so that a new row stands on the same scale.
+        sources: {"source", "deviation", "scale"} each, and "mapping" where there is one. Deviation and scale
+            are those of the pool, so that a new row means the same whatever rows come with it.
         guidance: class -> what belongs to it.
         terms: the pool's words and pieces, by which names are compared; None where they are not.
     """
@@ -51,7 +51,7 @@ class SavedGuesses:
             entry = dict(one)
             try:
                 guess = guess_of(one["source"], pool, classes, guidance=guidance, mapping=one.get("mapping"))
-                entry["deviation"] = guess.deviation
+                entry |= {"deviation": guess.deviation, "scale": guess.scale}
             except InputError:  # gone since: it counted nothing in the fit, and counts nothing here
                 entry["deviation"] = 0.0
             made.append(entry)
@@ -86,7 +86,7 @@ class SavedGuesses:
         return out, tuple(notes)
 
     def _of(self, one: Mapping[str, Any], rows: Any, feature_map: FeatureMap, features: Array) -> Guess:
-        source, classes = str(one["source"]), self.classes
+        source, classes, scale = str(one["source"]), self.classes, str(one.get("scale", ""))
         if source == "names":
             if isinstance(feature_map, VectorFeatureMap):
                 found = feature_map.of_classes(classes)
@@ -112,10 +112,11 @@ class SavedGuesses:
         if source.startswith("columns:"):
             given = columns_like(whole, names)
             table = list(zip(*(cells[name] for name in given), strict=True))
-            return of_probabilities(table, classes, given=list(given.values()), source=source)
+            return of_probabilities(table, classes, given=list(given.values()), source=source, scale=scale)
         confidence = cells[used[1]] if len(used) > 1 else None
+        mapping = one.get("mapping")
         return of_cells(
-            cells[used[0]], classes, confidence=confidence, mapping=one.get("mapping"), source=source
+            cells[used[0]], classes, confidence=confidence, mapping=mapping, source=source, scale=scale
         )
 
     def to_json(self) -> dict[str, Any]:
