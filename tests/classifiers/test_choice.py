@@ -15,6 +15,7 @@ from workbench.classifiers.large_margin import LargeMarginClassifier
 from workbench.classifiers.predictor import Predictor
 from workbench.engine.kernels import OffsetKernel, SlopedKernel, StationaryKernel, to_gpflow
 from workbench.errors import InputError
+from workbench.policies.scan import score_pool
 from workbench.sessions.spec import with_choice
 
 
@@ -257,6 +258,16 @@ def test_kernels_of_candidates_are_gpflows(candidate):
     theirs = to_gpflow(kernel)
     np.testing.assert_allclose(kernel(scaled, scaled[:7]), theirs(scaled, scaled[:7]), rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(kernel.diagonal(scaled), theirs(scaled, full_cov=False), rtol=1e-6)
+
+
+def test_a_model_of_categories_scores_the_rows_it_was_fitted_on(chosen):
+    X, _ = codes_table()
+    assert len(chosen.predictor_.shift) > X.shape[1] == chosen.predictor_.n_features
+    models = (chosen, chosen.predictor_)
+    by_model, by_predictor = (score_pool(X, model, "variation-ratio", top=5).indices for model in models)
+    assert list(by_model) == list(by_predictor)
+    with pytest.raises(InputError, match="fitted on 4 features and the rows have 3"):
+        score_pool(X[:, :3], chosen.predictor_, "variation-ratio", top=5)
 
 
 def test_geometries_with_representations_travel_as_arrays():

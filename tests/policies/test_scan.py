@@ -26,7 +26,7 @@ class Bumps:
 
     def __init__(self, centres: np.ndarray) -> None:
         self.centres = centres
-        self.shift = np.zeros(centres.shape[1])
+        self.n_features = centres.shape[1]
 
     def __call__(self, X: np.ndarray) -> Latent:
         near = np.exp(-0.1 * ((np.asarray(X)[:, None, :] - self.centres) ** 2).sum(axis=2))

@@ -47,6 +47,11 @@ class NetworkPredictor:
         self.kernel, self.bias = np.asarray(kernel, np.float64), np.asarray(bias, np.float64)
         self.temper = float(temper)
 
+    @property
+    def n_features(self) -> int:
+        """D of the rows it takes."""
+        return self.spread.n_features
+
     def __call__(self, X: Array) -> Latent:
         """Latent mean and variance [N, C] of raw features X [N, D]."""
         variance = np.maximum(self.spread(X).variance, FLOOR)

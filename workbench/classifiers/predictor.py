@@ -107,6 +107,11 @@ class Predictor:
         if roots is not None:
             self.roots = roots
 
+    @property
+    def n_features(self) -> int:
+        """D of the rows it takes; a representation gives the scaling more columns than that."""
+        return len(self.shift) if self.representation is None else self.representation.n_features
+
     @cached_property
     def folded(self) -> Folded:
         """The covariances as `Folded`, in the predictor's precision."""

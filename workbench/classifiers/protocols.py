@@ -308,10 +308,9 @@ def temperature_of(model: Any) -> float | None:
 
 
 def n_features_of(model: Any) -> int | None:
-    """D that a classifier or latent function was fitted on, where it says so."""
-    found: int | None = getattr(model, "n_features_in_", None)
-    shift: Array | None = getattr(model, "shift", None)
-    return len(shift) if found is None and shift is not None and shift.ndim == 1 else found
+    """D of the rows that a classifier (`n_features_in_`) or a predictor (`n_features`) takes, where it says so."""
+    width: int | None = getattr(model, "n_features_in_", getattr(model, "n_features", None))
+    return width
 
 
 def options_of(estimator: Any) -> dict[str, Any]:
