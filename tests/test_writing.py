@@ -1,6 +1,8 @@
 """Files are whole or not there."""
 
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -44,3 +46,18 @@ def test_a_private_file_is_its_owner_s_and_a_long_name_has_a_neighbour(tmp_path:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     write_whole(tmp_path / "open", b"1")
     assert stat.S_IMODE((tmp_path / "open").stat().st_mode) & 0o600 == 0o600
+
+
+def test_what_a_killed_writer_left_goes_with_the_next_file_and_what_is_being_written_stays(
+    tmp_path: Path,
+) -> None:
+    code = "import os, sys; from pathlib import Path; from workbench.writing import whole_file\n"
+    code += "with whole_file(Path(sys.argv[1])) as file: file.write(b'1'); file.flush(); os._exit(9)"
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "a.csv")], check=False)
+    assert [path.suffix for path in tmp_path.iterdir()] == [".new"]
+    with whole_file(tmp_path / "b.csv") as file:
+        [beside] = tmp_path.iterdir()
+        assert beside.name.startswith(".b.csv")
+        file.write(b"2")
+        write_whole(tmp_path / "c.csv", b"3")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["b.csv", "c.csv"]

@@ -6,7 +6,7 @@ import os
 import re
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -25,7 +25,7 @@ def whole_file(path: Path, *, private: bool = False, synced: bool = True) -> Ite
     """A file to write that appears under its name when all of it is there; after an error nothing does.
 
     It is written as a neighbour `.NAME.xxxx.new`, of a name of its own, so that two that write at once
-    do not mix, and renamed.
+    do not mix, and renamed. Its writer holds a lock on it; what a killed one left in the folder is removed.
 
     Args:
         path: in a folder that exists.
@@ -35,10 +35,11 @@ def whole_file(path: Path, *, private: bool = False, synced: bool = True) -> Ite
     Raises:
         OSError: it cannot be written.
     """
-    temporary = path.with_name(f".{short_name(path.name)}.{secrets.token_hex(4)}.new")
-    made = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600 if private else 0o666)
+    with suppress(OSError):
+        _remove_abandoned(path.parent) if synced else None
+    temporary, handle = _new_part(path, 0o600 if private else 0o666)
     try:
-        with os.fdopen(made, "wb") as file:
+        with os.fdopen(handle, "wb") as file:
             yield file
             if synced:
                 file.flush()
@@ -49,6 +50,42 @@ def whole_file(path: Path, *, private: bool = False, synced: bool = True) -> Ite
         raise
     if synced:
         sync_folder(path.parent)
+
+
+def _new_part(path: Path, mode: int) -> tuple[Path, int]:
+    """A neighbour of a file and its locked handle."""
+    while True:
+        temporary = path.with_name(f".{short_name(path.name)}.{secrets.token_hex(4)}.new")
+        handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
+        _lock(handle, wait=True)
+        if os.fstat(handle).st_nlink:  # nobody took it for abandoned before it was locked
+            return temporary, handle
+        os.close(handle)
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Remove the parts of files in a folder that no process is writing any more."""
+    for path in folder.iterdir():
+        if not _LEFT.fullmatch(path.name) or path.is_symlink():
+            continue
+        with suppress(OSError):
+            handle = os.open(path, os.O_WRONLY)
+            try:
+                if _lock(handle, wait=False):
+                    path.unlink(missing_ok=True)
+            finally:
+                os.close(handle)
+
+
+def _lock(handle: int, *, wait: bool) -> bool:
+    """Whether a file could be locked; False also where the system or the disk cannot lock."""
+    try:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except (ImportError, OSError):
+        return False
+    return True
 
 
 def write_whole(path: Path, data: bytes | str, *, private: bool = False, synced: bool = True) -> None:

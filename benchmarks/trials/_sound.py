@@ -68,12 +68,24 @@ def _tables() -> dict[str, bytes]:
     text = frame.to_csv(index=False).encode()
     stream = io.BytesIO()
     frame.to_parquet(stream, row_group_size=15)
+    rows = json.loads(frame.to_json(orient="records"))
+    book = io.BytesIO()
+    frame.to_excel(book, index=False)
+    hub = {"data/train-00000-of-00001.parquet": stream.getvalue(), "README.md": b"rows"}
     return {
+        "t.xlsx": book.getvalue(),
+        "t.jsonl": "\n".join(map(json.dumps, rows)).encode(),
+        "t.json": json.dumps(rows).encode(),
+        "hub.zip": zipped(hub),
         "t.csv": text,
         "t.tsv": frame.to_csv(index=False, sep="\t").encode(),
         "t.csv.gz": gzip.compress(text),
         "t.parquet": stream.getvalue(),
     }
+
+
+_WHOLE = ("t.jsonl", "t.json", "hub.zip")
+"""Tables that are read with their columns' uses guessed, besides the free way."""
 
 
 @cache
@@ -103,13 +115,8 @@ def sound() -> tuple[Reading, ...]:
         "ragged": "drop",
     }
     for name, data in _tables().items():
-        add(
-            name,
-            data,
-            free,
-            free | {"missing": "drop", "text": "drop"},
-            {"text_column": "note", "target": "y"},
-        )
+        uses = (free | {"missing": "drop", "text": "drop"}, {"text_column": "note", "target": "y"})
+        add(name, data, free, *(({"columns": "auto"},) if name in _WHOLE else uses))
         found.append(Reading(name, data, partial(inspect_table, file_name=name, target="y")))
     named = {"classes": ["p", "q", "r"], "ids": [f"i{i}" for i in range(30)], "feature_names": list("abcd")}
     add("t.npz", npz(X=X, y=y, **named), {}, {"missing": "impute"})
@@ -128,6 +135,7 @@ def sound() -> tuple[Reading, ...]:
     add("t.npy", _npy(X), {"missing": "impute"})
     svm = "".join(f"{1 - 2 * (i % 2)} 1:{row[0]:.3f} 4:{row[3]:.3f}\n" for i, row in enumerate(X)).encode()
     add("t.svm", svm)
+    add("t.txt", "".join(f"sentence {i % 7} of words {i % 5}\n" for i in range(40)).encode())
     add("t.svm.bz2", bz2.compress(svm))
     idx = b"\x00\x00\x08\x03" + np.array(grey.shape, ">u4").tobytes() + grey.tobytes()
     add("a-idx3-ubyte", idx)

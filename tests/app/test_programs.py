@@ -185,7 +185,12 @@ def test_the_description_names_the_ways_there_are(web: TestClient, flowers: Sess
         for method in methods:
             real = path.replace("{project}", flowers.id).replace("{item}", "0")
             assert web.request(method.upper(), real).status_code == 401
-    assert len(document["paths"]) == len(there) - 2
+    assert len(document["paths"]) == len(there) - 4
+    refused = [("GET", "", 404), ("GET", "/nothing", 404), ("POST", f"/projects/{flowers.id}/progress", 404)]
+    for method, path, status in [*refused, ("GET", f"/projects/{flowers.id}/questions", 405)]:
+        reply = web.request(method, f"{description.BASE}{path}")
+        assert reply.status_code == status and reply.json()["why"]
+    assert reply.headers["allow"] == "POST"
     page = web.get(f"{description.BASE}/docs").text
     assert all(way.title in page for way in description.WAYS) and "<script" not in page
 

@@ -13,6 +13,8 @@ import pytest
 from tests.databases import new_project
 from workbench.errors import InputError
 from workbench.exchange import is_project_bundle, open_bundle, wanted_by, write_project_bundle, zipped
+from workbench.exchange.checksums import sealed
+from workbench.exchange.files import json_text
 from workbench.sessions import ArrayOracle, Session
 from workbench.sessions.operations import Operation
 from workbench.store import Store
@@ -113,6 +115,31 @@ def test_the_pool_travels_with_it(tmp_path: Path, stores: tuple[Store, Store]) -
         open_bundle(tmp_path / "bare", pool=moved, store=there)
 
 
+def test_a_bundle_makes_nobody_ask_another_host(
+    tmp_path: Path, stores: tuple[Store, Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr("workbench.pools.datasets.known._from_openml", lambda *a: asked.append("openml"))
+    monkeypatch.setattr("workbench.pools.datasets.known._from_sklearn", lambda *a: asked.append("sklearn"))
+    write_project_bundle(tmp_path / "b", busy("iris", stores[0]))
+    run, project = tmp_path / "b" / "run.json", tmp_path / "b" / "project.json"
+    about = json.loads(project.read_text())
+    about["pool"] = {"name": "openml:31", "options": {}}
+    project.write_text(json.dumps(about))
+    document = json.loads(run.read_text())
+    document["pool"]["reference"] = about["pool"]
+    names = list(document.pop("files"))
+    document.pop("sha256")
+    run.write_text(json_text(sealed(document, tmp_path / "b", names)))
+    assert wanted_by(tmp_path / "b").pool == "openml:31"
+    with pytest.raises(InputError, match=r"'openml:31', which is not in the bundle\. Say where"):
+        open_bundle(tmp_path / "b", store=stores[1])
+    assert not asked
+    with pytest.raises(InputError):
+        open_bundle(tmp_path / "b", pool="openml:31", store=stores[1])
+    assert asked, "a person who names the set is answered"
+
+
 def damaged(folder: Path, kind: str) -> None:
     run = folder / "run.json"
     if kind == "cut":
@@ -122,9 +149,6 @@ def damaged(folder: Path, kind: str) -> None:
     elif kind == "missing":
         (folder / "items.npz").unlink()
     else:  # a document that was written anew around it
-        from workbench.exchange.checksums import sealed
-        from workbench.exchange.files import json_text
-
         document = json.loads(run.read_text())
         names = list(document.pop("files"))
         document.pop("sha256")

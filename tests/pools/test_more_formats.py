@@ -4,7 +4,9 @@ import base64
 import contextlib
 import io
 import json
+import re
 import zipfile
+from collections.abc import Callable
 from datetime import date
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -78,6 +80,54 @@ def test_a_workbook_that_unpacks_to_more_is_refused_before_it_is_read():
         archive.writestr("xl/worksheets/sheet1.xml", b" " * 3_000_000)
     with pytest.raises(InputError, match=r"unpacked"):
         load_pool(stream.getvalue(), file_name="a.xlsx", max_bytes=1 << 20)
+
+
+def edited(data: bytes, edit: Callable[[str], str]) -> bytes:
+    """A workbook with another first sheet."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as new:
+        for info in old.infolist():
+            text = old.read(info)
+            sheet = info.filename == "xl/worksheets/sheet1.xml"
+            new.writestr(info.filename, edit(text.decode()).encode() if sheet else text)
+    return stream.getvalue()
+
+
+LAST = '<row r="9"'
+
+
+@pytest.mark.parametrize(
+    ("there", "match"),
+    [
+        ('<row r="1000000000"', r"row '1000000000'; Excel has 1,048,576 rows"),
+        ('<row r="1e300"', r"row '1e300'"),
+        ('<row r="0"', "row '0'"),
+        ('<row r="12"><c r="XFE12"><v>1</v></c></row><row r="13"', "cell 'XFE12'"),
+        ('<row r="12"><c r="A9999999"><v>1</v></c></row><row r="13"', "cell 'A9999999'"),
+        ('<row><c r="XFD"/></row>' + LAST, "cell 'XFD'"),
+        ('<row><c r="XFD9"/></row>' * 4_000 + '<row r="5000"', "limit is 15,000,000, empty ones"),
+    ],
+)
+def test_a_row_or_a_cell_beyond_excels_last_is_refused_before_the_reader_goes_there(
+    there, match, monkeypatch
+):
+    def read(*arguments, **options):
+        raise AssertionError("the reader was asked")
+
+    data = edited(workbook({"a": ROWS}), lambda text: text.replace(LAST, there))
+    monkeypatch.setattr("openpyxl.worksheet._read_only.ReadOnlyWorksheet._cells_by_row", read)
+    with pytest.raises(InputError, match=match):
+        load_pool(data, file_name="a.xlsx")
+
+
+def test_a_workbook_may_leave_out_rows_and_references():
+    far = edited(
+        workbook({"a": ROWS}), lambda text: text.replace(LAST, '<row r="1048576"').replace('9"', '1048576"')
+    )
+    bare = edited(workbook({"a": ROWS}), lambda text: re.sub(r'(<(?:row|c)) r="\w+"', r"\1", text))
+    whole = load_pool(workbook({"a": ROWS}), file_name="a.xlsx", columns="auto").fingerprints
+    for data in (far, bare):
+        np.testing.assert_array_equal(load_pool(data, file_name="a.xlsx", columns="auto").fingerprints, whole)
 
 
 def test_json_lines_and_lists_of_objects_are_tables():

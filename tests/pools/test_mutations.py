@@ -11,6 +11,9 @@ import pytest
 from benchmarks.trials import __main__ as trials
 from benchmarks.trials import _hostile, _sound, files
 from workbench.errors import InputError
+from workbench.pools import load_pool
+from workbench.pools.formats import FORMATS, format_of
+from workbench.pools.formats.files import File
 
 
 class Trap:
@@ -21,6 +24,10 @@ class Trap:
 def test_sound_files_open_and_damaged_ones_open_or_are_explained() -> None:
     readings = _sound.sound()
     assert len(readings) > 50
+    kinds = {
+        format_of(File(r.data, r.name)).name for r in readings if getattr(r.read, "func", None) is load_pool
+    }
+    assert kinds == set(FORMATS), "each format has a sound file in benchmarks/trials/_sound.py"
     for reading in readings:
         assert files.attempt(reading, reading.data, limits=False)[::3] == ("", ""), reading.name
     wrong = []

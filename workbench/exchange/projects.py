@@ -235,7 +235,11 @@ def _travels(path: str) -> bool:
 
 
 def _on_every_machine(name: str) -> bool:
-    if Path(name).is_absolute() or "/" in name or "\\" in name or name.startswith("libsvm:"):
+    """Whether a name in a bundle is one of a set that comes with the program or lies in a data folder.
+
+    A set of OpenML may have to be downloaded: only a person who names it says so.
+    """
+    if Path(name).is_absolute() or "/" in name or "\\" in name or name.startswith(("libsvm:", "openml:")):
         return False
     try:
         return is_named(name)
@@ -269,8 +273,8 @@ def open_bundle(
 
     Args:
         source: the folder, or a zip of it.
-        pool: where its pool's file or folder lies here; None takes the one in the bundle, or one that comes
-            with the program.
+        pool: where its pool's file or folder lies here, or the name of a known set; None takes the one in the
+            bundle, or one that comes with the program.
         pool_options: options of `load_pool` in the place of the bundle's: where pictures (`folder`) or
             vectors (`features`) lie here, or `fetch`, a yes to pictures at web addresses.
         name: of the project; None keeps the bundle's.
@@ -422,6 +426,8 @@ def _pool_of(
     name = str(reference["name"])
     if pool is not None:
         there = Path(pool).expanduser()
+        if not there.exists() and is_named(str(pool)):
+            return found | {"name": str(pool)}
         if not there.exists():
             raise InputError(f"There is no file {cut(str(pool))}.")
         return found | {"name": str(there.resolve())}

@@ -16,6 +16,7 @@ from workbench.store.events import now
 from workbench.store.places import private_file, workbench_home
 from workbench.store.projects import Projects
 from workbench.store.retry import retried
+from workbench.writing import short_name
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -42,7 +43,7 @@ class Copies(Projects):
         place = Path(path).expanduser()
         if place.exists():
             raise InputError(f"{place} is there already; choose another file.")
-        partial = place.with_name(f".{place.name}.partial")
+        partial = place.with_name(f".{short_name(place.name)}.partial")
         try:
             partial.unlink(missing_ok=True)
             private_file(partial)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +53,28 @@ def routes() -> list[Any]:
     found.append(Route(f"{BASE}/projects/{{project}}/items/{{item:int}}/image", _image, methods=["GET"]))
     found.append(Route(f"{BASE}/openapi.json", _described, methods=["GET"]))
     found.append(Route(f"{BASE}/docs", _shown, methods=["GET"]))
-    return found
+    every = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+    missing = _refusing(tuple(found))
+    # the last ones: what stands behind them is the app's page for every path
+    return [*found, *(Route(path, missing, methods=every) for path in (BASE, f"{BASE}/{{path:path}}"))]
+
+
+def _refusing(ways: Sequence[Any]) -> Callable[[Request], Any]:
+    """The answer to what is no way of the API: 405 where another method is one, otherwise 404."""
+    from starlette.routing import Match
+
+    async def handler(request: Request) -> Response:
+        methods = {
+            method for way in ways if way.matches(request.scope)[0] is Match.PARTIAL for method in way.methods
+        }
+        if not methods:
+            return json_reply({"why": f"There is no such path; {BASE}/docs lists those there are."}, 404)
+        allowed = ", ".join(sorted(methods))
+        reply: Response = json_reply({"why": f"This path takes {allowed}, not {request.method}."}, 405)
+        reply.headers["allow"] = allowed
+        return reply
+
+    return handler
 
 
 async def _described(request: Request) -> Response:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\[\]:/@\s]+)(?::[0-9]{1,5})?")
 
 
 def hostname(host: str) -> str:
-    """A Host header without its port, in small letters.
+    """A Host header without its port, in small letters; "" where it is not a name and a port alone.
 
     Args:
         host: "labels.example:443", "[::1]:8501".
     """
-    host = host.lower()
-    if host.startswith("["):
-        return host.partition("]")[0] + "]"
-    return host.partition(":")[0]
+    match = _HOST.fullmatch(host.lower())
+    return match[1] if match else ""
 
 
 def is_known(host: str | None, names: Iterable[str]) -> bool:
@@ -25,4 +26,5 @@ def is_known(host: str | None, names: Iterable[str]) -> bool:
         names: the option `server.allowedHosts`; "*" for any.
     """
     known = {str(name).lower() for name in names}
-    return "*" in known or (bool(host) and hostname(host or "") in known)
+    name = hostname(host or "")
+    return "*" in known or (bool(name) and name in known)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import io
+import re
 import zipfile
 from dataclasses import replace
 from datetime import date, datetime, time
@@ -19,6 +21,9 @@ from workbench.reading import cut, listed, reading
 _FORM = "an Excel workbook (.xlsx)"
 _LONGEST = 32_767
 """Characters of a cell in Excel."""
+MAX_ROWS, MAX_COLUMNS = 1_048_576, 16_384
+"""Rows and columns of a sheet in Excel. A reader makes every row and cell that a reference skips."""
+_CELL = re.compile(r"\$?([A-Za-z]{1,3})\$?([0-9]{1,7})")
 
 
 def read(file: File, options: TableOptions) -> RawTable:
@@ -26,9 +31,8 @@ def read(file: File, options: TableOptions) -> RawTable:
 
     Args:
         file: also .gz.
-        options: sheet (None takes the first that holds something), header, max_bytes also of what is
-        packed in the
-            workbook, max_cells, max_columns.
+        options: sheet (None takes the first that holds something), header, max_bytes also of what is packed
+            in the workbook, max_cells, max_columns.
 
     Returns:
         The table: texts, numbers and dates as the cells hold them. Empty rows are left out.
@@ -60,6 +64,7 @@ def _table(name: str, book: Any, options: TableOptions, data: bytes) -> RawTable
         raise InputError(f"{name} has no sheet {cut(options.sheet)}; it has {listed(sheets)}.")
     chosen = [sheets[options.sheet]] if options.sheet is not None else list(sheets.values())
     for sheet in chosen:
+        n_filled = _check_references(name, data, sheet, options.max_cells)
         rows, at, n_left = _rows(name, sheet, options)
         if rows:
             others = [title for title in sheets if title != sheet.title]
@@ -69,24 +74,82 @@ def _table(name: str, book: Any, options: TableOptions, data: bytes) -> RawTable
                 else (f"Read is the sheet {sheet.title!r}; there are also {listed(others)} (sheet=).",)
             )
             raw = _framed(name, rows, at, notes, options)
-            n_there = _rows_there(data, sheet._worksheet_path) - (options.header is not False)
+            n_there = n_filled - (options.header is not False)
             return replace(raw, n_there=n_there, n_left=n_left)
     raise InputError(f"{name} is empty. Give a sheet with a line of names and a row for each item.")
 
 
-def _rows_there(data: bytes, sheet: str) -> int:
-    """Rows of a sheet with a value in some cell, as its XML says, read by another reader than the cells'."""
-    n = 0
-    with zipfile.ZipFile(io.BytesIO(data)) as packed, packed.open(sheet.lstrip("/")) as xml:
+def _check_references(name: str, data: bytes, sheet: Any, max_cells: int) -> int:
+    """Look at where a sheet's rows and cells say that they are, before a reader goes there.
+
+    Args:
+        name: of the file, for messages.
+        data: of the workbook.
+        sheet: of openpyxl.
+        max_cells: most cells up to the last one of each row, empty ones included.
+
+    Returns:
+        Rows with a value in some cell, counted by another reader than the cells'.
+
+    Raises:
+        InputError: a reference beyond the last row or column of Excel, or too many cells.
+    """
+    n_filled = n_cells = row = 0
+    path = sheet._worksheet_path.lstrip("/")
+    with zipfile.ZipFile(io.BytesIO(data)) as packed, packed.open(path) as xml:
         filled = False
         for _, element in ElementTree.iterparse(xml):
             kind = element.tag.rpartition("}")[2]
             if kind in ("v", "t"):
                 filled = filled or bool(element.text)
             elif kind == "row":
-                n, filled = n + filled, False
+                row = _row_number(name, sheet.title, element.get("r"), row)
+                n_cells += _reach(name, sheet.title, element)
+                if n_cells > max_cells:
+                    raise InputError(
+                        f"The sheet {cut(sheet.title)} of {name} has too many cells; the limit is {max_cells:,}, "
+                        "empty ones included. Delete rows and columns that hold nothing, or save it as CSV."
+                    )
+                n_filled, filled = n_filled + filled, False
                 element.clear()
-    return n
+    return n_filled
+
+
+def _row_number(name: str, title: str, reference: str | None, before: int) -> int:
+    """The number of a row, which follows the one before where it has none of its own."""
+    try:
+        number = float(before + 1 if reference is None else reference)
+    except ValueError:
+        number = float("nan")
+    if not 1 <= number <= MAX_ROWS or not number.is_integer():
+        raise _beyond(name, title, f"row {cut(reference or before + 1)}")
+    return int(number)
+
+
+def _reach(name: str, title: str, row: Any) -> int:
+    """How many cells there are up to the last one that a row names."""
+    column = furthest = 0
+    for cell in row:
+        reference = cell.get("r")
+        match = _CELL.fullmatch(reference or "A1")
+        column = (
+            column + 1
+            if not reference
+            else functools.reduce(lambda total, sign: 26 * total + ord(sign) - 64, match[1].upper(), 0)
+            if match
+            else MAX_COLUMNS + 1
+        )
+        if column > MAX_COLUMNS or (match and int(match[2]) > MAX_ROWS):
+            raise _beyond(name, title, f"cell {cut(reference or column)}")
+        furthest = max(furthest, column)
+    return furthest
+
+
+def _beyond(name: str, title: str, place: str) -> InputError:
+    return InputError(
+        f"The sheet {cut(title)} of {name} names a {place}; Excel has {MAX_ROWS:,} rows and {MAX_COLUMNS:,} "
+        "columns. Save it again with Excel or LibreOffice, or save the sheet as CSV."
+    )
 
 
 def _rows(name: str, sheet: Any, options: TableOptions) -> tuple[list[list[Any]], list[int], int]:
