@@ -180,3 +180,10 @@ def test_200_simulated_studies_find_what_is_planted_and_nothing_else():
     found = [paired_tests(simulated_study(rng, 0.04)) for _ in range(200)]
     assert np.mean([tests[0].verdict == "better" for tests in found]) > 0.85
     assert np.mean([tests[1].verdict != "no difference shown" for tests in found]) < 0.08
+
+
+def test_won_lost_and_tied_pairs_are_those_of_the_test_beside_them() -> None:
+    from workbench.metrics import paired_counts, wilcoxon_p
+
+    a, b = [0.1 + 0.2, 0.5, 0.1, 0.4], [0.3, 0.4, 0.2, 0.4]
+    assert paired_counts(a, b) == (1, 1, 2, wilcoxon_p(a, b))

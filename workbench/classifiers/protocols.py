@@ -308,7 +308,7 @@ def temperature_of(model: Any) -> float | None:
 
 
 def n_features_of(model: Any) -> int | None:
-    """D of the rows that a classifier (`n_features_in_`) or a predictor (`n_features`) takes, where it says so."""
+    """D of the rows that a classifier or a predictor takes, where it says so."""
     width: int | None = getattr(model, "n_features_in_", getattr(model, "n_features", None))
     return width
 

@@ -16,6 +16,9 @@ from typing import NoReturn
 
 from workbench.errors import Cancelled, InputError
 
+STOPPED = 130
+"""Exit code after Ctrl-C."""
+
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command line and exit.
@@ -29,14 +32,17 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     try:
         _quieten(debug)
         code = run(sys.argv[1:] if arguments is None else arguments)
+        sys.stdout.flush()
     except InputError as error:
         if debug:
             raise
         _say(str(error))
         code = 2
     except (Cancelled, KeyboardInterrupt):
-        _say("Stopped.")
-        code = 130
+        _say(
+            "Stopped. What was kept (--out, --keep, a project) stays, and the same command goes on from there."
+        )
+        code = STOPPED
     except BrokenPipeError:
         # The reader of a pipe has seen enough; the interpreter must not complain at its exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -67,7 +73,14 @@ def run(arguments: Sequence[str]) -> int:
     try:
         code = get_command(app).main(list(arguments), prog_name="workbench", standalone_mode=False)
     except Exit as ended:
+        if ended.exit_code == STOPPED:  # the parser's way to hand on Ctrl-C
+            raise KeyboardInterrupt from ended
         return ended.exit_code
+    except SystemExit as ended:
+        cause = ended.__context__  # the parser ends the program itself when a pipe is closed
+        if isinstance(cause, OSError) and cause.errno == errno.EPIPE:
+            raise BrokenPipeError from ended
+        raise
     except Abort as error:
         raise KeyboardInterrupt from error
     except Exception as error:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from workbench.studies import RunResult
 
 _SHOWN = 8
+FEWEST_POOLS = 5
+"""Pools from which on ranks are tested."""
 
 
 def run_once(spec: RunSpec, *, out: Path | None, keep: bool, quiet: bool) -> None:
@@ -198,15 +200,15 @@ def run_comparison(
             print(f"{called[group.pool]}, {group.classifier}: {sentence}", file=sys.stderr)
     if out is not None:
         write_whole(out / "summary.csv", csv_text(columns, rows))
-    if len(found) > 1 and len(spec.policies) > 1:
+    n_pools = len({group.pool for group in found})
+    if n_pools > 1 and len(spec.policies) > 1:
         ranking = rank_policies(found)
         order = np.argsort(ranking.mean_ranks)
         ranks = ", ".join(f"{ranking.names[i]} {ranking.mean_ranks[i]:.2f}" for i in order)
         test = f"; Friedman p = {ranking.p:.2g}" if np.isfinite(ranking.p) else ""
-        print(
-            f"Mean ranks over {len(found)} sets: {ranks}{test}; critical difference "
-            f"{ranking.critical_difference:.2f}"
-        )
+        test += f"; critical difference {ranking.critical_difference:.2f}"
+        few = f"; a test wants {FEWEST_POOLS} pools or more"
+        print(f"Mean ranks over {n_pools} pools: {ranks}{test if n_pools >= FEWEST_POOLS else few}")
     if "random" not in spec.policies:
         print("Add --policy random to see whether asking is any better than chance.", file=sys.stderr)
     if not enough(spec.seeds):

@@ -11,7 +11,7 @@ from workbench.arrays import Floats
 from workbench.experiments.data import available, short
 from workbench.experiments.reports import Report
 from workbench.experiments.reproduce import Context
-from workbench.metrics import rank_methods, wilcoxon_p
+from workbench.metrics import paired_counts, rank_methods
 from workbench.studies.fits import measured_fit, opened, split_arrays
 
 # name -> title, registry name, options
@@ -109,9 +109,9 @@ def table1(context: Context) -> Report:
             f"every mean rank is within 0.25 of the paper's (largest gap {gap:.2f})": gap <= 0.25,
         },
     )
-    p = {m: wilcoxon_p(error["lmgp"], error[m]) for m in ("bsvm", "svgp")}
-    won = {m: int((error["lmgp"] < error[m]).sum()) for m in p}
-    lost = {m: int((error["lmgp"] > error[m]).sum()) for m in p}
+    pairs = {m: paired_counts(error["lmgp"], error[m]) for m in ("bsvm", "svgp")}
+    p, won = {m: c.p for m, c in pairs.items()}, {m: c.lower for m, c in pairs.items()}
+    lost = {m: c.higher for m, c in pairs.items()}
     report.claim(
         "LMGP is the more accurate model against each competitor",
         paper='"clearly outperforms the other two models for most data sets"',
@@ -161,11 +161,8 @@ def fig2(context: Context) -> Report:
     ours = 1 - found["error"]["lmgp"]
     for other in ("bsvm", "svgp"):
         theirs, title = 1 - found["error"][other], TITLES[other]
-        wins, losses, gap = (
-            int((ours > theirs).sum()),
-            int((ours < theirs).sum()),
-            float((ours - theirs).mean()),
-        )
+        pairs = paired_counts(found["error"]["lmgp"], found["error"][other])
+        wins, losses, gap = pairs.lower, pairs.higher, float((ours - theirs).mean())
         report.claim(
             f"LMGP is more accurate than {title} on most sets",
             paper="most points on LMGP's side of the diagonal (no numbers given)",

@@ -238,6 +238,34 @@ def _snapped(values: Floats, scale: float) -> Floats:
     return out
 
 
+class PairedCounts(NamedTuple):
+    """How often one of two paired samples is lower, by the differences that the test is made of.
+
+    Attributes:
+        lower: pairs in which the first is lower.
+        higher: pairs in which it is higher.
+        tied: pairs that are equal.
+        p: Wilcoxon's signed-rank test, two-sided.
+    """
+
+    lower: int
+    higher: int
+    tied: int
+    p: float
+
+
+def paired_counts(a: ArrayLike, b: ArrayLike) -> PairedCounts:
+    """Count lower, higher and tied pairs; ties are those of `gaps_of`, as in the test beside them.
+
+    Args:
+        a: [S].
+        b: [S], paired with `a`.
+    """
+    gap = gaps_of(a, b)
+    lower, higher = int((gap < 0).sum()), int((gap > 0).sum())
+    return PairedCounts(lower, higher, len(gap) - lower - higher, wilcoxon_p(a, b))
+
+
 class PairedTest(NamedTuple):
     """Two policies on the same seeds.
 

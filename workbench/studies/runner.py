@@ -13,6 +13,7 @@ from workbench.pools.pool import Pool
 from workbench.sessions.rounds import Round
 from workbench.sessions.simulate import Checkpoint
 from workbench.sessions.spec import RunSpec
+from workbench.store.records import RunRecord
 from workbench.store.store import Store
 from workbench.studies.workers import RunJob, stream_runs_here
 
@@ -163,6 +164,28 @@ def open_sink(
     return _NoSink()
 
 
+def pool_of_run(record: RunRecord) -> Pool:
+    """The pool of a stored run, with its split.
+
+    Args:
+        record: of the run.
+
+    Raises:
+        InputError: the pool has changed since, so that the run cannot be looked at with it.
+    """
+    pool = RunSpec.from_json(record.spec).load_pool()
+    _check_same_data(record, pool)
+    return pool
+
+
+def _check_same_data(record: RunRecord, pool: Pool) -> None:
+    if record.fingerprint != pool.fingerprint:
+        raise InputError(
+            f"Pool {record.spec['pool']!r} has changed since run {record.id} was started. Put the old file back, "
+            "or run it again."
+        )
+
+
 class _NoSink:
     run_id: str | None = None
 
@@ -220,8 +243,7 @@ class _StoreSink:
         present = store.run(run_id)
         if RunSpec.from_json(present.spec) != spec:
             raise InputError(f"Run {run_id} has another specification.")
-        if present.fingerprint != pool.fingerprint:
-            raise InputError(f"Pool {spec.pool!r} has changed since run {run_id} was started.")
+        _check_same_data(present, pool)
         if not store.claim_run(run_id):
             raise InputError(f"Run {run_id} is running already.")
         self.run_id = run_id

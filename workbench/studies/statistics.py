@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,8 @@ from workbench.sessions.rounds import METRICS
 from workbench.studies.study import StudyResult
 
 BASELINE = "random"
+Outcome = Literal["saves labels", "ahead on the way", "worse", "not shown", "too few seeds"]
+"""A policy against the baseline: "ahead on the way" is better over the curve without reaching its last error."""
 HIGHER_IS_BETTER = frozenset({"macro_f1"})
 
 
@@ -86,6 +88,18 @@ class PolicySummary:
     won: int | None = None
     test: PairedTest | None = None
     saved: LabelsSaved | None = None
+
+    @property
+    def outcome(self) -> Outcome:
+        """What the test of the areas and the labels saved say together; every sentence and picture reads it."""
+        if self.test is None or self.verdict == "too few seeds to tell":
+            return "too few seeds"
+        if self.verdict == "worse":
+            return "worse"
+        if self.verdict != "better":
+            return "not shown"
+        saves = self.saved is not None and self.saved.mostly_arrived and self.saved.low > 0
+        return "saves labels" if saves else "ahead on the way"
 
     @property
     def verdict(self) -> str:
@@ -240,7 +254,7 @@ def headline(found: Curves, titles: Mapping[str, str] | None = None, baseline: s
 
 
 def rank_policies(found: Sequence[Curves]) -> Ranking:
-    """Rank policies over pools (and classifiers) by their mean areas.
+    """Rank policies over pools by their mean areas; several classifiers of a pool are averaged, not counted.
 
     Args:
         found: curves on several pools; the policies that all of them have are ranked.
@@ -254,7 +268,11 @@ def rank_policies(found: Sequence[Curves]) -> Ranking:
     if not found:
         raise InputError("There is nothing to rank: no seed has been finished by every policy.")
     shared = [p for p in found[0].values if all(p in c.values for c in found)]
-    table = [[float(areas[p].mean()) for p in shared] for areas in (c.areas() for c in found)]
+    pools: dict[str, list[list[float]]] = {}
+    for c in found:
+        areas = c.areas()
+        pools.setdefault(c.pool, []).append([float(areas[p].mean()) for p in shared])
+    table = [np.mean(rows, axis=0) for rows in pools.values()]
     return rank_methods(table, shared, lower_is_better=found[0].lower_is_better)
 
 

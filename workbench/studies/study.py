@@ -114,7 +114,7 @@ def run_study(
         The result.
 
     Raises:
-        InputError: what cannot be run, or a folder that holds another study.
+        InputError: what cannot be run, a folder that holds another study, or runs on a pool that has changed.
     """
     check_workers(workers)
     if out is not None and store is not None:
@@ -148,7 +148,7 @@ def run_study(
             write_whole(_more_file(place, one), csv_text(("round", *_MORE), rows))
 
     tell = on_round or (lambda one, finished: None)
-    found, todo = _so_far(planned, folder, store, earlier, tell)
+    found, todo = _so_far(planned, folder, store, earlier, tell, _Data(load))
     status: Literal["finished", "cancelled"] = "finished"
     try:
         if todo:
@@ -180,12 +180,13 @@ def _so_far(
     store: Store | None,
     earlier: dict[str, str],
     tell: OnRound,
+    data: _Data,
 ) -> tuple[dict[int, list[Round]], list[tuple[int, RunSpec]]]:
     """Rounds of the runs that an earlier attempt finished, which are told, and the runs that are left."""
     found: dict[int, list[Round]] = {}
     todo = []
     for index, one in enumerate(planned):
-        rounds = _finished(one, folder(one), store, earlier)
+        rounds = _finished(one, folder(one), store, earlier, data)
         if rounds is None:
             todo.append((index, one))
             continue
@@ -259,8 +260,40 @@ def _light(finished: Round) -> Round:
     return replace(finished, state=None)
 
 
+class _Data:
+    """The data that a study's runs must be of, pool by pool.
+
+    Args:
+        load: opens the pool of a run; None takes the first run's data for the study's.
+    """
+
+    def __init__(self, load: Callable[[RunSpec], Pool] | None = None) -> None:
+        self._load = load
+        self._fingerprints: dict[str, str] = {}
+
+    def check(self, one: RunSpec, fingerprint: str) -> None:
+        """Refuse a run of other data: it is no pair of the others.
+
+        Args:
+            one: the run.
+            fingerprint: of the pool it ran on.
+
+        Raises:
+            InputError: the pool has changed.
+        """
+        if one.pool not in self._fingerprints:
+            pool = None if self._load is None else self._load(one)
+            self._fingerprints[one.pool] = fingerprint if pool is None else pool.fingerprint
+        if self._fingerprints[one.pool] != fingerprint:
+            raise InputError(
+                f"Pool {one.pool!r} has changed since the run of {one.policy} with seed {one.seed} was "
+                "made, so its runs cannot be compared with new ones. Put the old file back, or start again in another "
+                "folder or under another name."
+            )
+
+
 def _finished(
-    one: RunSpec, folder: Path | None, store: Store | None, earlier: dict[str, str]
+    one: RunSpec, folder: Path | None, store: Store | None, earlier: dict[str, str], data: _Data
 ) -> list[Round] | None:
     """The rounds of a run that is finished already, or None."""
     if folder is not None and (folder / "run.json").is_file():
@@ -268,12 +301,15 @@ def _finished(
             bundle = read_bundle(folder)
         if bundle.spec != one:
             raise InputError(f"The folder {folder} holds another run. Choose another folder.")
+        data.check(one, bundle.fingerprint)
         more = _more_file(folder.parent.parent, one)
         return _with_measures([_light(r) for r in bundle.rounds], more)
     if store is not None:
         run_id = earlier.get(_key(one.to_json()))
-        if run_id is not None and store.run(run_id).status == "finished":
-            return [Round.from_json(r.record) for r in store.rounds(run_id)]
+        record = None if run_id is None else store.run(run_id)
+        if record is not None and record.status == "finished":
+            data.check(one, record.fingerprint)
+            return [Round.from_json(r.record) for r in store.rounds(record.id)]
     return None
 
 
@@ -464,11 +500,11 @@ def read_study(folder: Path | str) -> StudyResult:
         The result; "cancelled" where runs are missing.
 
     Raises:
-        InputError: no study there, or a damaged one.
+        InputError: no study there, a damaged one, or runs of one pool on different data.
     """
     place = Path(folder)
     spec = study_from(_read_document(place / "study.json"), where=f"The study in {place}")
-    planned = spec.runs()
-    read = [(one, _finished(one, place / "runs" / folder_name(one), None, {})) for one in planned]
+    planned, data = spec.runs(), _Data()
+    read = [(one, _finished(one, place / "runs" / folder_name(one), None, {}, data)) for one in planned]
     runs = [(one, rounds) for one, rounds in read if rounds is not None]
     return StudyResult(spec, runs, "finished" if len(runs) == len(planned) else "cancelled")

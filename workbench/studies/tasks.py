@@ -163,12 +163,14 @@ def advised_run(say: Say, spec: RunSpec, database: str, run: str) -> tuple[list[
     from workbench.sessions.rounds import Round
     from workbench.sessions.stopping import STOPPING, advise, replay
     from workbench.store import Store
+    from workbench.studies.runner import pool_of_run
 
     trust_typed(spec.classifier, spec.policy, spec.options)
     report = Report(say)
-    rounds = [Round.from_json(r.record) for r in Store.open(database).rounds(run)]
-    seen = []
-    for one in replay(spec, spec.load_pool(), rounds, lambda fraction, objective: report.should_stop()):
+    store = Store.open(database)
+    rounds = [Round.from_json(r.record) for r in store.rounds(run)]
+    pool, seen = pool_of_run(store.run(run)), []
+    for one in replay(spec, pool, rounds, lambda fraction, objective: report.should_stop()):
         seen.append(one)
         report(len(seen) / len(rounds), f"round {len(seen)} of {len(rounds)}")
     budget = {"labels": rounds[0].n_labelled + spec.budget}
@@ -292,10 +294,12 @@ def state_of_run(say: Say, spec: RunSpec, database: str, run: str, number: int) 
     from workbench.sessions.insight import run_model
     from workbench.sessions.rounds import Round
     from workbench.store import Store
+    from workbench.studies.runner import pool_of_run
 
     trust_typed(spec.classifier, spec.policy, spec.options)
-    rounds = [Round.from_json(r.record) for r in Store.open(database).rounds(run)]
-    return run_model(spec, spec.load_pool(), rounds, number).state
+    store = Store.open(database)
+    rounds = [Round.from_json(r.record) for r in store.rounds(run)]
+    return run_model(spec, pool_of_run(store.run(run)), rounds, number).state
 
 
 def random_runs(

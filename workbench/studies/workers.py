@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench import work
@@ -164,20 +165,32 @@ def rounds_of(
 def pool_of(spec: RunSpec) -> Pool:
     """The pool of a run with its split; the source is read once a process, not once a seed."""
     given = json.dumps(dict(spec.pool_options), sort_keys=True)
-    pool = _source(spec.pool, spec.target, given)
+    source = spec.pool, spec.target, given, _version(spec.pool)
+    pool = _source(*source)
     if pool.test is not None and pool.test.given:
         return pool
-    return _split(spec.pool, spec.target, given, spec.seed, spec.test_fraction)
+    return _split(*source, spec.seed, spec.test_fraction)
+
+
+def _version(pool: str) -> tuple[int, int]:
+    """When a pool's file was last changed and its size; zeros where it is no file."""
+    try:
+        found = Path(pool).expanduser().stat()
+    except (OSError, ValueError):
+        return 0, 0
+    return found.st_mtime_ns, found.st_size
 
 
 @lru_cache(maxsize=4)
-def _source(pool: str, target: str | None, options: str) -> Pool:
+def _source(pool: str, target: str | None, options: str, version: tuple[int, int]) -> Pool:
     return RunSpec(pool, target=target, pool_options=json.loads(options)).load_pool()
 
 
 @lru_cache(maxsize=4)
-def _split(pool: str, target: str | None, options: str, seed: int, fraction: float) -> Pool:
-    return replace(_source(pool, target, options), test=None).split(seed, fraction)
+def _split(
+    pool: str, target: str | None, options: str, version: tuple[int, int], seed: int, fraction: float
+) -> Pool:
+    return replace(_source(pool, target, options, version), test=None).split(seed, fraction)
 
 
 def _pack(finished: Round) -> tuple[str, bytes]:

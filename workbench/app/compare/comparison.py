@@ -210,11 +210,12 @@ def round_model(comparison: Comparison, policy: str, seed: int, number: int) -> 
     """The model of one round of one run, as it was or fitted again on the labels it had.
 
     Raises:
-        InputError: the run has no such round.
+        InputError: the run has no such round, or its pool has changed since.
     """
     from workbench.sessions import Round, RunSpec
     from workbench.sessions.insight import run_model
     from workbench.store import Store
+    from workbench.studies.runner import pool_of_run
 
     record = _record(comparison, policy, seed)
 
@@ -225,7 +226,7 @@ def round_model(comparison: Comparison, policy: str, seed: int, number: int) -> 
             given = spec, Store.open().url, record.id, number
             state = background.compute(Job(record.id, "round", "A model of a round"), "state_of_run", *given)
             rounds = [replace(one, state=state) if one.number == number else one for one in rounds]
-        return run_model(spec, spec.load_pool(), rounds, number)
+        return run_model(spec, pool_of_run(record), rounds, number)
 
     return cached((record.id, "round", number), make)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from workbench.metrics import Ranking
     from workbench.store import RunRecord
     from workbench.studies import StudyResult
-    from workbench.studies.statistics import Curves
+    from workbench.studies.statistics import Curves, Outcome
 
 BASELINE = "random"
 MEASURES = {
@@ -76,7 +76,7 @@ def paired_curves(found: StudyResult, measure: str) -> Curves | None:
 def saving(found: StudyResult) -> Saving | None:
     """Labels that the best policy saves, to be drawn: the numbers of the sentence and the table.
 
-    Nothing is drawn where the interval holds 0, or where most seeds did not get to random's last error.
+    Nothing is drawn where no labels were shown to be saved (`PolicySummary.outcome`).
     """
     from workbench.figures.curves import Saving
     from workbench.studies.statistics import leader
@@ -84,7 +84,7 @@ def saving(found: StudyResult) -> Saving | None:
     paired = paired_curves(found, "error")
     best = None if paired is None else leader(paired)
     saved = None if best is None else best.saved
-    if saved is None or not saved.mostly_arrived or not saved.low > 0:
+    if best is None or saved is None or best.outcome != "saves labels":
         return None
     words = f"{saved.bound} {saved.mean:.0f} labels saved".lstrip()
     return Saving(saved.target, saved.labels, saved.labels + saved.mean, words)
@@ -100,13 +100,16 @@ def meaning(found: StudyResult) -> str:
     if best is None or paired is None:
         return ""
     name = title_of(best.policy)
-    if best.verdict == "better":
-        return f"On items like these let {name} choose what you are asked: the same error costs fewer labels."
-    if best.verdict == "worse":
-        return "On items like these ask at random: choosing cost labels."
-    if best.verdict == "too few seeds to tell":
-        return "Run it with more seeds before you decide: so few cannot tell the policies apart."
-    return "No gain was shown here. Asking at random will do, and it keeps the labels a fair sample."
+    words: dict[Outcome, str] = {
+        "saves labels": f"On items like these let {name} choose what you are asked: the same error costs fewer "
+        "labels.",
+        "ahead on the way": f"{name} is ahead while there are few labels. That it saves labels in the end was "
+        "not shown.",
+        "worse": "On items like these ask at random: choosing was worse.",
+        "not shown": "No gain was shown here. Asking at random will do, and it keeps the labels a fair sample.",
+        "too few seeds": "Run it with more seeds before you decide: so few cannot tell the policies apart.",
+    }
+    return words[best.outcome]
 
 
 def ranking(several: Sequence[StudyResult], measure: str) -> tuple[Ranking, int] | None:
