@@ -39,9 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         _say(str(error))
         code = 2
     except (Cancelled, KeyboardInterrupt):
-        _say(
-            "Stopped. What was kept (--out, --keep, a project) stays, and the same command goes on from there."
-        )
+        _say("Stopped. What was kept (--out, --keep, a project) stays; the same command goes on.")
         code = STOPPED
     except BrokenPipeError:
         # The reader of a pipe has seen enough; the interpreter must not complain at its exit.
@@ -73,8 +71,6 @@ def run(arguments: Sequence[str]) -> int:
     try:
         code = get_command(app).main(list(arguments), prog_name="workbench", standalone_mode=False)
     except Exit as ended:
-        if ended.exit_code == STOPPED:  # the parser's way to hand on Ctrl-C
-            raise KeyboardInterrupt from ended
         return ended.exit_code
     except SystemExit as ended:
         cause = ended.__context__  # the parser ends the program itself when a pipe is closed
@@ -91,6 +87,8 @@ def run(arguments: Sequence[str]) -> int:
         context = getattr(error, "ctx", None)
         where = getattr(context, "command_path", "workbench")
         raise InputError(f"{describe()}\nSee: {where} --help") from error
+    if code == STOPPED:  # the parser's way to hand on Ctrl-C
+        raise KeyboardInterrupt
     return int(code) if isinstance(code, int) else 0
 
 

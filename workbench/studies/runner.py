@@ -181,8 +181,8 @@ def pool_of_run(record: RunRecord) -> Pool:
 def _check_same_data(record: RunRecord, pool: Pool) -> None:
     if record.fingerprint != pool.fingerprint:
         raise InputError(
-            f"Pool {record.spec['pool']!r} has changed since run {record.id} was started. Put the old file back, "
-            "or run it again."
+            f"Pool {record.spec['pool']!r} has changed since run {record.id} was started. "
+            "Put the old file back, or run it again."
         )
 
 

@@ -32,7 +32,7 @@ from workbench.studies.study import StudyResult
 
 BASELINE = "random"
 Outcome = Literal["saves labels", "ahead on the way", "worse", "not shown", "too few seeds"]
-"""A policy against the baseline: "ahead on the way" is better over the curve without reaching its last error."""
+"""A policy against the baseline: "ahead on the way" is better over the curve, with no labels saved."""
 HIGHER_IS_BETTER = frozenset({"macro_f1"})
 
 
@@ -91,7 +91,7 @@ class PolicySummary:
 
     @property
     def outcome(self) -> Outcome:
-        """What the test of the areas and the labels saved say together; every sentence and picture reads it."""
+        """The test of the areas and the labels saved, together; sentences and pictures read it."""
         if self.test is None or self.verdict == "too few seeds to tell":
             return "too few seeds"
         if self.verdict == "worse":

@@ -287,8 +287,8 @@ class _Data:
         if self._fingerprints[one.pool] != fingerprint:
             raise InputError(
                 f"Pool {one.pool!r} has changed since the run of {one.policy} with seed {one.seed} was "
-                "made, so its runs cannot be compared with new ones. Put the old file back, or start again in another "
-                "folder or under another name."
+                "made, so its runs cannot be compared with new ones. Put the old file back, or start again "
+                "in another folder or under another name."
             )
 
 

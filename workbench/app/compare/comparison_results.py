@@ -101,12 +101,13 @@ def meaning(found: StudyResult) -> str:
         return ""
     name = title_of(best.policy)
     words: dict[Outcome, str] = {
-        "saves labels": f"On items like these let {name} choose what you are asked: the same error costs fewer "
-        "labels.",
-        "ahead on the way": f"{name} is ahead while there are few labels. That it saves labels in the end was "
-        "not shown.",
+        "saves labels": f"On items like these let {name} choose what you are asked: "
+        "the same error costs fewer labels.",
+        "ahead on the way": f"{name} is ahead while there are few labels. "
+        "That it saves labels in the end was not shown.",
         "worse": "On items like these ask at random: choosing was worse.",
-        "not shown": "No gain was shown here. Asking at random will do, and it keeps the labels a fair sample.",
+        "not shown": "No gain was shown here. "
+        "Asking at random will do, and it keeps the labels a fair sample.",
         "too few seeds": "Run it with more seeds before you decide: so few cannot tell the policies apart.",
     }
     return words[best.outcome]

@@ -108,7 +108,7 @@ def _check_references(name: str, data: bytes, sheet: Any, max_cells: int) -> int
                 if n_cells > max_cells:
                     raise InputError(
                         f"The sheet {cut(sheet.title)} of {name} has too many cells; the limit is "
-                        f"{max_cells:,}, empty ones included. Delete rows and columns that hold nothing, or save it as CSV."
+                        f"{max_cells:,}, empty ones included. Delete what holds nothing, or save it as CSV."
                     )
                 n_filled, filled = n_filled + filled, False
                 element.clear()
