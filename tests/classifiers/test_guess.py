@@ -205,6 +205,6 @@ def test_scores_that_differ_little_get_the_weight_they_need():
     def judge(weights):
         gain = 0.5 * np.log1p(min(float(weights[0]) / unit, 5.0))
         none = np.zeros(n, dtype=np.int64)
-        return LeftOut(none, np.zeros((n, 2)), 1.0, np.full(n, gain - 2.0), np.zeros(n))
+        return LeftOut(none, np.zeros((n, 2)), 1.0, np.full(n, gain - 2.0), np.zeros(n), np.zeros(n))
 
     assert weigh(judge, np.array([unit]), unit, 0.0) == pytest.approx([5.0 * unit])

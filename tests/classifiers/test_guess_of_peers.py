@@ -8,7 +8,9 @@ from sklearn.base import clone
 
 from tests.classifiers.test_guess import PEERS, C, column, problem
 from workbench.classifiers import make_classifier, protocols
+from workbench.classifiers.calibration import LeftOut
 from workbench.classifiers.geometry import Geometry
+from workbench.classifiers.guess_weights import weigh
 from workbench.errors import InputError
 
 
@@ -33,6 +35,36 @@ def test_a_good_column_helps_and_one_at_random_is_dropped(name):
     assert good.mean_weights_[0] > 0 and error < 0.8 * without
     poor, error = wrong(column(codes, 1 / C, 1))
     assert poor.mean_weights_[0] < 0.5 * good.mean_weights_[0] and error < without + 0.05
+
+
+def test_a_guess_that_is_worse_than_the_model_does_not_rule_it():
+    """With the temperature held, its weight ran to the end of the grid and the model did nothing."""
+    from sklearn.datasets import load_digits
+
+    from workbench.guesses import standardised
+
+    X, y = load_digits(return_X_y=True)
+    rng = np.random.default_rng(0)
+    order = rng.permutation(len(X))
+    X, y = X[order], y[order]
+    column = np.where(rng.random(len(y)) < 0.7, y, rng.integers(0, 10, len(y)))
+    G = standardised(np.eye(10)[column])
+    few, rest = slice(None, 100), slice(1000, None)
+    model = make_classifier("logistic-softmax", classes=range(10), random_state=0)
+    without = (model.fit(X[few], y[few]).predict(X[rest]) != y[rest]).mean()
+    guided = model.fit(X[few], y[few], mean=G[few])
+    assert (guided.predict(X[rest], mean=G[rest]) != y[rest]).mean() < without
+
+
+def test_a_weight_at_which_more_is_wrong_is_not_taken():
+    n = 40
+    rows = np.arange(n)
+
+    def judge(weights):
+        gain = float(weights[0]) > 0
+        return LeftOut(rows, np.zeros((n, 2)), 1.0, np.full(n, gain - 2.0), np.zeros(n), (rows < 20 * gain) * 1.0)
+
+    assert weigh(judge, np.array([1.0]), 1.0, 0.0) == pytest.approx([0.0])
 
 
 @pytest.mark.parametrize("name", SOME)

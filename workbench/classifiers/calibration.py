@@ -115,6 +115,7 @@ class LeftOut(NamedTuple):
         beta: the most probable temperature on these rows.
         log_likelihood: [n] log probability of each row's own label.
         brier: [n] Brier score of each row.
+        wrong: [n] 1 where the most probable class is not the row's own, else 0.
     """
 
     rows: Ints
@@ -122,6 +123,7 @@ class LeftOut(NamedTuple):
     beta: float
     log_likelihood: Floats
     brier: Floats
+    wrong: Floats
 
 
 def judge(means: Floats, codes: Ints, rows: Ints, centre: float) -> LeftOut:
@@ -136,7 +138,14 @@ def judge(means: Floats, codes: Ints, rows: Ints, centre: float) -> LeftOut:
     beta = fit_beta(means, codes, centre)
     p = softmax(means, beta)
     own = p[np.arange(len(codes)), codes]
-    return LeftOut(rows, means, beta, np.log(np.maximum(own, 1e-12)), (p * p).sum(axis=1) - 2.0 * own + 1.0)
+    return LeftOut(
+        rows,
+        means,
+        beta,
+        log_likelihood=np.log(np.maximum(own, 1e-12)),
+        brier=(p * p).sum(axis=1) - 2.0 * own + 1.0,
+        wrong=(p.argmax(axis=1) != codes).astype(np.float64),
+    )
 
 
 def clearly_less(a: Floats, b: Floats, errors: float) -> bool:

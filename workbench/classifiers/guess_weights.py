@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from workbench.arrays import Floats, Ints
-from workbench.classifiers.calibration import PRIOR_SPREAD, LeftOut, clearly_less
+from workbench.classifiers.calibration import PRIOR_SPREAD, LeftOut, clearly_less, judge
 
 FACTORS = (0.0, 0.2, 0.4, 0.7, 1.0, 1.5, 2.5, 5.0, 10.0)  # times the prior weight
 FIRST = 5  # labels before the weights are looked at
@@ -45,7 +45,10 @@ def due(n: int, last: int) -> bool:
 def judged_by_folds(
     codes: Ints, n_classes: int, seed: int, foretell: Callable[[Ints, Ints], Floats]
 ) -> LeftOut:
-    """How well a model with a scale of its own foretells labels it did not see; beta is 1.
+    """How well a model with a scale of its own foretells labels it did not see, at its best temperature.
+
+    The prior on log beta is centred on 0: the model's own probabilities. With beta held there, a model that
+    doubts too much would give a guess weight until its probabilities are sharp, and do nothing itself.
 
     Args:
         codes: [n] true classes.
@@ -58,10 +61,8 @@ def judged_by_folds(
     for number in range(FOLDS):
         outside = np.flatnonzero(fold == number)
         p[outside] = foretell(np.flatnonzero(fold != number), outside)
-    rows = np.arange(len(codes))
-    own = p[rows, codes]
     log_p: Floats = np.log(np.maximum(p, 1e-12))
-    return LeftOut(rows, log_p, 1.0, log_p[rows, codes], (p * p).sum(axis=1) - 2.0 * own + 1.0)
+    return judge(log_p, codes, np.arange(len(codes)), 0.0)
 
 
 def weigh(judge: Callable[[Floats], LeftOut], start: Floats, unit: float, centre: float) -> Floats:
@@ -74,7 +75,8 @@ def weigh(judge: Callable[[Floats], LeftOut], start: Floats, unit: float, centre
         centre: of the prior on log beta.
 
     Returns:
-        [J], each a `FACTORS` of the prior weight; 0 drops a guess.
+        [J], each a `FACTORS` of the prior weight; 0 drops a guess. A weight at which clearly more labels
+        left out are wrong than without the guess is not taken, however likely the labels are.
     """
 
     def by_weight(factors: Floats) -> float:
@@ -82,19 +84,22 @@ def weigh(judge: Callable[[Floats], LeftOut], start: Floats, unit: float, centre
         above = np.log(np.maximum(factors, 1.0))
         return 0.5 * float((np.where(factors > 1.0, above, factors - 1.0) ** 2).sum())
 
-    def loss(found: LeftOut, weights: Floats) -> float:
-        by_beta = 0.5 * ((np.log(max(found.beta, 1e-12)) - centre) / PRIOR_SPREAD) ** 2
-        return float(-found.log_likelihood.sum()) + by_beta + by_weight(weights / unit)
+    def loss(left_out: LeftOut, weights: Floats) -> float:
+        by_beta = 0.5 * ((np.log(max(left_out.beta, 1e-12)) - centre) / PRIOR_SPREAD) ** 2
+        return float(-left_out.log_likelihood.sum()) + by_beta + by_weight(weights / unit)
 
     weights = np.array(start, dtype=np.float64)
     for source in range(len(weights)):
-        tried: list[tuple[float, float, Floats]] = []
+        tried: list[tuple[float, float, LeftOut]] = []
         for factor in FACTORS:
             other = weights.copy()
             other[source] = factor * unit
-            found = judge(other)
-            tried.append((loss(found, other), factor * unit, -found.log_likelihood))
-        _, best, losses = min(tried, key=lambda one: one[:2])
+            left_out = judge(other)
+            tried.append((loss(left_out, other), factor * unit, left_out))
+        none = tried[0][2]
+        allowed = [one for one in tried if not clearly_less(none.wrong, one[2].wrong, _STANDARD_ERRORS)]
+        _, best, left_out = min(allowed, key=lambda one: one[:2])
         # a guess that is right by chance in a few places is not kept for that
-        weights[source] = best if clearly_less(losses, tried[0][2], _STANDARD_ERRORS) else 0.0
+        better = clearly_less(-left_out.log_likelihood, -none.log_likelihood, _STANDARD_ERRORS)
+        weights[source] = best if better else 0.0
     return weights
