@@ -100,3 +100,26 @@ def test_no_calibration_is_the_prior_centre():
     assert make_classifier("large-margin", n_mean=0, calibration=None).fit(X, codes).beta_ == pytest.approx(
         1.5
     )
+
+
+def test_with_few_labels_of_a_table_the_model_doubts_about_as_often_as_it_errs():
+    """It said half of its error: a temperature from labels that had helped to make the fit."""
+    ratios = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        codes = rng.integers(0, 2, 420)
+        X = rng.normal(size=(420, 8)) * np.linspace(1.0, 30.0, 8)  # columns of scales of their own
+        X[:, 0] += 1.2 * codes
+        model = make_classifier("large-margin", classes=[0, 1], random_state=0).fit(X[:20], codes[:20])
+        p = model.predict_proba(X[20:])
+        ratios.append((1.0 - p.max(axis=1)).mean() / (p.argmax(axis=1) != codes[20:]).mean())
+        assert model.left_out_.beta == model.beta_  # what is read of rows left out has the same temperature
+    assert 0.75 < np.mean(ratios) < 1.25
+
+
+def test_a_pool_of_one_scale_keeps_its_temperature():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 3, 30)
+    X = 0.3 * rng.random((30, 4)) + 0.2 * codes[:, None]
+    model = make_classifier("large-margin", classes=range(3), random_state=0, common_scale=True).fit(X, codes)
+    assert model.beta_ == cal.fit_beta(model.left_out_.means, codes[model.left_out_.rows], np.log(1.5))

@@ -62,7 +62,8 @@ def test_a_weight_at_which_more_is_wrong_is_not_taken():
 
     def judge(weights):
         gain = float(weights[0]) > 0
-        return LeftOut(rows, np.zeros((n, 2)), 1.0, np.full(n, gain - 2.0), np.zeros(n), (rows < 20 * gain) * 1.0)
+        wrong = (rows < 20 * gain).astype(float)
+        return LeftOut(rows, np.zeros((n, 2)), 1.0, np.full(n, gain - 2.0), np.zeros(n), wrong)
 
     assert weigh(judge, np.array([1.0]), 1.0, 0.0) == pytest.approx([0.0])
 

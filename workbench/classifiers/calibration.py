@@ -15,6 +15,10 @@ from workbench.engine.wide_mean import Derivatives, by_class, leverages
 
 SAMPLE = 600  # rows that decide the temperature
 PRIOR_SPREAD = 0.5  # of log beta
+# of tables, whose columns have scales of their own: from 26 sets of PMLB, docs/math.md, 8
+TABLE_CENTRE = 0.4  # times the prior's beta
+TABLE_SPREAD = 0.6  # of log beta
+TABLE_LABELS = 12.0  # beta times n / (n + this)
 
 
 def leave_one_out(
@@ -112,7 +116,7 @@ class LeftOut(NamedTuple):
     Attributes:
         rows: [n] positions among the rows of the fit.
         means: [n, C] latent means as if the row had not been there.
-        beta: the most probable temperature on these rows.
+        beta: the temperature from these rows.
         log_likelihood: [n] log probability of each row's own label.
         brier: [n] Brier score of each row.
         wrong: [n] 1 where the most probable class is not the row's own, else 0.
@@ -126,7 +130,15 @@ class LeftOut(NamedTuple):
     wrong: Floats
 
 
-def judge(means: Floats, codes: Ints, rows: Ints, centre: float) -> LeftOut:
+def judge(
+    means: Floats,
+    codes: Ints,
+    rows: Ints,
+    centre: float,
+    *,
+    spread: float = PRIOR_SPREAD,
+    share: float = 1.0,
+) -> LeftOut:
     """Score means that did not see their rows.
 
     Args:
@@ -134,8 +146,10 @@ def judge(means: Floats, codes: Ints, rows: Ints, centre: float) -> LeftOut:
         codes: [n] true classes.
         rows: [n] positions among the rows of the fit.
         centre: of the prior on log beta.
+        spread: of the prior on log beta.
+        share: of the most probable beta that is used.
     """
-    beta = fit_beta(means, codes, centre)
+    beta = share * fit_beta(means, codes, centre, spread=spread)
     p = softmax(means, beta)
     own = p[np.arange(len(codes)), codes]
     return LeftOut(
@@ -145,6 +159,30 @@ def judge(means: Floats, codes: Ints, rows: Ints, centre: float) -> LeftOut:
         log_likelihood=np.log(np.maximum(own, 1e-12)),
         brier=(p * p).sum(axis=1) - 2.0 * own + 1.0,
         wrong=(p.argmax(axis=1) != codes).astype(np.float64),
+    )
+
+
+def judge_table(left_out: LeftOut, codes: Ints, n: int, centre: float) -> LeftOut:
+    """Scores at a temperature that holds for items outside the labels, on a table.
+
+    Left out one by one, a handful of labels look surer than new items are: the columns, the length scale and
+    the points were chosen beside them.
+
+    Args:
+        left_out: the means, at another temperature.
+        codes: [n] classes of all rows of the fit.
+        n: labels.
+        centre: of the prior on log beta that holds for pools of one scale.
+    """
+    rows = left_out.rows
+    share = n / (n + TABLE_LABELS)
+    return judge(
+        left_out.means,
+        codes[rows],
+        rows,
+        centre + float(np.log(TABLE_CENTRE)),
+        spread=TABLE_SPREAD,
+        share=share,
     )
 
 
