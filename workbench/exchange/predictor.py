@@ -254,7 +254,7 @@ def _column(made: _Made, number: int, given: Any, decimal: str) -> dict[str, Any
         blocks = _text_blocks(made, f"column{number}", given.map)
         return {"type": "text", "name": given.name, "scale": given.scale, "blocks": blocks}
     if isinstance(given, NumberColumn):
-        made.use("day" if isinstance(given, DateColumn) else "number", "numbers")
+        made.use(*(("zoneless", "day") if isinstance(given, DateColumn) else ("bare", "number")), "numbers")
         sign = given.decimal or decimal
         between = {",": ".", ".": ","}.get(sign, "")
         entry["between"] = between
@@ -445,7 +445,8 @@ def _code(made: _Made, saved: SavedModel) -> str:
         '        out.writerow([i, M["classes"][p.index(max(p))], max(p), *p])\n'
     )
     body = "\n".join([*functions, chances, main])
-    blanks = f"BLANKS = {parts.BLANKS!r}\n\n" if "BLANKS" in body else ""
+    named = [name for name in ("BLANKS", "MARKS", "AMOUNT", "ZONES") if re.search(rf"\b{name}\b", body)]
+    constants = "".join(f"{name} = {getattr(parts, name)!r}\n" for name in named) + "\n" * bool(named)
     names = [name for name in ("datetime", "re") if re.search(rf"\b{name}\.", body)]
     plain = "".join(f"import {name}\n" for name in sorted(["csv", "json", "sys", *names]))
     taken = "".join(
@@ -457,7 +458,7 @@ def _code(made: _Made, saved: SavedModel) -> str:
         f'"""Classes of new rows by {saved.name} of {saved.n_labelled:,} labels; needs NumPy alone.\n\n'
         '    python predict.py ROWS > PREDICTIONS.csv\n"""\n\n'
     )
-    return f"{head}{plain}{taken}\nimport numpy as np\n\n{blanks}{body}"
+    return f"{head}{plain}{taken}\nimport numpy as np\n\n{constants}{body}"
 
 
 def _source(name: str) -> str:

@@ -17,7 +17,10 @@ from typing import Any
 
 import numpy as np
 
-BLANKS = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None")
+from workbench.pools.cells import AMOUNT, BLANKS, MARKS, bare
+from workbench.pools.dates import ZONES, zoneless
+
+__all__ = ["AMOUNT", "BLANKS", "MARKS", "ZONES", "bare", "zoneless"]
 
 
 def read(path: str) -> Any:
@@ -34,29 +37,29 @@ def number(cell: Any, e: Any) -> float | None:
     """A cell as a number: NaN where it is empty, None where it is no number."""
     if not isinstance(cell, str):
         return np.nan if cell is None else float(cell)
-    text, between = cell.strip(), e["between"]
+    text, between = bare(cell.strip()), e["between"]
     if between and between in text:  # points (or commas) may stand between groups of three digits
         text = text.replace(between, "") if re.fullmatch(e["grouped"], text) else "?"
     text = text.replace(",", ".") if between == "." else text
     sound = re.fullmatch(r"[-+]?((\d+\.?\d*|\.\d+)(e[-+]?\d+)?|inf(inity)?)", text, re.I)
-    return np.nan if text in BLANKS else float(text) if sound else None
+    return np.nan if cell.strip().lower() in MARKS else float(text) if sound else None
 
 
 def day(cell: Any, e: Any) -> float | None:
     """A date as days since 1 January 1970: NaN where it is empty, None where it is no such date."""
-    if cell is None or cell in BLANKS:
+    if cell is None or str(cell).strip().lower() in MARKS:
         return np.nan
     try:
         if isinstance(cell, str):
-            text, form = cell.strip(), e["format"]
-            text += "-01-01"[len(text) - 4 :] if len(text) in (4, 7) else ""
+            (text, east), form = zoneless(cell), e["format"]
+            text += "-01-01"[len(text) - 4 :] if len(text) in (4, 7) and form[:1] != "%" else ""
             read = datetime.datetime.strptime
-            cell = read(cell.strip(), form) if form[:1] == "%" else datetime.datetime.fromisoformat(text)
+            cell = read(text, form) if form[:1] == "%" else datetime.datetime.fromisoformat(text)
+            cell -= datetime.timedelta(minutes=east)
+            cell = cell if form[:2] not in ("%H", "%I") else cell.replace(year=1970)
     except ValueError:
         return None
-    day, utc = datetime.timedelta(days=1), datetime.UTC
-    cell = cell.replace(tzinfo=utc) if cell.tzinfo is None else cell
-    return (cell - datetime.datetime(1970, 1, 1, tzinfo=utc)) / day
+    return (cell - datetime.datetime(1970, 1, 1, tzinfo=cell.tzinfo and datetime.UTC)) / datetime.timedelta(1)
 
 
 def numbers(e: Any, cells: list[Any], take: Any) -> Any:

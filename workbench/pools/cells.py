@@ -11,14 +11,32 @@ from workbench.arrays import Array, Floats
 
 BLANKS = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None")
 """Texts that stand for an empty cell in a feature column (not in a target, where any text is a class)."""
+_MARKS = (
+    "-|--|–|—|?|.|na|n/a|n.a.|nan|-nan|null|none|nil|unknown|missing|<na>|nat|#n/a|#n/a n/a|#na|1.#ind|-1.#ind"
+    "|1.#qnan|-1.#qnan|#div/0!|#name?|#null!|#num!|#ref!|#value!|#spill!|#calc!|(empty)|(blank)|"
+)
+MARKS = frozenset(_MARKS.split("|"))
+"""What stands for an empty cell among numbers and dates, in small letters: pandas' list, Excel's errors."""
 
 AMBIGUOUS = "?"
-"""Of a column whose commas may be decimal points or stand between groups of three digits."""
+"""Of a column whose commas or points may be decimal signs or stand between groups of three digits."""
+MOST = 0.9
+"""Share of a column's filled cells from which on it is a column of numbers."""
 _EXPONENT = r"([eE][-+]?\d+)?"
-_BY_COMMA = re.compile(rf"\s*[-+]?(\d{{1,3}}(\.\d{{3}})+|\d+)(,\d+)?{_EXPONENT}\s*")
-_BY_POINT = re.compile(rf"\s*[-+]?(\d{{1,3}}(,\d{{3}})+|\d+)(\.\d*)?{_EXPONENT}\s*")
+_BY_COMMA = re.compile(rf"[-+]?(\d{{1,3}}(\.\d{{3}})+|\d+)(,\d+)?{_EXPONENT}")
+_BY_POINT = re.compile(rf"[-+]?(\d{{1,3}}(,\d{{3}})+|\d+)(\.\d*)?{_EXPONENT}")
 _POINTS = rf"[-+]?\d{{1,3}}(?:\.\d{{3}})+(?:,\d*)?{_EXPONENT.replace('(', '(?:', 1)}"
 _COMMAS = rf"[-+]?\d{{1,3}}(?:,\d{{3}})+(?:\.\d*)?{_EXPONENT.replace('(', '(?:', 1)}"
+_MONEY = (
+    "(?:[A-Z]{0,2}[$€£¥₹₽₩₺₴₪฿₫₦₱]|USD|EUR|GBP|CHF|JPY|CNY|RMB|INR|RUB|BRL|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK"
+    r"|HUF|TRY|MXN|ZAR|KRW|SGD|HKD|Rs\.?|Fr\.|kr\.?|zł|Kč|Ft|lei)?"
+)
+_GROUPED = r"[1-9]\d{0,2}(?:([\s'’])\d{3}(?:\5\d{3})*)(?:[.,]\d+)?"
+AMOUNT = (
+    rf"(\()?([-+]?)\s*{_MONEY}\s*([-+]?)\s*({_GROUPED}|\d[\d.,]*(?:[eE][-+]?\d+)?|[.,]\d+)"
+    rf"\s*(%?)(?:\.-)?\s*{_MONEY}(\))?"
+)
+"""A number as people write it: a bracket, signs, digits, the mark between groups, per cent, a bracket."""
 
 
 class Numbers(NamedTuple):
@@ -65,6 +83,20 @@ def read_texts(column: Any, blanks: tuple[str, ...] = BLANKS) -> tuple[Array, Ar
     return texts, np.asarray(blank, dtype=bool)
 
 
+def bare(text: str) -> str:
+    """A number without currency, brackets, per cent, and spaces or apostrophes between groups of digits."""
+    found = re.fullmatch(AMOUNT, text.replace("\u2212", "-").replace("–", "-")) if len(text) <= 40 else None
+    if not found or bool(found[1]) != bool(found[7]) or bool(found[1]) + len(found[2] + found[3]) > 1:
+        return text
+    return (
+        "-" * bool(found[1])
+        + found[2]
+        + found[3]
+        + found[4].replace(found[5] or " ", "")
+        + "e-2" * bool(found[6])
+    )
+
+
 def read_numbers(column: Any, decimal: str = "") -> Numbers:
     """A column as numbers.
 
@@ -80,12 +112,16 @@ def read_numbers(column: Any, decimal: str = "") -> Numbers:
         values = column.astype("float64").to_numpy(dtype=np.float64, na_value=np.nan)
         blank = np.isnan(values)
         return Numbers(values, blank, np.zeros(len(values), dtype=bool))
-    gone = column.isna().to_numpy(dtype=bool)
+    blank = column.isna().to_numpy(dtype=bool).copy()
     texts = column.astype("str").str.strip()
-    blank = gone | texts.isin(BLANKS).to_numpy(dtype=bool)
-    if decimal:
-        texts = _ungrouped(texts, decimal)
-    values = _numbers(texts)
+    values = np.full(len(texts), np.nan) if decimal == "," else _numbers(texts)
+    left = np.flatnonzero(np.isnan(values) & ~blank)
+    if len(left):
+        blank[left] = texts.iloc[left].str.lower().isin(MARKS).to_numpy(dtype=bool)
+        left = left[~blank[left]]
+    if len(left):
+        some = texts.iloc[left].map(bare).astype("str")
+        values[left] = _numbers(_ungrouped(some, decimal) if decimal else some)
     return Numbers(values, blank, np.isnan(values) & ~blank)
 
 
@@ -120,32 +156,41 @@ def _ungrouped(texts: Any, decimal: str) -> Any:
     return texts.str.replace(",", ".", regex=False) if decimal == "," else texts
 
 
-def decimal_of(column: Any, sample: int = 1000) -> str:
-    """The decimal sign of a column of texts that are numbers with commas in them.
+def decimal_of(column: Any, sample: int = 1000) -> tuple[str, str]:
+    """The decimal sign of a column of texts that are numbers.
 
     Args:
         column: a pandas Series.
         sample: cells that are looked at first.
 
     Returns:
-        "," or ".", where the filled cells can be read in that one way; `AMBIGUOUS` where both ways read
-        them, as 1,234 is; "" for any other column, such as one of numbers without commas.
+        "," or ".", where more filled cells can be read in that way than in the other; `AMBIGUOUS` where both
+        ways read them, as 1,234 and 1.234 are; "" for any other column, such as one of whole numbers. And a
+        cell with a comma where there is one, else with a point.
     """
     if not is_text(column):
-        return ""
-    found = _decimal_of(column.iloc[:sample])
+        return "", ""
+    sign, cell = _decimal_of(column.iloc[:sample])
     # 1,234 says nothing, but a cell further down may
-    return _decimal_of(column) if found == AMBIGUOUS and len(column) > sample else found
+    return _decimal_of(column) if sign == AMBIGUOUS and len(column) > sample else (sign, cell)
 
 
-def _decimal_of(column: Any) -> str:
-    texts, blank = read_texts(column)
-    filled = [text for text, empty in zip(texts, blank, strict=True) if not empty]
-    if not any("," in text or text.count(".") > 1 for text in filled):
-        return ""
-    by_comma = all(_BY_COMMA.fullmatch(text) for text in filled)
-    by_point = all(_BY_POINT.fullmatch(text) for text in filled)
-    return AMBIGUOUS if by_comma and by_point else "," if by_comma else "." if by_point else ""
+def _decimal_of(column: Any) -> tuple[str, str]:
+    filled = [text for cell in column.dropna() if (text := str(cell).strip()).lower() not in MARKS]
+    if not any(_is_either(bare(text)) for text in filled[:20]):
+        return "", ""
+    texts = [bare(text) for text in filled]
+    marked = [i for i, text in enumerate(texts) if "," in text or "." in text]
+    by_comma = sum(_BY_COMMA.fullmatch(text) is not None for text in texts)
+    by_point = sum(_BY_POINT.fullmatch(text) is not None for text in texts)
+    if not marked or max(by_comma, by_point) < MOST * len(texts):
+        return "", ""
+    at = next((i for i in marked if "," in texts[i]), marked[0])
+    return AMBIGUOUS if by_comma == by_point else "," if by_comma > by_point else ".", filled[at]
+
+
+def _is_either(text: str) -> bool:
+    return _BY_COMMA.fullmatch(text) is not None or _BY_POINT.fullmatch(text) is not None
 
 
 def plain_text(value: Any) -> str:

@@ -3,41 +3,69 @@
 from __future__ import annotations
 
 import re
+from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from workbench.arrays import Array
-from workbench.pools.cells import Numbers, is_text, read_texts
+from workbench.pools.cells import MARKS, Numbers, is_text
 
 ISO = "ISO 8601"
+_DAYS = (
+    *("%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%d.%m.%Y", "%d.%m.%y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y"),
+    *("%m-%d-%Y", "%d/%m/%y", "%m/%d/%y", "%d-%m-%y", "%m-%d-%y", "%d %b %Y", "%d %B %Y", "%d. %B %Y"),
+    *("%d. %b %Y", "%d-%b-%Y", "%d-%b-%y", "%d %b %y", "%d/%b/%Y", "%b %d, %Y", "%B %d, %Y", "%b %d %Y"),
+    *(
+        "%B %d %Y",
+        "%Y-%b-%d",
+        "%a, %d %b %Y",
+        "%a %d %b %Y",
+        "%A, %d %B %Y",
+        "%A, %B %d, %Y",
+        "%a, %b %d, %Y",
+    ),
+    "%a %b %d %Y",
+)
+_TIMES = ("%H:%M", "%H:%M:%S", "%H:%M:%S.%f", "%I:%M %p", "%I:%M:%S %p")
 FORMATS = (
     ISO,
-    "%Y/%m/%d",
-    "%d.%m.%Y",
-    "%d.%m.%Y %H:%M",
-    "%d.%m.%Y %H:%M:%S",
-    "%d/%m/%Y",
-    "%m/%d/%Y",
-    "%d/%m/%Y %H:%M",
-    "%m/%d/%Y %H:%M",
-    "%m/%d/%Y %I:%M %p",
-    "%Y/%m/%d %H:%M",
-    "%Y/%m/%d %H:%M:%S",
-    "%d %b %Y",
-    "%d %B %Y",
-    "%b %d, %Y",
-    "%B %d, %Y",
-    "%Y%m%d",
+    *_DAYS,
+    *(
+        f"{day}{between}{time}"
+        for day, time in product(_DAYS, _TIMES)
+        for between in (" ", ", ", "T", " at ")
+    ),
+    *("%d/%b/%Y:%H:%M:%S", "%a %b %d %H:%M:%S %Y", "%d.%m.%Y %H.%M", "%b %Y", "%B %Y", "%m/%Y", "%m.%Y"),
+    *("%b-%y", "%b-%Y", *_TIMES, "%Y%m%d"),
 )
-"""Ways of writing dates that are known; where two read a column, the earlier one is taken."""
+"""Ways of writing dates that are known; where two read a column as well, the earlier one is taken."""
+_DAYLESS = frozenset(_TIMES)
+ZONES = {"Z": 0, "UTC": 0, "GMT": 0, "CET": 60, "CEST": 120, "BST": 60} | {
+    f"{place}{season}T": 60 * (i - 8 + (season == "D")) for i, place in enumerate("PMCE") for season in "SD"
+}
+"""Minutes east of UTC of zones that are written with letters."""
 
 _DAY = 86_400.0
+_BEFORE = 25_567 * _DAY  # from 1 January 1900, the day of a time without one, to 1970
 _SAMPLE = 2_000
 _ENOUGH = 0.95
 _FIRST = 8
-# a day and a year in figures, and something between them: neither a number nor a sentence
-_MAYBE = re.compile(r"(?=.*\d.*[-/., T].*\d)(?=.*\d\d)[\w\-/.,:+ ]{6,40}")
+# what a number begins with, or a name of a month or a weekday, and a digit further on
+_MAYBE = re.compile(r"(?=.*\d.*[-/., :T].*\d|[A-Za-z]{3,9}[-. ]+\d)(?=.*\d\d).{4,70}")
+_PATTERNS = {
+    **{
+        "%Y": r"\d{4}",
+        "%m": r"\d{1,2}",
+        "%d": r"\d{1,2}",
+        "%y": r"\d{2}",
+        "%H": r"\d{1,2}",
+        "%I": r"\d{1,2}",
+    },
+    **{"%M": r"\d{2}", "%S": r"\d{2}", "%f": r"\d{1,6}", "%p": "A{2}", "%b": "A{3}", "%a": "A{3}"},
+    **{"%B": "A{3,9}", "%A": "A{6,9}"},
+}
 
 
 def date_format(column: Any) -> str | None:
@@ -47,26 +75,67 @@ def date_format(column: Any) -> str | None:
         column: a pandas Series.
 
     Returns:
-        The first of `FORMATS` that reads 95 % of the filled cells; "" for a column of dates as such.
+        Of `FORMATS` the one that reads most of the filled cells, and 95 % of them; "" for a column of dates
+        as such.
     """
     if is_date(column):
         return ""
     if not is_text(column):
         return None
     step = max(1, len(column) // _SAMPLE)
-    texts, blank = read_texts(column.iloc[::step])
-    filled = [text.strip() for text, empty in zip(texts, blank, strict=True) if not empty]
-    if not filled:
+    filled = _filled(column.iloc[::step])
+    first = filled[:_FIRST]
+    if not filled or sum(_MAYBE.fullmatch(text) is not None for text in first) * 2 < len(first):
         return None
-    if sum(_MAYBE.fullmatch(text) is not None for text in filled[:_FIRST]) * 2 < len(filled[:_FIRST]):
-        return None
-    for form in FORMATS[:-1]:
-        # a look at the first few spares most columns the whole of it
-        if np.mean(np.isfinite(_seconds(filled[:_FIRST], form))) >= 0.5 and (
-            np.mean(np.isfinite(_seconds(filled, form))) >= _ENOUGH
-        ):
-            return form
-    return None
+    cleaned = [zoneless(text)[0] for text in first]
+    shapes = [_shape(text) for text in cleaned]
+    forms = [ISO] if any(re.match("0000-00|0{8}T", shape) for shape in shapes) else []
+    forms += [form for shape in shapes for form in _candidates(shape)]
+    shares = {form: float(np.mean(np.isfinite(_seconds(filled, form)))) for form in dict.fromkeys(forms)}
+    best = max(shares, key=shares.__getitem__, default="")
+    swapped = _swapped(best)
+    if step > 1 and swapped in shares:
+        # a few cells tell which of day and month stands first, and the sample may have missed them
+        filled = _filled(column)
+        best = max((best, swapped), key=lambda form: np.isfinite(_seconds(filled, form)).sum())
+    return best if shares.get(best, 0.0) >= _ENOUGH else None
+
+
+def _filled(column: Any) -> list[str]:
+    """The cells of a column that hold something."""
+    return [text for cell in column.dropna() if (text := str(cell).strip()).lower() not in MARKS]
+
+
+def _shape(text: str) -> str:
+    """A text with 0 for each digit and A for each letter."""
+    return re.sub(r"[^\W\d_]", "A", re.sub(r"\d", "0", text))
+
+
+@cache
+def _patterns() -> dict[str, re.Pattern[str]]:
+    """Format -> what the shapes of its dates match; "%Y%m%d" is a number until somebody says so."""
+    found = {}
+    for form in FORMATS[1:-1]:
+        parts = re.split(r"(%\w)", form)
+        whole = "".join(_PATTERNS.get(part, re.escape(re.sub("[a-zA-Z]", "A", part))) for part in parts)
+        found[form] = re.compile(whole.replace(r"\d", "0"))
+    return found
+
+
+@cache
+def _candidates(shape: str) -> tuple[str, ...]:
+    """Formats that could read dates of a shape."""
+    return tuple(form for form, pattern in _patterns().items() if pattern.fullmatch(shape))
+
+
+def _swapped(form: str) -> str:
+    """The same format with day and month in the other order; "" for one that has no other."""
+    for mark in "/-.":
+        for one, other in ((f"%d{mark}%m", f"%m{mark}%d"), (f"%m{mark}%d", f"%d{mark}%m")):
+            if form.startswith(one):
+                swapped = form.replace(one, other)
+                return swapped if swapped in FORMATS else ""
+    return ""
 
 
 def other_reading(column: Any, form: str) -> tuple[str, str]:
@@ -79,14 +148,12 @@ def other_reading(column: Any, form: str) -> tuple[str, str]:
     Returns:
         The format and a cell whose day differs; "" and "" where there is none.
     """
-    day_first = {name: name.replace("%d/%m", "%m/%d") for name in FORMATS if name.startswith("%d/%m")}
-    other = day_first.get(form, "")
+    other = _swapped(form)
     if not other or is_date(column):
         return "", ""
-    texts, blank = read_texts(column)
-    filled = [str(text).strip() for text, empty in zip(texts, blank, strict=True) if not empty]
+    filled = _filled(column)
     one, two = _seconds(filled, form), _seconds(filled, other)
-    if np.mean(np.isfinite(two)) < np.mean(np.isfinite(one)):
+    if np.isfinite(two).sum() < np.isfinite(one).sum():
         return "", ""
     differ = np.flatnonzero(np.isfinite(one) & np.isfinite(two) & (one != two))
     return (other, filled[int(differ[0])]) if differ.size else ("", "")
@@ -107,20 +174,33 @@ def read_dates(column: Any, form: str) -> Numbers:
         form: one of `FORMATS`; "" finds it.
 
     Returns:
-        The days (times of day as fractions, zones brought to UTC), which cells were empty and which are
-        no date of that form.
+        The days (times of day as fractions, zones brought to UTC, a time without a day as its fraction of
+        one), which cells were empty and which are no date of that form.
     """
     if is_date(column):
         dates = column.dt.tz_convert(None) if column.dt.tz is not None else column
         values = dates.astype("datetime64[us]").astype("int64").to_numpy() / (_DAY * 1e6)
         blank = dates.isna().to_numpy(dtype=bool)
         return Numbers(np.where(blank, np.nan, values), blank, np.zeros(len(column), dtype=bool))
-    texts, blank = read_texts(column)
+    texts = ["" if gone else str(cell).strip() for cell, gone in zip(column, column.isna(), strict=True)]
+    blank = np.fromiter((text.lower() in MARKS for text in texts), dtype=bool, count=len(texts))
     values = np.full(len(texts), np.nan)
     filled = np.flatnonzero(~blank)
     form = form or date_format(column) or ISO
-    values[filled] = _seconds([str(texts[i]).strip() for i in filled], form) / _DAY
+    values[filled] = _seconds([texts[i] for i in filled], form) / _DAY
     return Numbers(values, blank, np.isnan(values) & ~blank)
+
+
+def zoneless(text: str) -> tuple[str, int]:
+    """A date as its formats write it, without a zone, and the zone's minutes east of UTC."""
+    text = re.sub(r" ?\([^)]*\)$", "", " ".join(text.split()))  # "(Central European Standard Time)"
+    text = re.sub(r"(?<=\d)(st|nd|rd|th)\b", "", re.sub(r"(?i)(?<=\d) ?([ap])\.?m\b\.?", r" \1M", text))
+    found = re.search(rf"(?<=[\dM]) ?({'|'.join(ZONES)})(?![A-Za-z])", text)
+    offset = re.search(r"(?<=[\dMTC]) ?([-+])(\d\d?):?(\d\d)?(?= \d{4}$|$)", text) if ":" in text else None
+    east = int(f"{offset[1]}1") * (60 * int(offset[2]) + int(offset[3] or 0)) if offset else 0
+    for gone in filter(None, (offset, found)):
+        text = text[: gone.start()] + text[gone.end() :]
+    return text, east + (ZONES[found[1]] if found else 0)
 
 
 def _seconds(texts: list[str], form: str) -> Array:
@@ -128,7 +208,10 @@ def _seconds(texts: list[str], form: str) -> Array:
 
     if not texts:
         return np.empty(0)
-    form = "ISO8601" if form == ISO else form
-    found = pd.to_datetime(pd.Series(texts, dtype="str"), format=form, errors="coerce", utc=True)
+    pairs = [zoneless(text) for text in texts]
+    plain = pd.Series([text for text, _ in pairs], dtype="str")
+    found = pd.to_datetime(plain, format="ISO8601" if form == ISO else form, errors="coerce", utc=True)
     values = found.dt.tz_convert(None).astype("datetime64[us]")
-    return np.where(values.isna(), np.nan, values.astype("int64").to_numpy() / 1e6)
+    east = np.array([minutes for _, minutes in pairs]) * 60.0
+    seconds = np.where(values.isna(), np.nan, values.astype("int64").to_numpy() / 1e6) - east
+    return seconds + _BEFORE if form in _DAYLESS else seconds

@@ -51,18 +51,28 @@ class ExaminedUses(Protocol):
 def decimal_signs(table: ExaminedUses, said: Mapping[str, ColumnUse]) -> dict[str, str]:
     """Column -> its decimal sign, said or found (`workbench.pools.cells.decimal_of`).
 
+    What one column leaves open, the others tell: a table has one sign. Points between thousands are looked
+    for where other columns have decimal commas, or where a semicolon stands between the cells.
+
     Args:
         table: under examination.
         said: uses that somebody said.
     """
     signs = {name: use.decimal for name, use in said.items() if use.decimal}
-    for name in table.names:
-        if name in signs or (name in said and said[name].use != "number"):
-            continue
-        if table.options.decimal is not None:
-            signs[name] = table.options.decimal
-        elif table.raw.format in ("csv", "xlsx"):
-            signs[name] = decimal_of(table.frame[name])
+    names = [name for name in table.names if name not in signs]
+    names = [name for name in names if name not in said or said[name].use == "number"]
+    if table.options.decimal is not None:
+        return signs | dict.fromkeys(names, table.options.decimal)
+    found = {name: decimal_of(table.frame[name]) for name in names}
+    certain = {sign for sign, _ in found.values() if sign and sign != AMBIGUOUS} | set(signs.values())
+    the_one = min(certain) if len(certain) == 1 else AMBIGUOUS
+    for name, (sign, cell) in found.items():
+        if sign == AMBIGUOUS:
+            points = "," not in cell and "," not in certain and (certain or table.raw.delimiter != ";")
+            sign = "" if points else the_one
+        elif sign == "." and "," not in cell:
+            sign = ""
+        signs[name] = sign
     return {name: sign for name, sign in signs.items() if sign}
 
 
@@ -83,30 +93,31 @@ def settle_decimals(table: ExaminedUses, uses: dict[str, ColumnUse], signs: Mapp
             _ask_decimal(table, name, use)
             continue
         if table.options.decimal is None:
-            found.setdefault(sign, []).append(name)
+            points = sign == "," and "," not in decimal_of(table.frame[name])[1]
+            found.setdefault("points" if points else sign, []).append(name)
         uses[name] = replace(use, decimal=sign)
     if "," in found:
         table.found.note("decimal", f"Commas are read as decimal points in {listed(found[','])}.")
-    if "." in found:
-        table.found.note(
-            "decimal", f"Commas in {listed(found['.'])} stand between thousands and are left out."
-        )
+    for mark, sign in (("Commas", "."), ("Points", "points")):
+        if sign in found:
+            table.found.note(
+                "decimal", f"{mark} in {listed(found[sign])} stand between thousands and are left out."
+            )
 
 
 def _ask_decimal(table: ExaminedUses, name: str, use: ColumnUse) -> None:
     series = table.frame[name]
-    row = int(
-        series.astype("str").str.contains(",", regex=False).to_numpy(dtype=bool, na_value=False).argmax()
-    )
-    text = str(series.iloc[row]).strip()
+    text = decimal_of(series)[1]
+    mark, noun = (",", "comma") if "," in text else (".", "point")
+    row = int(series.astype("str").str.strip().eq(text).to_numpy(dtype=bool, na_value=False).argmax())
     ways = {
-        f"{text} is {text.replace(',', '')}": replace(use, decimal="."),
-        f"{text} is {text.replace(',', '.')}": replace(use, decimal=","),
+        f"{text} is {text.replace(mark, '')}": replace(use, decimal="." if mark == "," else ","),
+        f"{text} is {text.replace(mark, '.')}": replace(use, decimal=mark),
     }
     table.found.choice(
         "decimal",
-        f"Column {name!r} holds {cut(text)} on {table.raw.locate(row)}: a comma between thousands, or a "
-        f"decimal comma? Say columns={{{name!r}: {{'use': 'number', 'decimal': '.'}}}} or ','.",
+        f"Column {name!r} holds {cut(text)} on {table.raw.locate(row)}: a {noun} between thousands, or a "
+        f"decimal {noun}? Say columns={{{name!r}: {{'use': 'number', 'decimal': '.'}}}} or ','.",
         name,
         tuple(Fix(words, {"columns": {name: way.to_json()}}) for words, way in ways.items()),
     )

@@ -178,7 +178,8 @@ class Column:
             what = "holds no finite number" if self.infinite.any() else "is empty"
             found.note("empty", f"Column {self.name!r} {what} and is left out.", self.name)
             return
-        if self.type != "number" and options.decimal is None and (sign := decimal_of(self.series)):
+        sign, cell = decimal_of(self.series) if options.decimal is None else ("", "")
+        if self.type != "number" and "," in cell:
             self._about_decimal(sign, found)
             return
         if self.type == "mixed":

@@ -11,8 +11,8 @@ import numpy as np
 
 from workbench.arrays import Floats
 from workbench.errors import InputError
-from workbench.pools.cells import is_text, read_numbers, read_texts
-from workbench.pools.dates import FORMATS, date_format
+from workbench.pools.cells import MOST, is_text, read_numbers, read_texts
+from workbench.pools.dates import FORMATS, date_format, is_date
 from workbench.reading import cut, listed
 
 USES = ("number", "category", "text", "date", "id", "class", "picture", "leave out")
@@ -31,7 +31,6 @@ _CODES = ("code", "zip", "postcode", "type", "kind", "group", "cluster", "sector
 _NUMBERED = frozenset({"number", "no", "nr", "num", "key", "unnamed", "index", "row", "serial", "#"})
 _FEWEST = 20
 _SAMPLE = 20_000
-_MOST = 0.9
 
 
 @dataclass(frozen=True)
@@ -207,24 +206,26 @@ def guessed(name: str, column: Any, decimal: str, most: int, taken: set[str]) ->
     )
     if "class" not in taken and low in CLASS_NAMES and few:
         return ColumnUse("class")
-    if "picture" not in taken and np.mean([_is_picture(text) for text in filled]) >= _MOST:
+    if "picture" not in taken and np.mean([_is_picture(text) for text in filled]) >= MOST:
         return ColumnUse.of(name, "picture")
     if len(different) == 1 and len(filled) == len(texts):
         return ColumnUse("leave out")
-    form = date_format(column)
-    if form is not None:
-        return ColumnUse.of(name, {"use": "date", "format": form})
+    if is_date(column):
+        return ColumnUse.of(name, "date")
     cells = read_numbers(column.iloc[::step], decimal)
     readable = np.isfinite(cells.values)
-    if readable.sum() >= _MOST * len(filled):
-        zeros = is_text(column) and any(t[:1] == "0" and t.isdigit() and len(t) > 1 for t in filled)
+    codes = is_text(column) and any(_is_code(text) for text in filled)
+    if readable.any() and readable.sum() >= MOST * (~cells.blank).sum() and not (codes and not few):
         whole = bool((cells.values[readable] % 1 == 0).all())
         coded = whole and any(word in low.replace("_", " ").split() for word in _CODES)
-        if (zeros or coded) and few:
+        if codes or (coded and few):
             return ColumnUse.of(name, "category")
         if whole and unique and named_id:
             return ColumnUse("leave out")
         return ColumnUse.of(name, "number")
+    form = None if codes else date_format(column)
+    if form is not None:
+        return ColumnUse.of(name, {"use": "date", "format": form})
     if few and np.mean([len(text) for text in filled]) <= 40:
         return ColumnUse.of(name, "category")
     words = np.mean([len(text.split()) for text in filled])
@@ -250,6 +251,11 @@ def check_uses(uses: Mapping[str, ColumnUse], names: list[str], table: str) -> N
                 f"The columns {listed(columns)} cannot all hold the {noun}: leave all but one of them out, "
                 "or use them as something else."
             )
+
+
+def _is_code(text: str) -> bool:
+    """Whether a text is digits that begin with a 0: a code, never a quantity."""
+    return len(text) > 1 and text[0] == "0" and text.isdigit()
 
 
 def _is_picture(text: str) -> bool:

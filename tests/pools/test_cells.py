@@ -1,0 +1,132 @@
+"""Cells as other programs write them: numbers, dates and what stands for nothing."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from workbench.pools import inspect_table, load_pool
+from workbench.pools.dates import date_format, read_dates
+
+N = 60
+
+
+def column(cells: list[str], delimiter: str = ",", **others: list[str]) -> bytes:
+    """A file of 60 rows whose column v repeats these cells, beside a number and a class."""
+    columns = {"v": cells, **others, "x": ["1", "2", "3"], "label": [*"abbaaba"]}
+    rows = {name: [values[i % len(values)] for i in range(N)] for name, values in columns.items()}
+    frame = pd.DataFrame(rows)
+    return frame.to_csv(index=False, sep=delimiter).encode()
+
+
+def read(data: bytes, **options):
+    """The pool, and the features of v."""
+    pool = load_pool(data, file_name="my.csv", columns="auto", **options)
+    return pool, pool.features[:, list(pool.feature_map.columns).index("v")]
+
+
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        (["$12,500.00", "$3.50"], [12_500, 3.5]),
+        (["1.500,00 €", "3,50 €"], [1500, 3.5]),
+        (["USD 20", "20 USD"], [20, 20]),
+        (["12 %", "7%"], [0.12, 0.07]),
+        (["12\u00a0500,5", "3"], [12_500.5, 3]),
+        (["12\u202f500", "3"], [12_500, 3]),
+        (["12 500 000", "3"], [12_500_000, 3]),
+        (["12'500.25", "3.5"], [12_500.25, 3.5]),
+        (["CHF 12’000.-", "CHF 5.-"], [12_000, 5]),
+        (["(12.25)", "3.5"], [-12.25, 3.5]),
+        (["($1,200.50)", "$3"], [-1200.5, 3]),
+        (["\u22125.5", "5.5"], [-5.5, 5.5]),
+        (["1,235", "950", "0.5"], [1235, 950, 0.5]),
+        (["1", "-", "n.a.", "#N/A", "unknown", "#DIV/0!", "?", "5"], [1, 1, 1, 1, 1, 1, 1, 5]),
+    ],
+)
+def test_numbers_are_read_as_people_write_them(cells, values):
+    pool, found = read(column(cells))
+    assert pool.uses["v"]["use"] == "number"
+    np.testing.assert_array_equal(found[: len(values)], values)
+    again = pool.feature_map.transform(pd.DataFrame({"v": cells, "x": ["1"] * len(cells)}))
+    np.testing.assert_array_equal(again[:, 0], values)
+
+
+@pytest.mark.parametrize(
+    ("cells", "delimiter", "others", "values"),
+    [
+        (["950", "1.235", "12.502"], ";", {"m": ["1,5", "2,5"]}, [950, 1235, 12_502]),
+        (["950", "1.235", "12.502"], ";", {"m": ["1.5", "2.25"]}, [950, 1.235, 12.502]),
+        (["950", "1.235", "12.502"], ",", {}, [950, 1.235, 12.502]),
+        (["950", "1,235"], ",", {"m": ["1.5", "2.25"]}, [950, 1235]),
+        (["1,235", "3,5"], ";", {}, [1.235, 3.5]),
+    ],
+)
+def test_the_decimal_sign_is_that_of_the_whole_table(cells, delimiter, others, values):
+    _, found = read(column(cells, delimiter, **others))
+    np.testing.assert_array_equal(found[: len(values)], values)
+    asked = inspect_table(column(cells, delimiter), file_name="my.csv", columns="auto")
+    if delimiter == ";" and "m" in others:  # alone nothing says what its points are
+        (problem,) = [p for p in asked.problems if p.code == "decimal"]
+        assert problem.severity == "choice" and [fix.label for fix in problem.fixes] == [
+            "1.235 is 1235",
+            "1.235 is 1.235",
+        ]
+
+
+def test_digits_after_a_zero_are_codes():
+    few = read_uses(column(["00131", "20095", "80331"]))
+    assert few["v"] == "category"
+    many = b"sku,x,label\n" + b"".join(b"%06d,%d,%s\n" % (i, i % 7, b"ab"[i % 2 :][:1]) for i in range(300))
+    assert read_uses(many)["sku"] != "number"
+
+
+def read_uses(data: bytes) -> dict[str, str]:
+    report = inspect_table(data, file_name="my.csv", columns="auto")
+    return {column.name: column.use.use for column in report.columns if column.use is not None}
+
+
+MOMENT = pd.Timestamp("2021-03-04 15:06:07")
+DAY, MINUTE, SECOND = 18_690.0, 18_690 + (15 * 60 + 6) / 1440, 18_690 + (15 * 3600 + 6 * 60 + 7) / 86_400
+
+
+@pytest.mark.parametrize(
+    ("form", "first"),
+    [
+        *((form, DAY) for form in ("%d-%m-%Y", "%d-%b-%y", "%d.%m.%y", "%m/%d/%y", "%m-%d-%Y", "%Y.%m.%d")),
+        *((form, DAY) for form in ("%d. %B %Y", "%A, %d %B %Y", "%B %dth, %Y", "%d/%b/%Y", "%b %d %Y")),
+        *((form, 18_687) for form in ("%b %Y", "%B %Y", "%b-%y", "%m/%Y")),
+        *((form, SECOND) for form in ("%d/%m/%Y %H:%M:%S", "%m/%d/%Y %I:%M:%S %p", "%d.%m.%Y, %H:%M:%S")),
+        *((form, SECOND) for form in ("%Y-%m-%d %H:%M:%S UTC", "%a, %d %b %Y %H:%M:%S GMT")),
+        *((form, SECOND) for form in ("%a %b %d %H:%M:%S +0000 %Y", "%d/%m/%Y, %I:%M:%S\u202fp.m.")),
+        ("%d %b %Y %H:%M", MINUTE),
+        ("%Y/%m/%d %I:%M:%S %p GMT+1", SECOND - 1 / 24),
+        ("%a %b %d %H:%M:%S PST %Y", SECOND + 8 / 24),
+        ("%a %b %d %Y %H:%M:%S GMT+0100 (Central European Standard Time)", SECOND - 1 / 24),
+        ("%d/%b/%Y:%H:%M:%S +0200", SECOND - 2 / 24),
+        ("%H:%M:%S", SECOND - DAY),
+        ("%I:%M %p", MINUTE - DAY),
+    ],
+)
+def test_dates_are_read_as_other_programs_write_them(form, first):
+    step = pd.Timedelta(minutes=3) if form.startswith(("%H", "%I")) else pd.Timedelta(days=17)
+    cells = [(MOMENT + step * i).strftime(form) for i in range(N)]
+    pool, found = read(column(cells))
+    assert pool.uses["v"]["use"] == "date" and found[0] == pytest.approx(first, abs=1e-7)
+    if "%d" in form:
+        np.testing.assert_allclose(np.diff(found), 17)
+
+
+def test_the_cells_that_tell_day_from_month_decide():
+    cells = [f"{i % 12 + 1:02d}/{i % 9 + 1:02d}/2023" for i in range(100)]
+    cells[50:54] = ["01/25/2023", "03/31/2023", "11/13/2023", "12/24/2023"]
+    assert date_format(pd.Series(cells)) == "%m/%d/%Y"
+    assert not read_dates(pd.Series(cells), "").unreadable.any()
+    # they may stand where a sample does not look
+    long = pd.Series((["01/02/2023", "03/04/2023"] * 4_001)[:8_001])
+    long.iloc[4_001] = "01/25/2023"
+    assert date_format(long) == "%m/%d/%Y"
+
+
+@pytest.mark.parametrize("cells", [["2024", "2025"], ["1.5", "12.25"], ["192.168.1.1"], ["I have 2 of 12"]])
+def test_what_is_no_date_has_no_format(cells):
+    assert date_format(pd.Series(cells)) is None
