@@ -51,12 +51,11 @@ def day(cell: Any, e: Any) -> float | None:
         return np.nan
     try:
         if isinstance(cell, str):
-            (text, east), form = zoneless(cell), e["format"]
+            (text, east), form, when = zoneless(cell), e["format"], datetime.datetime
             text += "-01-01"[len(text) - 4 :] if len(text) in (4, 7) and form[:1] != "%" else ""
-            read = datetime.datetime.strptime
-            cell = read(text, form) if form[:1] == "%" else datetime.datetime.fromisoformat(text)
-            cell -= datetime.timedelta(minutes=east)
+            cell = when.strptime(text, form) if form[:1] == "%" else when.fromisoformat(text)
             cell = cell if form[:2] not in ("%H", "%I") else cell.replace(year=1970)
+            cell -= datetime.timedelta(minutes=east)
     except ValueError:
         return None
     return (cell - datetime.datetime(1970, 1, 1, tzinfo=cell.tzinfo and datetime.UTC)) / datetime.timedelta(1)

@@ -12,8 +12,8 @@ from workbench.arrays import Array, Floats
 BLANKS = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None")
 """Texts that stand for an empty cell in a feature column (not in a target, where any text is a class)."""
 _MARKS = (
-    "-|--|–|—|?|.|na|n/a|n.a.|nan|-nan|null|none|nil|unknown|missing|<na>|nat|#n/a|#n/a n/a|#na|1.#ind|-1.#ind"
-    "|1.#qnan|-1.#qnan|#div/0!|#name?|#null!|#num!|#ref!|#value!|#spill!|#calc!|(empty)|(blank)|"
+    "-|--|–|—|?|.|na|n/a|n.a.|nan|-nan|null|none|nil|unknown|missing|<na>|nat|#n/a|#n/a n/a|#na|1.#ind"
+    "|-1.#ind|1.#qnan|-1.#qnan|#div/0!|#name?|#null!|#num!|#ref!|#value!|#spill!|#calc!|(empty)|(blank)|"
 )
 MARKS = frozenset(_MARKS.split("|"))
 """What stands for an empty cell among numbers and dates, in small letters: pandas' list, Excel's errors."""
@@ -85,16 +85,11 @@ def read_texts(column: Any, blanks: tuple[str, ...] = BLANKS) -> tuple[Array, Ar
 
 def bare(text: str) -> str:
     """A number without currency, brackets, per cent, and spaces or apostrophes between groups of digits."""
-    found = re.fullmatch(AMOUNT, text.replace("\u2212", "-").replace("–", "-")) if len(text) <= 40 else None
+    found = re.fullmatch(AMOUNT, text.replace("\u2212", "-").replace("–", "-"))
     if not found or bool(found[1]) != bool(found[7]) or bool(found[1]) + len(found[2] + found[3]) > 1:
         return text
-    return (
-        "-" * bool(found[1])
-        + found[2]
-        + found[3]
-        + found[4].replace(found[5] or " ", "")
-        + "e-2" * bool(found[6])
-    )
+    digits = found[4].replace(found[5] or " ", "") + "e-2" * bool(found[6])
+    return "-" * bool(found[1]) + found[2] + found[3] + digits
 
 
 def read_numbers(column: Any, decimal: str = "") -> Numbers:
