@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
+
+from workbench.errors import InputError
 
 _LONGEST = 200
 """Bytes of a name that its neighbour repeats: file systems end at 255."""
@@ -92,6 +94,65 @@ def write_whole(path: Path, data: bytes | str, *, private: bool = False, synced:
     """Write a file at once; texts as UTF-8, the rest as in `whole_file`."""
     with whole_file(path, private=private, synced=synced) as file:
         file.write(data.encode("utf-8") if isinstance(data, str) else data)
+
+
+@contextmanager
+def chosen_file(
+    path: Path, *, protected: Iterable[Path | str | None] = (), replace: bool = False
+) -> Iterator[BinaryIO]:
+    """A file to write at a path that a person chose, whole or not there; folders above it are made.
+
+    Args:
+        path: of the file.
+        protected: files and folders that are never written, also with `replace`: what the content is made
+            from, and the pools of projects. Asked for only where something lies at `path`; None is nothing.
+        replace: write over another file that is there.
+
+    Raises:
+        InputError: a protected path, a file that is there, or a place that cannot be written.
+    """
+    check_place(path, protected=protected, replace=replace)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(path) as file:
+            yield file
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror or error}.") from error
+
+
+def check_place(path: Path, *, protected: Iterable[Path | str | None] = (), replace: bool = False) -> None:
+    """Refuse a place as `chosen_file` does, before the work that would be written there.
+
+    Args:
+        path: of a file.
+        protected: as of `chosen_file`.
+        replace: as of `chosen_file`.
+
+    Raises:
+        InputError: a protected path, or something that is there.
+    """
+    if not os.path.lexists(path):
+        return
+    for other in protected:
+        if other is not None and _is_within(path, Path(other)):
+            raise InputError(
+                f"{path} belongs to {other}, which this is made from or which a project needs. "
+                "Nothing was written; choose another file."
+            )
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; name a file.")
+    if not replace:
+        raise InputError(
+            f"{path} is there already. Choose another file, or replace it: --replace, in Python replace=True."
+        )
+
+
+def _is_within(path: Path, other: Path) -> bool:
+    """Whether two paths are one file, by whatever name, or the first lies in the folder of the second."""
+    try:
+        return path.samefile(other) or (other.is_dir() and path.resolve().is_relative_to(other.resolve()))
+    except OSError:
+        return False
 
 
 def sweep(folder: Path) -> None:

@@ -34,8 +34,9 @@ def test_predict_and_score_by_a_saved_model(tmp_path: Path, capsys: pytest.Captu
     np.save(tmp_path / "rows.npy", iris.features)
     np.savez(tmp_path / "rows.npz", X=iris.features)
     for file in ("rows.npy", "rows.npz"):
-        assert call("predict", tmp_path / file, "--model", out / "model", "--out", tmp_path / "p.csv") == 0
-        same = table((tmp_path / "p.csv").read_text())
+        told_in = tmp_path / f"{file}.csv"
+        assert call("predict", tmp_path / file, "--model", out / "model", "--out", told_in) == 0
+        same = table(told_in.read_text())
         assert [s["prediction"] for s in same] == [t["prediction"] for t in told]
     capsys.readouterr()
     rows.write_text("a,b\n1,2\n")

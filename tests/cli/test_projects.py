@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from PIL import Image
 
-from tests.cli.calls import call, refused, table
+from tests.cli.calls import FAST, call, refused, table
 from tests.sessions.fakes import FAKE
 from workbench.app.serving import uploads
+from workbench.errors import InputError
+from workbench.pools import load_pool
 from workbench.sessions import Session
 from workbench.store import Store
 
@@ -51,6 +54,66 @@ def test_a_project_is_started_for_people_with_items_that_several_label(
     assert call("new", tmp_path / "rows.csv", *options, "--overlap", "worth", "--people", "4") == 0
     every = [Session.open(one.id).settings.get("overlap") for one in Store.open().projects()]
     assert {"share": 1.0, "by": "worth", "people": 4} in every
+
+
+def test_no_command_writes_over_what_it_or_a_project_is_made_from(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pool, other = tmp_path / "flowers.csv", tmp_path / "other.csv"
+    pool.write_text("id,x,y\n" + "".join(f"t{i},{i % 7},{i % 5}\n" for i in range(40)))
+    pool.with_name("linked.csv").symlink_to(pool)
+    pool.with_name("same.csv").hardlink_to(pool)
+    options = ("--class", "a", "--class", "b", "--classifier", FAKE, "--policy", "margin", "--all")
+    assert call("new", pool, *options) == 0
+    session = Session.open(Store.open().projects()[0].id)
+    session.label_items([3, 4], "a")
+    session.write_instructions("Look twice.", {})
+    rows = pd.DataFrame(np.zeros((3, 4)), columns=list(load_pool("iris").feature_map.columns))
+    rows.to_csv("rows.csv", index=False)
+    fast_run = tmp_path / "run"
+    assert call("run", *FAST, "--budget", "5", "--out", fast_run, "-q") == 0
+    before = pool.read_bytes(), Path("rows.csv").read_bytes()
+    database = home / "workbench.sqlite"
+    capsys.readouterr()
+    for replace in ((), ("--replace",)):
+        for place in ("flowers.csv", "linked.csv", "same.csv", database):
+            for command in (
+                ("export", "flowers", "--format", "csv"),
+                ("export", "flowers", "--format", "npz", "--what", "everything"),
+                ("predict", "rows.csv", "--model", fast_run),
+                ("score", "--pool", "iris", "--model", fast_run),
+            ):
+                said = refused(capsys, *command, "--out", place, *replace)
+                assert "belongs to" in said and "choose another file" in said
+        assert "belongs to rows.csv" in refused(
+            capsys, "predict", "rows.csv", "--model", fast_run, "--out", "./rows.csv", *replace
+        )
+        assert "belongs to" in refused(
+            capsys, "predict", "rows.csv", "--model", fast_run, "--out", fast_run / "run.json", *replace
+        )
+    with pytest.raises(InputError, match="belongs to"):
+        session.export("csv", pool, replace=True)
+    assert (pool.read_bytes(), Path("rows.csv").read_bytes()) == before
+    # what is nobody's pool is written over where --replace says so
+    other.write_text("mine")
+    for command in (
+        ("export", "flowers"),
+        ("predict", "rows.csv", "--model", fast_run),
+        ("score", "--pool", "iris", "--model", fast_run),
+    ):
+        assert "--replace" in refused(capsys, *command, "--out", other)
+        assert call(*command, "--out", other, "--replace") == 0
+        assert other.read_text() != "mine"
+        capsys.readouterr()
+    assert call("instructions", "flowers", "--out", "told") == 0
+    capsys.readouterr()
+    assert "--replace" in refused(capsys, "instructions", "flowers", "--out", "told")
+    with pytest.raises(InputError, match="replace=True"):
+        session.export("csv", other)
 
 
 def test_export_and_import(tmp_path: Path, capsys: pytest.CaptureFixture[str], home: Path) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from workbench.cli.labels import files_kept
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -103,10 +104,10 @@ def audit_file(
     if per_class:
         print(classes_text(certificate))
     if certificate.holds:
-        for path in write_finished(audit, certificate, out or file.parent):
+        for path in write_finished(audit, certificate, out or file.parent, protected=files_kept(file, keep)):
             print(path)
         return
-    _say_next(audit, checks, max(1, count))
+    _say_next(audit, checks, max(1, count), [file, keep])
     if checks is None or audit.hopeless:
         raise typer.Exit(1)
 
@@ -136,7 +137,7 @@ def _simulate(audit: Audit, truth: str) -> None:
     audit.save()
 
 
-def _say_next(audit: Audit, checks: Path | None, count: int) -> None:
+def _say_next(audit: Audit, checks: Path | None, count: int, inputs: list[Path | None]) -> None:
     done, wrong, bound, to_go = audit.progress()
     if audit.hopeless:
         print(
@@ -147,9 +148,11 @@ def _say_next(audit: Audit, checks: Path | None, count: int) -> None:
     elif to_go is not None:
         print(f"About {to_go:,} checks to go.")
     if checks is not None and audit.open(1):
-        from workbench.writing import write_whole
+        from workbench.writing import chosen_file
 
-        write_whole(checks, audit.list_of_checks(count))
+        # a list that is there was read above
+        with chosen_file(checks, protected=files_kept(*inputs), replace=True) as file:
+            file.write(audit.list_of_checks(count).encode())
         print(f"{checks} has the next checks: fill in the column answer (? where one cannot tell).")
 
 

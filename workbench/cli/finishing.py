@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from workbench.cli.commands.options import Replace
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def finish_project(
     question: Annotated[
         str | None, typer.Option(metavar="NAME", help="Of a project that asks several.")
     ] = None,
+    replace: Replace = False,
 ) -> None:
     """Freeze what the machine would label, check it at random, and write what it is worth."""
     from workbench.cli.labels import project_named
@@ -57,7 +59,7 @@ def finish_project(
     if forecast:
         _forecast(session, error, confidence, of)
     elif certificate is not None:
-        _write(session, certificate)
+        _write(session, certificate, replace)
     elif answer is not None:
         _answer(session, answer)
     elif next:
@@ -133,15 +135,18 @@ def _answer(session: Session, answer: str) -> None:
     print(said(_state(session)))
 
 
-def _write(session: Session, file: Path) -> None:
+def _write(session: Session, file: Path, replace: bool) -> None:
     from workbench.certificates.words import of_all
     from workbench.cli.certified import classes_text
-    from workbench.writing import write_whole
+    from workbench.cli.labels import files_kept
+    from workbench.writing import chosen_file
 
     made = session.certificate()
     if made is None:
         raise InputError(f"Nothing is certified yet: {said(_state(session))}")
-    write_whole(file, made.to_html() if file.suffix.lower() in (".html", ".htm") else made.to_json())
+    text = made.to_html() if file.suffix.lower() in (".html", ".htm") else made.to_json()
+    with chosen_file(file, protected=files_kept(), replace=replace) as out:
+        out.write(text.encode())
     print(made.sentence)
     print(f"Of all labels: {of_all(made)}.")
     if made.class_sizes:

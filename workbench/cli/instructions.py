@@ -15,6 +15,7 @@ def show_or_write(
     version: int | None,
     examples: Mapping[str, str],
     out: Path | None,
+    replace: bool = False,
 ) -> None:
     """Print the instructions of a project, after what was asked for was done.
 
@@ -24,16 +25,17 @@ def show_or_write(
         version: an earlier one to print.
         examples: class -> id of an item that shows what it is.
         out: a folder for the text and its pictures, in the place of printing.
+        replace: write over files of these names that are there.
 
     Raises:
         InputError: no such project, version, class or item, or a file that holds no instructions.
     """
-    from workbench.cli.labels import project_named
+    from workbench.cli.labels import files_kept, project_named
     from workbench.exchange.instructions import instruction_files
     from workbench.pools.instructions import read_instructions
     from workbench.sessions import Session
     from workbench.store import fold
-    from workbench.writing import write_whole
+    from workbench.writing import check_place, chosen_file
 
     record, store = project_named(project)
     if source is not None or examples:
@@ -55,9 +57,12 @@ def show_or_write(
         print(f"{record.name}: no instructions. Write them with --from FILE, or on the Label page.")
         return
     if out is not None:
-        for path, data in instruction_files(state, number).items():
-            (out / path).parent.mkdir(parents=True, exist_ok=True)
-            write_whole(out / path, data)
+        files = instruction_files(state, number)
+        for path in files:
+            check_place(out / path, protected=files_kept(source), replace=replace)
+        for path, data in files.items():
+            with chosen_file(out / path, protected=files_kept(source), replace=replace) as file:
+                file.write(data)
         print(f"{record.name}: version {number} of the instructions in {out}")
         return
     print(f"{record.name}: version {number} of {len(versions)}, by {one.annotator}, {one.time[:16]}")

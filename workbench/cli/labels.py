@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,12 +16,15 @@ if TYPE_CHECKING:
     from workbench.store import ProjectSummary, Store
 
 
-def predict_file(file: Path, model: Path, out: Path | None, probabilities: bool) -> None:
+def predict_file(
+    file: Path, model: Path, out: Path | None, probabilities: bool, *, replace: bool = False
+) -> None:
     """Classes of the rows of a file, as CSV."""
     from workbench.exchange import load_model
     from workbench.exchange.files import csv_text
     from workbench.pools import read_rows
 
+    check_out(out, file, model, replace=replace)
     saved = load_model(model)
     given = read_rows(file)
     features = saved.features(given)
@@ -38,7 +41,7 @@ def predict_file(file: Path, model: Path, out: Path | None, probabilities: bool)
         rows.append(
             [i, saved.classes[code], round(p[code], 6), *([round(x, 6) for x in p] if probabilities else [])]
         )
-    _deliver(csv_text(columns, rows).encode(), out)
+    _deliver(csv_text(columns, rows), out, file, model, replace=replace)
     if out is not None:
         print(f"{len(rows)} rows, {saved.name} fitted on {saved.n_labelled} labels of {saved.pool}: {out}")
 
@@ -53,12 +56,14 @@ def score_file(
     seed: int,
     scheduler: str | None,
     out: Path | None,
+    replace: bool = False,
 ) -> None:
     """The best items of a pool by a policy, as CSV; items the run has labelled are left out."""
     from workbench.exchange import load_model
     from workbench.exchange.files import csv_text
     from workbench.policies.scan import score_pool
 
+    check_out(out, pool, model, replace=replace)
     saved = load_model(model)
     if saved.guesses is not None:
         print("The items are scored without the guess that the model began with.", file=sys.stderr)
@@ -76,7 +81,7 @@ def score_file(
     )
     rows = enumerate(zip(found.indices.tolist(), found.where, found.utilities.tolist(), strict=True), start=1)
     table = csv_text(("rank", "row", "where", "utility"), ((rank, *row) for rank, row in rows))
-    _deliver(table.encode(), out)
+    _deliver(table, out, pool, model, replace=replace)
     for warning in found.warnings:
         print(warning, file=sys.stderr)
     if out is not None:
@@ -111,7 +116,13 @@ def _labelled_by(model: Path, pool: str) -> list[int]:
 
 
 def export_file(
-    project: str, format: str, out: Path | None, what: str = "labels", question: str | None = None
+    project: str,
+    format: str,
+    out: Path | None,
+    what: str = "labels",
+    question: str | None = None,
+    *,
+    replace: bool = False,
 ) -> None:
     """A project's labelled set, its bundle, or its model for NumPy alone."""
     from workbench.cli.audit import done
@@ -124,6 +135,8 @@ def export_file(
     from workbench.exchange.labels import NEED_POOL
     from workbench.sessions import Session
 
+    if format not in (BUNDLE, PREDICTOR):  # these are folders, and refuse what is there themselves
+        check_out(out, replace=replace)
     record, store = project_named(project, question)
     session: Any
     try:
@@ -144,9 +157,9 @@ def export_file(
             raise InputError(f"A {format} is a folder: say where with --out FOLDER.")
         if FORMATS.get(format, "") in (".parquet", ".npz", ".zip"):
             raise InputError(f"{format} is no text: say where it goes with --out FILE{FORMATS[format]}.")
-        _deliver(export_labels(session, format, what), out)
+        sys.stdout.write(export_labels(session, format, what).decode("utf-8"))
         return
-    n = export_to(session, format, out, what)
+    n = export_to(session, format, out, what, replace=replace, store=store)
     if format in (BUNDLE, PREDICTOR):
         print(f"{record.name}: {n if format == PREDICTOR else n_labelled} labels, {format} in {out}")
         return
@@ -381,14 +394,37 @@ def project_named(project: str, question: str | None = None) -> tuple[ProjectSum
     return store.named(project, question), store
 
 
-def _deliver(data: bytes, out: Path | None) -> None:
-    if out is None:
-        sys.stdout.write(data.decode("utf-8"))
-        return
-    from workbench.writing import write_whole
+def files_kept(*inputs: Path | str | None) -> Iterator[Path | str | None]:
+    """Paths that a command never writes: what it reads, and what the projects here need."""
+    from workbench.store import Store
+    from workbench.store.needed_files import files_in_use
 
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(out, data)
-    except OSError as error:
-        raise InputError(f"{out} cannot be written: {error.strerror or error}.") from error
+    yield from inputs
+    yield from files_in_use(Store.open())
+
+
+def check_out(out: Path | None, *inputs: Path | str | None, replace: bool) -> None:
+    """Refuse the place of a command's result before the work is done.
+
+    Args:
+        out: given by --out; None prints.
+        inputs: files and folders that the command reads.
+        replace: whether --replace was given.
+
+    Raises:
+        InputError: as `check_place`.
+    """
+    from workbench.writing import check_place
+
+    if out is not None:
+        check_place(out, protected=files_kept(*inputs), replace=replace)
+
+
+def _deliver(text: str, out: Path | None, *inputs: Path | str, replace: bool) -> None:
+    if out is None:
+        sys.stdout.write(text)
+        return
+    from workbench.writing import chosen_file
+
+    with chosen_file(out, protected=files_kept(*inputs), replace=replace) as file:
+        file.write(text.encode())

@@ -7,7 +7,7 @@ of the draws is made from the labels' checksum: whoever throws the answers away 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,7 @@ from workbench.exchange.finished import column_of, ids_of, table_of
 from workbench.members import FolderMembers
 from workbench.reading import cut, parse_json
 from workbench.sessions.certifying import versions
-from workbench.writing import write_whole
+from workbench.writing import chosen_file, write_whole
 
 _ADVICE = "Move it away to begin anew; attempts then count from 1."
 CANNOT_TELL = "?"
@@ -341,18 +341,23 @@ def _promise(attempt: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(attempt[name] for name in ("labels_sha256", "error", "confidence", "also", "strata"))
 
 
-def write_finished(audit: Audit, certificate: Certificate, folder: Path) -> list[Path]:
+def write_finished(
+    audit: Audit, certificate: Certificate, folder: Path, *, protected: Iterable[Path | str | None] = ()
+) -> list[Path]:
     """Write the certificate and the labels it came with.
 
     Args:
         audit: of the column.
         certificate: what it certifies.
-        folder: where to.
+        folder: where to; what an earlier certificate left there is replaced.
+        protected: files and folders that are never written.
 
     Returns:
         The JSON, the page and the labels, CSV.
+
+    Raises:
+        InputError: as `chosen_file`.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     stem = audit.path.stem
     rows = [[row.item, row.label, row.source] for row in audit.finished()]
     written = [
@@ -360,6 +365,8 @@ def write_finished(audit: Audit, certificate: Certificate, folder: Path) -> list
         (folder / f"{stem}.certificate.html", certificate.to_html()),
         (folder / f"{stem}.labels.csv", csv_text(["id", "label", "source"], rows)),
     ]
+    kept = list(protected)
     for path, text in written:
-        write_whole(path, text)
+        with chosen_file(path, protected=kept, replace=True) as file:
+            file.write(text.encode())
     return [path for path, _ in written]

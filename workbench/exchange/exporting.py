@@ -10,12 +10,14 @@ from workbench.exchange.bundles import may_be_written
 from workbench.exchange.labels import write_labels
 from workbench.exchange.projects import write_project_bundle
 from workbench.exchange.rows import LabelRows, StoredLabels
-from workbench.writing import whole_file
+from workbench.store.needed_files import files_in_use
+from workbench.writing import chosen_file
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from workbench.sessions.session import Session
+    from workbench.store import Store
 
 BUNDLE = "bundle"
 PREDICTOR = "predictor"
@@ -37,7 +39,15 @@ def label_frame(session: Session | StoredLabels, what: str = "labels") -> pd.Dat
     return pd.DataFrame(list(rows), columns=rows.columns).set_index("item")
 
 
-def export_to(session: Session | StoredLabels, format: str, path: Path, what: str = "labels") -> int:
+def export_to(
+    session: Session | StoredLabels,
+    format: str,
+    path: Path,
+    what: str = "labels",
+    *,
+    replace: bool = False,
+    store: Store | None = None,
+) -> int:
     """Write an export in its place, whole or not at all.
 
     Args:
@@ -45,13 +55,14 @@ def export_to(session: Session | StoredLabels, format: str, path: Path, what: st
         format: a key of `FORMATS`, "bundle", or "predictor": the model as a folder that needs NumPy alone.
         path: of the file or folder; folders above it are made.
         what: a key of `SCOPES`.
+        replace: write over another file that is there; a file of a project's pool is never written.
+        store: whose projects' files are kept; the session's unless given.
 
     Returns:
         How many rows; of a bundle or a predictor, labels.
 
     Raises:
-        InputError: as `write_labels` and `write_predictor`; a place that cannot be written; a
-            folder where something is already.
+        InputError: as `write_labels`, `write_predictor` and `chosen_file`; a folder that holds something.
     """
     if format == BUNDLE:
         if not may_be_written(path):
@@ -67,9 +78,6 @@ def export_to(session: Session | StoredLabels, format: str, path: Path, what: st
 
         write_predictor_of(session, path)
         return session.model.n_labelled if session.model is not None else 0
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(path) as file:
-            return write_labels(file, session, format, what)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror or error}.") from error
+    store = getattr(session, "store", None) if store is None else store
+    with chosen_file(path, protected=() if store is None else files_in_use(store), replace=replace) as file:
+        return write_labels(file, session, format, what)

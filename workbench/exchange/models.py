@@ -25,14 +25,16 @@ from workbench.pools.pool import FeatureMap, Pool
 from workbench.reading import cut, reading
 from workbench.registry import from_file
 from workbench.sessions.smoothing import Smoothing, without_smoothing
+from workbench.store.needed_files import files_in_use
 from workbench.store.state import arrays_to_bytes, bytes_to_arrays
-from workbench.writing import write_whole
+from workbench.writing import check_place, write_whole
 
 if TYPE_CHECKING:
     from workbench.sessions.fitted_model import FittedModel
     from workbench.sessions.session import Session
 
 FORMAT = 2
+_FILES = ("params.npz", "features.json")
 _GUESS, _TERMS, _NEIGHBOURS = "guess.json", "terms.npz", "neighbours.npz"
 
 
@@ -177,7 +179,7 @@ def save_model(
         spec["note"] = str(np.asarray(state["note"]))
     write_whole(folder / "params.npz", arrays_to_bytes(state))
     write_whole(folder / "features.json", json_text(feature_map.to_json()))
-    files = ["params.npz", "features.json"]
+    files = list(_FILES)
     if guesses is not None:
         write_whole(folder / _GUESS, json_text(guesses.to_json()))
         files.append(_GUESS)
@@ -190,21 +192,26 @@ def save_model(
     write_whole(folder / "spec.json", json_text(sealed(spec, folder, files)))
 
 
-def save_model_of(session: Session, folder: Path | str, model: FittedModel | None = None) -> None:
+def save_model_of(
+    session: Session, folder: Path | str, model: FittedModel | None = None, *, replace: bool = False
+) -> None:
     """Write the model of a project as `save_model` does.
 
     Args:
         session: of the project.
         folder: made where it is not there.
         model: one of its fits; the present one unless given.
+        replace: write over the files of a model that are there.
 
     Raises:
-        InputError: there is no model yet.
+        InputError: there is no model yet, or a file as `chosen_file` refuses it.
     """
     model = session.model if model is None else model
     if model is None:
         raise InputError("There is no model to save yet: the first fit comes with labels of two classes.")
     made = session.made_with(model.number)
+    for name in (*_FILES, "spec.json"):
+        check_place(Path(folder) / name, protected=files_in_use(session.store), replace=replace)
     save_model(
         folder,
         model.state,

@@ -50,7 +50,7 @@ class Exporting(Opened):
         found: pd.DataFrame = _TABLE.load()(self, "predictions" if predictions else what)
         return found
 
-    def export(self, format: str, path: str | Path, what: str = "labels") -> int:
+    def export(self, format: str, path: str | Path, what: str = "labels", *, replace: bool = False) -> int:
         """Write the labels as a file, or the project as a bundle.
 
         Args:
@@ -59,23 +59,29 @@ class Exporting(Opened):
                 that needs NumPy alone.
             path: of the file or folder; folders above it are made.
             what: "labels", "everything", "predictions" or "history".
+            replace: write over another file that is there; a file of a project's pool is never written.
 
         Returns:
             How many rows were written; of a bundle or a predictor, labels.
 
         Raises:
-            InputError: no such format, one that cannot hold this pool, or a place that cannot be written.
+            InputError: no such format, one that cannot hold this pool, or a place that cannot be written or
+                where something is.
         """
-        return int(_FILE.load()(self, format, Path(path), what))
+        return int(_FILE.load()(self, format, Path(path), what, replace=replace))
 
-    def save_model(self, folder: str | Path) -> Path:
+    def save_model(self, folder: str | Path, *, replace: bool = False) -> Path:
         """Write the present model as a folder that `load_model` reads.
 
+        Args:
+            folder: new or empty, unless `replace`.
+            replace: write over a model that is there; a file of a project's pool is never written.
+
         Raises:
-            InputError: there is no model yet.
+            InputError: there is no model yet, or something is there.
         """
         place = Path(folder)
-        _MODEL.load()(self, place)
+        _MODEL.load()(self, place, replace=replace)
         return place
 
     def people(self) -> PeopleReport:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from workbench.cli.commands.options import OfQuestion
+from workbench.cli.commands.options import OfQuestion, Replace
 
 
 def add_to(app: typer.Typer) -> None:
@@ -50,13 +50,14 @@ def instructions_command(
         typer.Option(metavar="CLASS=ID", help="Show this item as an example of the class."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Write text and pictures to this folder.")] = None,
+    replace: Replace = False,
 ) -> None:
     """What people are told before they label: print it, write it, pick examples of classes."""
     from workbench.cli.instructions import show_or_write
     from workbench.cli.values import parse_settings
 
     picked = {name: str(value) for name, value in parse_settings(example or [], "--example").items()}
-    show_or_write(project, source=source, version=version, examples=picked, out=out)
+    show_or_write(project, source=source, version=version, examples=picked, out=out, replace=replace)
 
 
 def guess_command(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from workbench.cli.commands.options import PoolSet, TrustCode
+from workbench.cli.commands.options import PoolSet, Replace, TrustCode
 
 
 def add_to(app: typer.Typer) -> None:
@@ -23,6 +23,7 @@ def predict(
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Add a column for each class.")
     ] = False,
+    replace: Replace = False,
     trust_code: TrustCode = False,
 ) -> None:
     """Classes of new rows by a saved model."""
@@ -30,7 +31,7 @@ def predict(
     from workbench.cli.values import typed
 
     typed(trust_code=trust_code)
-    predict_file(file, model, out, probabilities)
+    predict_file(file, model, out, probabilities, replace=replace)
 
 
 def score(
@@ -42,6 +43,7 @@ def score(
     seed: Annotated[int, typer.Option(help="Breaks ties.")] = 0,
     scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler.")] = None,
     out: Annotated[Path | None, typer.Option(help="CSV to write; printed unless given.")] = None,
+    replace: Replace = False,
     trust_code: TrustCode = False,
 ) -> None:
     """The items of a pool most worth asking about, best first."""
@@ -50,4 +52,14 @@ def score(
 
     options = parse_settings(pool_set or [], "--pool-set")
     typed(policy, feature_sets(options), trust_code=trust_code)
-    score_file(pool, model, policy, top, options=options, seed=seed, scheduler=scheduler, out=out)
+    score_file(
+        pool,
+        model,
+        policy,
+        top,
+        options=options,
+        seed=seed,
+        scheduler=scheduler,
+        out=out,
+        replace=replace,
+    )

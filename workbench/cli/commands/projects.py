@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from workbench.cli.commands.options import Guess, OfQuestion, PoolSet, Set, Target, TrustCode
+from workbench.cli.commands.options import Guess, OfQuestion, PoolSet, Replace, Set, Target, TrustCode
 
 
 def add_to(app: typer.Typer) -> None:
@@ -159,6 +159,7 @@ def export_project(
     ] = "labels",
     out: Annotated[Path | None, typer.Option(help="File to write; texts are printed unless given.")] = None,
     question: OfQuestion = None,
+    replace: Replace = False,
     trust_code: TrustCode = False,
 ) -> None:
     """The labelled set of a project, its whole record (bundle), or its model for NumPy alone (predictor)."""
@@ -166,7 +167,7 @@ def export_project(
     from workbench.cli.values import typed
 
     typed(trust_code=trust_code)
-    export_file(project, format, out, what, question)
+    export_file(project, format, out, what, question, replace=replace)
 
 
 def relocate(
