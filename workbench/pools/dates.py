@@ -148,7 +148,7 @@ def other_reading(column: Any, form: str) -> tuple[str, str]:
     Returns:
         The format and a cell whose day differs; "" and "" where there is none.
     """
-    other = _swapped(form)
+    other = _swapped(form) if form.startswith("%d") else ""
     if not other or is_date(column):
         return "", ""
     filled = _filled(column)
