@@ -1,12 +1,13 @@
 """CSV as it leaves the program: one writer, whose cells stay whole and are no formulas.
 
 A cell is quoted wherever a reader could take a sign of it for an end of a cell or of a line, a carriage
-return by itself included, and a text that a spreadsheet would run begins with a quote.
+return by itself included, and a text that a spreadsheet would run begins with a quote. A number is none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from numbers import Real
 from typing import Any
 
@@ -14,6 +15,8 @@ from workbench.reading import valid_text
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """How a text begins that a spreadsheet would run."""
+NUMBER = re.compile(r"[+-]?(?:[0-9]+[.,]?[0-9]*|[.,][0-9]+)(?:[eE][+-]?[0-9]+)?")
+"""A text that is wholly a number, which no spreadsheet runs: sign, digits, one point or comma, exponent."""
 # of lines: what Python's splitlines, and so other readers, end a line at
 _QUOTED = frozenset('",;\r\n\t\v\f\x1c\x1d\x1e\x85\u2028\u2029\ufeff')
 
@@ -31,16 +34,24 @@ def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     return "".join(csv_lines([columns, *rows]))
 
 
-def csv_lines(rows: Iterable[Sequence[Any]]) -> Iterator[str]:
-    """Lines of a CSV table, each with its newline; the cells are those of `csv_text`."""
+def csv_lines(rows: Iterable[Sequence[Any]], numbers: Collection[int] = ()) -> Iterator[str]:
+    """Lines of a CSV table.
+
+    Args:
+        rows: their cells, as `csv_text` takes them.
+        numbers: places of the columns whose texts are all numbers, however they are written: "-1,234.5".
+
+    Yields:
+        Each line with its newline.
+    """
     for row in rows:
-        cells = [_cell(value) for value in row]
+        cells = [_cell(value, place in numbers) for place, value in enumerate(row)]
         # a line of one empty cell would be none at all
         yield ",".join(cells if cells != [""] else ['""']) + "\n"
 
 
 def safe_cell(text: str) -> str:
-    """Text that a spreadsheet shows instead of running it: a quote before = + - @, a tab and CR."""
+    """Text that a spreadsheet shows instead of running it: a quote before = + - @, a tab and CR; numbers stay."""
     return f"'{text}" if _runs(text) else text
 
 
@@ -51,17 +62,19 @@ def plain_cell(text: str) -> str:
 
 def _runs(text: str) -> bool:
     # Text that has quotes of its own before the sign gets one more, so that taking one away is exact.
-    return text.lstrip("'").startswith(FORMULA)
+    bare = text.lstrip("'")
+    return bare.startswith(FORMULA) and not NUMBER.fullmatch(bare)
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any, is_number: bool = False) -> str:
     if value is None or (isinstance(value, Real) and value != value):
         return ""
     if isinstance(value, float):
         return float.__repr__(value)
     if isinstance(value, Real):
         return str(value)
-    text = safe_cell(valid_text(str(value)))
+    text = valid_text(str(value))
+    text = text if is_number else safe_cell(text)
     if _QUOTED.isdisjoint(text) and text == text.strip():
         return text
     return '"' + text.replace('"', '""') + '"'

@@ -254,12 +254,13 @@ def _is_number(cell: str) -> bool:
 
 def _bundle(session: Session, folder: Path) -> None:
     from workbench.exchange import zipped
+    from workbench.exchange.bundles import FORMAT
     from workbench.exchange.checksums import read_sealed
     from workbench.members import FolderMembers
 
     with tempfile.TemporaryDirectory(dir=folder) as place:
         write_project_bundle(place, session)
-        read_sealed(FolderMembers(place), "run.json", "It", 1).check()
+        read_sealed(FolderMembers(place), "run.json", "It", FORMAT).check()
         for path in Path(place).glob("*.csv"):
             rows = list(csv.reader(io.StringIO(path.read_bytes().decode(), newline="")))
             assert len({len(row) for row in rows}) == 1, f"{path.name}: rows of several widths"

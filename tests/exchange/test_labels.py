@@ -70,8 +70,9 @@ def test_cells_that_a_spreadsheet_would_run_are_quoted(start: Callable[..., Sess
     session = start("iris", classes=NAMES)
     labelled(session)
     text = export_labels(session, "csv").decode()
-    for name in ("=cmd()", "+1", "-a", "@x"):
+    for name in ("=cmd()", "-a", "@x"):
         assert f",'{name}," in text and f",{name}," not in text
+    assert ",+1," in text and ",'+1," not in text
 
 
 def test_parquet_and_jsonl_hold_the_same_table(start: Callable[..., Session]) -> None:

@@ -9,11 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from benchmarks.trials import exports
 from tests.databases import KINDS, database, new_project
-from workbench.csv_writing import csv_text, plain_cell, safe_cell
+from workbench.csv_writing import NUMBER, csv_text, plain_cell, safe_cell
 from workbench.errors import InputError
 from workbench.exchange import (
     FORMATS,
@@ -26,7 +27,8 @@ from workbench.exchange import (
 from workbench.exchange import labels as labels_room
 from workbench.exchange.history import CARRIED_BY
 from workbench.exchange.labels import OF_IMAGES, FileNames, class_folders
-from workbench.pools import load_pool
+from workbench.exchange.predictions import read_predictions
+from workbench.pools import load_pool, read_rows
 from workbench.pools.items import ImageItems
 from workbench.reading import parse_json, valid_text, valid_texts
 from workbench.sessions import Session
@@ -45,7 +47,45 @@ def test_a_cell_stays_one_cell_and_is_no_formula(text: str) -> None:
         [valid, "1"],
         [f"x{valid}", ""],
     ]
-    assert not safe_cell(text).startswith(("=", "+", "-", "@", "\t", "\r"))
+    assert not safe_cell(text).startswith(("=", "+", "-", "@", "\t", "\r")) or NUMBER.fullmatch(text)
+
+
+@pytest.mark.parametrize("text", ["-1", "+49170", "-19.5", "-1,5", "-.5", "-5.", "+1e-3", "-1.5E+20"])
+def test_what_is_wholly_a_number_is_no_formula(text: str) -> None:
+    assert (safe_cell(text), plain_cell(text), plain_cell(f"'{text}")) == (text, text, f"'{text}")
+    for formula in (f"{text}+A1", f"={text}", f"\t{text}", f"@{text}", f"{text}\n", f"-{text}", f"{text},2.5"):
+        assert (safe_cell(formula), plain_cell(f"'{formula}")) == (f"'{formula}", formula)
+
+
+def test_a_csv_of_ours_is_a_pool_and_a_guess_again_and_no_other_cell_is_changed(
+    start: Callable[..., Session], tmp_path: Path
+) -> None:
+    ids = ["-5", "+49170", "@me", "=1+1", "'=2", *(f"u{i}" for i in range(35))]
+    rows = [[key, f"-{i + 1},234.5" if i % 2 else f"{i}.5", f"-x{i % 3}"] for i, key in enumerate(ids)]
+    cells = "".join(f'{key},"{x}",{word}\n' for key, x, word in rows)
+    (tmp_path / "p.csv").write_text(f"name,x,=word\n{cells}")
+    uses = {"name": "id", "x": "number", "=word": "category"}
+    session = start(str(tmp_path / "p.csv"), pool_options={"columns": uses}, classes=["-1", "=a", "@b"])
+    answers = dict(zip(range(6), ["-1", "=a", "@b"] * 2, strict=True))
+    for item, name in answers.items():
+        session.label_item(item, name)
+    session.refit()
+    data = export_labels(session, "csv", "predictions")
+    frame = pd.read_csv(io.BytesIO(data), thousands=",")
+    assert frame["x"].tolist() == session.pool.features[:, 0].tolist()
+    assert set(frame["'=word"]) == {"'-x0", "'-x1", "'-x2"} and frame["id"][2] == "'@me"
+    again = load_pool(data, file_name="again.csv", columns="auto")
+    assert list(again.items.ids) == ids and set(again.classes) == {"-1", "=a", "@b"}
+    assert set(again.items.cells["=word"]) == {"-x0", "-x1", "-x2"}
+    guesses = read_predictions(data, "again.csv", session.pool)
+    assert {item for item, _, _ in guesses} == set(range(6, 40))
+    assert {name for _, name, _ in guesses} <= set(session.classes)
+    for out in (export_labels(session, "csv"), export_labels(session, "csv", "questions")):
+        assert load_pool(out, file_name="o.csv", columns={"id": "id", "x": "number"}).items.ids[4] == "'=2"
+    predicted = csv_text(["row", "prediction", "confidence"], [[0, "=a", 0.5]])
+    assert read_rows(predicted.encode(), file_name="p.csv")["prediction"].tolist() == ["=a"]
+    other = read_rows(b"id,label,'=c\n1,'=a,'@b\n", file_name="theirs.csv")
+    assert [*other.columns, *other.iloc[0]] == ["id", "label", "'=c", "1", "'=a", "'@b"]
 
 
 def test_numbers_and_empty_cells() -> None:

@@ -38,7 +38,7 @@ from workbench.certificates.validation import confidence_of, error_of
 from workbench.documents.certificates import AuditDocument
 from workbench.documents.checking import checked
 from workbench.errors import InputError
-from workbench.exchange.files import csv_text, json_text
+from workbench.exchange.files import csv_text, json_text, plain_cell
 from workbench.exchange.finished import column_of, ids_of, table_of
 from workbench.members import FolderMembers
 from workbench.reading import cut, parse_json
@@ -309,7 +309,9 @@ class Audit:
         """
         frame = table_of(path)
         before = len(self._given)
-        rows = zip(column_of(frame, "id", path), column_of(frame, "answer", path), strict=True)
+        # the list was written so that no spreadsheet runs its cells
+        columns = ([plain_cell(cell) for cell in column_of(frame, name, path)] for name in ("id", "answer"))
+        rows = zip(*columns, strict=True)
         known = dict(self._given)
         try:
             for item, answer in rows:

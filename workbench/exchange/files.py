@@ -21,7 +21,7 @@ def json_text(document: Any) -> str:
 
 
 def csv_columns(data: bytes, most_cells: int) -> dict[str, list[Any]]:
-    """The columns of a CSV, names and cells as they were before a spreadsheet was kept from running them.
+    """The columns of a CSV as lists of texts.
 
     Args:
         data: the file.
@@ -31,8 +31,7 @@ def csv_columns(data: bytes, most_cells: int) -> dict[str, list[Any]]:
         InputError: no CSV, or too large.
     """
     frame = FORMATS["csv"].reader.rows(File(data, "The file"), id_column=None, max_cells=most_cells)
-    frame.columns = [plain_cell(str(name)) for name in frame.columns]
-    return {name: [plain_cell(cell) for cell in frame[name]] for name in frame.columns}
+    return {str(name): frame[name].tolist() for name in frame.columns}
 
 
 def read_json(path: Path) -> Any:

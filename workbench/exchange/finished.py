@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from workbench.certificates import Certificate, Labelled
-from workbench.csv_writing import plain_cell
 from workbench.errors import InputError
 from workbench.members import FolderMembers
 from workbench.pools import read_rows
@@ -80,10 +79,7 @@ def column_of(frame: Any, name: str, path: Path | str) -> list[str]:
         raise InputError(f"{path} has no column {cut(name)} that is its only one. It has: {has}.")
     with reading(str(path)):
         texts, blank = read_texts(frame[name], blanks=("",))
-    # what was written so that no spreadsheet runs it is read as what it was
-    return [
-        "" if gone else plain_cell(text) for text, gone in zip(texts.tolist(), blank.tolist(), strict=True)
-    ]
+    return ["" if gone else text for text, gone in zip(texts.tolist(), blank.tolist(), strict=True)]
 
 
 def ids_of(frame: Any, name: str, path: Path | str) -> list[str]:

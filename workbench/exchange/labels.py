@@ -179,7 +179,8 @@ def _write_csv(out: IO[bytes], session: Any, rows: LabelRows) -> None:
     text = io.TextIOWrapper(out, encoding="utf-8", newline="", write_through=True)
     text.writelines(csv_lines([rows.columns]))
     for chunk in rows.chunks():
-        text.writelines(csv_lines([flat(row).get(name) for name in rows.columns] for row in chunk))
+        cells = ([flat(row).get(name) for name in rows.columns] for row in chunk)
+        text.writelines(csv_lines(cells, rows.numbers))
     text.detach()
 
 

@@ -21,7 +21,7 @@ from workbench.exchange.files import csv_columns, csv_lines
 from workbench.exchange.history import is_history
 from workbench.exchange.imports import MAX_IMPORT, MAX_LABELS, read_member, read_tasks
 from workbench.exchange.pictures import SHOWN_BY, FileNames, picture_of
-from workbench.exchange.rows import own_cells
+from workbench.exchange.rows import number_cells, own_cells
 from workbench.pools.cells import plain_text
 from workbench.pools.labels import UNLABELLED
 from workbench.reading import cut, json_lines, listed, parse_json, reading, valid_text
@@ -97,6 +97,12 @@ class _Table:
         }
 
     @property
+    def numbers(self) -> frozenset[int]:
+        """Places of the columns whose texts the pool takes as numbers, all of them."""
+        places = {name: place for place, name in enumerate(own_cells(self.pool), start=1)}
+        return frozenset(places[name] for name in number_cells(self.pool))
+
+    @property
     def columns(self) -> list[str]:
         """Names of the columns."""
         return ["id", *self._own, *self.labels, *([TAGS] if self.switches else []), "item"]
@@ -116,10 +122,12 @@ class _Table:
 def _write_csv(out: IO[bytes], table: _Table) -> None:
     text = io.TextIOWrapper(out, encoding="utf-8", newline="", write_through=True)
     text.writelines(csv_lines([table.columns]))
+    numbers = table.numbers
     for row in table.rows():
         tags = row.get(TAGS)
         cells = row if tags is None else {**row, TAGS: ";".join(tags)}
-        text.writelines(csv_lines([["" if cells[name] is None else cells[name] for name in table.columns]]))
+        line = ["" if cells[name] is None else cells[name] for name in table.columns]
+        text.writelines(csv_lines([line], numbers))
     text.detach()
 
 

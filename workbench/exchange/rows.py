@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -113,7 +114,7 @@ class LabelRows:
         self._first = None if isinstance(session, StoredLabels) else session.twins.first
         self._cells = {} if self.pool is None else own_cells(self.pool)
         if typed and self.pool is not None:
-            self._cells |= _numbers(self.pool)
+            self._cells |= number_cells(self.pool)
         self._named = {
             name: f"{TAKEN}{name}" if name in (*COLUMNS, "id") else valid_text(name) for name in self._cells
         }
@@ -127,6 +128,12 @@ class LabelRows:
         self._aside = _set_aside(self._events, self.state)
         together = item_consensus(self.state)
         self._decided = {} if together is None else together.decided
+
+    @cached_property
+    def numbers(self) -> frozenset[int]:
+        """Places of the columns whose texts the pool takes as numbers, all of them."""
+        names = () if self.pool is None else number_cells(self.pool)
+        return frozenset(self.columns.index(self._named[name]) for name in names)
 
     @property
     def finished(self) -> bool:
@@ -325,7 +332,7 @@ def own_cells(pool: Any) -> dict[str, Any]:
     }
 
 
-def _numbers(pool: Any) -> dict[str, Callable[[int], float | None]]:
+def number_cells(pool: Any) -> dict[str, Callable[[int], float | None]]:
     """Name -> (item -> number), of columns of texts that the pool takes as numbers and that all are."""
     import pandas as pd
 

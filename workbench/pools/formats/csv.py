@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from workbench.csv_writing import plain_cell
 from workbench.errors import InputError
 from workbench.pools.formats.files import File, check_cells
 from workbench.pools.tables import table_reader
+from workbench.pools.tables.exported import is_of_ours
 from workbench.pools.tables.options import TableOptions
 from workbench.pools.tables.raw import Ragged, RawTable, check_names
 from workbench.pools.tables.report import Fix
@@ -43,7 +45,7 @@ _ENCODINGS = (
 
 
 def read(file: File, options: TableOptions) -> RawTable:
-    """A CSV as texts.
+    """A CSV as texts; those that we wrote so that no spreadsheet runs them are what they were.
 
     Args:
         file: also .gz.
@@ -83,8 +85,12 @@ def read(file: File, options: TableOptions) -> RawTable:
     else:
         renamed = [f"column_{i + 1}" for i, given in enumerate(names) if not given.strip()]
         names = [given if given.strip() else f"column_{i + 1}" for i, given in enumerate(names)]
-        check_names(name, names)
+    ours = header is not False and is_of_ours(names)
+    names = [plain_cell(given) for given in names] if ours else names
+    check_names(name, names)
     frame, n_ragged = _parsed(data, names, delimiter, header_lines, name)
+    if ours:
+        _take_quotes_away(frame)
     check_cells(name, len(frame), len(names), options.max_cells, options.max_columns)
     lines.width, lines.header_lines = len(names), header_lines
     frame, notes = _without_nothing(frame, renamed)
@@ -117,6 +123,14 @@ def other_encoding(file: File, options: TableOptions, message: str) -> tuple[Fix
 
 
 READER = table_reader(read, other_encoding)
+
+
+def _take_quotes_away(frame: Any) -> None:
+    """Put the cells of a CSV of ours in place as they were before a spreadsheet was kept from running them."""
+    for name in frame.columns:
+        quoted = frame[name].str.startswith("'").to_numpy(dtype=bool, na_value=False)
+        if quoted.any():
+            frame.loc[quoted, name] = [plain_cell(cell) for cell in frame.loc[quoted, name]]
 
 
 def _without_nothing(frame: Any, unnamed: list[str]) -> tuple[Any, tuple[str, ...]]:

@@ -40,6 +40,20 @@ def is_exported(names: list[str]) -> bool:
     return set(names) >= _SIGN
 
 
+def is_of_ours(names: list[str]) -> bool:
+    """Whether a CSV with these columns, in this order, is one that we wrote and that is read again.
+
+    An export of labels or of the answers to all questions, predictions, or the labels beside a certificate:
+    in these a quote before a text that a spreadsheet would run is no part of the text.
+    """
+    return (
+        is_exported(names)
+        or (len(names) > 2 and (names[0], names[-1]) == ("id", "item"))
+        or names[:3] == ["row", "prediction", "confidence"]
+        or names == ["id", "label", "source"]
+    )
+
+
 def without_provenance(frame: Any, keep: set[str]) -> tuple[Any, dict[str, ColumnUse]]:
     """An export as the table of its items: ids, their own columns, and the labels that people gave.
 
