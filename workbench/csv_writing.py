@@ -51,7 +51,7 @@ def csv_lines(rows: Iterable[Sequence[Any]], numbers: Collection[int] = ()) -> I
 
 
 def safe_cell(text: str) -> str:
-    """Text that a spreadsheet shows instead of running it: a quote before = + - @, a tab and CR; numbers stay."""
+    """Text that a spreadsheet does not run: a quote before = + - @, a tab and CR, but not before numbers."""
     return f"'{text}" if _runs(text) else text
 
 

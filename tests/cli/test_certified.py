@@ -52,7 +52,8 @@ def column(folder: Path, n: int = 400, wrong: int = 0) -> Path:
         for i in range(n)
     ]
     path = folder / "labels.csv"
-    path.write_text(csv_text(["id", "text", "truth", "llm_label"], rows), encoding="utf-8")
+    lines = ("id,text,truth,llm_label", *map(",".join, rows))
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return path
 
 

@@ -335,7 +335,7 @@ def test_a_saved_large_margin_model_predicts_without_tensorflow(tmp_path: Path) 
 
 
 def test_cells_and_documents() -> None:
-    for text in ("=1", "+1", "-x", "@y", "\tz", "plain", "", "'", "'quoted", "'=both", "''+"):
+    for text in ("=1", "+1a", "-x", "@y", "\tz", "plain", "", "'", "'quoted", "'=both", "''+"):
         assert plain_cell(safe_cell(text)) == text
         assert not safe_cell(text).startswith(("=", "+", "-", "@", "\t"))
     assert csv_text(["a", "b"], [[1, float("nan")], [-0.1, None]]) == "a,b\n1,\n-0.1,\n"

@@ -53,7 +53,8 @@ def test_a_cell_stays_one_cell_and_is_no_formula(text: str) -> None:
 @pytest.mark.parametrize("text", ["-1", "+49170", "-19.5", "-1,5", "-.5", "-5.", "+1e-3", "-1.5E+20"])
 def test_what_is_wholly_a_number_is_no_formula(text: str) -> None:
     assert (safe_cell(text), plain_cell(text), plain_cell(f"'{text}")) == (text, text, f"'{text}")
-    for formula in (f"{text}+A1", f"={text}", f"\t{text}", f"@{text}", f"{text}\n", f"-{text}", f"{text},2.5"):
+    for form in ("{}+A1", "={}", "\t{}", "@{}", "{}\n", "-{}", "{},2.5"):
+        formula = form.format(text)
         assert (safe_cell(formula), plain_cell(f"'{formula}")) == (f"'{formula}", formula)
 
 

@@ -126,7 +126,7 @@ READER = table_reader(read, other_encoding)
 
 
 def _take_quotes_away(frame: Any) -> None:
-    """Put the cells of a CSV of ours in place as they were before a spreadsheet was kept from running them."""
+    """Take away, in place, the quotes that keep a spreadsheet from running cells of a CSV of ours."""
     for name in frame.columns:
         quoted = frame[name].str.startswith("'").to_numpy(dtype=bool, na_value=False)
         if quoted.any():
