@@ -162,8 +162,42 @@ def test_a_tie_between_people_is_no_label_of_the_set(store: Store) -> None:
         ann.label_item(item, "setosa")
     ann.as_annotator("ben").label_item(items[0], "virginica")
     rows = {row["item"]: row for row in label_table(ann)}
-    assert (rows[items[0]]["status"], rows[items[0]]["label"]) == ("undecided", "virginica")
+    assert (rows[items[0]]["status"], rows[items[0]]["label"]) == ("undecided", None)
+    votes = {"ann": "setosa", "ben": "virginica"}
+    assert rows[items[0]]["label_by_person"] == votes
     assert rows[items[1]]["status"] == "labelled"
+    assert ann.labels["label"].dropna().to_dict() == {items[1]: "setosa"}
+    for format in IMPORTS:
+        if format not in OF_IMAGES:
+            data = export_labels(ann, format)
+            assert import_labels(data, ann.pool, format, ann.classes) == [(items[1], "setosa")], format
+    with zipfile.ZipFile(io.BytesIO(export_labels(ann, "label-studio"))) as packed:
+        tasks = {task["data"]["item"]: task for task in json.loads(packed.read("tasks.json"))}
+    tied = tasks[items[0]]
+    assert "annotations" not in tied and tied["data"]["label_by_person"] == votes
+    answers = pd.read_csv(io.BytesIO(export_labels(ann, "csv", "questions")))
+    assert answers["item"].tolist() == [items[1]]
+    # what a file says of a tie is no label, also where it names one
+    said = f"id,label,status\n{ann.pool.items.ids[items[0]]},setosa,undecided\n".encode()
+    with pytest.raises(InputError, match="holds no labels"):
+        import_labels(said, ann.pool, "csv", ann.classes)
+    ann.refit()
+    row = next(row for row in label_table(ann, "predictions") if row["item"] == items[0])
+    assert (row["status"], row["label"]) == ("undecided", None)
+
+
+def test_what_a_certificate_covers_is_no_persons_label_in_any_format() -> None:
+    pool = load_pool("digits")
+    image, other = ({"id": i, "file_name": str(pool.items.ids[i])} for i in range(2))
+    machine = {"image_id": 0, "category_id": 1, "attributes": {"status": "certified", "source": "machine"}}
+    person = {"image_id": 1, "category_id": 1, "attributes": {"status": "labelled"}}
+    categories = [{"id": 1, "name": "5"}]
+    coco = {"images": [image, other], "annotations": [machine, person], "categories": categories}
+    npz = io.BytesIO()
+    statuses = np.array(["certified", "labelled"])
+    np.savez(npz, y=np.array([0, 0]), item=np.arange(2), classes=np.array(["5"]), status=statuses)
+    assert import_labels(json.dumps(coco).encode(), pool, "coco") == [(1, "5")]
+    assert import_labels(npz.getvalue(), pool, "npz") == [(1, "5")]
 
 
 def test_what_cannot_be_exported_is_one_sentence(store: Store) -> None:

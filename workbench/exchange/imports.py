@@ -18,6 +18,7 @@ from workbench.pools.cells import plain_text
 from workbench.pools.formats.files import File
 from workbench.pools.labels import UNLABELLED
 from workbench.pools.pool import Pool
+from workbench.pools.tables.exported import is_label
 from workbench.reading import cut, json_lines, parse_json, reading, valid_text
 from workbench.reading import listed as quoted
 
@@ -30,7 +31,6 @@ MAX_PARTS = 2_000_000
 """Most values of a document with more bytes than that, which has them for its pictures or long texts."""
 
 _FILE = "The file"
-_NO_PERSONS = ("predicted", "certified")  # statuses of labels that a machine gave
 _BY = ("id", "item")
 _ALIKE = {"text": "its text", "image": "the name of its picture's file", "table": "its row"}
 
@@ -263,9 +263,9 @@ def _table(columns: dict[str, list[Any]], names: bool = False, listed: bool = Fa
     if not by or "label" not in columns:
         has = quoted(columns, 12, quote=False) or "nothing"
         raise InputError(f"A file of labels has the columns id (or item) and label; this one has {has}.")
-    if "status" in columns:  # what a model said is nobody's label
+    if "status" in columns:  # what a model said is nobody's label, nor is a tie
         said = zip(columns["label"], columns["status"], strict=True)
-        columns = {**columns, "label": [None if status in _NO_PERSONS else label for label, status in said]}
+        columns = {**columns, "label": [label if is_label(status) else None for label, status in said]}
     pairs = enumerate(zip(columns[by], columns["label"], strict=True), start=1)
     marks = not listed and "status" not in columns
     return LabelRows(by, (Labelled(f"Row {i} of the file", *pair) for i, pair in pairs), names, marks)
@@ -309,7 +309,10 @@ def _read_npz(data: bytes) -> LabelRows:
     if "classes" not in archive:
         raise InputError("An NPZ file of labels holds y, classes, and id or item; this one has no classes.")
     names = [valid_text(str(name)) for name in archive.texts("classes").ravel().tolist()]
-    return _table({by: keys.tolist(), "label": _decoded(y.tolist(), names)}, listed=True)
+    columns = {by: keys.tolist(), "label": _decoded(y.tolist(), names)}
+    if "status" in archive:
+        columns["status"] = archive.texts("status", len(keys)).astype(str).tolist()
+    return _table(columns, listed=True)
 
 
 def _decoded(codes: list[Any], names: Sequence[str]) -> list[str | None]:
@@ -339,7 +342,7 @@ def _read_jsonl(data: bytes) -> LabelRows:
 
     def labelled() -> Iterator[Labelled]:
         for number, row in chain((head,), every):
-            label = None if row.get("status") in _NO_PERSONS else row.get("label")
+            label = row.get("label") if is_label(row.get("status")) else None
             yield Labelled(f"Line {number} of the file", row.get(by), label)
 
     return LabelRows(by, labelled(), marks="status" not in first)
@@ -415,7 +418,11 @@ def _read_coco(data: bytes) -> LabelRows:
                     raise InputError(
                         f"{where} has the {key} {cut(entry[key])}, which the file does not list."
                     )
-            yield Labelled(where, files[entry["image_id"]], names[entry["category_id"]])
+            about = entry.get("attributes")
+            label = names[entry["category_id"]]
+            if isinstance(about, Mapping) and not is_label(about.get("status")):
+                label = None  # what a certificate covers is no person's
+            yield Labelled(where, files[entry["image_id"]], label)
 
     return LabelRows("id", labelled(), names=True)
 

@@ -241,8 +241,9 @@ def _write_npz(out: IO[bytes], session: Any, rows: LabelRows) -> None:
     items = np.asarray(rows.items, dtype=np.int64)
     code_of = {name: code for code, name in enumerate(state.classes)}
     told = [rows.row(item) for item in rows.items] if rows.finished else []
-    labels = [row["label"] for row in told] or [state.labels.get(item) for item in rows.items]
+    labels = [row["label"] for row in told] or [state.decided.get(item) for item in rows.items]
     whose = {
+        "status": np.asarray([row["status"] for row in told], dtype=np.str_),
         "source": np.asarray([row["source"] for row in told], dtype=np.str_),
         "confidence": np.asarray([row["confidence"] for row in told], dtype=float),
         "certificate": np.asarray([row["certificate"] for row in told], dtype=np.str_),
@@ -369,7 +370,8 @@ def _write_label_studio(out: IO[bytes], session: Any, rows: LabelRows) -> None:
 
 def _task(row: Mapping[str, Any], rows: LabelRows, picture: str, kind: str) -> dict[str, Any]:
     """A task; who and when travel in its data, for Label Studio refuses annotators it does not know."""
-    about = {name: value for name, value in row.items() if name not in ("label", *NESTED)}
+    own = ("label", *(name for name in NESTED if name != "label_by_person"))
+    about = {name: value for name, value in row.items() if name not in own}
     if kind == "table":
         about["row"] = {name: row[name] for name in rows.own} or {"id": row["id"]}
     if picture:
@@ -480,10 +482,10 @@ def _write_coco(out: IO[bytes], session: Any, rows: LabelRows) -> None:
     for number, row in enumerate(rows, start=1):
         width, height = _picture_size(pool, row["item"])
         images.append({"id": row["item"], "file_name": row["id"], "height": height, "width": width})
-        if row["status"] in ("labelled", "certified"):
+        if row["label"] is not None and row["status"] != "predicted":
             # of the whole image; COCO's own tool looks for area and crowd in every annotation
             about = {"image_id": row["item"], "category_id": state.classes.index(row["label"]) + 1}
-            names = ("source", "confidence", "certificate") if rows.finished else ()
+            names = ("status", "source", "confidence", "certificate") if rows.finished else ()
             whose = {"attributes": {name: row[name] for name in names}} if names else {}
             annotations.append({"id": number, **about, "area": width * height, "iscrowd": 0, **whose})
     categories = [{"id": code + 1, "name": name} for code, name in enumerate(state.classes)]

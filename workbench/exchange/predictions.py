@@ -143,8 +143,8 @@ def _of_table(data: bytes, name: str) -> Iterator[tuple[str, Any, str, float | N
     sure = next((low[one] for one in _SURE if one in low), "")
     status = frame[low["status"]].tolist() if "status" in low else None
     for row, (key, said) in enumerate(zip(frame[by].tolist(), frame[of].tolist(), strict=True)):
-        if status is not None and str(status[row]) == "labelled":
-            continue  # a person's label is no guess
+        if status is not None and str(status[row]) in ("labelled", "undecided"):
+            continue  # what people said is no guess
         text = "" if said is None or (isinstance(said, float) and math.isnan(said)) else str(said).strip()
         yield by.lower(), key, text, _number(frame[sure].iloc[row]) if sure else None
 

@@ -86,7 +86,7 @@ class _Table:
     def __init__(self, session: Session) -> None:
         self.pool = session.pool
         asked = session.asked()
-        self.labels = {one.question_name: one.state.labels for one in asked}
+        self.labels = {one.question_name: one.state.decided for one in asked}
         self.classes = {one.question_name: one.classes for one in asked}
         self.switches = [one.question_name for one in asked if one.question_kind == YES_NO]
         self.others = [name for name in self.labels if name not in self.switches]

@@ -171,7 +171,7 @@ class LabelRows:
             payload = self._payloads.get(vote.event, {})
             rounds = payload.get("round", -1)
             row |= {
-                "label": state.labels[item],
+                "label": state.decided.get(item),
                 "status": "undecided" if item in state.undecided else "labelled",
                 "person": vote.annotator,
                 "time": vote.time,
@@ -242,7 +242,7 @@ class LabelRows:
         best = max(foretold, key=lambda name: foretold[name])
         row["confidence"] = round(foretold[best], 6)
         row["model"] = f"{self._model_name}, fit {model.number}"
-        if self._what == "predictions" and row["label"] is None:
+        if self._what == "predictions" and row["label"] is None and row["status"] != "undecided":
             row |= {
                 "label": best,
                 "status": "predicted",
@@ -261,7 +261,7 @@ def label_table(session: Session | StoredLabels, what: str = "labels") -> list[d
 
     Returns:
         For each item, in the pool's order: id, the item's own columns; label; status ("labelled",
-        "undecided" where people's labels tie and the latest is given, "skipped", "unsure", "open",
+        "undecided" where people's labels tie and none is given, "skipped", "unsure", "open",
         "predicted", "certified" in a finished set); person; source (why the item was asked about, or
         where its label comes from; in a finished set "person" or "machine"); round, policy, utility when
         it was asked; probabilities_when_asked (of up to five classes, by the model that chose the

@@ -231,6 +231,11 @@ class ProjectState:
         return {item: names[code] for item, code in self.codes.items()}
 
     @cached_property
+    def decided(self) -> Mapping[int, str]:
+        """Item -> name of its class, of the items on which people agree or somebody decided."""
+        return {item: name for item, name in self.labels.items() if item not in self.undecided}
+
+    @cached_property
     def conflicts(self) -> tuple[int, ...]:
         """Items on which annotators differ and nobody has decided."""
         return tuple(

@@ -30,14 +30,18 @@ COLUMNS = (
 """What an export says of each item, after its id and its own columns."""
 TAKEN = "source_"
 """Before the names of an item's own columns that are called like one of ours."""
-NOBODYS = ("predicted", "certified", "undecided")
-"""Statuses of rows whose label is a model's, or one of several that tie."""
+_NOBODYS = ("predicted", "certified", "undecided")
 _SIGN = frozenset(("id", "label", "status", "person", "source", "set", "item", "model_labels"))
 
 
 def is_exported(names: list[str]) -> bool:
     """Whether a table with these columns is an export of ours."""
     return set(names) >= _SIGN
+
+
+def is_label(status: Any) -> bool:
+    """Whether the label of a row of this status is people's: no model's, and none of several that tie."""
+    return str(status) not in _NOBODYS
 
 
 def is_of_ours(names: list[str]) -> bool:
@@ -66,8 +70,8 @@ def without_provenance(frame: Any, keep: set[str]) -> tuple[Any, dict[str, Colum
     """
     gone = [name for name in (*COLUMNS, f"{TAKEN}id") if name in frame and name not in keep]
     texts, _ = read_texts(frame["status"])
-    nobodys = np.isin(texts.astype(str), NOBODYS)
-    label = frame["label"].astype("object").where(~nobodys, "")
+    peoples = np.array([is_label(status) for status in texts.tolist()], dtype=bool)
+    label = frame["label"].astype("object").where(peoples, "")
     table = frame.assign(label=label).drop(columns=[name for name in gone if name != "label"])
     uses = {"id": ColumnUse("id"), "label": ColumnUse("class")}
     labels, blank = read_texts(table["label"], blanks=("",))
