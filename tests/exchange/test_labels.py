@@ -320,6 +320,7 @@ def test_formats_by_the_ending_of_a_file() -> None:
         "npz",
     ]
     with pytest.raises(InputError, match="--format"):
-        format_of("x.json")
+        format_of("x.json", b'[{"label": "a"}]')
+    assert format_of("x.json", b'{"images": [], "categories": [], "annotations": []}') == "coco"
     with pytest.raises(InputError, match="no format 'xml'"):
         export_labels(None, "xml")  # type: ignore[arg-type]

@@ -12,6 +12,8 @@ from tests.pools.test_images import zipped
 from tests.pools.test_shapes import photos
 from workbench.errors import InputError
 from workbench.exchange import export_labels, open_bundle, write_project_bundle
+from workbench.exchange.imports import format_of
+from workbench.exchange.planning import plan_import
 from workbench.exchange.questions import answers_several, read_answers, take_answers
 from workbench.sessions import Session
 from workbench.store import Store
@@ -190,24 +192,57 @@ def test_label_studio_is_told_of_one_choice_and_of_several(store):
     assert '<Choices name="tags" toName="item" choice="multiple">' in config
 
 
-def test_what_label_studio_sends_back_answers_every_switch(store):
+def tasks(*chosen, ids=None):
+    """Tasks as Label Studio exports them: name of a choice -> what was chosen; None where nobody answered."""
+    made = []
+    for n, choices in enumerate(chosen):
+        result = [
+            {"from_name": name, "type": "choices", "value": {"choices": picked}}
+            for name, picked in (choices or {}).items()
+        ]
+        about = {"text": f"letter number {n} about {'money' if n % 2 else 'parcels'}"}
+        annotations = [] if choices is None else [{"result": result, "lead_time": 4.2}]
+        made.append({"id": 7 + n, "data": {**about, **({"id": ids[n]} if ids else {})}})
+        made[-1]["annotations"] = annotations
+    return json.dumps(made).encode()
+
+
+@pytest.mark.parametrize("with_ids", [True, False])
+@pytest.mark.parametrize(
+    ("chosen", "switches"),
+    [
+        ([{"topic": ["refund"]}, {}, None], {}),
+        ([{"topic": ["refund"], "tags": ["fraud"]}, {}, None], {"fraud": {0: "yes", 1: "no"}}),
+        (
+            [{"topic": ["refund"], "tags": ["fraud"]}, None, {"labels": ["urgent", "fraud"]}],
+            {"fraud": {0: "yes", 2: "yes"}, "urgent": {0: "no", 2: "yes"}},
+        ),
+    ],
+)
+def test_what_label_studio_sends_back_answers_no_switch_that_it_never_offered(
+    store, chosen, switches, with_ids
+):
     session = begun(store)
-    result = [
-        {"from_name": "tags", "type": "choices", "value": {"choices": ["fraud"]}},
-        {"from_name": "topic", "type": "choices", "value": {"choices": ["refund"]}},
-    ]
-    tasks = [
-        {"id": 7, "data": {"id": session.pool.items.ids[4]}, "annotations": [{"result": result}]},
-        {"id": 8, "data": {"id": session.pool.items.ids[5]}, "annotations": [{"result": []}]},
-        {"id": 9, "data": {"id": session.pool.items.ids[6]}, "annotations": []},
-    ]
-    data = json.dumps(tasks).encode()
+    data = tasks(*chosen, ids=session.pool.items.ids if with_ids else None)
+    assert answers_several(data, session, "label-studio")
     take_answers(session, read_answers(data, session, "label-studio"), "file")
-    assert labels_of(session) == {
-        "topic": {4: "refund"},
-        "fraud": {4: "yes", 5: "no"},
-        "urgent": {4: "no", 5: "no"},
-    }
+    assert labels_of(session) == {"topic": {0: "refund"}, "fraud": {}, "urgent": {}} | switches
+
+
+def test_a_label_studio_file_is_of_several_questions_whichever_task_was_answered_first(store):
+    assert answers_several(tasks(None, None, {"topic": ["refund"]}), begun(store), "label-studio")
+
+
+@pytest.mark.parametrize("name", ["label", "sentiment", "labels", "tags"])
+def test_one_choice_of_any_name_is_the_answer_to_a_projects_one_question(store, name):
+    session = begun(store, [TOPIC], name="one")
+    data = tasks({name: ["refund"]}, {}, {name: ["delivery"]}, None)
+    assert format_of("export.json", data) == "label-studio"
+    assert not answers_several(data, session, "label-studio")
+    assert plan_import(data, session, "label-studio").pairs == ((0, "refund"), (2, "delivery"))
+    assert answers_several(tasks({name: ["fraud", "urgent"]}), session, "label-studio") == (
+        name in ("labels", "tags")
+    )
 
 
 @pytest.mark.parametrize(
@@ -217,7 +252,8 @@ def test_what_label_studio_sends_back_answers_every_switch(store):
         (
             "jsonl",
             b'{"item": 0, "topic": "refund", "fraud": true, "urgent": 1}\n'
-            b'{"item": 1, "labels": ["urgent"]}\n{"item": 2, "topic": "delivery", "fraud": null}\n',
+            b'{"item": 1, "labels": ["urgent"], "fraud": false}\n'
+            b'{"item": 2, "topic": "delivery", "fraud": null}\n',
         ),
     ],
 )
@@ -231,6 +267,19 @@ def test_cells_and_lists_of_several_labels_are_read(store, format, data):
     }
     session.undo()
     assert not any(labels_of(session).values())
+
+
+def test_a_list_answers_no_switch_that_the_file_never_lists(store):
+    for format, data in (
+        ("csv", b"item,tags\n0,fraud\n1,fraud\n"),
+        ("jsonl", b'{"item": 0, "tags": ["fraud"]}\n{"item": 1, "tags": []}\n'),
+    ):
+        answers = read_answers(data, begun(store, name=format), format)
+        assert answers.labels["urgent"] == []
+        assert [item for item, _ in answers.labels["fraud"]] == [0, 1]
+    named = b'{"item": 0, "tags": [], "answered": ["urgent"]}\n'
+    answers = read_answers(named, begun(store, name="named"), "jsonl")
+    assert answers.labels == {"topic": [], "fraud": [], "urgent": [(0, "no")]}
 
 
 @pytest.mark.parametrize(

@@ -226,8 +226,8 @@ def import_file(
     from workbench.pools.formats.files import File
 
     session = _open(project, question)
-    form = format or format_of(file)
     data = File.of(file).content()
+    form = format or format_of(file, data)
     if question is None and answers_several(data, session, form):
         _import_answers(session, file, data, form, dry_run, leave_out, add_questions)
         return

@@ -111,16 +111,25 @@ def import_labels(
         return _matched(_READERS[format](data), pool, {*classes, *pool.classes}, unknown)
 
 
-def format_of(path: Path | str) -> str:
-    """The format a file's ending tells.
+def format_of(path: Path | str, data: bytes = b"") -> str:
+    """The format that a file's ending tells, of a JSON document its keys.
+
+    Args:
+        path: of the file.
+        data: what it holds: JSON may be tasks of Label Studio or annotations of COCO.
 
     Raises:
-        InputError: the ending tells none (JSON may be two; --format says which).
+        InputError: neither tells one; --format says which.
     """
     ending = Path(path).suffix.lower()
     for name in ("csv", "parquet", "jsonl", "npz"):
         if ending == f".{name}":
             return name
+    document = _document(data, MAX_IMPORT) if ending == ".json" and data.strip() else None
+    if isinstance(document, dict) and {"images", "annotations", "categories"} <= document.keys():
+        return "coco"
+    if isinstance(document, list) and document and isinstance(document[0], dict) and "data" in document[0]:
+        return "label-studio"
     raise InputError(f"The ending of {path} does not tell its format; give --format: {', '.join(IMPORTS)}.")
 
 
@@ -130,7 +139,7 @@ def _matched(
     position = (
         {valid_text(str(key)): i for i, key in enumerate(pool.items.ids)} if labels.by == "id" else None
     )
-    alike = _Alike(pool) if labels.by == "data" else None
+    alike = Alike(pool) if labels.by == "data" else None
     found: dict[int, str] = {}
     unknown: list[str] = []
     mark: tuple[str, str] | None = None
@@ -176,7 +185,7 @@ def _matched(
     return list(found.items())
 
 
-class _Alike:
+class Alike:
     """The items of a pool by what a person sees of them: a text, a picture's file, a row of a table."""
 
     def __init__(self, pool: Pool) -> None:

@@ -10,6 +10,7 @@ import secrets
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import PurePosixPath
 from typing import IO, TYPE_CHECKING, Any
 from xml.sax.saxutils import quoteattr
@@ -19,7 +20,7 @@ import numpy as np
 from workbench.errors import InputError
 from workbench.exchange.files import csv_columns, csv_lines
 from workbench.exchange.history import is_history
-from workbench.exchange.imports import MAX_IMPORT, MAX_LABELS, read_member, read_tasks
+from workbench.exchange.imports import MAX_IMPORT, MAX_LABELS, Alike, read_member, read_tasks
 from workbench.exchange.pictures import SHOWN_BY, FileNames, picture_of
 from workbench.exchange.rows import number_cells, own_cells
 from workbench.pools.cells import plain_text
@@ -44,6 +45,7 @@ TAGS = "tags"
 _LISTS = (TAGS, "labels")
 _SAID_YES, _SAID_NO = ("yes", "true", "1", "1.0"), ("no", "false", "0", "0.0")
 _BY = ("id", "item")
+LABEL_STUDIO = "label-studio"
 
 
 # --- out ------------------------------------------------------------------------------------------
@@ -255,12 +257,17 @@ def answers_several(data: bytes, session: Session, format: str) -> bool:
     """Whether a file answers the questions of a project by their names, or lists several labels an item."""
     if format not in READ_FROM or is_history(data, format):
         return False
+    # tasks say only what was chosen, so all of them are looked at; of a table the first row has all columns
     with reading("The file", f"a file of labels ({format})", "Is it of another format?"):
-        first, _ = next(iter(_rows(data, format)), ({}, ""))
+        rows = [row for row, _, _ in islice(_rows(data, format), None if format == LABEL_STUDIO else 1)]
+    columns = {name for row in rows for name in row}
     names = {one.question for one in session.every_question}
-    if len(names) == 1 and ("label" in first or not set(first) & set(_LISTS)):
+    if len(names) == 1 and ("label" in columns or not columns & set(_LISTS)):
         return False
-    return bool((names | set(_LISTS)) & set(first))
+    if len(names) == 1 and format == LABEL_STUDIO:  # its one choice may be called as our lists are
+        listed_tags = [_tags(row[name], "", ()) or [] for row in rows for name in _LISTS if name in row]
+        return any(len(tags) > 1 or not names.isdisjoint(tags) for tags in listed_tags)
+    return bool((names | set(_LISTS)) & columns)
 
 
 def read_answers(data: bytes, session: Session, format: str) -> Answers:
@@ -268,14 +275,16 @@ def read_answers(data: bytes, session: Session, format: str) -> Answers:
 
     A column that is called like a question holds its answers: names of classes, or yes and no, true and
     false, 1 and 0. A column `tags` or `labels` lists the yes / no questions of which the answer is yes, as a
-    list or with ";" between them; those it does not name are answered with no. An empty cell answers
-    nothing, an empty list all with no.
+    list or with ";" between them. Those it does not name are answered with no where the file shows that they
+    were asked: `answered` of the row lists them, another row's list names them, or they are among the names
+    that a Parquet file gives for the list. What was never offered is not answered. An empty cell answers
+    nothing.
 
     Args:
         data: the file.
         session: of any question of the project.
         format: one of `READ_FROM`; of Label Studio every `Choices` is a question by its name, and one of
-            several choices lists yes / no questions.
+            several choices lists yes / no questions; tasks without id and item are found by their data.
 
     Raises:
         InputError: a file of another form, or a cell that is no answer.
@@ -289,15 +298,30 @@ def read_answers(data: bytes, session: Session, format: str) -> Answers:
     n_items = len(session.pool)
     said: dict[str, dict[int, str]] = {name: {} for name in kinds}
     strange: dict[str, None] = {}
+    offered: set[str] = set()
+    unnamed: list[tuple[int, str, str, set[str]]] = []
+    alike: Alike | None = None
+
+    def add(name: str, item: int, answer: str, key: str, where: str) -> None:
+        if said[name].setdefault(item, answer) != answer:
+            raise InputError(f"{where} answers {name!r} of item {cut(key)} in two ways.")
+
     with reading("The file", f"a file of labels ({format})", "Is it of another format?"):
-        for n, (row, where) in enumerate(_rows(data, format)):
+        for n, (row, where, about) in enumerate(_rows(data, format)):
             if n >= MAX_LABELS:
                 raise InputError(f"The file holds more than {MAX_LABELS:,} rows; import it in parts.")
             by = next((name for name in _BY if row.get(name) not in (None, "")), "")
-            if not by:
+            if by:
+                key = plain_text(row[by])
+                item = position.get(key, -1) if by == "id" else int(key) if key.isdecimal() else -1
+            elif about is None:
                 raise InputError(f"{where} has neither id nor item. Nothing was imported.")
-            key = plain_text(row[by])
-            item = position.get(key, -1) if by == "id" else int(key) if key.isdecimal() else -1
+            elif set(row).isdisjoint((*kinds, *_LISTS)):
+                continue
+            else:
+                alike = alike or Alike(session.pool)
+                item = alike.item(about, where)
+                key = str(item)
             if not 0 <= item < n_items:
                 found.unknown.append(key)
                 continue
@@ -307,15 +331,20 @@ def read_answers(data: bytes, session: Session, format: str) -> Answers:
                 if tags is None:
                     continue
                 strange |= dict.fromkeys(tag for tag in tags if tag not in switches)
-                among = row.get("answered") if isinstance(row.get("answered"), list) else switches
-                for name in switches if among is None else {*among, *tags}:
-                    if name in switches and name not in row:  # an empty cell of its own says nothing
-                        given[name] = YES if name in tags else NO
+                # an empty cell of its own says nothing
+                mine = {name for name in switches if name not in row}
+                given |= dict.fromkeys(mine.intersection(tags), YES)
+                offered.update(tags)
+                if isinstance(row.get("answered"), list):
+                    given |= dict.fromkeys(mine.intersection(row["answered"]).difference(tags), NO)
+                else:
+                    unnamed.append((item, key, where, mine.difference(tags)))
             for name, answer in given.items():
-                if answer is None:
-                    continue
-                if said[name].setdefault(item, answer) != answer:
-                    raise InputError(f"{where} answers {name!r} of item {cut(key)} in two ways.")
+                if answer is not None:
+                    add(name, item, answer, key, where)
+        for item, key, where, names in unnamed:
+            for name in names & offered:
+                add(name, item, NO, key, where)
     found.labels = {name: list(pairs.items()) for name, pairs in said.items()}
     found.strange = list(strange)
     return found
@@ -418,37 +447,51 @@ def _parted(cell: str, whole: Sequence[str]) -> list[str]:
     return [name for name in found if name]
 
 
-def _rows(data: bytes, format: str) -> Iterator[tuple[dict[str, Any], str]]:
-    """The rows of a file as they stand, and what messages call each."""
+def _rows(data: bytes, format: str) -> Iterator[tuple[dict[str, Any], str, dict[str, Any] | None]]:
+    """The rows of a file as they stand, what messages call each, and of a task what it says of its item."""
     if format == "csv":
         columns = csv_columns(data, 4 * MAX_LABELS)
         for number, cells in enumerate(zip(*columns.values(), strict=True), start=1):
-            yield dict(zip(columns, cells, strict=True)), f"Row {number} of the file"
+            yield dict(zip(columns, cells, strict=True)), f"Row {number} of the file", None
     elif format == "jsonl":
-        yield from ((row, f"Line {number} of the file") for number, row in json_lines(data))
-    elif format == "label-studio":
+        yield from ((row, f"Line {number} of the file", None) for number, row in json_lines(data))
+    elif format == LABEL_STUDIO:
         yield from _tasks(data)
     else:
-        yield from _parquet_rows(data)
+        yield from ((row, where, None) for row, where in _parquet_rows(data))
 
 
-def _tasks(data: bytes) -> Iterator[tuple[dict[str, Any], str]]:
-    for number, task in enumerate(read_tasks(data), start=1):
-        made = [one for one in task.get("annotations", []) if not one.get("was_cancelled")]
-        # somebody who answered there saw all choices: what they left out is a no
-        seen = bool(made) and made[-1].get("lead_time") is not None
-        row = {
-            name: task.get("data", {}).get(name)
-            for name in (*_BY, *(() if seen else ("answered",)))
-            if name in task.get("data", {})
-        }
-        for result in (result for one in made[-1:] for result in one.get("result", [])):
-            if result.get("type") == "choices":
-                name, picked = str(result.get("from_name")), list(result["value"]["choices"])
-                row[name] = picked if name in _LISTS else picked[0] if len(picked) == 1 else picked
-        if made and not set(row) & set(_LISTS):
+def _tasks(data: bytes) -> Iterator[tuple[dict[str, Any], str, dict[str, Any]]]:
+    tasks = read_tasks(data)
+    standing = [
+        [one for one in task.get("annotations", []) if not one.get("was_cancelled")] for task in tasks
+    ]
+    chosen = [{} if not made else _choices(made[-1]) for made in standing]
+    offered = {tag for choices in chosen for name in _LISTS for tag in choices.get(name, ())}
+    for task in tasks:
+        names = task.get("data", {}).get("answered")
+        offered.update(names if isinstance(names, list) else ())
+    for number, (task, made, choices) in enumerate(zip(tasks, standing, chosen, strict=True), start=1):
+        about = task.get("data", {})
+        row: dict[str, Any] = {name: about[name] for name in _BY if name in about}
+        for name, picked in choices.items():
+            row[name] = picked if name in _LISTS else picked[0] if len(picked) == 1 else picked
+        if made and offered and row.keys().isdisjoint(_LISTS):
             row[TAGS] = []  # nothing was chosen of what could be
-        yield row, f"Task {number} of the file"
+        # somebody who answered there saw all choices that the file knows of: what they left out is a no
+        seen = bool(made) and made[-1].get("lead_time") is not None
+        said = about.get("answered")
+        row["answered"] = said if isinstance(said, list) and not seen else list(offered)
+        yield row, f"Task {number} of the file", about
+
+
+def _choices(annotation: Mapping[str, Any]) -> dict[str, list[str]]:
+    """What was chosen in an annotation, by the name of the choice."""
+    return {
+        str(result.get("from_name")): [str(one) for one in result["value"]["choices"]]
+        for result in annotation.get("result", [])
+        if result.get("type") == "choices"
+    }
 
 
 def _parquet_rows(data: bytes) -> Iterator[tuple[dict[str, Any], str]]:
@@ -473,6 +516,8 @@ def _parquet_rows(data: bytes) -> Iterator[tuple[dict[str, Any], str]]:
         where = f"Row {number} of the file"
         for name, known in names.items():
             row[name] = _named(row.get(name), known, where)
+            if name in _LISTS:  # the file says which names its list could have
+                row.setdefault("answered", known)
         yield row, where
 
 

@@ -140,7 +140,7 @@ def labels_looked_at(say: Say, place: str, database: str, project: str, kind: st
     report(0.0, "opening the project")
     session = opened(database, project)
     report(0.2, "reading the file")
-    if len(session.every_question) > 1 and answers_several(data, session, kind):
+    if answers_several(data, session, kind):
         return Looked(answers=read_answers(data, session, kind))
     # the labels stay here: the page shows how many they are, and they are read again when they are taken in
     return Looked(plan=replace(plan_import(data, session, kind), pairs=()))
@@ -183,7 +183,7 @@ def labels_taken_in(
     report(0.0, "opening the project")
     session = opened(database, project).as_annotator(annotator)
     report(0.2, "reading the file")
-    if len(session.every_question) > 1 and answers_several(data, session, kind):
+    if answers_several(data, session, kind):
         answers = read_answers(data, session, kind)
         report(0.7, "taking them in")
         taken = take_answers(session, answers, name)
