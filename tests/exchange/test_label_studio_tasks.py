@@ -9,6 +9,7 @@ import pytest
 
 from workbench.errors import InputError
 from workbench.exchange import import_labels
+from workbench.exchange.questions import read_answers
 from workbench.pools import load_pool
 from workbench.pools.items import TextItems
 from workbench.pools.pool import Pool
@@ -26,6 +27,57 @@ def tasks(*shown: tuple[dict[str, Any], str], first: int = 1) -> bytes:
         for n, (data, said) in enumerate(shown, start=first)
     ]
     return json.dumps(made).encode()
+
+
+def annotation(choice: str, **about: Any) -> dict[str, Any]:
+    result = [{"type": "choices", "from_name": "topic", "value": {"choices": [choice]}}]
+    return {"result": result if choice else [], **about}
+
+
+def by(person: Any, second: int) -> dict[str, Any]:
+    return {"completed_by": person, "created_at": f"2026-11-25T15:14:{second:02}.4Z", "lead_time": 2.5}
+
+
+DECIDED = {
+    "agreement": ([annotation("a"), annotation(""), annotation("a", **by(1, 1))], "a"),
+    "ground truth": ([annotation("a", ground_truth=True), annotation("b")], "a"),
+    "newest of one": ([annotation("a", **by(1, 2)), annotation("b", **by(1, 1))], "a"),
+    "newest by mail": ([annotation("a", **by({"id": 1}, 2)), annotation("b", **by({"id": 1}, 1))], "a"),
+    "cancelled": ([annotation("a"), annotation("b", was_cancelled=True)], "a"),
+    "majority": ([annotation("a"), annotation("b"), annotation("a")], None),
+    "two people": ([annotation("a", **by(1, 1)), annotation("b", **by(2, 2))], None),
+    "two truths": ([annotation("a", ground_truth=True), annotation("b", ground_truth=True)], None),
+    "imported": ([annotation("a", ground_truth=True, lead_time=None), annotation("b", **by(2, 2))], None),
+    "no times": ([annotation("a", completed_by=1), annotation("b", completed_by=1)], None),
+}
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize(("made", "label"), DECIDED.values(), ids=DECIDED)
+def test_of_several_annotations_no_order_decides(
+    letters: Pool, start: Callable[..., Session], made: list[Any], label: str | None, backwards: bool
+) -> None:
+    made = made[::-1] if backwards else made
+    entries = [
+        {"id": 40 + i, "data": {"text": f"letter number {i} of the lot"}, "annotations": annotations}
+        for i, annotations in enumerate([*([annotation("ab"[i % 2])] for i in range(4)), made])
+    ]
+    data = json.dumps(entries).encode()
+    pool = load_pool(data, file_name="tasks.json")
+    told = any("Annotations differ" in note and "44" in note for note in pool.notes)
+    assert (pool.truth[4] == -1, told) == (label is None, label is None)
+    session = start()
+    session.add_question(("topic", ["a", "b"]))
+    rows = [{**entry, "data": {"item": entry["id"] - 40}} for entry in entries]
+    answers = json.dumps(rows).encode()
+    if label is not None:
+        assert import_labels(data, letters, "label-studio")[4] == (4, label)
+        assert read_answers(answers, session, "label-studio").labels["topic"][4] == (4, label)
+        return
+    with pytest.raises(InputError, match=r"Task 44 .*annotations that differ"):
+        import_labels(data, letters, "label-studio")
+    with pytest.raises(InputError, match=r"Task 44 .*annotations that differ"):
+        read_answers(answers, session, "label-studio")
 
 
 @pytest.fixture

@@ -229,6 +229,14 @@ def test_what_label_studio_sends_back_answers_no_switch_that_it_never_offered(
     assert labels_of(session) == {"topic": {0: "refund"}, "fraud": {}, "urgent": {}} | switches
 
 
+def test_people_who_differ_on_a_switch_are_not_taken_for_one_answer(store):
+    session = begun(store)
+    [ann, bob] = json.loads(tasks({"tags": ["fraud"]}, {}, ids=["0", "0"]))
+    both = {**ann, "annotations": [*ann["annotations"], *bob["annotations"]]}
+    with pytest.raises(InputError, match="Task 7 has annotations that differ on 'tags': 'fraud', nothing"):
+        read_answers(json.dumps([both]).encode(), session, "label-studio")
+
+
 def test_a_label_studio_file_is_of_several_questions_whichever_task_was_answered_first(store):
     assert answers_several(tasks(None, None, {"topic": ["refund"]}), begun(store), "label-studio")
 

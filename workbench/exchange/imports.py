@@ -15,6 +15,7 @@ from workbench.errors import InputError
 from workbench.exchange.files import csv_columns
 from workbench.exchange.history import is_history
 from workbench.pools.cells import plain_text
+from workbench.pools.formats.annotations import choice_of
 from workbench.pools.formats.files import File
 from workbench.pools.labels import UNLABELLED
 from workbench.pools.pool import Pool
@@ -374,21 +375,9 @@ def read_tasks(data: bytes) -> list[dict[str, Any]]:
 def _read_label_studio(data: bytes) -> LabelRows:
     rows = []
     for number, task in enumerate(read_tasks(data), start=1):
-        made = [a for a in task.get("annotations", []) if not a.get("was_cancelled")]
-        choices = [
-            choice
-            for annotation in made[-1:]
-            for result in annotation.get("result", [])
-            if result.get("type") == "choices"
-            for choice in result["value"]["choices"]
-        ]
-        if len(choices) > 1:
-            raise InputError(
-                f"Task {cut(task.get('id'))} has several choices; one class an item is what we keep."
-            )
-        about = task.get("data", {})
-        if choices:
-            rows.append((f"Task {number} of the file", about, choices[0]))
+        choice = choice_of(task)
+        if choice is not None:
+            rows.append((f"Task {number} of the file", task.get("data", {}), choice))
     # The number of a task of another program says nothing of an item of ours.
     by = next((name for name in _BY if all(name in about for _, about, _ in rows)), "data")
     keys = (about if by == "data" else about[by] for _, about, _ in rows)

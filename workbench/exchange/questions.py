@@ -24,6 +24,7 @@ from workbench.exchange.imports import MAX_IMPORT, MAX_LABELS, Alike, read_membe
 from workbench.exchange.pictures import SHOWN_BY, FileNames, picture_of
 from workbench.exchange.rows import number_cells, own_cells
 from workbench.pools.cells import plain_text
+from workbench.pools.formats.annotations import ADVICE, Disagreement, choices_of, votes
 from workbench.pools.labels import UNLABELLED
 from workbench.reading import cut, json_lines, listed, parse_json, reading, valid_text
 from workbench.sessions.questions import NO, YES
@@ -259,13 +260,15 @@ def answers_several(data: bytes, session: Session, format: str) -> bool:
         return False
     # tasks say only what was chosen, so all of them are looked at; of a table the first row has all columns
     with reading("The file", f"a file of labels ({format})", "Is it of another format?"):
-        rows = [row for row, _, _ in islice(_rows(data, format), None if format == LABEL_STUDIO else 1)]
-    columns = {name for row in rows for name in row}
+        rows = list(islice(_rows(data, format), None if format == LABEL_STUDIO else 1))
+    columns = {name for row, _, _ in rows for name in row}
     names = {one.question for one in session.every_question}
     if len(names) == 1 and ("label" in columns or not columns & set(_LISTS)):
         return False
     if len(names) == 1 and format == LABEL_STUDIO:  # its one choice may be called as our lists are
-        listed_tags = [_tags(row[name], "", ()) or [] for row in rows for name in _LISTS if name in row]
+        listed_tags = [
+            _tags(row[name], where, ()) or [] for row, where, _ in rows for name in _LISTS if name in row
+        ]
         return any(len(tags) > 1 or not names.isdisjoint(tags) for tags in listed_tags)
     return bool((names | set(_LISTS)) & columns)
 
@@ -392,6 +395,8 @@ def _answer(cell: Any, kind: str, name: str, where: str) -> str | None:
     """The class that a cell says; None where it says nothing."""
     if isinstance(cell, bool):
         cell = YES if cell else NO
+    if isinstance(cell, _Votes):
+        raise _differ(cell, name, where)
     if isinstance(cell, list) or not isinstance(cell, str | int | float | None):
         if isinstance(cell, list) and len(cell) == 1:
             return _answer(cell[0], kind, name, where)
@@ -411,6 +416,11 @@ def _answer(cell: Any, kind: str, name: str, where: str) -> str | None:
     raise InputError(f"{where} says {cut(text)} of {name!r}, which is answered by yes or no.")
 
 
+def _differ(picked: _Votes, name: str, where: str) -> Disagreement:
+    ways = ", ".join(dict.fromkeys(listed(one) or "nothing" for one in picked))
+    return Disagreement(f"{where} has annotations that differ on {name!r}: {ways}. {ADVICE}")
+
+
 def _tags(cell: Any, where: str, known: Sequence[str]) -> list[str] | None:
     """The names that a cell lists; None where it says nothing.
 
@@ -421,6 +431,8 @@ def _tags(cell: Any, where: str, known: Sequence[str]) -> list[str] | None:
     """
     if isinstance(cell, np.ndarray):
         cell = cell.tolist()
+    if isinstance(cell, _Votes):
+        raise _differ(cell, TAGS, where)
     if isinstance(cell, list):
         if not all(isinstance(one, str) for one in cell):
             raise InputError(
@@ -463,35 +475,41 @@ def _rows(data: bytes, format: str) -> Iterator[tuple[dict[str, Any], str, dict[
 
 def _tasks(data: bytes) -> Iterator[tuple[dict[str, Any], str, dict[str, Any]]]:
     tasks = read_tasks(data)
-    standing = [
-        [one for one in task.get("annotations", []) if not one.get("was_cancelled")] for task in tasks
-    ]
-    chosen = [{} if not made else _choices(made[-1]) for made in standing]
-    offered = {tag for choices in chosen for name in _LISTS for tag in choices.get(name, ())}
+    counted = [votes(task) for task in tasks]
+    every_choice = (choices_of(annotation) for made in counted for annotation in made)
+    offered = {tag for choices in every_choice for name in _LISTS for tag in choices.get(name, ())}
     for task in tasks:
         names = task.get("data", {}).get("answered")
         offered.update(names if isinstance(names, list) else ())
-    for number, (task, made, choices) in enumerate(zip(tasks, standing, chosen, strict=True), start=1):
+    for number, (task, made) in enumerate(zip(tasks, counted, strict=True), start=1):
         about = task.get("data", {})
         row: dict[str, Any] = {name: about[name] for name in _BY if name in about}
-        for name, picked in choices.items():
-            row[name] = picked if name in _LISTS else picked[0] if len(picked) == 1 else picked
+        for name, picked in _agreed(made).items():
+            several = name in _LISTS or isinstance(picked, _Votes) or len(picked) != 1
+            row[name] = picked if several else picked[0]
         if made and offered and row.keys().isdisjoint(_LISTS):
             row[TAGS] = []  # nothing was chosen of what could be
         # somebody who answered there saw all choices that the file knows of: what they left out is a no
-        seen = bool(made) and made[-1].get("lead_time") is not None
+        seen = any(annotation.get("lead_time") is not None for annotation in made)
         said = about.get("answered")
         row["answered"] = said if isinstance(said, list) and not seen else list(offered)
-        yield row, f"Task {number} of the file", about
+        yield row, f"Task {cut(task.get('id', number))}", about
 
 
-def _choices(annotation: Mapping[str, Any]) -> dict[str, list[str]]:
-    """What was chosen in an annotation, by the name of the choice."""
-    return {
-        str(result.get("from_name")): [str(one) for one in result["value"]["choices"]]
-        for result in annotation.get("result", [])
-        if result.get("type") == "choices"
-    }
+class _Votes(list[Any]):
+    """What several people chose for one question, where they differ."""
+
+
+def _agreed(annotations: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """What the annotations of a task chose, by the name of the choice; `_Votes` where they differ."""
+    chosen = [choices_of(annotation) for annotation in annotations]
+    agreed: dict[str, list[Any]] = {}
+    for name in dict.fromkeys(name for choices in chosen for name in choices):
+        # a list that somebody left empty says no to all; an answer that is not there says nothing
+        picked = [choices.get(name, []) for choices in chosen if name in choices or name in _LISTS]
+        same = len({tuple(sorted(one)) for one in picked}) == 1
+        agreed[name] = picked[0] if same else _Votes(picked)
+    return agreed
 
 
 def _parquet_rows(data: bytes) -> Iterator[tuple[dict[str, Any], str]]:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 from math import isnan
 from typing import Any
 
 from workbench.errors import InputError
 from workbench.pools.cells import plain_text
+from workbench.pools.formats.annotations import Disagreement, choice_of
 from workbench.pools.formats.files import File, check_cells
 from workbench.pools.tables import table_reader
 from workbench.pools.tables.options import TableOptions
 from workbench.pools.tables.raw import RawTable, check_names
 from workbench.pools.tables.uses import ColumnUse
-from workbench.reading import cut, json_lines, listed, parse_json
+from workbench.reading import json_lines, listed, parse_json
 
 MAX_DOCUMENT = 64 << 20
 """Most bytes of one JSON document: what is read of it takes up to twenty times as much."""
@@ -58,8 +58,8 @@ def read_document(file: File, options: TableOptions) -> RawTable:
         options: as of `read_lines`.
 
     Returns:
-        The table. Of tasks: the columns of their data, and of the annotations the choice that stands, as
-        the column "label".
+        The table. Of tasks: the columns of their data, and as the column "label" the choice on which the
+        annotations that count agree; a task of which they differ has none, and a note says so.
 
     Raises:
         InputError: as `read_lines`.
@@ -93,30 +93,16 @@ LINES = table_reader(read_lines)
 DOCUMENT = table_reader(read_document)
 
 
-def choice_of(task: Mapping[str, Any]) -> str | None:
-    """The class a Label Studio task has: the one choice of the last annotation that was not cancelled.
-
-    Raises:
-        InputError: several choices in one annotation.
-    """
-    made = [a for a in task.get("annotations") or () if not a.get("was_cancelled")]
-    choices = [
-        str(choice)
-        for annotation in made[-1:]
-        for result in annotation.get("result") or ()
-        if result.get("type") == "choices"
-        for choice in result["value"]["choices"]
-    ]
-    if len(choices) > 1:
-        raise InputError(
-            f"Task {cut(task.get('id'))} has several choices; one class an item is what we keep."
-        )
-    return choices[0] if choices else None
-
-
 def _tasks(name: str, tasks: list[dict[str, Any]], options: TableOptions) -> RawTable:
     """The tasks of Label Studio."""
-    labels = [choice_of(task) for task in tasks]
+    labels: list[str | None] = []
+    undecided: list[str] = []
+    for number, task in enumerate(tasks, start=1):
+        try:
+            labels.append(choice_of(task))
+        except Disagreement:
+            labels.append(None)
+            undecided.append(str(task.get("id", number)))
     rows = []
     for number, (task, label) in enumerate(zip(tasks, labels, strict=True), start=1):
         row = dict(task["data"])
@@ -131,6 +117,8 @@ def _tasks(name: str, tasks: list[dict[str, Any]], options: TableOptions) -> Raw
         uses[LABEL] = ColumnUse("class")
     n = sum(label is not None for label in labels)
     note = f"Tasks of Label Studio: {n:,} of {len(tasks):,} with a choice."
+    if undecided:
+        note += f" Annotations differ, so these tasks have no label: {listed(undecided, quote=False)}."
     return RawTable(name, raw.format, raw.frame, typed=True, uses=uses, notes=(note,), locate=raw.locate)
 
 
