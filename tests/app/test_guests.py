@@ -193,7 +193,7 @@ def test_a_guest_sees_the_desk_and_no_other_page(
     ada = login.of_cookies(dict(browser.cookies))
     assert ada is not None
     monkeypatch.setattr(login, "of_page", lambda: ada)
-    assert login.may_open(owned.project) and not login.may_change(owned.project)
+    assert login.who_may(login.of_page(), owned.project, "open") and not login.may_change(owned.project)
     for name, sees in (("history", False), ("data", False), ("label", True)):
         test = AppTest.from_file(str(MAIN), default_timeout=600)
         test.run()

@@ -13,10 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 from starlette.applications import Starlette
+from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from tests.app.desks import fitted
+from tests.app.test_login import ANN
 from workbench import cli
+from workbench.app.access import login
 from workbench.app.programs import description
 from workbench.app.programs.routes import routes
 from workbench.app.serving import webhooks
@@ -128,7 +131,7 @@ def test_who_has_no_key_of_this_project_is_told_so(
 def test_with_a_log_in_a_key_opens_what_its_person_may_open(
     web: TestClient, flowers: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workbench.app.access.login.required", lambda: True)
+    monkeypatch.setattr(login, "_secrets", lambda: {"auth": {"client_id": "a"}})
     flowers.store.share_project(flowers.id, "key-of-ann", "shared", ["key-of-ben"])
     replies = {}
     for person in ("ann", "ben", "eve", ""):
@@ -136,6 +139,46 @@ def test_with_a_log_in_a_key_opens_what_its_person_may_open(
         _, secret = flowers.store.make_key(flowers.id, name, person=of)
         replies[name] = web.get(_at(flowers), headers={"authorization": f"Bearer {secret}"}).status_code
     assert replies == {"ann": 200, "ben": 200, "eve": 403, "nobody": 403}
+
+
+def test_a_key_of_somebody_who_left_the_list_of_people_is_refused_everywhere_at_once(
+    web: TestClient, flowers: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: dict[str, Any] = {"auth": {"client_id": "a"}, "workbench": {"people": ["*@example.org"]}}
+    monkeypatch.setattr(login, "_secrets", lambda: held)
+    monkeypatch.setattr(login, "_KNOWN", {})
+    ann = login.person_of(ANN)
+    assert ann is not None
+    flowers.store.share_project(flowers.id, ann.key, "private")
+    beside = flowers.add_question("pretty")
+    _, secret = flowers.store.make_key(flowers.id, ann.name, person=ann.key)
+    ways = [
+        (route.path.replace("{project}", of.id).replace("{item:int}", "0"), method)
+        for route in routes()
+        for of in (flowers, beside)
+        if isinstance(route, Route) and "{project}" in route.path
+        for method in (route.methods or set()) - {"HEAD"}
+    ]
+
+    def statuses() -> set[int]:
+        headers = {"authorization": f"Bearer {secret}"}
+        replies = [
+            web.request(method, path, headers=headers, json={} if method == "POST" else None)
+            for path, method in ways
+        ]
+        assert all(reply.json()["why"] for reply in replies if reply.status_code == 403)
+        return {reply.status_code for reply in replies}
+
+    assert len(ways) == 14 and 403 not in statuses()
+    held["workbench"]["people"] = ["bob@example.org"]
+    assert login.person_of(ANN) is None and statuses() == {403}
+    held["workbench"]["people"] = ["ann@*"]
+    assert 403 not in statuses()
+    # an address that she has now, and that nobody let in
+    held["workbench"]["people"] = ["*@example.org", "ann@other.org"]
+    assert login.person_of(ANN | {"email": "ann@other.org"}) == ann
+    held["workbench"]["people"] = ["*@example.org"]
+    assert statuses() == {403}
 
 
 def test_a_key_is_kept_nowhere_and_goes_with_its_project(flowers: Session) -> None:

@@ -470,6 +470,15 @@ def test_a_duplicate_keeps_the_last_rounds_model_and_no_other(store: Store) -> N
     assert listed[second] == 3 and isinstance(listed[second], int)
 
 
+def test_the_address_of_a_person_is_the_one_they_logged_in_with_last(store: Store) -> None:
+    assert store.address_of("key-of-ann") == ""
+    for address in ("ann@example.org", "ann@other.org", "ann@other.org"):
+        assert store.known_as("key-of-ann", "Ann", address=address) == "Ann"
+        assert store.address_of("key-of-ann") == address
+    assert store.known_as("key-of-bob", "Ann", "bob", "bob@example.org") == "Ann (bob)"
+    assert store.address_of("key-of-ann") == "ann@other.org"
+
+
 def test_a_project_lets_in_whom_its_owner_says(store: Store) -> None:
     nobodys = project(store)
     prints = np.arange(3, dtype=np.uint64)

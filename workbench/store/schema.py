@@ -54,12 +54,14 @@ projects = Table(
     UniqueConstraint("family", "question", name="one_question_of_a_name"),
 )
 
-# Whoever logged in once: what the log-in knows them by, and the name their events carry.
+# Whoever logged in once: what the log-in knows them by, the name their events carry, and the address that the
+# list of people is asked about, also where they send a key and no cookie.
 people = Table(
     "people",
     metadata,
     Column("key", Text, primary_key=True),
     Column("name", Text, nullable=False, unique=True),
+    Column("address", Text, nullable=False),
     Column("seen", Text, nullable=False),
 )
 

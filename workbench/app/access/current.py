@@ -149,11 +149,8 @@ def if_open() -> Session | None:
         held = None if project is None else _OPEN.get(project)
     if held is None:
         return None
-    try:
-        login.admit(held.id, login.of_page() if login.required() else None)
-    except InputError:
-        return None
-    return held
+    person = login.of_page() if login.required() else None
+    return held if login.who_may(person, held.id, "open") else None
 
 
 @contextmanager

@@ -14,10 +14,10 @@ import os
 import threading
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 import streamlit as st
@@ -43,7 +43,10 @@ LIMITS = {
     "uploads_mb": "how many megabytes one person may have uploaded",
 }
 _LOCKED = False
-_KNOWN: dict[str, str] = {}
+_KNOWN: dict[str, tuple[str, str]] = {}
+Act = Literal["use", "upload", "open", "change"]
+"""What somebody may do: use the server and upload to it; open a project, and delete, share or set it up."""
+_OF_GUESTS = frozenset({"use", "open"})
 _log = logging.getLogger(__name__)
 
 
@@ -56,11 +59,13 @@ class Person:
         name: what their events carry.
         guest: of somebody without an account who came by a project's link: the project, and what it said of
             guests then. It is all that they may open.
+        address: that the provider vouches for, in small letters; "" for none. The list of people names it.
     """
 
     key: str
     name: str
     guest: tuple[str, str] | None = None
+    address: str = field(default="", compare=False)
 
     @property
     def account(self) -> str:
@@ -320,32 +325,49 @@ def of_cookies(cookies: Mapping[str, str]) -> Person | None:
 def person_of(claims: Mapping[str, Any]) -> Person | None:
     """The person behind what a provider says; None for nobody, or somebody who is not on the list."""
     subject = str(claims.get("sub") or "")
-    if claims.get("is_logged_in") is not True or not subject or not _listed(claims):
+    if claims.get("is_logged_in") is not True or not subject:
         return None
     key = f"{claims.get('iss') or claims.get('provider') or ''} {subject}"
     if len(key) > 200:
         key = hashlib.sha256(key.encode()).hexdigest()
-    if key not in _KNOWN:
+    email = str(claims.get("email") or "")
+    # an address that the provider itself does not vouch for is anybody's; some say so in words
+    vouched = claims.get("email_verified") in (True, "true", None)
+    person = Person(key, "", address=email.lower() if vouched else "")
+    if not required() or not who_may(person, None, "use"):
+        return None
+    name, address = _KNOWN.get(key, ("", ""))
+    if not name or address != person.address:
         from workbench.store import Store
 
-        email = str(claims.get("email") or "")
-        name = str(claims.get("name") or claims.get("preferred_username") or email or subject)
-        _KNOWN[key] = Store.open().known_as(key, name, email or subject)
-    return Person(key, _KNOWN[key])
+        called = str(claims.get("name") or claims.get("preferred_username") or email or subject)
+        name = Store.open().known_as(key, called, email or subject, person.address)
+        _KNOWN[key] = name, person.address
+    return replace(person, name=name)
 
 
-def _listed(claims: Mapping[str, Any]) -> bool:
-    """Whether [workbench] people names them; without a list, whoever the provider knows."""
+def of_key(key: str, name: str) -> Person | None:
+    """The person whom a key of the API stands for; None for one that was made without a log-in.
+
+    Args:
+        key: what the log-in knows them by.
+        name: what their events carry.
+    """
+    if not key:
+        return None
+    from workbench.store import Store
+
+    return Person(key, name, address=Store.open().address_of(key))
+
+
+def _listed(address: str) -> bool:
+    """Whether [workbench] people names an address; without a list, whoever the provider knows."""
     if not _secrets().get("auth"):
         return False  # nothing whole was ever read
     patterns = _secrets().get("workbench", {}).get("people", [])
     if not patterns:
         return True
-    email = str(claims.get("email") or "").lower()
-    # an address that the provider itself does not vouch for is anybody's; some say so in words
-    return claims.get("email_verified") in (True, "true", None) and any(
-        fnmatch.fnmatchcase(email, str(pattern).lower()) for pattern in patterns if email
-    )
+    return any(fnmatch.fnmatchcase(address, str(pattern).lower()) for pattern in patterns if address)
 
 
 def _origin() -> str:
@@ -361,6 +383,28 @@ class NotYoursError(InputError):
     """A project that is not there, or that the person may not open: which of the two is not said."""
 
 
+def who_may(person: Person | None, project: ProjectSummary | str | None, act: Act) -> bool:
+    """Whether a person may do something: the one answer behind pages, desk, downloads and API.
+
+    Args:
+        person: who asks; None for nobody.
+        project: as listed, or its id; None for the server itself.
+        act: what they would do.
+    """
+    if not required():
+        return True
+    if person is None or not (_listed(person.address) if person.guest is None else act in _OF_GUESTS):
+        return False
+    if project is None:
+        return True
+    from workbench.store import Store
+
+    record = Store.open().summary(project) if isinstance(project, str) else project
+    if record is None or not _lets_in(record, person):
+        return False
+    return act != "change" or record.owner in ("", person.key)
+
+
 def admit(project: str, person: Person | None) -> None:
     """See that a person may open a project.
 
@@ -371,13 +415,11 @@ def admit(project: str, person: Person | None) -> None:
     Raises:
         NotYoursError: they may not, or there is none.
     """
-    if not required():
+    if who_may(person, project, "open"):
         return
-    from workbench.store import Store
-
-    found = Store.open().summary(project)
-    if found is None or person is None or not _lets_in(found, person):
-        raise NotYoursError("There is no such project here, or it is not shared with you.")
+    if person is not None and not who_may(person, None, "use"):
+        raise NotYoursError(f"{person.name} may not use this server.")
+    raise NotYoursError("There is no such project here, or it is not shared with you.")
 
 
 def _lets_in(record: ProjectSummary, person: Person) -> bool:
@@ -392,25 +434,9 @@ def _lets_in(record: ProjectSummary, person: Person) -> bool:
     return inside and bool(given) and store.guests_of(project) == given
 
 
-def may_open(record: ProjectSummary) -> bool:
-    """Whether whoever the page's script runs for may open a project."""
-    if not required():
-        return True
-    person = of_page()
-    return person is not None and _lets_in(record, person)
-
-
 def may_change(record: ProjectSummary) -> bool:
     """Whether they may delete a project or say who else may open it: it is theirs, or nobody's."""
-    if not required():
-        return True
-    person = of_page()
-    return (
-        person is not None
-        and person.guest is None
-        and record.lets_in(person.key)
-        and record.owner in ("", person.key)
-    )
+    return not required() or who_may(of_page(), record, "change")
 
 
 # --------------------------------------------------------------------------- the page
@@ -424,7 +450,7 @@ class Entrance:
 
     _INSIDE = ("/media/", "/_stcore/upload_file", "/api/")
     _PROGRAMS = "/api/v1/"
-    _NO_GUESTS = "/_stcore/upload_file"
+    _UPLOADS = "/_stcore/upload_file"
 
     def __init__(self, app: Any) -> None:
         self.app = app
@@ -442,8 +468,8 @@ class Entrance:
 
         given = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"cookie"]
         person = await run_in_threadpool(of_cookies, cookie_parser("; ".join(given)))
-        uploads = below_base(str(scope["path"])).startswith(self._NO_GUESTS)
-        if person is None or (person.guest is not None and uploads):
+        uploads = below_base(str(scope["path"])).startswith(self._UPLOADS)
+        if not who_may(person, None, "upload" if uploads else "use"):
             answer = JSONResponse({"why": "You are not logged in any more: open this page anew."}, 403)
             await answer(scope, receive, send)
             return

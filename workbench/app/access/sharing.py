@@ -24,7 +24,8 @@ WORDS = {
 
 def visible(records: Iterable[R]) -> list[R]:
     """Those projects that whoever sits here may open; all of them without a log-in."""
-    return [record for record in records if login.may_open(record)] if login.required() else list(records)
+    person = login.of_page() if login.required() else None
+    return [record for record in records if login.who_may(person, record, "open")]
 
 
 def facts(record: ProjectSummary) -> list[str]:

@@ -72,11 +72,7 @@ def job_of(token: str) -> Job | None:
         return None
     if project is None:
         return manager().get(token, KIND) if person.key == owner else None
-    try:
-        login.admit(project, person)
-    except InputError:
-        return None
-    return manager().get(token, KIND)
+    return manager().get(token, KIND) if login.who_may(person, project, "open") else None
 
 
 def pools() -> dict[str, str]:

@@ -136,7 +136,7 @@ WAYS = (
 )
 ERRORS = {
     "401": "no key, or one that is none or was revoked",
-    "403": "the key's person may not open the project, or it is another project's key",
+    "403": "the key's person may not use the server or open the project, or it is another project's key",
     "409": "it cannot be done; `why` says what to do",
     "413": "more than 256,000 bytes",
     "415": "something else than JSON",

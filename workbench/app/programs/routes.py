@@ -143,7 +143,7 @@ async def _body(request: Request) -> Mapping[str, Any]:
 
 
 def _holder(request: Request) -> ApiKey:
-    """Whom the key stands for, who may open the project now.
+    """Whom the key stands for, who may use the server and open the project now.
 
     Raises:
         RefusedError: no such key, or another project's, or a person who may not.
@@ -171,7 +171,7 @@ def _holder(request: Request) -> ApiKey:
 
 
 def _person(key: ApiKey) -> login.Person | None:
-    return login.Person(key.person, key.name) if key.person else None
+    return login.of_key(key.person, key.name)
 
 
 def _session(key: ApiKey) -> Session:
