@@ -314,11 +314,7 @@ def do(action: Any, *given: Any) -> None:
 
 def take_back(act: int) -> None:
     """Undo an act of this page, while it is the last thing that its person did anywhere."""
-    last = me.state.undoable.get(me.annotator)
-    done = me.undo(of=act)
-    words = acts.taken_back(me, done)
-    if done is None and last is not None:
-        words = f"Not taken back, as you did something else since: {acts.in_words(me, last)}."
+    _, words = acts.take_back(me, act)
     st.session_state[DONE] = (words, None, st.session_state[frame.VISIT])
 
 

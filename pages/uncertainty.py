@@ -287,7 +287,7 @@ def chart(fig: Any, key: str, alt: str) -> None:
         measure=title,
         chosen=chosen,
         start=item,
-        act=partial(selection.act, session),
+        act=partial(selection.act, session, selection.last_act(session)),
         answered=bool(chosen and st.session_state.get("answered")),
         turn=st.session_state.get("map-turn", 0),
     )

@@ -6,9 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+import streamlit as st
 
 from tests.app.desks import desk_sync, operation, table
 from workbench.app.history import corrections
+from workbench.app.uncertainty import selection
 from workbench.app.words import acts
 from workbench.documents.events import check_event
 from workbench.exchange import export_labels, label_table
@@ -140,3 +142,23 @@ def test_a_new_class_never_takes_the_key_of_one_that_was_renamed(tmp_path: Path)
     # without the word that it is new a name that there is not is refused, as ever
     other = desk_sync(session)["queue"][0]
     assert desk_sync(session, operation("label", other, **{"class": "owl"}))["acks"][0]["status"] == "refused"
+
+
+def test_undo_on_the_map_takes_back_what_it_was_drawn_beside(
+    flowers: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(st, "session_state", {})
+    first, second, third = (int(item) for item in flowers.pool.trainable[:3])
+    flowers.label_item(first, "setosa")
+    selection.give(flowers, (second,), "setosa")
+    drawn = selection.last_act(flowers)
+    flowers.label_item(third, "setosa")  # at the desk, in another tab
+    selection.act(flowers, drawn, {"kind": "undo"})
+    assert set(flowers.state.labels) == {first, second, third}
+    assert "something else since" in st.session_state["label-done"] and st.session_state["answered"]
+    drawn = selection.last_act(flowers)
+    for _ in range(2):  # a press that comes twice
+        selection.take_back(flowers, drawn)
+        assert set(flowers.state.labels) == {first, second}
+    selection.take_back(flowers, selection.last_act(flowers))
+    assert set(flowers.state.labels) == {first} and not st.session_state["answered"]

@@ -45,8 +45,14 @@ def next_turn() -> None:
     st.session_state["map-turn"] = st.session_state.get("map-turn", 0) + 1
 
 
-def act(session: Session, done: dict[str, Any]) -> None:
-    """What was done by keys, taken in."""
+def act(session: Session, last: int | None, done: dict[str, Any]) -> None:
+    """What was done by keys, taken in.
+
+    Args:
+        session: of the project.
+        last: the person's last act when the keys were drawn; undo takes back no other.
+        done: as `pointing.mount` has it.
+    """
     next_turn()
     items = [i for i in done.get("items", []) if isinstance(i, int) and 0 <= i < len(session.pool)]
     if done["kind"] == "pick" and items:
@@ -56,7 +62,7 @@ def act(session: Session, done: dict[str, Any]) -> None:
     elif done["kind"] == "clear":
         forget()
     elif done["kind"] == "undo":
-        take_back(session)
+        take_back(session, last)
 
 
 def selected(session: Session) -> list[int]:
@@ -102,11 +108,18 @@ def ask_about(session: Session, chosen: tuple[int, ...]) -> None:
     st.session_state["map-go"] = True
 
 
-def take_back(session: Session) -> None:
-    """Undo what was done last."""
-    event = session.undo()
-    st.session_state["answered"] = False
-    st.session_state["label-done"] = verbatim(acts.taken_back(session, event))
+def last_act(session: Session) -> int | None:
+    """Id of what the person did last and may take back."""
+    event = session.state.undoable.get(session.annotator)
+    return None if event is None else event.id
+
+
+def take_back(session: Session, last: int | None) -> None:
+    """Undo what was done last when the button was drawn; what was done since stays."""
+    event, words = acts.take_back(session, last)
+    if event is not None:
+        st.session_state["answered"] = False
+    st.session_state["label-done"] = verbatim(words)
 
 
 def label_buttons(session: Session, chosen: tuple[int, ...]) -> None:
@@ -141,13 +154,15 @@ def label_buttons(session: Session, chosen: tuple[int, ...]) -> None:
                 on_click=give,
                 args=(session, chosen, str(picked)),
             )
+        last = last_act(session)
         st.button(
             "Undo",
-            key="map-undo",
+            key=f"map-undo-{last}",
+            disabled=last is None,
             icon=":material/undo:",
             type="tertiary",
             on_click=take_back,
-            args=(session,),
+            args=(session, last),
         )
     if "label-done" in st.session_state:
         st.caption(st.session_state.pop("label-done"))

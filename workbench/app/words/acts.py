@@ -71,6 +71,23 @@ def taken_back(session: Session, event: Event | None) -> str:
     return "There is nothing to take back." if event is None else f"Taken back: {in_words(session, event)}."
 
 
+def take_back(session: Session, act: int | None) -> tuple[Event | None, str]:
+    """Undo an act, while it is the last thing that its person did anywhere.
+
+    Args:
+        session: of the person.
+        act: id of the event that stood beside the button; None for none.
+
+    Returns:
+        The event that was taken back, if any, and a sentence.
+    """
+    last = session.state.undoable.get(session.annotator)
+    done = None if act is None else session.undo(of=act)
+    if done is None and last is not None:
+        return None, f"Not taken back, as you did something else since: {in_words(session, last)}."
+    return done, taken_back(session, done)
+
+
 def operation(event: Event | None) -> str | None:
     """The operation that recorded an act; "" for one done past a desk, None where there is no act."""
     return None if event is None else event.operation or ""
