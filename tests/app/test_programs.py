@@ -15,6 +15,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.testclient import TestClient
+from streamlit.testing.v1 import AppTest
 
 from tests.app.desks import fitted
 from tests.app.test_login import ANN
@@ -179,6 +180,35 @@ def test_a_key_of_somebody_who_left_the_list_of_people_is_refused_everywhere_at_
     assert login.person_of(ANN | {"email": "ann@other.org"}) == ann
     held["workbench"]["people"] = ["*@example.org"]
     assert statuses() == {403}
+
+
+def test_a_second_press_makes_no_second_key_and_no_secret_hides_another(flowers: Session) -> None:
+    def script(project: str) -> None:
+        from workbench.app.programs import control
+        from workbench.store import Store
+
+        store = Store.open()
+        record = store.summary(project)
+        assert record is not None
+        control._keys(store, record)
+
+    page = AppTest.from_function(script, args=(flowers.id,), default_timeout=60).run()
+    for box, words in zip(page.text_input, ("robot", "nightly"), strict=True):
+        box.set_value(words)
+    press = page.button[0]
+    press.click().run()
+    [first] = [one.value for one in page.code]
+    press.click().run()
+    assert [one.value for one in page.code] == [first] and len(flowers.store.keys_of(flowers.id)) == 1
+    page.text_input[0].set_value("another")
+    page.button[0].click().run()
+    assert not page.exception and len(page.code) == 2 and first in [one.value for one in page.code]
+    assert {flowers.store.holder_of(one.value).name for one in page.code} == {"robot", "another"}  # type: ignore[union-attr]
+    page.text_input[0].set_value("")
+    page.button[0].click().run()
+    assert "give a name" in page.error[0].value and len(page.code) == 2
+    next(one for one in page.button if one.label == "Revoke").click().run()
+    assert len(page.code) == 1
 
 
 def test_a_key_is_kept_nowhere_and_goes_with_its_project(flowers: Session) -> None:

@@ -15,10 +15,16 @@ from workbench.errors import InputError
 if TYPE_CHECKING:
     from workbench.store import ProjectSummary, Store
 
-_MADE = "programs-made-key"
+_MADE = "programs-made-keys"
+"""State: the secrets of keys made since the dialog was opened, by the key's id."""
+_PROBLEM = "programs-problem"
 
 
-@st.dialog("Programs that label and ask", width="medium")
+def _forget() -> None:
+    st.session_state.pop(_MADE, None)
+
+
+@st.dialog("Programs that label and ask", width="medium", on_dismiss=_forget)
 def dialog(record: ProjectSummary) -> None:
     """Make and revoke keys, and say which address is told of fits and of the finish.
 
@@ -42,32 +48,31 @@ def dialog(record: ProjectSummary) -> None:
 
 
 def _keys(store: Store, record: ProjectSummary) -> None:
+    keys = store.keys_of(record.id)
+    # a form is good for one key: a second press of it is of a form that is there no more
+    there = tuple(key.id for key in keys)
+    form = f"new-key-{record.id}-{len(there)}-{''.join(there[:1])}"
     person = login.of_page() if login.required() else None
-    with (
-        st.form(f"new-key-{record.id}", border=False),
-        st.container(horizontal=True, vertical_alignment="bottom"),
-    ):
+    with st.form(form, border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         default = person.name if person is not None else current.person("")
-        name = st.text_input("Whose answers", value=default, max_chars=120, disabled=person is not None)
-        purpose = st.text_input("What for", max_chars=200, placeholder="nightly import")
-        if st.form_submit_button("Make a key", icon=":material/key:"):
-            try:
-                made, secret = store.make_key(
-                    record.id,
-                    person.name if person is not None else name,
-                    person="" if person is None else person.key,
-                    purpose=purpose,
-                )
-            except InputError as error:
-                st.error(verbatim(error), icon=":material/error:")
-            else:
-                st.session_state[_MADE] = secret
-                detail = f"key {made.id} for {made.name}"
-                auditing.record("opened to programs", project=record.id, called=record.name, detail=detail)
-    if secret := st.session_state.pop(_MADE, None):
-        st.success("Copy it now: it is shown once and kept nowhere.", icon=":material/key:")
-        st.code(secret, language=None)
-    for key in store.keys_of(record.id):
+        st.text_input(
+            "Whose answers", default, max_chars=120, disabled=person is not None, key=f"{form}-name"
+        )
+        st.text_input("What for", max_chars=200, placeholder="nightly import", key=f"{form}-purpose")
+        st.form_submit_button(
+            "Make a key",
+            icon=":material/key:",
+            on_click=_make,
+            args=(record, form, there),
+        )
+    if problem := st.session_state.pop(_PROBLEM, None):
+        st.error(verbatim(problem), icon=":material/error:")
+    secrets = st.session_state.get(_MADE, {})
+    if shown := [key for key in keys if key.id in secrets]:
+        st.success("Copy it now: it is shown until this is closed, and kept nowhere.", icon=":material/key:")
+        for key in shown:
+            st.code(secrets[key.id], language=None)
+    for key in keys:
         with st.container(horizontal=True, vertical_alignment="center", key=f"key-{key.id}"):
             used = "never used" if key.used is None else f"last used {key.used[:10]}"
             words = (
@@ -79,6 +84,36 @@ def _keys(store: Store, record: ProjectSummary) -> None:
                 detail = f"key {key.id} of {key.name} revoked"
                 auditing.record("opened to programs", project=record.id, called=record.name, detail=detail)
                 st.rerun(scope="fragment")
+
+
+def _make(record: ProjectSummary, form: str, there: tuple[str, ...]) -> None:
+    """Make the key that a form asks for, unless one was made since the form was drawn.
+
+    Args:
+        record: the project.
+        form: key of the form.
+        there: ids of the project's keys then.
+    """
+    from workbench.store import Store
+
+    store = Store.open()
+    if tuple(key.id for key in store.keys_of(record.id)) != there:
+        return
+    person = login.of_page() if login.required() else None
+    name, purpose = (str(st.session_state.get(f"{form}-{field}", "")) for field in ("name", "purpose"))
+    try:
+        made, secret = store.make_key(
+            record.id,
+            name if person is None else person.name,
+            person="" if person is None else person.key,
+            purpose=purpose,
+        )
+    except InputError as error:
+        st.session_state[_PROBLEM] = str(error)
+        return
+    st.session_state[_MADE] = st.session_state.get(_MADE, {}) | {made.id: secret}
+    detail = f"key {made.id} for {made.name}"
+    auditing.record("opened to programs", project=record.id, called=record.name, detail=detail)
 
 
 def _webhook(store: Store, record: ProjectSummary) -> None:
