@@ -600,36 +600,37 @@ titles += ["All questions"] if len(session.questions) > 1 else []
 titles += ["Labels", "Fits"]
 views = dict(zip(titles, st.tabs(titles, key="history-tabs", on_change="rerun"), strict=True))
 found: dict[int, decisions.Opinion] = {}
+# what is not in sight is not drawn: it costs nothing, and hears no key
+in_sight = next((title for title, view in views.items() if view.open), "Review")
 with views["Review"]:
     if rows:
         found = doubts(rows, state, top)
-        if views["Review"].open:  # its keys are heard while it is in sight
+        if in_sight == "Review":
             decisions_view(rows, found, state)
     else:
         with top:
             st.markdown("**Nothing is decided yet.** What you label stands here, the likeliest slips first.")
         frame.link("label", "Label the first item", ":material/arrow_forward:")
-    with st.expander("Log: every event, newest first", icon=":material/list:", key="log"):
-        events_table(session, state)
-    if login.may_change(session.project):
-        with st.expander("Who opened, exported and shared it", icon=":material/policy:", key="audit"):
-            auditing.table(session.project)
-if "Agreement" in views:
-    with views["Agreement"]:
+    if in_sight == "Review":
+        with st.expander("Log: every event, newest first", icon=":material/list:", key="log"):
+            events_table(session, state)
+        if login.may_change(session.project):
+            with st.expander("Who opened, exported and shared it", icon=":material/policy:", key="audit"):
+                auditing.table(session.project)
+with views[in_sight]:
+    if in_sight == "Agreement":
         people_view(people, state, found)
         look_twice(state)
         presence.invite(session)
-if "People" in views:
-    with views["People"]:
+    elif in_sight == "People":
         people_part.part(me, state)
         if not session.state.model.get("names_hidden"):
             presence.table(session)
-if "All questions" in views:
-    with views["All questions"]:
+    elif in_sight == "All questions":
         label_errors.part(me)
-with views["Labels"]:
-    labels_table(session)
-with views["Fits"]:
-    fits_table(session)
-    if session.rounds:
-        exports.model_download(me)
+    elif in_sight == "Labels":
+        labels_table(session)
+    elif in_sight == "Fits":
+        fits_table(session)
+        if session.rounds:
+            exports.model_download(me)

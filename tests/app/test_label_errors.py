@@ -136,6 +136,8 @@ def test_nothing_is_compared_before_somebody_asks_and_nothing_without_a_second_q
 ) -> None:
     page = open_page("history", mail.id)
     assert "All questions" in [tab.label for tab in page.tabs]
+    page.session_state["history-tabs"] = "All questions"
+    page.run()
     page.button(key="every-question-start").click().run()
     for _ in range(20):
         found = label_errors.find_issues(

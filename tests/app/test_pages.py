@@ -394,6 +394,8 @@ def test_people_who_labelled_together_have_a_part_of_history(home: Path) -> None
     assert "People" not in [tab.label for tab in open_page("history", None).tabs]
     test = open_page("history", session.id)
     assert "People" in [tab.label for tab in test.tabs]
+    test.session_state["history-tabs"] = "People"
+    test.run()
     assert "alpha is 1" in texts(test)
     (toggle,) = [one for one in test.toggle if one.label == "Hide names"]
     toggle.set_value(True).run()

@@ -94,6 +94,8 @@ def test_the_lesson_that_asks_many_policies_offers_it(project: Session) -> None:
 
 def test_the_fits_name_it(project: Session) -> None:
     test = open_page("history", project.id)
+    test.session_state["history-tabs"] = "Fits"
+    test.run()
     fits = next(frame.value for frame in test.dataframe if "Model" in frame.value.columns)
     assert fits["Model"].str.endswith("· Nearness").all()
 

@@ -25,7 +25,11 @@ def test_the_owner_sees_who_labels_and_how_others_join(home: Path) -> None:
     page.query_params["project"] = session.id
     page.run()
     assert not page.exception
+    page.session_state["history-tabs"] = "People"
+    page.run()
     (table,) = [one.value for one in page.dataframe if "A minute" in one.value.columns]
     assert dict(zip(table["Person"], table["Labels"], strict=True)) == {"ann": 3, "bob": 3, "eve": 3}
+    page.session_state["history-tabs"] = "Agreement"
+    page.run()
     addresses = [one.value for one in page.code if session.id in one.value]
     assert addresses and all("/label?project=" in one for one in addresses)

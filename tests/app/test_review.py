@@ -254,18 +254,21 @@ def test_history_opens_on_what_looks_wrong(project: Session) -> None:
     said = texts(test)
     assert "look wrong to a model that did not see" in said or "looks wrong to a model" in said
     assert [tab.label for tab in test.tabs] == ["Review", "Agreement", "People", "Labels", "Fits"]
-    assert "ann and bob labelled 4 items both" in said.replace("\\", "")
-    assert "People differ on 1 item." in said
     table = test.dataframe[0].value
     assert table.iloc[0]["Item"] == str(project.pool.items.ids[wrong_one(project)])
     assert table.iloc[0]["Verdict"] == "looks wrong"
-    labels = {b.key: b.disabled for b in test.button if str(b.key).startswith(("review-", "resolve-"))}
-    assert all(labels.values()) and {"review-relabel", "review-again", "resolve-button"} <= set(labels)
+    labels = {b.key: b.disabled for b in test.button if str(b.key).startswith("review-")}
+    assert all(labels.values()) and {"review-relabel", "review-again"} <= set(labels)
     kinds = next(p for p in test.button_group if p.key == "review-kind")
     kinds.set_value("skipped").run()
     assert not test.exception
     assert len(test.dataframe[0].value) == 1
     assert test.dataframe[0].value.iloc[0]["Label"] == "(skipped)"
+    test.session_state["history-tabs"] = "Agreement"
+    test.run()
+    said = texts(test)
+    assert "ann and bob labelled 4 items both" in said.replace("\\", "")
+    assert "People differ on 1 item." in said and test.button(key="resolve-button").disabled
 
 
 def test_a_selected_row_is_relabelled_in_the_name_of_whoever_sits_there(
@@ -389,3 +392,27 @@ def test_the_keys_of_review_name_the_item_on_screen_and_are_drawn_with_it_alone(
     test.session_state["history-tabs"] = "Labels"
     test.run()
     assert not [b for b in test.button if b.key and b.key.startswith(("label-is-right-", "model-is-right-"))]
+
+
+def test_one_tab_of_history_is_drawn_the_one_that_is_open(
+    project: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_at(project)
+    drawn: list[str] = []
+    real = st.dataframe
+
+    def watched(data: Any, **more: Any) -> Any:
+        drawn.append(str(more.get("key")).rpartition("-")[0])
+        return real(data, **more)
+
+    monkeypatch.setattr(st, "dataframe", watched)
+    test = open_page("history", project.id)
+    tables = {"Review": {"review-table", "events"}, "Agreement": {"disputes"}, "Labels": {"labels"}}
+    for title in ["Review", "Agreement", "People", "Labels", "Fits"]:
+        drawn.clear()
+        test.session_state["history-tabs"] = title
+        test.run()
+        assert not test.exception and [tab.label for tab in test.tabs if tab.children] == [title]
+        assert set(drawn) >= tables.get(title, set()) and drawn
+        others = {key for one, keys in tables.items() if one != title for key in keys}
+        assert not others & set(drawn)

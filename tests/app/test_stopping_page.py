@@ -29,6 +29,8 @@ def test_a_project_is_advised_and_history_shows_its_fits(home: Path) -> None:
     assert np.isfinite(next(r for r in rules if r.rule == "overall-uncertainty").values).all()
     assert stopping.project_advice(session) is job and len(session.rounds) == 3, "nothing was recorded"
     page = open_page("history", session.id)
+    page.session_state["history-tabs"] = "Fits"
+    page.run()
     fits = next(f.value for f in page.dataframe if "Fit" in f.value.columns)
     assert fits["Model"].tolist()[0].startswith("Logistic regression · Entropy")
     assert fits["Model"].tolist()[-1].startswith("Logistic regression · Margin")
