@@ -168,6 +168,12 @@ def test_a_guest_answers_and_changes_neither_classes_nor_what_others_said(
     ask = owned.as_annotator(name).ask()[0]
     label = {"kind": "label", "ask": ask.id, "item": ask.item}
     assert done(op="c", **label, new=True, **{"class": "weed"})[1] == operations.NOT_FOR_GUESTS
+    owned.flag([item], True)
+    assert done(op="e", kind="flag", item=item, on=False)[1] == operations.NOT_FOR_GUESTS
+    for kind, more in (("answers", {"ask": ask.id}), ("amend", {})):
+        row = {"kind": kind, "item": ask.item, "answers": {owned.question_name: "weed"}, **more}
+        assert done(op=kind, **row, adds=[owned.question_name])[1] == operations.NOT_FOR_GUESTS
+    assert item in owned.state.flagged and done(op="f", kind="flag", item=ask.item, on=True)[0] == "saved"
     assert done(op="d", **label, **{"class": "setosa"})[0] == "saved"
     assert owned.state.labels == {item: "setosa", ask.item: "setosa"} and "weed" not in owned.classes
 

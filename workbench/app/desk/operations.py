@@ -142,12 +142,32 @@ _OPTIONAL = frozenset({"time", "ms", "ask", "target", "new", "shown", "skip", "a
 
 
 NOT_FOR_GUESTS = "A guest answers questions, and changes neither classes nor what others said."
-_NOT_OF_GUESTS = frozenset({"relabel", "clear", "example"})
+_OF_GUESTS = frozenset(
+    [
+        "label",
+        "skip",
+        "unsure",
+        "flag",
+        "note",
+        "correct",
+        "twins",
+        "want",
+        "confirm",
+        "read",
+        "undo",
+        "redo",
+        "requeue",
+        "answers",
+        "amend",
+    ]
+)
 
 
 def for_guests(operation: Operation) -> bool:
     """Whether somebody without an account may do it."""
-    return operation.kind not in _NOT_OF_GUESTS and not operation.new
+    adds = operation.new or bool(operation.adds)
+    clears = operation.kind == "flag" and not operation.on
+    return operation.kind in _OF_GUESTS and not adds and not clears
 
 
 def checked(given: Any, person: str, project: str) -> Operation:
