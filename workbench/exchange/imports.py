@@ -417,7 +417,7 @@ def _read_coco(data: bytes) -> LabelRows:
                         f"{where} has the {key} {cut(entry[key])}, which the file does not list."
                     )
             about = entry.get("attributes")
-            label = names[entry["category_id"]]
+            label: str | None = names[entry["category_id"]]
             if isinstance(about, Mapping) and not is_label(about.get("status")):
                 label = None  # what a certificate covers is no person's
             yield Labelled(where, files[entry["image_id"]], label)
