@@ -143,7 +143,8 @@ def test_export_and_import(tmp_path: Path, capsys: pytest.CaptureFixture[str], h
     assert other.state.labels == session.state.labels
     (tmp_path / "labels.csv").write_text("id,label\n99999,x\n")
     assert "has no item 99999" in refused(capsys, "import", "again", tmp_path / "labels.csv")
-    assert "--format" in refused(capsys, "import", "again", tmp_path / "labels.json")
+    (tmp_path / "labels.dat").write_text("id,label\n")
+    assert "--format" in refused(capsys, "import", "again", tmp_path / "labels.dat")
     Session.create("iris", name="again", classifier=FAKE, policy="margin", annotator="ann")
     assert "2 projects are called 'again'; give the id" in refused(capsys, "export", "again")
     Store.open().close()

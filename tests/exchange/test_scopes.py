@@ -181,6 +181,7 @@ def test_a_tie_between_people_is_no_label_of_the_set(store: Store) -> None:
     said = f"id,label,status\n{ann.pool.items.ids[items[0]]},setosa,undecided\n".encode()
     with pytest.raises(InputError, match="holds no labels"):
         import_labels(said, ann.pool, "csv", ann.classes)
+    ann.label_item(ann.pool.trainable.tolist()[2], "virginica")  # a fit takes labels of two classes
     ann.refit()
     row = next(row for row in label_table(ann, "predictions") if row["item"] == items[0])
     assert (row["status"], row["label"]) == ("undecided", None)
