@@ -314,6 +314,9 @@ def test_where_no_fit_can_come_any_more_the_page_says_so(home: Path, tmp_path: P
     session.label_items([1, 2], "low")
     words = "All 3 labels are low and nothing is left to ask, so no model can be fitted"
     test = open_page(page, session.id)
+    if page == "history":
+        test.session_state["history-tabs"] = "Fits"
+        test.run()
     assert not test.exception and words in said(test)
 
 
