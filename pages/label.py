@@ -427,8 +427,7 @@ with st.container(
     ):
         if not login.required():
             me(session)
-        if login.guest_of_page() is None:
-            tools(session)
+        tools(session)
 if several:
     st.segmented_control(
         "Ask about each item",
@@ -458,5 +457,5 @@ else:
     desk.mount(session, on_mode=turn_questions if several else None, figures=below)
 progress(session)
 curve(session)
-if session.pool.has_truth and oracle.knows_all(session.pool) and login.guest_of_page() is None:
+if session.pool.has_truth and oracle.knows_all(session.pool):
     oracle_controls(session)

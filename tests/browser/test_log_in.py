@@ -212,35 +212,3 @@ def test_somebody_who_is_not_on_the_list_is_told_so(team: Team) -> None:
     assert "eve@example.org may not use this server" in page.inner_text("body")
     assert not page.locator(".st-key-pools").count() and "Eve Fox" not in team.store().people().values()
     page.context.close()
-
-
-def test_a_guest_joins_by_the_link_that_the_owner_shows_and_labels(
-    team: Team, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from workbench.app.access import guests
-
-    team.come("ann").context.close()
-    monkeypatch.setenv("WORKBENCH_HOME", str(team.server.home))
-    store = team.store()
-    owner = next(key for key, name in store.people().items() if name == PEOPLE["ann"])
-    project = Session.create("digits", store=store, owner=owner, annotator=PEOPLE["ann"]).id
-    record = store.project(project)
-    guests.allow(record, True)
-    context = team.browser.new_context(viewport={"width": 420, "height": 860})
-    context.set_default_timeout(PATIENCE)
-    phone = context.new_page()
-    phone.goto(f"{team.server.url}/join?k={guests.link(record)['k']}")
-    phone.fill("input[name=name]", "Ada")
-    phone.click("text=Join")
-    at_the_desk(phone)
-    press_and_wait(phone, "3")
-    (label,) = [e for e in store.events(project) if e.kind == "label"]
-    assert label.annotator == "Ada (guest)"
-    visit(phone, f"{team.server.url}/history?project={project}")
-    phone.wait_for_selector("text=You are here as a guest of one project")
-    assert ask_desk(phone, project, token_of(project, "Ada (guest)", team.server.home, monkeypatch))[0] == 200
-    guests.allow(record, False)
-    phone.goto(f"{team.server.url}/label?project={project}")
-    phone.wait_for_selector("text=not shared with you")
-    assert ask_desk(phone, project, token_of(project, "Ada (guest)", team.server.home, monkeypatch))[0] == 403
-    context.close()

@@ -204,13 +204,12 @@ def options(*, configure: bool = True) -> dict[str, Any]:
             if not name.startswith("server.") and not streamlit_private.is_set(name):
                 streamlit_private.set_option(name, value)
     from workbench.app import desk
-    from workbench.app.access import guests
     from workbench.app.programs.routes import routes as of_programs
     from workbench.app.shell import downloads
 
     return {
         "lifespan": lifespan,
-        "routes": [*desk.routes(), *of_programs(), *downloads.routes(), *guests.routes()],
+        "routes": [*desk.routes(), *of_programs(), *downloads.routes()],
         "middleware": [
             Middleware(SecurityHeaders),
             Middleware(Gate),

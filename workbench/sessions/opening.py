@@ -243,7 +243,7 @@ def further_question(question: Question, pool: Pool, settings: Mapping[str, Any]
     seed = int(settings["seed"])
     Learner(without_truth(pool), classifier, options, seed=seed, classes=tuple(question.classes))
     # what the first one is measured on, or begins with, says nothing about this one; copies are the pool's
-    own = ("test", "measured", "guesses", "archived", "guests", "question", "names_hidden", "twins")
+    own = ("test", "measured", "guesses", "archived", "question", "names_hidden", "twins")
     found = {key: value for key, value in settings.items() if key not in own}
     measured_apart = settings.get("test") is not None
     shares = {"evaluation_share": EVALUATION_SHARE, "early_share": EARLY_SHARE} if measured_apart else {}

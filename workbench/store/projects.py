@@ -47,7 +47,7 @@ def _is_first(own: Any) -> Any:
     return own.c.id == own.c.family
 
 
-OWN = ("archived", "guests")
+OWN = ("archived",)
 """Settings of a project that no copy of it takes over."""
 
 
@@ -470,19 +470,3 @@ class Projects(Log, Rounds, People):
         """Put a project aside, or take it back into the list."""
         settings = {k: v for k, v in self.project(project_id).settings.items() if k != "archived"}
         self.update_project(project_id, settings=settings | ({"archived": True} if on else {}))
-
-    def guests_of(self, project_id: str) -> str:
-        """What the project's first question says of guests; "" where it lets none in."""
-        found = self.summary(project_id)
-        first = found if found is None or found.id == found.family else self.summary(found.family)
-        return "" if first is None else str(first.settings.get("guests") or "")
-
-    def let_guests_in(self, project_id: str, how: str) -> None:
-        """Say who may come without an account: those whose link says `how`; "" for nobody.
-
-        Raises:
-            InputError: there is no such project.
-        """
-        first = self.project(project_id).family
-        settings = {k: v for k, v in self.project(first).settings.items() if k != "guests"}
-        self.update_project(first, settings=settings | ({"guests": how} if how else {}))

@@ -1,1 +1,1 @@
-"""Who comes in, to which project, and who else: log-in, guests, tokens, sharing, the audit."""
+"""Who comes in, to which project, and who else: log-in, tokens, sharing, the audit."""

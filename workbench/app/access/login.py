@@ -22,7 +22,6 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 
-from workbench.app.access import passes
 from workbench.app.serving import streamlit_private
 from workbench.app.serving.frontend import below_base
 from workbench.app.words.text import verbatim
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
 CALLBACK = "/oauth2callback"
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 """Addresses that this machine alone reaches."""
-GUEST = "guest "
-"""Begins the key of somebody without an account."""
 _NEEDED = ("client_id", "client_secret", "server_metadata_url")
 LIMITS = {
     "projects": "how many projects one person may have",
@@ -44,9 +41,8 @@ LIMITS = {
 }
 _LOCKED = False
 _KNOWN: dict[str, tuple[str, str]] = {}
-Act = Literal["use", "upload", "open", "change"]
-"""What somebody may do: use the server and upload to it; open a project, and delete, share or set it up."""
-_OF_GUESTS = frozenset({"use", "open"})
+Act = Literal["use", "open", "change"]
+"""What somebody may do: use the server; open a project, and delete, share or set it up."""
 _log = logging.getLogger(__name__)
 
 
@@ -57,14 +53,11 @@ class Person:
     Attributes:
         key: what they are known by: the provider and its subject, which never change hands.
         name: what their events carry.
-        guest: of somebody without an account who came by a project's link: the project, and what it said of
-            guests then. It is all that they may open.
         address: that the provider vouches for, in small letters; "" for none. The list of people names it.
     """
 
     key: str
     name: str
-    guest: tuple[str, str] | None = None
     address: str = field(default="", compare=False)
 
     @property
@@ -286,20 +279,7 @@ def may_name_paths() -> bool:
 
 def of_page() -> Person | None:
     """Who is logged in where the page's script runs for; None for nobody, or nobody who may use the app."""
-    found = person_of(st.user.to_dict()) if hasattr(st, "user") else None
-    return found or _guest(st.context.cookies)
-
-
-def guest_of_page() -> str | None:
-    """The project whose guest the page's script runs for; None for everybody else."""
-    person = of_page() if required() else None
-    return None if person is None or person.guest is None else person.guest[0]
-
-
-def _guest(cookies: Mapping[str, str]) -> Person | None:
-    """Whether their project still lets guests in is asked where it is opened (`admit`)."""
-    found = passes.of_cookies(cookies)
-    return None if found is None else Person(found[2], found[3], (found[0], found[1]))
+    return person_of(st.user.to_dict()) if hasattr(st, "user") else None
 
 
 def is_encrypted() -> bool:
@@ -319,7 +299,7 @@ def of_cookies(cookies: Mapping[str, str]) -> Person | None:
     except ValueError:
         return None
     theirs = isinstance(claims, dict) and claims.get("origin") == _origin()
-    return (person_of(claims) if theirs else None) or _guest(cookies)
+    return person_of(claims) if theirs else None
 
 
 def person_of(claims: Mapping[str, Any]) -> Person | None:
@@ -393,14 +373,14 @@ def who_may(person: Person | None, project: ProjectSummary | str | None, act: Ac
     """
     if not required():
         return True
-    if person is None or not (_listed(person.address) if person.guest is None else act in _OF_GUESTS):
+    if person is None or not _listed(person.address):
         return False
     if project is None:
         return True
     from workbench.store import Store
 
     record = Store.open().summary(project) if isinstance(project, str) else project
-    if record is None or not _lets_in(record, person):
+    if record is None or not record.lets_in(person.key):
         return False
     return act != "change" or record.owner in ("", person.key)
 
@@ -422,18 +402,6 @@ def admit(project: str, person: Person | None) -> None:
     raise NotYoursError("There is no such project here, or it is not shared with you.")
 
 
-def _lets_in(record: ProjectSummary, person: Person) -> bool:
-    if person.guest is None:
-        return record.lets_in(person.key)
-    from workbench.store import Store
-
-    project, given = person.guest
-    store = Store.open()
-    there = store.summary(project)
-    inside = there is not None and record.family == there.family
-    return inside and bool(given) and store.guests_of(project) == given
-
-
 def may_change(record: ProjectSummary) -> bool:
     """Whether they may delete a project or say who else may open it: it is theirs, or nobody's."""
     return not required() or who_may(of_page(), record, "change")
@@ -450,7 +418,6 @@ class Entrance:
 
     _INSIDE = ("/media/", "/_stcore/upload_file", "/api/")
     _PROGRAMS = "/api/v1/"
-    _UPLOADS = "/_stcore/upload_file"
 
     def __init__(self, app: Any) -> None:
         self.app = app
@@ -468,8 +435,7 @@ class Entrance:
 
         given = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"cookie"]
         person = await run_in_threadpool(of_cookies, cookie_parser("; ".join(given)))
-        uploads = below_base(str(scope["path"])).startswith(self._UPLOADS)
-        if not who_may(person, None, "upload" if uploads else "use"):
+        if not who_may(person, None, "use"):
             answer = JSONResponse({"why": "You are not logged in any more: open this page anew."}, 403)
             await answer(scope, receive, send)
             return
@@ -511,7 +477,5 @@ def side() -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center", key="who", gap="small"):
         st.markdown(f":material/person: {verbatim(person.name, 40)}", width="stretch")
-        if person.guest is not None:
-            return  # there is no log-in to end
         if st.button("Log out", key="log-out", type="tertiary"):
             st.logout()

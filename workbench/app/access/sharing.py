@@ -66,8 +66,7 @@ def control(record: ProjectSummary) -> None:
 def _form(record: ProjectSummary, person: login.Person) -> None:
     from workbench.store import Store
 
-    known = Store.open().people().items()
-    others = {key: name for key, name in known if key != person.key and not key.startswith(login.GUEST)}
+    others = {key: name for key, name in Store.open().people().items() if key != person.key}
     if not record.owner:
         st.caption("It belongs to nobody yet, and is open. Whoever saves this owns it.")
     access = st.radio(
@@ -90,10 +89,6 @@ def _form(record: ProjectSummary, person: login.Person) -> None:
             placeholder="Choose people",
         )
     saved = st.button("Save", type="primary", key=f"access-save-{record.id}")
-    if record.owner:
-        from workbench.app.access import presence
-
-        presence.without_account(record, "data")
     if saved:
         store = Store.open()
         now = store.summary(record.id)

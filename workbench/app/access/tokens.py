@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from itsdangerous import BadData, URLSafeSerializer, URLSafeTimedSerializer
+from itsdangerous import BadData, URLSafeSerializer
 
 from workbench.errors import InputError
 from workbench.store.places import private_folder, workbench_home
@@ -34,14 +34,12 @@ class Bearer:
         person: whose answers these are.
         expires: epoch seconds.
         use: "desk" for all that the desk does, "pictures" for reading pictures alone.
-        guest: whether they have no account; the token does not say so, their cookie does.
     """
 
     project: str
     person: str
     expires: float
     use: str = "desk"
-    guest: bool = False
 
 
 def issue(project: str, person: str, *, now: float | None = None) -> str:
@@ -93,21 +91,8 @@ def bearer(token: str, *, use: str = "desk", now: float | None = None) -> Bearer
 
 
 def _signer() -> URLSafeSerializer:
-    return signer("workbench.desk")
-
-
-def signer(salt: str) -> URLSafeSerializer:
-    """Signs with this server's own key.
-
-    Args:
-        salt: for what; what was signed for one thing is of no use for another.
-    """
-    return URLSafeSerializer(_key(str(workbench_home())), salt=salt, signer_kwargs=_HOW)
-
-
-def dated_signer(salt: str) -> URLSafeTimedSerializer:
-    """The same with the time of signing, for what is of use for some days only."""
-    return URLSafeTimedSerializer(_key(str(workbench_home())), salt=salt, signer_kwargs=_HOW)
+    """Signer with this server's own key."""
+    return URLSafeSerializer(_key(str(workbench_home())), salt="workbench.desk", signer_kwargs=_HOW)
 
 
 @cache

@@ -141,35 +141,6 @@ _KINDS: dict[str, dict[str, _Check]] = {
 _OPTIONAL = frozenset({"time", "ms", "ask", "target", "new", "shown", "skip", "adds", "question", "mode"})
 
 
-NOT_FOR_GUESTS = "A guest answers questions, and changes neither classes nor what others said."
-_OF_GUESTS = frozenset(
-    [
-        "label",
-        "skip",
-        "unsure",
-        "flag",
-        "note",
-        "correct",
-        "twins",
-        "want",
-        "confirm",
-        "read",
-        "undo",
-        "redo",
-        "requeue",
-        "answers",
-        "amend",
-    ]
-)
-
-
-def for_guests(operation: Operation) -> bool:
-    """Whether somebody without an account may do it."""
-    adds = operation.new or bool(operation.adds)
-    clears = operation.kind == "flag" and not operation.on
-    return operation.kind in _OF_GUESTS and not adds and not clears
-
-
 def checked(given: Any, person: str, project: str) -> Operation:
     """The operation that a browser sent.
 

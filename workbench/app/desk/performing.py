@@ -34,9 +34,7 @@ def keep_fitting(project: str, person: str) -> None:
     current.keep_fitting_all(session_of(project, person))
 
 
-def perform(
-    session: Session, given: Sequence[Any], *, check: bool = False, guest: bool = False
-) -> list[dict[str, Any]]:
+def perform(session: Session, given: Sequence[Any], *, check: bool = False) -> list[dict[str, Any]]:
     """Acknowledgements of operations, in their order; runs of them go into one transaction each."""
     acks: list[dict[str, Any]] = []
     run: list[Operation] = []
@@ -51,10 +49,6 @@ def perform(
         except InputError as error:
             finish()
             acks.append({"op": operations.named(one), "status": "refused", "why": str(error)})
-            continue
-        if guest and not operations.for_guests(operation):
-            finish()
-            acks.append({"op": operation.id, "status": "refused", "why": operations.NOT_FOR_GUESTS})
             continue
         if operation.kind == "requeue":
             finish()

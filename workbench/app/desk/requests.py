@@ -6,7 +6,6 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -67,8 +66,7 @@ async def answered(request: Request, work: Any) -> Response:
         # before a turn is taken: whoever sends slowly keeps nobody else waiting
         body = await json_body(request)
         async with limits.LIMITS.turn(holder.project, holder.person):
-            guest = await threaded(_admitted, dict(request.cookies), holder)
-            holder = replace(holder, guest=guest)
+            await threaded(_admitted, dict(request.cookies), holder)
             reply, background = await work(holder, body)
             return json_reply(reply, 200, background)
     except limits.TooMuchError as error:
@@ -161,14 +159,10 @@ def _allowed(request: Request, token: str, use: str = "desk") -> tokens.Bearer:
     return holder
 
 
-def _admitted(cookies: Mapping[str, str], holder: tokens.Bearer) -> bool:
-    """Where there is a log-in: whoever sends this is who the token was made for, and may open the project.
-
-    Returns:
-        Whether it is a guest.
-    """
+def _admitted(cookies: Mapping[str, str], holder: tokens.Bearer) -> None:
+    """Where there is a log-in: whoever sends this is who the token was made for, and may open the project."""
     if not login.required():
-        return False
+        return
     person = login.of_cookies(cookies)
     if person is None:
         raise RefusedError(403, "You are not logged in any more: open this page anew.")
@@ -178,4 +172,3 @@ def _admitted(cookies: Mapping[str, str], holder: tokens.Bearer) -> bool:
         login.admit(holder.project, person)
     except InputError as error:
         raise RefusedError(403, str(error)) from error
-    return person.guest is not None

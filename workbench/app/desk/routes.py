@@ -19,7 +19,7 @@ from workbench.app.desk import (
 )
 from workbench.app.desk.performing import MOST_CARDS, MOST_OPERATIONS, keep_fitting, perform, session_of
 from workbench.app.desk.pictures import picture, picture_told
-from workbench.app.desk.requests import BASE, RefusedError, answered, pictured, threaded
+from workbench.app.desk.requests import BASE, answered, pictured, threaded
 from workbench.app.serving import limits
 from workbench.app.words import acts
 from workbench.errors import InputError
@@ -58,10 +58,9 @@ async def _sync(request: Request) -> Response:
     from starlette.background import BackgroundTask
 
     async def work(holder: tokens.Bearer, given: dict[str, Any]) -> tuple[Any, Any]:
-        body = given | {"guest": holder.guest}
-        ops = body.get("ops")
+        ops = given.get("ops")
         limits.LIMITS.operations(holder.person, len(ops) if isinstance(ops, list) else 0)
-        reply = await threaded(sync, holder.project, holder.person, body, tokens.for_pictures(holder))
+        reply = await threaded(sync, holder.project, holder.person, given, tokens.for_pictures(holder))
         # whether a fit is due is looked at after the reply has left
         return reply, BackgroundTask(threaded, keep_fitting, holder.project, holder.person)
 
@@ -115,12 +114,9 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
 
     Raises:
         InputError: no such project, or one that cannot be opened.
-        RefusedError: a guest would check labels, which is for people of the project.
     """
     session = session_of(project, person)
     if body.get("mode") == checking.MODE:
-        if _is_guest(body):
-            raise RefusedError(403, operations.NOT_FOR_GUESTS)
         return _sync_checks(session, person, body, token)
     if body.get("mode") == all_questions.MODE and len(session.questions) > 1:
         return _sync_every(session, person, body, token)
@@ -138,7 +134,7 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
 
         while len(given) > MOST_TOGETHER:  # others come between
             before, given = given[:MOST_TOGETHER], given[MOST_TOGETHER:]
-            acks += session.together(partial(perform, session, before, guest=_is_guest(body)))
+            acks += session.together(partial(perform, session, before))
         # a page that only looks again writes nothing, and waits for nobody who does
         writes = given or want or _is_newer(session.model, body.get("model"))
         done = session.together(exchange) if writes else exchange()
@@ -201,7 +197,7 @@ class _Exchanged:
 def _exchanged(
     session: Session, body: Mapping[str, Any], given: Sequence[Any], have: list[str], want: int
 ) -> _Exchanged:
-    acks = perform(session, given, guest=_is_guest(body))
+    acks = perform(session, given)
     model = session.model
     number = None if model is None else model.number
     gone, released = _closed(session, have), []
@@ -237,7 +233,7 @@ def _sync_checks(session: Session, person: str, body: Mapping[str, Any], token: 
     if not isinstance(given, list):
         raise InputError("The field ops must be a list of operations.")
     with session.snapshot():
-        acks = perform(session, given[:MOST_OPERATIONS], check=True, guest=_is_guest(body))
+        acks = perform(session, given[:MOST_OPERATIONS], check=True)
         now = session.finish_state()
         gone = _closed(session, have)
         known = [ask for ask in have if ask not in gone]
@@ -271,7 +267,7 @@ def _sync_every(session: Session, person: str, body: Mapping[str, Any], token: s
     newer = number is not None and body.get("model") != number
 
     def exchange() -> tuple[list[dict[str, Any]], list[ItemAsk]]:
-        acks = perform(session, given[:MOST_OPERATIONS], guest=_is_guest(body))
+        acks = perform(session, given[:MOST_OPERATIONS])
         all_questions.reclaim(sessions, screen)
         if newer:
             all_questions.release_old(sessions, screen)
@@ -472,10 +468,6 @@ def _fitting(session: Session) -> bool:
     from workbench.app.access import current
 
     return session.stale and current.fit_comes(session)
-
-
-def _is_guest(body: Mapping[str, Any]) -> bool:
-    return bool(body.get("guest"))
 
 
 def _closed(session: Session, have: Sequence[str]) -> list[str]:

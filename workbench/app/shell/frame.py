@@ -57,9 +57,6 @@ VISIT = "visit"
 """In the session state: a number that grows whenever another page is entered."""
 
 
-_OF_GUESTS = ("label", "help")
-"""Pages that people without an account see."""
-
 _OF_ONE = ("finish", "compare", "uncertainty", "calibration", "adversarial", "history")
 """Pages about one question of a project."""
 
@@ -91,16 +88,12 @@ def run(pages: Sequence[Any]) -> None:
         st.set_page_config(page_title="Workbench")
         st.navigation([st.Page(login.page, title="Log in", default=True)], position="hidden").run()
         return
-    guest = login.guest_of_page()
-    chosen = st.navigation(list(pages), expanded=True, position="sidebar" if guest is None else "hidden")
+    chosen = st.navigation(list(pages), expanded=True, position="sidebar")
     widgets.style(BASE + (DARK if st.context.theme.type == "dark" else ""))
     for one in pages:
         # the default page has no path of its own, and comes first
         _PAGES[one.url_path or "data"] = one
     _PAGES["data"] = pages[0]
-    if guest is not None and chosen.url_path not in _OF_GUESTS:
-        _lead_to_desk(guest)
-        return
     opened, problem, refused = None, None, None
     try:
         opened = current.session()
@@ -147,21 +140,12 @@ def run(pages: Sequence[Any]) -> None:
         # nothing moves it looks for nothing, as a look that is late finds another page in its place
         written = at_desk or (chosen.url_path == "" and shown is not None and _moving())
         (_beside_what_is_written if written else _project)(shown)
-        listed = _listed(pages) if guest is None else _OF_GUESTS
-        palette.mount(shown, {name: one for name, one in _PAGES.items() if name in listed})
+        palette.mount(shown, {name: _PAGES[name] for name in _listed(pages)})
     if not written:
         engine(side)
     warm.page_shown()
     if opened is not None:
         auditing.opened(opened)
-
-
-def _lead_to_desk(project: str) -> None:
-    """What a guest sees in the place of all other pages."""
-    st.title("Workbench")
-    st.markdown("You are here as a guest of one project, to label in it.")
-    about = {current.PARAMETER: project}
-    st.page_link(page("label"), label="Go to the desk", icon=":material/arrow_forward:", query_params=about)
 
 
 def _listed(pages: Sequence[Any]) -> list[str]:
