@@ -1,13 +1,7 @@
-"""The HTTP API: who is let in, what it does, its description, its client, and the address that is told."""
+"""The HTTP API: who is let in, what it does, its description and its client."""
 
 from __future__ import annotations
 
-import json
-import threading
-from collections.abc import Iterator
-from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from socketserver import BaseRequestHandler, TCPServer
 from typing import Any
 
 import numpy as np
@@ -23,8 +17,6 @@ from workbench import cli
 from workbench.app.access import login
 from workbench.app.programs import description
 from workbench.app.programs.routes import routes
-from workbench.app.serving import webhooks
-from workbench.errors import InputError
 from workbench.sessions import ArrayOracle, Session
 
 HOST = "http://localhost:8501"
@@ -75,13 +67,8 @@ def test_a_program_asks_answers_and_reads_as_its_person(
 
 
 def test_a_key_opens_all_questions_of_its_project(
-    web: TestClient,
-    flowers: Session,
-    key: dict[str, str],
-    heard: tuple[str, list[tuple[bytes, str]]],
-    monkeypatch: pytest.MonkeyPatch,
+    web: TestClient, flowers: Session, key: dict[str, str]
 ) -> None:
-    monkeypatch.setenv("WORKBENCH_FETCH_LOCAL", "1")
     added = flowers.add_question("pretty")
     there = web.get(_at(flowers), headers=key).json()["questions"]
     assert there["pretty"] == added.id and len(there) == 2
@@ -91,11 +78,6 @@ def test_a_key_opens_all_questions_of_its_project(
     answer = {"op": "p1", "kind": "label", "class": "yes", "ask": question["ask"], "item": question["item"]}
     done = web.post(_at(added, "/answers"), headers=key, json={"answers": [answer]}).json()["answers"]
     assert [ack["status"] for ack in done] == ["saved"] and not flowers.state.labels
-    url, told = heard
-    flowers.store.set_webhook(flowers.id, url)
-    webhooks.tell(flowers.store, added.id, "fit", {})
-    webhooks.wait()
-    assert len(told) == 1 and json.loads(told[0][0])["project"] == added.id
 
 
 def test_new_rows_are_predicted_as_the_model_does(
@@ -217,9 +199,8 @@ def test_a_key_is_kept_nowhere_and_goes_with_its_project(flowers: Session) -> No
     with open(place, "rb") as file:  # noqa: PTH123
         assert secret.encode() not in file.read()
     assert flowers.store.holder_of(secret) is not None
-    flowers.store.set_webhook(flowers.id, "https://example.org/a")
     flowers.store.delete_project(flowers.id)
-    assert flowers.store.holder_of(secret) is None and flowers.store.webhook(flowers.id) is None
+    assert flowers.store.holder_of(secret) is None
     assert made.name == "ann"
 
 
@@ -268,122 +249,7 @@ def test_the_description_names_the_ways_there_are(web: TestClient, flowers: Sess
     assert all(way.title in page for way in description.WAYS) and "<script" not in page
 
 
-# --------------------------------------------------------------------------- the address that is told
-
-
-@pytest.fixture
-def heard() -> Iterator[tuple[str, list[tuple[bytes, str]]]]:
-    """A server on this machine, and what it was told."""
-    told: list[tuple[bytes, str]] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
-            told.append((body, self.headers[webhooks.SIGNATURE]))
-            moved = self.path == "/moved"
-            self.send_response(302 if moved else 204)
-            if moved:
-                self.send_header("Location", "/elsewhere")
-            self.end_headers()
-
-        def log_message(self, *args: Any) -> None:
-            pass
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}", told
-    server.shutdown()
-    server.server_close()
-
-
-def test_an_address_is_told_signed_and_moved_ones_are_not_followed(
-    flowers: Session, heard: tuple[str, list[tuple[bytes, str]]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("WORKBENCH_FETCH_LOCAL", "1")
-    url, told = heard
-    hook = flowers.store.set_webhook(flowers.id, f"{url}/moved")
-    assert hook is not None
-    webhooks.tell(flowers.store, flowers.id, "fit", {"round": 3})
-    webhooks.wait()
-    [(body, signed)] = told
-    assert json.loads(body) | {"time": ""} == {"event": "fit", "project": flowers.id, "round": 3, "time": ""}
-    assert signed == webhooks.signature(hook.secret, body)
-    kept = flowers.store.webhook(flowers.id)
-    assert kept is not None and kept.tries[0]["said"].startswith("302")
-
-
-def test_addresses_of_this_machine_are_not_told(
-    flowers: Session, heard: tuple[str, list[tuple[bytes, str]]]
-) -> None:
-    url, told = heard
-    flowers.store.set_webhook(flowers.id, url)
-    webhooks.tell(flowers.store, flowers.id, "fit", {})
-    webhooks.wait()
-    kept = flowers.store.webhook(flowers.id)
-    assert told == [] and kept is not None and "no public address" in kept.tries[0]["said"]
-    for wrong in (
-        "ftp://example.org",
-        "example.org",
-        "https://ann:secret@example.org",
-        "https://" + "a" * 1001,
-    ):
-        with pytest.raises(InputError):
-            webhooks.checked_url(wrong)
-
-
-def test_an_address_that_never_answers_is_in_nobodys_way(
-    flowers: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    silent, let_go = threading.Event(), threading.Event()
-
-    def post(url: str, secret: str, body: bytes) -> str:
-        silent.set()
-        let_go.wait(600)
-        raise OSError("timed out")
-
-    monkeypatch.setattr(webhooks, "post", post)
-    monkeypatch.setattr(webhooks, "WAITS", (0.0,))
-    flowers.store.set_webhook(flowers.id, "https://example.org/")
-    webhooks.tell(flowers.store, flowers.id, "fit", {})
-    assert silent.wait(600)
-    for _ in range(3 * webhooks.MOST_WAITING):  # the queue is bounded, and full is no error
-        webhooks.tell(flowers.store, flowers.id, "fit", {})
-    fitted(flowers, 6)
-    assert len(flowers.state.standing) == 6
-    flowers.store.set_webhook(flowers.id, "")
-    let_go.set()
-    webhooks.wait()
-
-
-@pytest.mark.parametrize("says", [b"H", b"no HTTP\r\n\r\n"])
-def test_an_address_that_trickles_or_speaks_no_http_is_left_and_noted(
-    flowers: Session, monkeypatch: pytest.MonkeyPatch, says: bytes
-) -> None:
-    monkeypatch.setenv("WORKBENCH_FETCH_LOCAL", "1")
-    monkeypatch.setattr(webhooks, "SECONDS", 1.5)
-    monkeypatch.setattr(webhooks, "WAITS", (0.0,))
-    over = threading.Event()
-
-    class Handler(BaseRequestHandler):
-        def handle(self) -> None:
-            self.request.recv(65536)
-            with suppress(OSError):  # until the other side hangs up
-                while not over.wait(0.02):
-                    self.request.sendall(says)
-
-    with TCPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        flowers.store.set_webhook(flowers.id, f"http://127.0.0.1:{server.server_address[1]}/")
-        webhooks.tell(flowers.store, flowers.id, "fit", {})
-        webhooks.wait()
-        over.set()
-        server.shutdown()
-    kept = flowers.store.webhook(flowers.id)
-    assert kept is not None and len(kept.tries) == 1 and kept.tries[0]["said"]
-
-
-def test_the_command_line_makes_lists_and_revokes_keys_and_says_which_address_is_told(
+def test_the_command_line_makes_lists_and_revokes_keys(
     flowers: Session, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def run(*words: str) -> str:
@@ -395,10 +261,6 @@ def test_the_command_line_makes_lists_and_revokes_keys_and_says_which_address_is
     assert made is not None and made.name == "robot" and made.id in run("key")
     run("key", "--revoke", made.id)
     assert flowers.store.holder_of(secret) is None
-    assert "https://example.org/a" in run("webhook", "https://example.org/a")
-    with pytest.raises(InputError, match="password"):
-        run("webhook", "https://ann:secret@example.org")
-    assert "Nobody" in run("webhook", "--off") and flowers.store.webhook(flowers.id) is None
 
 
 def test_a_page_without_a_head_passes_the_server_whole() -> None:

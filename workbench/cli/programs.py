@@ -1,4 +1,4 @@
-"""`workbench key` and `workbench webhook`: what programs are let in with, and which address is told."""
+"""`workbench key`: the keys with which programs are let in."""
 
 from __future__ import annotations
 
@@ -41,35 +41,3 @@ def change_keys(project: str, person: str | None, purpose: str, revoke: str | No
         return
     rows = [(key.id, key.name, key.purpose, key.created[:16], (key.used or "never")[:16]) for key in keys]
     print_table(("id", "person", "for", "made", "used"), rows)
-
-
-def change_webhook(project: str, url: str | None, off: bool) -> None:
-    """Say which address is told, change it, or tell nobody.
-
-    Args:
-        project: id or name.
-        url: is posted to after each fit and at the finish.
-        off: tell nobody any more.
-
-    Raises:
-        InputError: no such project, or no web address.
-    """
-    from workbench.app.serving.webhooks import checked_url
-    from workbench.cli.audit import done
-    from workbench.cli.labels import project_named
-
-    record, store = project_named(project)
-    if off:
-        store.set_webhook(record.family, "")
-        done(store, "opened to programs", record, "tells nobody")
-    elif url is not None:
-        url = checked_url(url)
-        store.set_webhook(record.family, url)
-        done(store, "opened to programs", record, f"tells {url}")
-    hook = store.webhook(record.family)
-    if hook is None:
-        print("Nobody is told.")
-        return
-    print(f"{hook.url} is told of fits and of the finish; the secret of its signatures: {hook.secret}")
-    for one in hook.tries:
-        print(f"  {one['time'][:19]}  {one['event']:<8}{one['said']}")

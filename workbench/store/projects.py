@@ -356,7 +356,7 @@ class Projects(Log, Rounds, People):
             # first the locks of `recording`: an event that is being added is waited for, and goes too
             locks = select(c.id).where(c.family == family).order_by(c.id).with_for_update()
             ids = list(connection.execute(locks).scalars())
-            for of in (t.program_keys, t.webhooks, t.events):
+            for of in (t.program_keys, t.events):
                 connection.execute(of.delete().where(of.c.project.in_(ids)))
             connection.execute(t.rounds.delete().where(t.rounds.c.owner.in_(ids)))
             connection.execute(t.projects.delete().where(c.id.in_(ids)))

@@ -164,14 +164,3 @@ program_keys = Table(
     Column("used", Text, nullable=True),
     Index("program_keys_of_project", "project"),
 )
-
-# Where a project tells what happens: one address, and how the last tries went.
-webhooks = Table(
-    "webhooks",
-    metadata,
-    Column("project", Text, primary_key=True),
-    Column("url", Text, nullable=False),
-    Column("secret", Text, nullable=False),
-    Column("created", Text, nullable=False),
-    Column("tries", JSON, nullable=False),
-)

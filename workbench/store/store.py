@@ -11,11 +11,11 @@ from threading import Lock
 from workbench.store.audit import Audit
 from workbench.store.copies import Copies
 from workbench.store.database import address_of
-from workbench.store.integrations import Integrations
+from workbench.store.program_keys import ProgramKeys
 from workbench.store.runs import Runs
 
 
-class Store(Copies, Runs, Audit, Integrations):
+class Store(Copies, Runs, Audit, ProgramKeys):
     """The database. Build with `Store.open`; safe to share between threads and processes."""
 
     @classmethod

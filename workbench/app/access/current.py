@@ -245,19 +245,8 @@ def _fit_what_is_new(current: Session, job: Job) -> int:
         made = fit_process.refit(current, watch, partial(setattr, job, "about"))
         if not made:
             break
-        _told(current)
     model = current.model
     return 0 if model is None else model.n_labelled
-
-
-def _told(current: Session) -> None:
-    """Whoever wants to know of fits is told; nobody waits for that."""
-    from workbench.app.serving import webhooks
-
-    model = current.model
-    if model is not None:
-        about = {"round": model.number, "labels": model.n_labelled}
-        webhooks.tell(current.store, current.id, "fit", about)
 
 
 def fit_comes(current: Session) -> bool:

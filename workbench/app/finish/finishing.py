@@ -11,7 +11,6 @@ import streamlit as st
 from workbench.app.access import auditing
 from workbench.app.finish.promising import ANEW, MODEL, ON, title_of
 from workbench.app.history.exports import NAMES, stem
-from workbench.app.serving import webhooks
 from workbench.app.shell import background_files, downloads, frame, widgets
 from workbench.app.words.text import percent, plural, verbatim
 from workbench.errors import InputError
@@ -158,12 +157,9 @@ def certified(session: Session, now: FinishState) -> None:
     """The calm page of a finish: the sentence, the finished set, the certificate."""
     from workbench.certificates.words import of_all
 
-    before = len(session.state.certified)
     certificate = session.certificate()
     if certificate is None:
         return
-    if len(session.state.certified) > before:
-        webhooks.tell(session.store, session.id, "finish", {"sentence": certificate.sentence})
     now = session.finish_state() or now
     widgets.style(_GREEN)
     with st.container(key="certified"):

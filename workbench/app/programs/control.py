@@ -1,4 +1,4 @@
-"""Keys and the webhook of a project, in a dialog of the Data page."""
+"""Keys of a project for programs, in a dialog of the Data page."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import streamlit as st
 
 from workbench.app.access import auditing, current, login
 from workbench.app.programs import description
-from workbench.app.serving import webhooks
 from workbench.app.words.text import verbatim
 from workbench.errors import InputError
 
@@ -26,7 +25,7 @@ def _forget() -> None:
 
 @st.dialog("Programs that label and ask", width="medium", on_dismiss=_forget)
 def dialog(record: ProjectSummary) -> None:
-    """Make and revoke keys, and say which address is told of fits and of the finish.
+    """Make and revoke keys.
 
     Args:
         record: the project; whoever may change it sees this.
@@ -43,8 +42,6 @@ def dialog(record: ProjectSummary) -> None:
     )
     st.code(f"{description.BASE}/projects/{record.id}", language=None)
     _keys(store, record)
-    st.subheader("Tell an address")
-    _webhook(store, record)
 
 
 def _keys(store: Store, record: ProjectSummary) -> None:
@@ -114,31 +111,3 @@ def _make(record: ProjectSummary, form: str, there: tuple[str, ...]) -> None:
     st.session_state[_MADE] = st.session_state.get(_MADE, {}) | {made.id: secret}
     detail = f"key {made.id} for {made.name}"
     auditing.record("opened to programs", project=record.id, called=record.name, detail=detail)
-
-
-def _webhook(store: Store, record: ProjectSummary) -> None:
-    hook = store.webhook(record.id)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        url = st.text_input(
-            "Address",
-            value="" if hook is None else hook.url,
-            placeholder="https://example.org/workbench",
-            max_chars=1000,
-            key=f"hook-url-{record.id}",
-            help="Is posted to after each fit, and when the project is finished. Empty: nobody is told.",
-        )
-        saved = st.button("Save", key=f"hook-save-{record.id}")
-    if saved:
-        try:
-            hook = store.set_webhook(record.id, webhooks.checked_url(url) if url.strip() else "")
-        except InputError as error:
-            st.error(verbatim(error), icon=":material/error:")
-        else:
-            detail = "tells nobody" if hook is None else f"tells {hook.url}"
-            auditing.record("opened to programs", project=record.id, called=record.name, detail=detail)
-    if hook is None:
-        return
-    st.caption(f"Each message is signed (`{webhooks.SIGNATURE}`) with this secret:")
-    st.code(hook.secret, language=None)
-    for one in hook.tries[:5]:
-        st.caption(f"{verbatim(one['time'][:16])} · {verbatim(one['event'])} · {verbatim(one['said'], 80)}")

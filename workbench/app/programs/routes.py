@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from workbench.sessions import Ask, Session
-    from workbench.store.integrations import ApiKey
+    from workbench.store.program_keys import ApiKey
 
 BASE = description.BASE
 MOST_QUESTIONS = 16

@@ -11,7 +11,6 @@ def add_to(app: typer.Typer) -> None:
     """Add the commands."""
     app.command("access")(access)
     app.command("key")(program_keys)
-    app.command("webhook")(webhook)
     app.command("log")(audit_log)
 
 
@@ -39,17 +38,6 @@ def program_keys(
     from workbench.cli.programs import change_keys
 
     change_keys(project, person, purpose, revoke)
-
-
-def webhook(
-    project: Annotated[str, typer.Argument(help="Id or name (see `workbench projects`).")],
-    url: Annotated[str | None, typer.Argument(help="Is told of each fit and of the finish.")] = None,
-    off: Annotated[bool, typer.Option("--off", help="Tell nobody any more.")] = False,
-) -> None:
-    """The address that a project tells what happens."""
-    from workbench.cli.programs import change_webhook
-
-    change_webhook(project, url, off)
 
 
 def audit_log(

@@ -1,4 +1,4 @@
-"""Programs outside: keys that stand for a person in one project, and the address that a project tells."""
+"""Keys of programs outside: each stands for one person in one project."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Any
 
 from workbench.errors import InputError
 from workbench.store.database import Database, tables
@@ -15,7 +14,6 @@ from workbench.store.retry import retried
 
 MOST_KEYS = 50  # of a project
 PREFIX = "wb_"
-_TRIES = 20  # that are kept
 _SEEN_EVERY = 60.0  # seconds
 
 
@@ -42,27 +40,8 @@ class ApiKey:
     used: str | None = None
 
 
-@dataclass(frozen=True)
-class Webhook:
-    """Where a project tells what happens.
-
-    Attributes:
-        project: its id.
-        url: that is posted to.
-        secret: what the signature is made with.
-        created: UTC, ISO 8601.
-        tries: the last ones, newest first: {"time", "event", "said"}.
-    """
-
-    project: str
-    url: str
-    secret: str
-    created: str
-    tries: tuple[dict[str, Any], ...] = ()
-
-
-class Integrations(Database):
-    """Keys and addresses; what is secret of a key is hashed before it is stored."""
+class ProgramKeys(Database):
+    """Keys of programs; what is secret of a key is hashed before it is stored."""
 
     @retried
     def make_key(self, project: str, name: str, *, person: str = "", purpose: str = "") -> tuple[ApiKey, str]:
@@ -143,43 +122,6 @@ class Integrations(Database):
         with self._write() as connection:
             connection.execute(tables().program_keys.delete().where(c.project == project, c.id == key_id))
         return found
-
-    @retried
-    def webhook(self, project: str) -> Webhook | None:
-        """Where a project tells what happens; None for nowhere."""
-        from sqlalchemy import select
-
-        c = tables().webhooks.c
-        with self._read() as connection:
-            row = connection.execute(
-                select(c.project, c.url, c.secret, c.created, c.tries).where(c.project == project)
-            ).one_or_none()
-        return None if row is None else Webhook(*row[:4], tuple(row.tries))
-
-    @retried
-    def set_webhook(self, project: str, url: str) -> Webhook | None:
-        """Tell another address, with another secret; "" for none."""
-        t = tables()
-        made = Webhook(project, url, secrets.token_urlsafe(24), now()) if url else None
-        with self._write() as connection:
-            connection.execute(t.webhooks.delete().where(t.webhooks.c.project == project))
-            if made is not None:
-                values = {"project": project, "url": url, "secret": made.secret, "created": made.created}
-                connection.execute(t.webhooks.insert().values(**values, tries=[]))
-        return made
-
-    @retried
-    def note_try(self, project: str, event: str, said: str) -> None:
-        """How telling went; the last twenty are kept."""
-        from sqlalchemy import select
-
-        t = tables()
-        c = t.webhooks.c
-        with self._write() as connection:
-            tries = connection.execute(select(c.tries).where(c.project == project)).scalar_one_or_none()
-            if tries is not None:
-                kept = [{"time": now(), "event": event, "said": said[:300]}, *tries][:_TRIES]
-                connection.execute(t.webhooks.update().where(c.project == project).values(tries=kept))
 
 
 def _digest(secret: str) -> str:
