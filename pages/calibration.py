@@ -14,7 +14,7 @@ from workbench.app.serving import evaluation
 from workbench.app.shell import frame, labelling_speed, widgets
 from workbench.app.shell.downloads import figure_downloads
 from workbench.app.words.glossary import explain, used_in
-from workbench.app.words.text import calibration_meaning, calibration_verdict, one_line, plural, verbatim
+from workbench.app.words.text import calibration_meaning, calibration_sentence, one_line, plural, verbatim
 from workbench.classifiers import protocols
 from workbench.errors import InputError
 
@@ -134,7 +134,7 @@ def controls(model: Any, versions: dict[str, str]) -> tuple[int, int, str]:
             key="cal-class",
             width=230,
         )
-        bins = st.slider("Bins", 5, 20, 10, key="cal-bins", width=160)
+        bins = st.slider("Bins", 5, 20, 15, key="cal-bins", width=160)
         version = "own"
         if len(versions) > 1:
             version = (
@@ -172,9 +172,8 @@ def readings(session: Session, model: FittedModel, found: tuple[Any, Any, Any, s
     h = shown.histogram
     with verdict:
         event = "" if code is None else str(model.classes[code])
-        sentence = calibration_verdict(h.mean_confidence, h.accuracy, shown.n, event)
-        st.markdown(f"**{verbatim(sentence)}**")
-        st.markdown(calibration_meaning(h.mean_confidence, h.accuracy, shown.n))
+        st.markdown(f"**{verbatim(calibration_sentence(shown.verdict, event))}**")
+        st.markdown(verbatim(calibration_meaning(shown.verdict, event)))
         st.caption(
             f"Measured on {verbatim(where)}. The model learnt from {plural(model.n_labelled, 'label')}.",
             help=explain("test split", "evaluation set"),

@@ -169,7 +169,7 @@ def test_calibration_shows_the_numbers_of_the_test_split(wine: Session) -> None:
     p = np.asarray(view.model.probabilities)[items]
     test = unfolded_calibration(wine.id)
     rows = {row["Measure"]: row["Value"] for _, row in test.table[0].value.iterrows()}
-    ece = expected_calibration_error(codes, p, 10)
+    ece = expected_calibration_error(codes, p, 15)
     assert rows["Negative log-likelihood"] == f"{negative_log_likelihood(codes, p):.3f}"
     assert float(rows["Expected calibration error"].split()[0]) == pytest.approx(ece, abs=0.0006)
     assert f"(n = {len(items)})" in said(test)
@@ -178,7 +178,7 @@ def test_calibration_shows_the_numbers_of_the_test_split(wine: Session) -> None:
     test.selectbox(key="cal-class").select(2).run()
     assert not test.exception
     of_class = {row["Measure"]: row["Value"] for _, row in test.table[0].value.iterrows()}
-    expected = expected_calibration_error(codes, p, 10, class_code=1)
+    expected = expected_calibration_error(codes, p, 15, class_code=1)
     assert float(of_class["Expected calibration error"].split()[0]) == pytest.approx(expected, abs=0.0006)
     assert of_class["Negative log-likelihood"] == rows["Negative log-likelihood"]
 

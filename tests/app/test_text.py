@@ -1,17 +1,19 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from workbench.app.words.text import (
     calibration_meaning,
-    calibration_verdict,
+    calibration_sentence,
     for_people,
     one_line,
     percent,
     plural,
     verbatim,
 )
+from workbench.metrics import CalibrationVerdict, calibration_verdict
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -63,23 +65,50 @@ def test_messages_lose_python_s_arguments() -> None:
     assert for_people("nothing to change") == "nothing to change"
 
 
+def verdict(*groups: tuple[float, float, int], code: int | None = None) -> CalibrationVerdict:
+    """On items in groups of (confidence, share right, how many)."""
+    said = np.concatenate([np.full(n, confidence) for confidence, _, n in groups])
+    hit = np.concatenate([np.arange(n) < round(share * n) for _, share, n in groups])
+    return calibration_verdict((~hit).astype(int), np.stack([said, 1 - said], 1), class_code=code)
+
+
 @pytest.mark.parametrize(
     ("confidence", "accuracy", "n", "word"),
-    [(0.9, 0.83, 359, "too sure"), (0.7, 0.83, 359, "too modest"), (0.9, 0.83, 20, "within chance")],
+    [
+        (0.9, 0.83, 359, "too sure"),
+        (0.7, 0.83, 359, "too modest"),
+        (0.9, 0.85, 20, "within chance"),
+        (1.0, 1.0, 5, "within chance"),
+    ],
 )
 def test_a_verdict_says_the_direction_and_knows_chance(
     confidence: float, accuracy: float, n: int, word: str
 ) -> None:
-    said = f"Says {100 * confidence:.0f} %, is right 83 %: {word} (n = {n})."
-    assert calibration_verdict(confidence, accuracy, n) == said
-    assert "it is cat in 83 %" in calibration_verdict(confidence, accuracy, n, "cat")
-    assert "within chance" in calibration_verdict(1.0, 1.0, 5)
+    found = verdict((confidence, accuracy, n))
+    said = f"Says {percent(confidence, 0)}, is right {percent(accuracy, 0)}: {word} (n = {n})."
+    assert calibration_sentence(found) == said
+    assert f"it is cat in {percent(accuracy, 0)}" in calibration_sentence(found, "cat")
 
 
 def test_few_items_are_not_said_to_tell_more_than_they_can() -> None:
-    assert calibration_meaning(0.95, 0.88, 40).startswith("As far as 40 items can tell, you can take")
-    assert calibration_meaning(0.9, 0.9, 359).startswith("You can take its percentages")
-    assert "too high" in calibration_meaning(0.9, 0.6, 40)
+    assert calibration_meaning(verdict((0.95, 0.9, 40))).startswith(
+        "As far as 40 items can tell, you can take"
+    )
+    assert calibration_meaning(verdict((0.9, 0.9, 359))).startswith("You can take its percentages")
+    assert "too high" in calibration_meaning(verdict((0.9, 0.6, 40)))
+
+
+def test_a_mean_that_is_right_does_not_vouch_for_bins_that_are_not() -> None:
+    # 77.5 % on the mean, and right in 77.5 %; yet of what it gives 95 %, a third is wrong
+    both = verdict((0.6, 0.9, 200), (0.95, 0.65, 200))
+    assert both.confidence == pytest.approx(both.accuracy) and both.error.low > 0.2
+    assert calibration_sentence(both).endswith("off both ways (n = 400).")
+    said = calibration_meaning(both)
+    assert "at their word: of" not in said and "some are too high, others too low" in said
+    assert "where it says 95 %, it is right in 65 %" in said.replace("Where", "where")
+    # a class's mean agrees with its share for nearly any model
+    of_class = calibration_meaning(verdict((1.0, 0.67, 639), (0.02, 0.177, 1361), code=0), "class 2")
+    assert "at their word: of" not in of_class and "it is class 2 in 67 %" in of_class
 
 
 def test_every_term_a_page_explains_is_in_the_glossary() -> None:

@@ -5,12 +5,10 @@ from workbench.errors import InputError
 from workbench.metrics import (
     adaptive_calibration_error,
     adaptive_reliability_table,
-    bootstrap_interval,
     brier_parts,
     calibration_interval,
     classwise_calibration_error,
     confidence_histogram,
-    error_rate,
     expected_calibration_error,
     maximum_calibration_error,
     reliability_band,
@@ -144,14 +142,6 @@ def test_intervals_of_calibration_errors_cover_what_they_say(n: int, over: float
     """Protects the share of samples, 95 %, that the page promises; for a calibrated model it was half of
     that."""
     assert coverage(n, over, 200) >= 0.95 - 2.6 * (0.95 * 0.05 / 200) ** 0.5
-
-
-def test_bootstrap_interval_of_the_error_matches_the_binomial():
-    y, p = oracle(5, n=500)
-    interval = bootstrap_interval(error_rate, y, p, n_samples=400)
-    assert interval == bootstrap_interval(error_rate, y, p, n_samples=400), "same seed, same interval"
-    sd = np.sqrt(interval.value * (1 - interval.value) / 500)
-    assert interval.high - interval.low == pytest.approx(2 * 1.96 * sd, rel=0.2)
 
 
 def test_reliability_band_surrounds_the_accuracies():

@@ -20,7 +20,6 @@ from workbench.metrics import (
     area_under_roc,
     average_ranks,
     balanced_error_rate,
-    bootstrap_interval,
     brier_parts,
     brier_score,
     calibration_interval,
@@ -318,17 +317,12 @@ def test_wilsons_interval_holds_its_share_and_is_the_other_outcomes_turned_round
 
 @settings(max_examples=15)
 @given(predictions(), seeds)
-def test_bootstrap_ends_are_in_order_in_bounds_and_the_seed_decides_them(drawn, seed):
+def test_intervals_of_calibration_are_in_order_and_in_bounds(drawn, seed):
     y, p = drawn
     seed %= 1000
-    found = bootstrap_interval(error_rate, y, p, n_samples=50, seed=seed)
-    assert 0 <= found.low <= found.high <= 1 and found.value == error_rate(y, p) and found.n == len(y)
-    assert bootstrap_interval(error_rate, y, p, n_samples=50, seed=seed) == found
     gap = calibration_interval(y, p, 5, n_samples=50, seed=seed)
     assert 0 <= gap.low <= gap.value <= gap.high <= 1 and gap.n == len(y)
     assert gap.value == pytest.approx(expected_calibration_error(y, p, 5))
-    if found.value in (0.0, 1.0):
-        assert found.low == found.high == found.value
     low, high = reliability_band(y, p, 5, n_samples=50, seed=seed)
     accuracy = reliability_table(y, p, 5).accuracy
     assert (np.isnan(low) == np.isnan(accuracy)).all() and (np.isnan(high) == np.isnan(accuracy)).all()

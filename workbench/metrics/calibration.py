@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -289,49 +288,6 @@ class Interval(NamedTuple):
     n: int
 
 
-Metric = Callable[[ArrayLike, ArrayLike], float]
-
-
-def bootstrap_interval(
-    metric: Metric,
-    y: ArrayLike,
-    probabilities: ArrayLike,
-    *,
-    level: float = 0.95,
-    n_samples: int = 500,
-    seed: int = 0,
-) -> Interval:
-    """A metric with a bootstrap interval over items.
-
-    For means over items, such as errors and scores. Calibration errors are larger in a sample than behind
-    it, and in a resample larger again: theirs is `calibration_interval`.
-
-    Args:
-        metric: function of (y, probabilities).
-        y: [N] true class codes.
-        probabilities: [N, C].
-        level: share of the resamples inside.
-        n_samples: resamples.
-        seed: of the resampling.
-
-    Returns:
-        Value, ends and N.
-
-    Raises:
-        InputError: as the metric, or a level outside (0, 1).
-    """
-    _check_level(level)
-    codes, p = check_scores(y, probabilities)
-    value, n = metric(codes, p), codes.shape[0]
-    rng = np.random.default_rng([seed, 0, 0xB007])
-    drawn = np.empty(n_samples)
-    for i in range(n_samples):
-        rows = rng.integers(0, n, size=n)
-        drawn[i] = metric(codes[rows], p[rows])
-    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(float(value), float(low), float(high), n)
-
-
 def calibration_interval(
     y: ArrayLike,
     probabilities: ArrayLike,
@@ -407,6 +363,71 @@ def calibration_interval(
     low = min(end(shape, (1 + level) / 2, value) for shape in shapes)
     high = max(end(shape, (1 - level) / 2) for shape in shapes)
     return Interval(value, min(low, value), max(high, value), int(count.sum()))
+
+
+@dataclass(frozen=True)
+class CalibrationVerdict:
+    """Confidence against what came true, over all items and bin by bin; sentences and tables read it.
+
+    Attributes:
+        direction: "calibrated" where chance can be all of the error, of the mean as well as of the bins.
+        confidence: mean over the items.
+        accuracy: share of hits.
+        error: expected calibration error with its interval.
+        bins: (confidence, share of hits, items) of the bins whose share is off by more than chance, all bins
+            tried together; none where only the sum over the bins is.
+    """
+
+    direction: Literal["calibrated", "too sure", "too modest", "off both ways"]
+    confidence: float
+    accuracy: float
+    error: Interval
+    bins: tuple[tuple[float, float, int], ...]
+
+
+def calibration_verdict(
+    y: ArrayLike, probabilities: ArrayLike, n_bins: int = 10, *, class_code: int | None = None
+) -> CalibrationVerdict:
+    """Whether confidences can be taken at their word, and where not.
+
+    A model is calibrated where the interval of its calibration error begins at 0 and its mean confidence lies
+    in Wilson's interval of the share of hits. Else the bins say in which direction it is off; where none
+    does by itself, the mean over the items.
+
+    Args:
+        y: [N] true class codes.
+        probabilities: [N, C].
+        n_bins: B, bins of equal width.
+        class_code: as in `reliability_table`.
+
+    Returns:
+        The verdict with its evidence.
+
+    Raises:
+        InputError: as `reliability_table`.
+    """
+    confidences, hit = _confidence_and_hits(y, probabilities, class_code)
+    table, n = _table(confidences, hit, _equal_width_edges(n_bins)), len(hit)
+    error = calibration_interval(y, probabilities, n_bins, class_code=class_code)
+    confidence, accuracy = float(confidences.mean()), float(hit.mean())
+    mean = share_interval(int(hit.sum()), n)
+    gap, filled = confidence - accuracy, np.flatnonzero(table.count)
+    if error.low <= 0 and mean.low <= confidence <= mean.high:
+        return CalibrationVerdict("calibrated", confidence, accuracy, error, ())
+    off = []
+    for said, share, count in zip(
+        *(of[filled] for of in (table.confidence, table.accuracy, table.count)), strict=True
+    ):
+        chance = share_interval(round(share * count), int(count), 1 - 0.05 / len(filled))
+        if not chance.low <= said <= chance.high:
+            off.append((float(said), float(share), int(count)))
+    sure, modest = (any(sign * (said - share) > 0 for said, share, _ in off) for sign in (1, -1))
+    direction: Literal["too sure", "too modest", "off both ways"]
+    if sure and modest:
+        direction = "off both ways"
+    else:
+        direction = "too sure" if sure or (not modest and gap > 0) else "too modest"
+    return CalibrationVerdict(direction, confidence, accuracy, error, tuple(off))
 
 
 def reliability_band(

@@ -130,9 +130,14 @@ class Calibration:
         return metrics.confidence_histogram(self.truth, self.probabilities, self.n_bins, class_code=self.code)
 
     @cached_property
+    def verdict(self) -> metrics.CalibrationVerdict:
+        """Whether its percentages can be taken at their word, and where not."""
+        return metrics.calibration_verdict(self.truth, self.probabilities, self.n_bins, class_code=self.code)
+
+    @property
     def ece(self) -> metrics.Interval:
         """Expected calibration error with an interval for the error behind the sample."""
-        return metrics.calibration_interval(self.truth, self.probabilities, self.n_bins, class_code=self.code)
+        return self.verdict.error
 
     @cached_property
     def maximum(self) -> float:

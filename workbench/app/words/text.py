@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from workbench.metrics import CalibrationVerdict
 
 # Every character Streamlit's Markdown gives a meaning to, directives (:red[..]), maths and emoji
 # codes (:name:) included.
@@ -66,47 +70,47 @@ def plural(n: int, one: str, many: str | None = None) -> str:
     return f"{n:,} {one if n == 1 else (many or one + 's')}"
 
 
-def _within_chance(confidence: float, accuracy: float, n: int) -> bool:
-    """Two standard errors of a share, with one success and one failure added so that 0 and 1 have one too."""
-    share = (accuracy * n + 1) / (n + 2)
-    return bool(abs(confidence - accuracy) <= 2 * (share * (1 - share) / (n + 2)) ** 0.5)
-
-
 MANY = 200
 """Items from which on a gap of seven points is noticed; with fewer a verdict says how few they are."""
 
 
-def calibration_meaning(confidence: float, accuracy: float, n: int) -> str:
-    """What that means for somebody who uses the predictions; arguments as in `calibration_verdict`."""
-    if _within_chance(confidence, accuracy, n):
+def calibration_meaning(verdict: CalibrationVerdict, event: str = "") -> str:
+    """The use of a model's percentages, by whether they are right; arguments as in `calibration_sentence`."""
+    n = verdict.error.n
+    share = f"it is {event} in" if event else "it is right in"
+    places = sorted(verdict.bins, key=lambda place: -place[2] * abs(place[0] - place[1]))[:2]
+    where = " and ".join(
+        f"where it says {percent(said, 0)}, {share} {percent(did, 0)}" for said, did, _ in places
+    )
+    where = f" {where[0].upper()}{where[1:]}." if where else ""
+    if verdict.direction == "calibrated":
         far = "You" if n >= MANY else f"As far as {plural(n, 'item')} can tell, you"
+        right = f"are {event}" if event else "are right"
         return (
-            f"{far} can take its percentages at their word: of what it gives 90 %, about nine in ten are "
-            "right."
+            f"{far} can take its percentages at their word: of what it gives 90 %, about nine in ten {right}."
         )
-    if confidence > accuracy:
-        return "Read its percentages as too high: check by hand also what it seems sure of, or label more."
-    return "Read its percentages as too low: it is right more often than it says."
+    if verdict.direction == "off both ways":
+        return f"Do not take its percentages at their word: some are too high, others too low.{where}"
+    if verdict.direction == "too modest":
+        return f"Read its percentages as too low.{where}"
+    check = "" if event else ": check by hand also what it seems sure of, or label more"
+    return f"Read its percentages as too high{check}.{where}"
 
 
-def calibration_verdict(confidence: float, accuracy: float, n: int, event: str = "") -> str:
+def calibration_sentence(verdict: CalibrationVerdict, event: str = "") -> str:
     """Whether a model is too sure, in a sentence.
 
     Args:
-        confidence: mean over the items.
-        accuracy: share right, or share that is the class.
-        n: items.
+        verdict: on the items that were measured.
         event: the class whose probability is meant; "" for the prediction.
 
     Returns:
         "Says 90 %, is right 83 %: too sure (n = 359)."; a gap that chance alone can make is called one.
     """
-    said, found = percent(confidence, 0), percent(accuracy, 0)
-    gap = confidence - accuracy
-    within = _within_chance(confidence, accuracy, n)
-    word = "within chance" if within else "too sure" if gap > 0 else "too modest"
-    did = f"it is {event} in {found}" if event else f"is right {found}"
-    return f"Says {said}, {did}: {word} (n = {n:,})."
+    said, share = percent(verdict.confidence, 0), percent(verdict.accuracy, 0)
+    word = "within chance" if verdict.direction == "calibrated" else verdict.direction
+    did = f"it is {event} in {share}" if event else f"is right {share}"
+    return f"Says {said}, {did}: {word} (n = {verdict.error.n:,})."
 
 
 def percent(value: float | None, digits: int = 1) -> str:
