@@ -328,9 +328,13 @@ def classes_dialog(session: Any) -> None:
     if len(session.classes) > 2:
         with st.form("merge-class", border=True):
             columns = st.columns([3, 3, 1], vertical_alignment="bottom")
-            gone = columns[0].selectbox("Count all labels of", session.classes, key="class-to-merge")
-            into = columns[1].selectbox("as", session.classes, index=1, key="class-merged-into")
-            if columns[2].form_submit_button("Merge"):
+            gone = columns[0].selectbox(
+                "Count all labels of", session.classes, index=None, key="class-to-merge", placeholder="Choose"
+            )
+            into = columns[1].selectbox(
+                "as", session.classes, index=None, key="class-merged-into", placeholder="Choose"
+            )
+            if columns[2].form_submit_button("Merge") and gone is not None and into is not None:
                 st.session_state.pop("classes-shown", None)
                 changed(lambda: session.merge_class(gone, into))
             st.caption("The first one disappears. Undo takes the merge back.")

@@ -265,6 +265,10 @@ def test_seventy_seven_classes_are_searched_by_their_words(page: Any, server: Se
         session = Session.create(str(path), classes=names, store=store)
     visit(page, f"{server.url}/label?project={session.id}")
     at_the_desk(page)
+    # Enter takes what was typed or shown as a guess, and there is neither
+    page.keyboard.press("Enter")
+    page.locator(".desk", has_text="Type a word of the class").wait_for()
+    assert page.locator(".desk [data-command=accept]").is_disabled()
     given = {}
     for typed, meant in (
         ("withdrawal cash", "pending_cash_withdrawal"),

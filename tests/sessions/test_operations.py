@@ -288,7 +288,7 @@ def test_a_grid_is_confirmed_as_one_event(start: Start, store: Store, iris: Pool
     assert len(asks) == 8 and {a.role for a in asks} == {"grid"}
     assert ann.model is not None
     p = ann.model.probabilities[[a.item for a in asks]]
-    assert (p.argmax(axis=1) == 0).all() and (np.diff(p[:, 0]) <= 0).all()
+    assert (p.argmax(axis=1) == 0).all() and (np.diff(p[:, 0]) >= 0).all()
     assert not {a.item for a in asks} & {
         a.item for a in (*ann.ask(3), *bob.ask(8), *bob.ask_grid("setosa", 8))
     }
@@ -305,6 +305,39 @@ def test_a_grid_is_confirmed_as_one_event(start: Start, store: Store, iris: Pool
     assert {a.item for a in asks[1:6]} <= set(ann.state.training)
     assert ann.confirm(ids[:2], "setosa").status == "conflict"
     assert ann.undo() is not None and not {a.item for a in asks[1:6]} & set(ann.state.labels)
+
+
+@pytest.mark.parametrize(("n", "right", "offered"), [(19, 0, True), (20, 17, False), (20, 18, True)])
+def test_items_of_a_class_are_confirmed_together_where_its_measured_precision_bears_it(
+    start: Start,
+    unknown: Pool,
+    iris: Pool,
+    monkeypatch: pytest.MonkeyPatch,
+    n: int,
+    right: int,
+    offered: bool,
+) -> None:
+    session = start(unknown)
+    answer(session, iris, 20)
+    session.refit()
+    model = session.model
+    assert model is not None and iris.truth is not None
+    mine = np.flatnonzero(model.probabilities.argmax(axis=1) == 0)[:n]
+    truth = np.where(np.arange(n) < right, 0, 1)
+    monkeypatch.setattr("workbench.sessions.opened.held_out", lambda *_: (mine, truth))
+    assert session.precision_of("setosa") == (n, right)
+    assert ("setosa" in {one.name for one in session.grid_classes()}) is offered
+    told = (
+        "not measured yet"
+        if n < 20
+        else f"Of {n} measured items that the model takes for setosa, {right} are"
+    )
+    assert told in session.precision_of("setosa").words("setosa")
+    if offered:
+        assert session.ask_grid("setosa", 4)
+    else:
+        with pytest.raises(InputError, match="90% or more"):
+            session.ask_grid("setosa", 4)
 
 
 def test_confirmed_items_are_never_measured_on(start: Start, unknown: Pool, iris: Pool) -> None:

@@ -337,12 +337,12 @@ class Questions:
     def grid(
         self, state: ProjectState, k: int, taken: set[int], published: Published, code: int
     ) -> list[Ask]:
-        """Up to k items that the model takes for one class, surest first."""
+        """The k items that the model is surest are of one class, the doubtful ones of them first."""
         gone = np.fromiter(taken, dtype=np.int64, count=len(taken))
         free = without(self.askable(state), gone, len(self.pool))
         p = published.model.probabilities[free]
         mine = p.argmax(axis=1) == code
-        order = np.argsort(-p[mine, code], kind="stable")[:k]
+        order = np.argsort(-p[mine, code], kind="stable")[:k][::-1]
         found = [new_ask(int(i), "grid", None, published.model.number) for i in free[mine][order]]
         return [self.as_asked(ask, published) for ask in found]
 

@@ -11,7 +11,7 @@ import numpy as np
 from workbench.errors import InputError
 from workbench.sessions.answering import CLOSING, Conflict, checked_id
 from workbench.sessions.asking import LEASE_SECONDS, Ask, guess_of
-from workbench.sessions.opened import Opened
+from workbench.sessions.opened import LEAST_PRECISION, Opened
 from workbench.sessions.operations import Acknowledgement, Operation
 from workbench.sessions.published import Published
 from workbench.sessions.randomness import SECOND, generator
@@ -84,7 +84,7 @@ class Labelling(Opened):
 
     @retried
     def ask_grid(self, name: str, k: int = 24, *, lease: float = LEASE_SECONDS) -> list[Ask]:
-        """Items that the model takes for one class, surest first, to be confirmed together.
+        """The surest items that the model takes for one class, to be confirmed together; doubtful ones first.
 
         Args:
             name: of the class.
@@ -95,11 +95,16 @@ class Labelling(Opened):
             Asks with the role "grid", recorded; for `confirm`.
 
         Raises:
-            InputError: no such class, or no model that knows it yet.
+            InputError: no such class, no model that knows it yet, or one that is too often wrong about it.
         """
         published = self._fits.published()
         if published is None:
             raise InputError("There is no model yet: label items of two classes first.")
+        precision = self.precision_of(name)
+        if not precision.bears:
+            raise InputError(
+                f"{precision.words(name)} Many are confirmed at once where {LEAST_PRECISION:.0%} or more are."
+            )
         moment = time.time()
         with self._project.recording() as transaction:
             state = transaction.state

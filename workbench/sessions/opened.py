@@ -19,12 +19,15 @@ from workbench.sessions.fitted_model import FittedModel
 from workbench.sessions.fitting import held_out
 from workbench.sessions.guessing import SourceNow, SourceReport, offered, report
 from workbench.sessions.latents import MANY
-from workbench.sessions.measure import Evaluation
+from workbench.sessions.measure import ENOUGH, Evaluation
 from workbench.sessions.project import Transaction
 from workbench.sessions.rounds import Round
 from workbench.store import Event, ProjectRecord, ProjectState, Store
 from workbench.store.events import SOURCE
 from workbench.store.retry import retried
+
+LEAST_PRECISION = 0.9
+"""Measured precision below which no items of a class are shown to be confirmed together."""
 
 
 class Taken(NamedTuple):
@@ -34,11 +37,48 @@ class Taken(NamedTuple):
         name: of the class.
         n_items: how many.
         sure: the sum of the fourth powers of their probabilities.
+        precision: of the model where it says this class, on measured items.
     """
 
     name: str
     n_items: int
     sure: float
+    precision: Precision
+
+
+class Precision(NamedTuple):
+    """How often a model was right of the measured items that it takes for a class.
+
+    Attributes:
+        n: how many it takes for the class.
+        right: how many of them are of the class.
+    """
+
+    n: int
+    right: int
+
+    @property
+    def told(self) -> bool:
+        """Whether n allows to tell (20 or more)."""
+        return self.n >= ENOUGH
+
+    @property
+    def bears(self) -> bool:
+        """Whether many items of the class may be confirmed at once."""
+        return not self.told or self.right >= LEAST_PRECISION * self.n
+
+    def words(self, name: str) -> str:
+        """What was measured, in a sentence.
+
+        Args:
+            name: of the class.
+        """
+        if not self.told:
+            return (
+                f"How often the model is right about {name} is not measured yet "
+                f"({self.n} of the {ENOUGH} items that it takes)."
+            )
+        return f"Of {self.n:,} measured items that the model takes for {name}, {self.right:,} are."
 
 
 class Opened:
@@ -164,11 +204,36 @@ class Opened:
         """
         return max(self.grid_classes(), key=lambda one: one.sure).name
 
+    def precisions(self) -> dict[str, Precision]:
+        """Class, as it is called now -> how often the published fit was right where it said so."""
+        published, state = self._fits.published(), self.state
+        if published is None:
+            return {}
+        items, truth = held_out(self.pool, state, self._project.record.settings, published)
+        if not items.size:
+            return {}
+        called = np.asarray(published.names(state), dtype=object)
+        says, true = called[published.model.probabilities_at(items).argmax(axis=1)], called[truth]
+        return {
+            name: Precision(int((says == name).sum()), int((true[says == name] == name).sum()))
+            for name in dict.fromkeys(called.tolist())
+        }
+
+    def precision_of(self, name: str) -> Precision:
+        """How often the published fit was right of the measured items that it takes for a class.
+
+        Args:
+            name: of the class, as it is called now.
+        """
+        return self.precisions().get(name, Precision(0, 0))
+
     def grid_classes(self) -> list[Taken]:
         """The classes of which the published fit takes open items to be, as they are called now.
 
+        A class of which the measured precision is below 90 % is none of them.
+
         Raises:
-            InputError: there is no fit, or nothing is left to ask.
+            InputError: there is no fit, nothing is left to ask, or the fit is too often wrong of every class.
         """
         published, state = self._fits.published(), self.state
         if published is None:
@@ -182,7 +247,19 @@ class Opened:
         many = np.bincount(code, minlength=n_classes)
         sure = np.bincount(code, weights=p.max(axis=1) ** 4, minlength=n_classes)
         named = zip(published.names(state), many, sure, strict=True)
-        return [Taken(name, int(n), float(worth)) for name, n, worth in named if n]
+        precisions = self.precisions()
+        classes = [
+            Taken(name, int(n), float(worth), precisions.get(name, Precision(0, 0)))
+            for name, n, worth in named
+            if n
+        ]
+        bearing = [one for one in classes if one.precision.bears]
+        if not bearing:
+            raise InputError(
+                f"Of what the model takes for a class, fewer than {LEAST_PRECISION:.0%} of the measured "
+                "items are of it: label more before many are confirmed at once."
+            )
+        return bearing
 
     @property
     def fitted_with(self) -> Mapping[str, Any]:

@@ -54,9 +54,9 @@ def _row(session: Session, one: ProjectSummary, may: bool) -> None:
             return
         if st.button("Rename", key=f"question-rename-{one.id}", type="tertiary") and name != one.question:
             _done(lambda: session.rename_question(one.id, name))
-        words = "Ask again" if one.aside else "Put aside"
+        words, aside = ("Ask again", False) if one.aside else ("Put aside", True)
         if st.button(words, key=f"question-aside-{one.id}", type="tertiary"):
-            _done(lambda: session.archive_question(one.id, not one.aside))
+            _done(lambda: session.archive_question(one.id, aside))
 
 
 def _another(session: Session) -> None:

@@ -360,6 +360,12 @@ class Desk extends Speaker {
       .sort((a, b) => rank(a.name) - rank(b.name) || a.place - b.place);
   }
 
+  // the class that Enter takes: one that somebody typed words of, else the guess that is shown
+  get first() {
+    if (this.search.trim()) return this.matches()[0]?.name || "";
+    return (this.view === null && !this.hidden && this.card?.guess?.[0]?.[0]) || "";
+  }
+
   // A digit goes on with the words in the box where some class has it there; else it is a listed class's key.
   spells(digit) {
     return Boolean(this.search) && this.data.classes.some((one) => one.name.includes(digit)) && ["", " "].some((gap) => this.matches(this.search + gap + digit).length > 0);
@@ -422,10 +428,10 @@ class Desk extends Speaker {
     const card = this.shown;
     const flagged = card && this.isFlagged(card);
     const guess = this.view === null && !this.hidden && card?.guess?.length ? card.guess[0][0] : "";
-    const takes = this.searching ? this.matches()[0]?.name || "" : guess;
+    const takes = this.searching ? this.first : guess;
     const whole = this.data.mode === "every";
     const short = takes.length > 100 ? `${takes.slice(0, 99)}…` : takes;
-    const accept = one("accept", takes ? (this.searching && !guess ? `Take ${short}` : `Accept ${short}`) : "Accept", () => (this.searching ? this.pick(0) : this.accept()), takes ? `The label is ${takes}` : "The model has no guess for this item", !takes);
+    const accept = one("accept", takes ? (this.searching && !guess ? `Take ${short}` : `Accept ${short}`) : "Accept", () => this.accept(), takes ? `The label is ${takes}` : (this.searching ? "Type a word of the class" : "The model has no guess for this item"), !takes);
     accept.classList.toggle("accepts", Boolean(takes));
     const copies = this.copies;
     const shown = [
@@ -758,9 +764,9 @@ class Desk extends Speaker {
       this.leave();
       return;
     }
-    const guess = this.card?.guess?.[0];
-    if (guess && !this.hidden) this.label(guess[0]);
-    else this.say("The model has no guess for this item.");
+    const takes = this.searching ? this.first : (!this.hidden && this.card?.guess?.[0]?.[0]) || "";
+    if (takes) this.label(takes);
+    else this.say(this.searching ? "Type a word of the class; Enter then takes the first that has it." : "The model has no guess for this item.");
   }
 
   undo() {
@@ -895,7 +901,7 @@ class Desk extends Speaker {
   // the card of keys; another key for a command is pressed after a click on the one it has
   help() {
     const words = {
-      accept: this.searching ? "the first class of the list" : "accept the model's guess",
+      accept: this.searching ? "the first class that has the typed words, else the guess" : "accept the model's guess",
       skip: "skip: set the item aside", unsure: "unsure: I cannot tell", undo: "take back my last decision (also Ctrl+Z)",
       redo: "put it back (also Ctrl+Y)", back: "look back at my answers, and change them", forward: "forward again",
       flag: "flag: needs attention", note: "a note about the item", grid: "grid: confirm many at once",
@@ -1062,7 +1068,8 @@ class Desk extends Speaker {
     const wrong = new Set();
     const letters = "abcdefghijklmnopqrstuvwx";
     const tiles = reply.items.map((card, place) => {
-      const tile = make("button", { class: "tile", title: untold(card.id, this.data.classes), "aria-pressed": "false" }, faceOf(card.face), make("kbd", { textContent: letters[place] || "" }));
+      const tile = make("button", { class: "tile", title: untold(card.id, this.data.classes), "aria-pressed": "false" }, faceOf(card.face), card.doubtful ? make("span", { class: "given", textContent: "unsure" }) : null, make("kbd", { textContent: letters[place] || "" }));
+      tile.classList.toggle("doubtful", Boolean(card.doubtful));
       tile.addEventListener("click", (event) => { flip(place); rest(event); });
       return tile;
     });
@@ -1094,7 +1101,7 @@ class Desk extends Speaker {
     };
     confirm.addEventListener("click", done);
     words();
-    const overlay = this.open(said.which, ...this.otherGrids(reply), make("div", { class: `grid of-${reply.items[0].face.kind}` }, ...tiles), confirm);
+    const overlay = this.open(said.which, make("p", { class: "small", textContent: reply.measured }), ...this.otherGrids(reply), make("div", { class: `grid of-${reply.items[0].face.kind}` }, ...tiles), confirm);
     overlay.node.firstChild.classList.add("wide");
     overlay.keys = (key) => {
       const place = letters.indexOf(key.toLowerCase());
@@ -1178,8 +1185,7 @@ class Desk extends Speaker {
     if (event.isComposing) return;
     if (event.key === "Enter") {
       event.preventDefault();
-      const [first] = this.matches();
-      if (first) this.label(first.name);
+      this.accept();
     } else if (event.key === "Escape") {
       this.search = this.box.value = "";
       this.drawAnswers();

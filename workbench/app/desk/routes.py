@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from workbench.sessions.fitted_model import FittedModel
 
 MOST_TOGETHER = 25  # operations of one person in a transaction
+SURE_TILE = 0.9  # probability of its class below which an item of a grid is marked
 MOST_SHOWN = 60  # found items with their faces
 
 
@@ -444,10 +445,11 @@ def _grid(session: Session, name: str, body: Mapping[str, Any], token: str, proj
             "item": ask.item,
             "id": str(session.pool.items.ids[ask.item]),
             "face": cards.thumbnail_face(session.pool, ask.item, picture),
+            "doubtful": bool(ask.guess) and ask.guess[0][1] < SURE_TILE,
         }
         for ask in asks
     ]
-    return {"class": name, "items": items}
+    return {"class": name, "items": items, "measured": session.precision_of(name).words(name)}
 
 
 def instructions(project: str, person: str, body: Mapping[str, Any], token: str) -> dict[str, Any]:

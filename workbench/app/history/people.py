@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from workbench.app.access import login
+from workbench.app.shell import widgets
 from workbench.app.words.text import plural, verbatim
 from workbench.sessions.people import LEARNT_FROM, PeopleReport, PersonReport, shown_people
 from workbench.store.events import SOURCE
@@ -33,13 +34,11 @@ def part(session: Any, state: Any) -> None:
         return
     hidden = bool(state.model.get("names_hidden"))
     if len(report.people) > 1 and login.may_change(session.project):
-        # the key is of what is stored: what another tab changed is shown, and not changed back
-        st.toggle(
+        widgets.switch(
             "Hide names",
-            value=hidden,
-            key=f"{HIDDEN}-{session.id}-{hidden}",
-            on_change=session.hide_names,
-            args=(not hidden,),
+            f"{HIDDEN}-{session.id}",
+            lambda: bool(session.state.model.get("names_hidden")),
+            session.hide_names,
             help="For everybody who sees this part: people are numbered in an order of their own.",
         )
     elif hidden:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from workbench.app.serving import uploads
-from workbench.app.shell import background_files
+from workbench.app.shell import background_files, widgets
 from workbench.app.words.text import one_line, percent, plural, verbatim
 from workbench.errors import InputError
 from workbench.sessions.guessing import source_words, takes_guess, weight_words
@@ -61,12 +61,11 @@ def dialog(session: Session) -> None:
 def _source(session: Session, one: SourceReport, n_labelled: int, place: int, on: list[str]) -> None:
     words = source_words(one.source)
     title = f"{words[0].upper()}{words[1:]}"
-    st.toggle(
+    widgets.switch(
         f"**{verbatim(title, 80)}**",
-        value=one.on,
-        key=f"guess-{session.id}-{place}-{one.on}",
-        on_change=_switch,
-        args=(session, one.source, not one.on),
+        f"guess-{session.id}-{place}",
+        lambda: _is_on(session, one.source),
+        lambda on: _turn(session, one.source, on),
     )
     parts = [f"Weight now: **{weight_words(one.weight, n_labelled)}**"]
     if one.weight is not None and n_labelled:
@@ -229,7 +228,12 @@ def _empty_box() -> None:
     st.session_state[_FILES] = st.session_state.get(_FILES, 0) + 1
 
 
-def _switch(session: Session, source: str, on: bool) -> None:
+def _is_on(session: Session, source: str) -> bool:
+    sources = session.settings.get("guesses") or ()
+    return any(one["source"] == source and one.get("on", True) for one in sources)
+
+
+def _turn(session: Session, source: str, on: bool) -> None:
     now = list(session.settings.get("guesses") or ())
     _change(session, [{**one, "on": on} if one["source"] == source else one for one in now])
 

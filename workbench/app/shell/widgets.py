@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import streamlit as st
@@ -13,6 +13,36 @@ from workbench.app.words.text import verbatim
 
 POLL_SECONDS = 0.4
 CHECKBOX = "1.5rem"
+
+
+def switch(
+    label: str, key: str, stored: Callable[[], bool], write: Callable[[bool], object], **named: Any
+) -> bool:
+    """A switch of something that is stored: a press writes a difference, and nothing else writes.
+
+    Streamlit takes a dialog that comes back after a run without it for a change, and calls back. So what
+    the switch shows is read, and compared with what it was drawn with and with what is stored by then.
+
+    Args:
+        label: beside the switch.
+        key: of the widget; what is stored is added, so that what another tab changed is shown.
+        stored: reads what is stored now.
+        write: stores the new value.
+        named: further arguments of `st.toggle`.
+
+    Returns:
+        What was stored when the switch was drawn.
+    """
+    drawn = stored()
+    key = f"{key}-{drawn}"
+    st.toggle(label, value=drawn, key=key, on_change=_switched, args=(key, drawn, stored, write), **named)
+    return drawn
+
+
+def _switched(key: str, drawn: bool, stored: Callable[[], bool], write: Callable[[bool], object]) -> None:
+    chosen = bool(st.session_state.get(key, drawn))
+    if chosen != drawn and chosen != stored():
+        write(chosen)
 
 
 def table_height(rows: int) -> str:
