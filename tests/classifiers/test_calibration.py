@@ -55,9 +55,9 @@ def left_out():
     kept = {}
     original = cal.judge
 
-    def spy(means, given, rows, *more):
+    def spy(means, labels, rows, *more, **options):
         kept["F"] = means[np.argsort(rows)]
-        return original(means, given, rows, *more)
+        return original(means, labels, rows, *more, **options)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cal, "judge", spy)
