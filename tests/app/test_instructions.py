@@ -80,6 +80,12 @@ def test_nothing_that_could_run_is_more_than_words(evil):
     assert {run["kind"] for run in found[0]["runs"]} == {"text"}
 
 
+@pytest.mark.parametrize("name", ["a-petal.png", "Blütenblatt.png", "leaves/one_(2).png"])
+def test_a_picture_that_is_not_stored_yet_is_drawn_under_the_name_of_its_file(name):
+    runs = markdown.nodes(f"![a petal]({name})", {name: "data:image/png;base64,AA"})[0]["runs"]
+    assert runs == [{"kind": "picture", "src": "data:image/png;base64,AA", "alt": "a petal"}]
+
+
 def test_pictures_are_the_projects_own_and_nothing_is_fetched_from_elsewhere():
     text = "![a](picture:0123456789abcdef) ![b](https://example.org/b.png) ![c](picture:ffffffffffffffff)"
     runs = markdown.nodes(text, {"picture:0123456789abcdef": "/told/1"})[0]["runs"]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from typing import Any
 
 from markdown_it import MarkdownIt
@@ -25,11 +24,15 @@ _SCHEMES = ("http://", "https://", "mailto:")
 _MARKS = {"strong": "strong", "em": "em", "link": "link"}
 
 
-@cache
-def _parser() -> MarkdownIt:
+def _parser(pictures: Mapping[str, str]) -> MarkdownIt:
+    """A reader of Markdown whose targets are addresses that a browser may open, or pictures of the text."""
+
+    def is_known(target: str) -> bool:
+        return target in pictures or target.lower().startswith((*_SCHEMES, KEPT))
+
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
-    # a picture's target is no address that a browser opens
-    parser.validateLink = lambda url: url.lower().startswith((*_SCHEMES, KEPT))  # type: ignore[method-assign]
+    parser.validateLink = is_known  # type: ignore[method-assign]
+    parser.normalizeLink = lambda target: target  # type: ignore[method-assign]
     return parser
 
 
@@ -45,7 +48,7 @@ def nodes(text: str, pictures: Mapping[str, str]) -> list[Node]:
         "code", "table" (head, rows), or "rule"}; what a line holds is a list of runs: "text", "strong", "em",
         "code", "link" (to), "picture" (src, alt) and "break".
     """
-    blocks = _blocks(iter(_parser().parse(text)), pictures)
+    blocks = _blocks(iter(_parser(pictures).parse(text)), pictures)
     below = 0
     for block in blocks:
         if block["kind"] == "heading":  # no step is left out, or a reader that reads aloud loses its place
