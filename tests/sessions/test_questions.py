@@ -1,5 +1,7 @@
 """Several questions over one pool: each its own answers and model, an item looked at once."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -69,13 +71,14 @@ def test_answers_to_several_questions_are_one_transaction_and_one_undo(store):
     assert ask.item in session.state.codes and ask.item in fraud.state.codes
 
 
-def test_one_answer_that_comes_too_late_leaves_the_others_unsaid(store):
+def test_one_answer_that_comes_too_late_leaves_the_others_as_they_are(store):
     session = begun(store)
     ask = session.ask_items()[0]
     session.question("fraud").label_item(ask.item, "no")
     assert not session.tell(ask, {"topic": "refund", "fraud": True})
-    assert session.state.n_labelled == 0
-    assert session.tell(ask, {"topic": "refund"})
+    assert session.state.labels[ask.item] == "refund"
+    assert session.question("fraud").state.labels[ask.item] == "no"
+    assert session.tell(ask, {"fraud": False})  # what stands already
 
 
 def test_an_answer_by_the_id_of_one_question_takes_the_others_along(store):
@@ -128,6 +131,63 @@ def test_the_desks_operations_are_told_to_every_question(store):
     assert 9 not in session.state.codes and 9 not in fraud.state.codes
     session.tell_many([Operation("7", "undo", takes="2")])
     assert ask.item not in fraud.state.skipped
+
+
+def test_second_opinions_and_second_looks_are_taken_in_a_row(store):
+    session = begun(store, overlap=1.0, people=2)
+    said = {"topic": "refund", "fraud": "no"}
+    item = session.ask_items()[0].item
+    session.tell_many([Operation("a", "answers", item=item, answers=said)])
+    bob = session.as_annotator("bob")
+    assert bob.ask_items()[0].item == item
+    assert bob.tell_many([Operation("b", "answers", item=item, answers=said)])[0].status == "saved"
+    assert all(set(one.state.votes[item]) == {"ann", "bob"} for one in session.asked())
+    session.look_again(items=[item])
+    assert session.ask_items()[0].item == item
+    [ack] = session.tell_many([Operation("c", "answers", item=item, answers={"topic": "other"})])
+    vote = session.state.votes[item]["ann"]
+    assert ack.status == "saved" and (vote.first, vote.key) == ("refund", "other")
+
+
+def test_of_a_row_what_is_open_is_stored_and_the_rest_named(store):
+    session = begun(store)
+    item = session.ask_items()[0].item
+    session.question("fraud").as_annotator("bob").label_item(item, "no")
+    row = Operation("a", "answers", item=item, answers={"topic": "refund", "fraud": "yes"})
+    [ack] = session.tell_many([row])
+    assert ack.status == "saved" and "'fraud'" in ack.why
+    assert session.state.labels[item] == "refund"
+    assert list(session.question("fraud").state.votes[item]) == ["bob"]
+
+
+@pytest.mark.parametrize("first", [[TOPIC], [TOPIC, "fraud"]], ids=["one", "two"])
+def test_a_question_added_while_a_block_waits_for_its_turn_is_not_part_of_it(store, first, monkeypatch):
+    session = begun(store, first)
+    begin = store.recording_in
+
+    def begin_after_another_was_added(known):
+        monkeypatch.undo()
+        adding = threading.Thread(target=session.as_annotator("lead").add_question, args=("late",))
+        adding.start()
+        adding.join()
+        return begin(known)
+
+    monkeypatch.setattr(store, "recording_in", begin_after_another_was_added)
+    asks = session.together(lambda: session.ask_items(1))
+    assert len(asks[0].asks) == len(first)
+    assert session.questions[-1] == "late" and "late" in session.ask_items(1)[0].asks
+
+
+def test_what_ended_counts_where_a_block_over_questions_raises(store):
+    session = begun(store)
+
+    def work():
+        session.flag(3)
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        session.together(work)
+    assert all(3 in one.state.flagged for one in session.asked())
 
 
 def test_a_question_added_when_500_items_are_labelled_has_every_item_open(store):

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -212,8 +213,11 @@ def test_a_lock_that_is_never_let_go_ends_in_a_sentence(
     with store.recording(id_), said, other.recording(id_):
         pass
     turns = FairSemaphore(1, 0.01)
-    with turns.taken(), pytest.raises(StorageError, match="do it again"), turns.taken():
-        pass
+    with turns.taken():
+        with pytest.raises(StorageError, match="within another one"), turns.taken():
+            pass  # it would wait for itself
+        with ThreadPoolExecutor(1) as others, pytest.raises(StorageError, match="do it again"):
+            others.submit(turns.taken().__enter__).result()
     with turns.taken():
         pass
     other.close()

@@ -113,6 +113,75 @@ class Answers:
         standing = self._questions.standing(state, self.annotator, taken)
         return bool(standing) and list(asks[:1]) != [standing[0].id]
 
+    def answer(
+        self,
+        transaction: Transaction,
+        item: int,
+        event: Event,
+        ask_id: str,
+        operation: str | None,
+        *,
+        seen: bool = False,
+        new: bool = False,
+    ) -> bool:
+        """Record an answer about an item where it is open: by what was asked, or where nobody has answered.
+
+        Args:
+            transaction: of the caller.
+            item: index into the pool.
+            event: the answer.
+            ask_id: of the question that it answers; "" for whatever this annotator is asked about the item.
+            operation: id of the caller's, for the record.
+            seen: the item was on screen: its answer is taken, as one more vote where others were asked.
+            new: a label may bring a class that there is not yet.
+
+        Returns:
+            Whether it was recorded.
+
+        Raises:
+            InputError: no such question or class, or an item that is never labelled.
+        """
+        state = transaction.state
+        if ask_id := ask_id or self._asked_about(state, item):
+            ask = self._question(transaction, ask_id)
+            if not (self._accepts(state, ask) or (seen and self._accepts_late(state, ask))):
+                return False
+            self.tell(transaction, ask_id, event, operation, late=seen, new=new)
+            return True
+        [checked] = self.to_label([item])
+        if checked in state.answered:
+            return False
+        payload = {**event.payload, "item": checked, "role": "together"}
+        if event.kind == "label":
+            payload["class"] = self.key(transaction, str(event.payload["class"]), new)
+        if operation is not None:
+            payload["operation"] = operation
+        self.add(transaction, replace(event, payload=payload))
+        return True
+
+    def _asked_about(self, state: ProjectState, item: int) -> str:
+        """Id of the question about an item that this annotator is asked; "" for none."""
+        waiting = self._questions.waiting(state, self.annotator)
+        asked = next((ask.id for ask in waiting if ask.item == item), "")
+        if asked or item not in state.answered:
+            return asked
+        # given back while the person still looked at it: a second opinion, or a second look
+        mine = (ask for ask in state.asks.values() if ask.item == item and ask.annotator == self.annotator)
+        apart = ("grid", "check")
+        return next(
+            (ask.id for ask in mine if ask.role not in apart and self._questions.is_open(ask, state)), ""
+        )
+
+    def stands(self, state: ProjectState, item: int, event: Event) -> bool:
+        """Whether what an answer says of an item is what stands about it already."""
+        if event.kind != "label":
+            return item in (state.unsure if event.kind == "unsure" else state.skipped)
+        standing, said = state.standing.get(item), str(event.payload["class"])
+        if standing is None or item in state.undecided:
+            return False
+        key = state.resolve(standing.key)
+        return said in (key, state.class_names.get(key))
+
     def tell(
         self,
         transaction: Transaction,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -54,14 +56,31 @@ class Family:
         self._common: dict[int, Common] = {}
         self._open: dict[str, Parts] = {}
         self._outgrown = False
+        self._fixed = threading.local()
         self.first = self._open[record.id] = self._opened(record, pool)
 
     def listed(self, *, now: bool = False) -> list[ProjectSummary]:
-        """The questions in their order, also those put aside; as of some seconds ago unless `now`."""
+        """The questions in their order, also those put aside; as of some seconds ago unless `now`.
+
+        Within `fixed` those that there were when it began.
+        """
+        fixed: list[ProjectSummary] | None = getattr(self._fixed, "listed", None)
+        if fixed is not None:
+            return fixed
         with self._lock:
             if now or self._listed is None or time.monotonic() - self._listed[0] > LOOK:
                 self._listed = time.monotonic(), self.store.questions(self.id)
             return self._listed[1]
+
+    @contextmanager
+    def fixed(self) -> Iterator[None]:
+        """Within the block this thread sees the same questions, whatever is added or put aside meanwhile."""
+        before = getattr(self._fixed, "listed", None)
+        self._fixed.listed = self.listed()
+        try:
+            yield
+        finally:
+            self._fixed.listed = before
 
     @property
     def outgrown(self) -> bool:

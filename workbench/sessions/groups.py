@@ -81,20 +81,25 @@ class Group:
         """Wake those who wait."""
         self._ended.set()
 
-    def passed(self) -> None:
-        """Wait until it has ended, however."""
-        self._ended.wait()
+    def passed(self, settle: Callable[[], None] | None = None) -> None:
+        """Wait until it has ended, however.
+
+        Args:
+            settle: ends it, if it is still open; called where whoever was to do so does not come.
+        """
+        while not self._ended.wait(1.0):
+            if settle is not None:
+                settle()
 
     def wait(self, settle: Callable[[], None]) -> None:
         """Wait until it is on disk.
 
         Args:
-            settle: ends it, if it is still open; called where whoever was to do so does not come.
+            settle: as `passed` takes it.
 
         Raises:
             BaseException: nothing of it was stored; why.
         """
-        while not self._ended.wait(1.0):
-            settle()
+        self.passed(settle)
         if self.error is not None:
             raise self.error

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,25 +19,9 @@ from workbench.sessions.taxonomy import key_of
 from workbench.store import Event, ProjectState
 from workbench.store.retry import retried
 
-T = TypeVar("T")
-
 
 class Labelling(Opened):
     """Questions, answers, and labels of one's own choosing."""
-
-    @retried
-    def together(self, work: Callable[[], T]) -> T:
-        """Do several things within one transaction; on disk when it returns.
-
-        Args:
-            work: calls methods of this session; what of it was done counts also where it raises. It is done
-                again where the database server cut it off, so its operations have ids. What takes time (a fit
-                that is taken up, pictures) stays outside: others who write wait meanwhile.
-        """
-        # the transaction begins with what others have stored: no need to look for it twice
-        self._prepare(self._project.known())
-        with self._project.together():
-            return work()
 
     def _prepare(self, state: ProjectState) -> Published | None:
         """The published fit; what takes a while is made, while nobody waits for it in a transaction."""
@@ -244,19 +228,6 @@ class Labelling(Opened):
             return True
 
     @retried
-    def tell_many(self, operations: Sequence[Operation]) -> list[Acknowledgement]:
-        """What an annotator did, in one transaction; durable before it returns.
-
-        Args:
-            operations: in the order in which they were done.
-
-        Returns:
-            One acknowledgement each, in the same order. One that fails leaves the others as they are.
-        """
-        with self._project.recording() as transaction:
-            return [self._answers.operate(transaction, operation) for operation in operations]
-
-    @retried
     def confirm(
         self,
         ask_ids: Sequence[str],
@@ -420,33 +391,6 @@ class Labelling(Opened):
                 rng = generator(int(self.settings["seed"]), state.n_events, SECOND)
                 items = rng.permutation(np.asarray(mine, dtype=np.int64))[:n].tolist()
             return self._answers.want(transaction, items, "a second pass", second=True)
-
-    @retried
-    def undo(self, of: int | None = None) -> Event | None:
-        """Take back the annotator's own last event of this question; as `Session.undo`."""
-        with self._project.recording() as transaction:
-            last = transaction.state.undoable.get(self.annotator)
-            if last is None or (of is not None and last.id != of):
-                return None
-            self._add(transaction, Event.undo(last.id))
-            return last
-
-    @retried
-    def redo(self) -> Event | None:
-        """Put back what the annotator's last undo took; returns it, or None when there is nothing."""
-        with self._project.recording() as transaction:
-            last = transaction.state.redoable.get(self.annotator)
-            if last is not None:
-                self._add(transaction, Event.redo())
-            return last
-
-    def flag(self, item: int | Sequence[int], on: bool = True, reason: str = "") -> Event:
-        """Mark an item for attention, or (`on=False`) take the mark away; of several, as one event."""
-        return self._record(Event.flag(self._one_or_more(item), on, reason))
-
-    def note(self, item: int | Sequence[int], text: str) -> Event:
-        """Keep a remark about an item, or one about each of several."""
-        return self._record(Event.note(self._one_or_more(item), text))
 
     def resolve(self, item: int | Sequence[int], name: str) -> Event:
         """End a disagreement about an item, or about each of several at once."""

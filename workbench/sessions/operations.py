@@ -77,7 +77,7 @@ class Acknowledgement:
         operation: its id.
         status: "saved" (also when it had been saved before), "conflict" (somebody was faster: its
             question was answered, or an undo came too late), "refused" (it cannot be done).
-        why: a sentence, for all but "saved".
+        why: a sentence, for all but "saved"; of a row, the questions that were left out.
         left_out: items of a "confirm" that somebody else answered or holds.
         about: what an "undo" took back or a "redo" put back.
     """

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from workbench.arrays import Array
-from workbench.errors import OutgrownError
+from workbench.errors import OutgrownError, StorageError
 from workbench.pools.neighbours.twins import Twins, twins_from
 from workbench.pools.pool import Pool
 from workbench.registry import from_file
@@ -197,17 +197,24 @@ class OpenProject:
 
         Nothing of it is stored where it raises. Within `together` it is on disk when that ends.
         """
-        with self.together() as group:
-            before, n = group.recorder.mark, len(self._fold.events)
-            transaction = Transaction(group.recorder, self._fold)
-            try:
-                yield transaction
-            except BaseException:
-                if not group.recorder.failed and group.recorder.mark != before:
-                    group.recorder.back_to(before)
-                    if transaction.written:
-                        self._fold = EventFold(self._fold.events[:n])
-                raise
+        with self.together() as group, self.whole():
+            yield Transaction(group.recorder, self)
+
+    @contextmanager
+    def whole(self) -> Iterator[None]:
+        """A block within `together` of which nothing counts where it raises, whatever ended within it."""
+        inside = self._part or self._group
+        assert inside is not None and self.is_writing
+        recorder = inside.recorder
+        before, n = recorder.mark, len(self._fold.events)
+        try:
+            yield
+        except BaseException:
+            if not recorder.failed and recorder.mark != before:
+                recorder.back_to(before)
+                if len(self._fold.events) != n:
+                    self._fold = EventFold(self._fold.events[:n])
+            raise
 
     @contextmanager
     def together(self) -> Iterator[Group | Part]:
@@ -223,6 +230,7 @@ class OpenProject:
             self._leave(group, error if group.recorder.failed else None)
             if group.recorder.failed and group.error is not None:
                 raise group.error from error
+            group.passed(self._settle)  # this thread has a turn to write until then
             raise
         self._leave(group)
         group.wait(self._settle)
@@ -360,51 +368,67 @@ class OpenProject:
 
 @contextmanager
 def all_together(projects: Sequence[OpenProject]) -> Iterator[None]:
-    """A block whose transactions on several projects of one database are one: all of it counts, or nothing.
+    """A block whose transactions on several projects of one database are one, on disk when it ends.
+
+    As in `OpenProject.together`, those that ended count also where it raises.
 
     Args:
         projects: those that the block may add to; others it must leave alone.
+
+    Raises:
+        StorageError: this thread writes already, and not to all of them.
     """
-    ordered = sorted(projects, key=lambda one: one.id)
-    if all(one.is_writing for one in ordered):
+    ordered = sorted({one.id: one for one in projects}.values(), key=lambda one: one.id)
+    writing = [one.is_writing for one in ordered]
+    if all(writing):
         yield
         return
+    if any(writing):  # it would wait for its own turn to end
+        raise StorageError("A question was added meanwhile. Nothing was saved: do it again.")
+    raised: BaseException | None = None
     with ExitStack() as locks:
         for one in ordered:  # in one order, so that two who come for the same do not wait for each other
             locks.enter_context(one.lock)
             one._settle()
+        recorders: Mapping[str, Recorder] = {}
         try:
             known = {one.id: one._known for one in ordered}
             with ordered[0].store.recording_in(known) as recorders:
-                for one in ordered:
-                    one._begin(Part(recorders[one.id]))
                 try:
-                    yield
                     for one in ordered:
-                        if recorders[one.id].added:
-                            recorders[one.id].n_labelled = one._fold.state().n_labelled
+                        one._begin(Part(recorders[one.id]))
+                    yield
+                except BaseException as error:
+                    if any(one.failed for one in recorders.values()):
+                        raise
+                    raised = error
                 finally:
                     for one in ordered:
                         one._part, one._writer = None, 0
+                for one in ordered:
+                    if recorders[one.id].added:
+                        recorders[one.id].n_labelled = one._fold.state().n_labelled
         except BaseException:
             for one in ordered:
-                one._fold = EventFold()  # what was folded was not committed
+                if one.id in recorders and recorders[one.id].added:
+                    one._fold = EventFold()  # what was folded was not committed
             raise
         for one in ordered:
             one._pinned.view = one._publish()
+    if raised is not None:
+        raise raised
 
 
 class Transaction:
-    """Adds events to a project; `state` shows what they change at once.
+    """Adds events to a project; `state` shows what they change at once."""
 
-    Attributes:
-        written: whether anything was added.
-    """
-
-    def __init__(self, recorder: Recorder, fold: EventFold) -> None:
+    def __init__(self, recorder: Recorder, project: OpenProject) -> None:
         self._recorder = recorder
-        self._fold = fold
-        self.written = False
+        self._project = project
+
+    @property
+    def _fold(self) -> EventFold:
+        return self._project._fold  # another one after a block within was given up
 
     @property
     def state(self) -> ProjectState:
@@ -417,7 +441,6 @@ class Transaction:
 
     def add(self, event: Event) -> Event:
         """Record an event; returns it with id and time."""
-        self.written = True
         recorded = self._recorder.add(event)
         self._fold.extend([recorded])
         return recorded

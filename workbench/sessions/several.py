@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any, Self, TypeVar
 
 from workbench.errors import InputError
-from workbench.sessions.answering import CLOSING, Conflict, checked_id
+from workbench.sessions.answering import CLOSING, checked_id
 from workbench.sessions.asking import LEASE_SECONDS, Ask
 from workbench.sessions.asking_items import OVER, Candidate, ItemAsk, plan
 from workbench.sessions.labelling import Labelling
@@ -28,10 +29,7 @@ TOGETHER = "together"
 
 
 class Several(Labelling):
-    """The questions of a project; a session is of one of them.
-
-    With one question nothing of this costs anything: its answers go the way they go without it.
-    """
+    """The questions of a project; a session is of one of them."""
 
     @property
     def question_name(self) -> str:
@@ -147,6 +145,10 @@ class Several(Labelling):
             raise InputError(
                 f"An item is worth the {' or the '.join(OVER)} over its questions; got {over!r}."
             )
+        with self._family.fixed():
+            return self._ask_items(k, over, lease)
+
+    def _ask_items(self, k: int, over: str, lease: float) -> list[ItemAsk]:
         sessions = self.asked()
         prepared = [(one, one._prepare(one.state)) for one in sessions]
         moment = time.time()
@@ -190,8 +192,8 @@ class Several(Labelling):
             operation: an id of the caller's: told again it is True, and nothing is repeated.
 
         Returns:
-            True when all of it was recorded. False, and nothing recorded, when one of the questions was
-            answered before, or somebody else was asked.
+            True when all of it was recorded, or is what stands already. False when a question was answered
+            before, or somebody else was asked: what is said of the others is recorded all the same.
 
         Raises:
             InputError: no such question or class, or an event that answers nothing.
@@ -222,21 +224,52 @@ class Several(Labelling):
             if record is None:
                 raise InputError(f"There is no question {ask_id!r} in project {self.project.name!r}.")
             item, asks = record.item, {self.question_name: ask_id}
+        if operation is not None:
+            checked_id(operation)
         # all of it is looked at before anything is written
-        given = [(one, one._as_event(value)) for one, value in self._named(answers)]
-        token = operation or secrets.token_hex(8)
-        try:
-            with all_together([one._project for one, _ in given]):
-                for one, event in given:
-                    if operation is not None and checked_id(operation) in one.state.operations:
-                        continue
-                    one._tell_about(item, asks.get(one.question_name, ""), event, operation, token)
-        except Conflict:
-            return False
-        return True
+        told = [(one, one._as_event(value)) for one, value in self._named(answers)]
+        with self._writing(*(one for one, _ in told)):
+            return not self._answer(item, told, asks, operation)
 
     def _named(self, answers: Mapping[str, Any]) -> list[tuple[Self, Any]]:
         return [(self.question(str(name)), value) for name, value in answers.items()]
+
+    def _answer(
+        self,
+        item: int,
+        told: Sequence[tuple[Self, Event]],
+        asks: Mapping[str, str],
+        operation: str | None,
+        *,
+        seen: bool = False,
+        fresh: Container[str] = (),
+    ) -> list[str]:
+        """Answer several questions about an item: those that are open.
+
+        Args:
+            item: index into the pool.
+            told: sessions of the questions, with what is said.
+            asks: name of a question -> id of what was asked.
+            operation: an id of the caller's.
+            seen: as `Answers.answer` takes it.
+            fresh: names of the questions whose class may be one that there is not yet.
+
+        Returns:
+            Names of the questions that were not open and about which something else stands.
+        """
+        token, left_out = operation or secrets.token_hex(8), []
+        for one, event in told:
+            if operation is not None and operation in one.state.operations:
+                continue
+            name = one.question_name
+            event = replace(event, payload={**event.payload, TOGETHER: token})
+            with one._project.recording() as transaction:
+                recorded = one._answers.answer(
+                    transaction, item, event, asks.get(name, ""), operation, seen=seen, new=name in fresh
+                )
+            if not recorded and not one._answers.stands(one.state, item, event):
+                left_out.append(name)
+        return left_out
 
     def _as_event(self, value: Any, *, new: bool = False) -> Event:
         """What somebody said of this question; with `new`, of a class that there may not be yet."""
@@ -262,40 +295,6 @@ class Several(Labelling):
             f"{self.question_name!r} is answered with the name of a class, None or an event; got {value!r}."
         )
 
-    def _tell_about(
-        self,
-        item: int,
-        ask_id: str,
-        event: Event,
-        operation: str | None,
-        token: str,
-        *,
-        seen: bool = False,
-        new: bool = False,
-    ) -> None:
-        """Answer this question about an item, by what was asked of it where something was.
-
-        With `seen` the item was on screen: the answer is taken, as one more vote where others were asked.
-        """
-        with self._project.recording() as transaction:
-            state = transaction.state
-            if not ask_id:
-                waiting = self._questions.waiting(state, self.annotator)
-                ask_id = next((one.id for one in waiting if one.item == item), "")
-            event = replace(event, payload={**event.payload, TOGETHER: token})
-            if ask_id:
-                self._answers.tell(transaction, ask_id, event, operation, late=seen, new=new)
-                return
-            [checked] = self._answers.to_label([item])
-            if checked in state.answered:
-                raise Conflict(f"{self.question_name!r} is answered for this item.")
-            payload = {**event.payload, "item": checked, "role": TOGETHER}
-            if event.kind == "label":
-                payload["class"] = self._answers.key(transaction, str(event.payload["class"]), new)
-            if operation is not None:
-                payload["operation"] = operation
-            self._add(transaction, replace(event, payload=payload))
-
     # --- what is about the item ---------------------------------------------------------------
 
     def flag(self, item: int | Sequence[int], on: bool = True, reason: str = "") -> Event:
@@ -309,14 +308,13 @@ class Several(Labelling):
     @retried
     def _of_item(self, event: Event) -> Event:
         """Record what is about an item, whatever is asked of it, with every question."""
-        others = self._others()
-        if not others:
-            return self._record(event)
-        event = replace(event, payload={**event.payload, TOGETHER: secrets.token_hex(8)})
-        with self._all_together():
-            for one in others:
-                one._record(event)
-            return self._record(event)
+        with self._writing() as sessions:
+            if len(sessions) > 1:
+                event = replace(event, payload={**event.payload, TOGETHER: secrets.token_hex(8)})
+            recorded = [one._record(event) for one in sessions]
+            return recorded[0]
+
+    # --- transactions -------------------------------------------------------------------------
 
     def _others(self) -> list[Self]:
         """The sessions of the questions that are asked beside this one."""
@@ -324,31 +322,61 @@ class Several(Labelling):
             return []
         return [one for one in self.asked() if one.id != self.id]
 
-    def _all_together(self) -> Any:
-        return all_together([self._project, *(one._project for one in self._others())])
+    @contextmanager
+    def _writing(self, *also: Self) -> Iterator[list[Self]]:
+        """One transaction over the questions that are asked, of which nothing counts where the block raises.
+
+        Args:
+            also: sessions of questions that may be put aside.
+
+        Yields:
+            This session and those of the other questions: of them it stays, whatever is added meanwhile.
+        """
+        with self._family.fixed():
+            sessions = [self, *self._others()]
+            if not sessions[1:] and all(one.id == self.id for one in also):
+                with self._project.recording():  # who come at once share a transaction
+                    yield sessions
+                return
+            projects = {one.id: one._project for one in (*sessions, *also)}.values()
+            with all_together(list(projects)), ExitStack() as blocks:
+                for one in projects:
+                    blocks.enter_context(one.whole())
+                yield sessions
 
     @retried
     def together(self, work: Callable[[], T]) -> T:
-        """Do several things within one transaction, over all questions; see `Labelling.together`."""
-        if not self._others():
-            return super().together(work)
-        for one in (self, *self._others()):
-            one._prepare(one._project.known())
-        with self._all_together():
-            return work()
+        """Do several things within one transaction, over all questions; on disk when it returns.
+
+        Args:
+            work: calls methods of this session; what of it was done counts also where it raises. It is done
+                again where the database server cut it off, so its operations have ids. What takes time (a fit
+                that is taken up, pictures) stays outside: others who write wait meanwhile.
+        """
+        with self._family.fixed():
+            sessions = [self, *self._others()]
+            for one in sessions:
+                # the transaction begins with what others have stored: no need to look for it twice
+                one._prepare(one._project.known())
+            alone = self._project.together() if len(sessions) == 1 else None
+            with alone or all_together([one._project for one in sessions]):
+                return work()
 
     @retried
     def tell_many(self, operations: Sequence[Operation]) -> list[Acknowledgement]:
-        """What an annotator did, in one transaction; see `Labelling.tell_many`.
+        """What an annotator did, in one transaction; durable before it returns.
 
         A skip, a flag and a note are about the item and are recorded with every question; an undo takes back
         in all of them what was said at once.
+
+        Args:
+            operations: in the order in which they were done.
+
+        Returns:
+            One acknowledgement each, in the same order. One that fails leaves the others as they are.
         """
-        others = self._others()
-        if not others and not any(one.kind in ("answers", "amend") for one in operations):
-            return super().tell_many(operations)
-        with self._all_together():
-            return [self._operate(operation, others) for operation in operations]
+        with self._writing() as sessions:
+            return [self._operate(operation, sessions[1:]) for operation in operations]
 
     def _operate(self, given: Operation, others: Sequence[Self]) -> Acknowledgement:
         if given.kind in ("answers", "amend"):
@@ -421,41 +449,47 @@ class Several(Labelling):
                 self._add(transaction, Event("skip", {"item": item, **more}))
 
     def _answer_row(self, given: Operation, others: Sequence[Self]) -> Acknowledgement:
-        """Answers to several questions about one item, or that it is set aside, as one operation."""
+        """Answers to several questions about one item, or that it is set aside, as one operation.
+
+        Those that are open are stored; of the others it is said which they are, where something else stands.
+        """
         every = {one.question_name: one for one in (self, *others)}
+        left_out: list[str] = []
         try:
-            if any(given.id in one.state.operations for one in every.values()):
+            if any(checked_id(given.id) in one.state.operations for one in every.values()):
                 return Acknowledgement(given.id, "saved")
-            item = self._answers.checked(given.item)
-            if given.text == SKIPPED:
-                together = replace(given, more={**given.more, TOGETHER: given.id})
-                for one in every.values():
-                    one._skip(item, together)
-                return Acknowledgement(given.id, "saved")
-            unknown = [name for name in given.answers if name not in every]
-            if unknown:
-                raise unknown_question(unknown[0], list(every))
-            # all of it is looked at before anything is written
-            fresh = {n for n in given.adds if n in every and given.answers.get(n) not in every[n].classes}
-            told = [
-                (every[name], every[name]._as_event(value, new=name in fresh))
-                for name, value in given.answers.items()
-            ]
-            if given.kind == "amend":
-                self._amend(item, told, given, fresh)
-                return Acknowledgement(given.id, "saved")
-            closed = [one.question_name for one, _ in told if item in one.state.answered]
-            if closed:
-                raise Conflict(f"{closed[0]!r} is answered for this item.")
-            for one, event in told:
-                event = replace(event, payload={**event.payload, **given.more})
-                new = one.question_name in fresh
-                one._tell_about(item, "", event, given.id, given.id, seen=True, new=new)
-        except Conflict as conflict:
-            return Acknowledgement(given.id, "conflict", str(conflict))
+            with self._writing():
+                left_out = self._row(given, every)
         except InputError as error:
             return Acknowledgement(given.id, "refused", str(error))
-        return Acknowledgement(given.id, "saved")
+        if not left_out:
+            return Acknowledgement(given.id, "saved")
+        why = f"{', '.join(map(repr, left_out))}: answered for this item, or somebody else is being asked."
+        stored = any(given.id in one.state.operations for one in every.values())
+        return Acknowledgement(given.id, "saved" if stored else "conflict", why)
+
+    def _row(self, given: Operation, every: Mapping[str, Self]) -> list[str]:
+        """Do what an operation says of a row; names of the questions that are left out."""
+        item = self._answers.checked(given.item)
+        if given.text == SKIPPED:
+            together = replace(given, more={**given.more, TOGETHER: given.id})
+            for one in every.values():
+                one._skip(item, together)
+            return []
+        unknown = [name for name in given.answers if name not in every]
+        if unknown:
+            raise unknown_question(unknown[0], list(every))
+        # all of it is looked at before anything is written
+        fresh = {n for n in given.adds if n in every and given.answers.get(n) not in every[n].classes}
+        told = [
+            (every[name], every[name]._as_event(value, new=name in fresh))
+            for name, value in given.answers.items()
+        ]
+        if given.kind == "amend":
+            self._amend(item, told, given, fresh)
+            return []
+        told = [(one, replace(event, payload={**event.payload, **given.more})) for one, event in told]
+        return self._answer(item, told, {}, given.id, seen=True, fresh=fresh)
 
     def _amend(
         self, item: int, told: Sequence[tuple[Self, Event]], given: Operation, fresh: Iterable[str]
@@ -483,25 +517,22 @@ class Several(Labelling):
         Returns:
             What was taken back, or None.
         """
-        others = self._others()
-        if not others:
-            return super().undo(of)
-        with self._all_together():
-            last = super().undo(of)
-            if last is not None:
-                self._step_others("undo", last, others)
+        with self._writing() as sessions:
+            last = self.state.undoable.get(self.annotator)
+            if last is None or (of is not None and last.id != of):
+                return None
+            self._record(Event.undo(last.id))
+            self._step_others("undo", last, sessions[1:])
             return last
 
     @retried
     def redo(self) -> Event | None:
         """Put back what the annotator's last undo took; returns it, or None when there is nothing."""
-        others = self._others()
-        if not others:
-            return super().redo()
-        with self._all_together():
-            last = super().redo()
+        with self._writing() as sessions:
+            last = self.state.redoable.get(self.annotator)
             if last is not None:
-                self._step_others("redo", last, others)
+                self._record(Event.redo())
+                self._step_others("redo", last, sessions[1:])
             return last
 
     def _step_others(

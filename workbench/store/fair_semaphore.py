@@ -27,18 +27,27 @@ class FairSemaphore:
         self._seconds = seconds
         self._lock = threading.Lock()
         self._waiting: deque[threading.Event] = deque()
+        self._holders: set[int] = set()
 
     @contextmanager
     def taken(self) -> Iterator[None]:
-        """Within the block the thread holds a place.
+        """Within the block the thread holds a place; another thread may end the block.
 
         Raises:
-            StorageError: none was free all that time.
+            StorageError: none was free all that time, or the thread holds one: it would wait for itself.
         """
+        thread = threading.get_ident()
+        with self._lock:
+            if thread in self._holders:
+                raise StorageError("A change was begun within another one. Nothing of it was saved.")
         self._take()
         try:
+            with self._lock:
+                self._holders.add(thread)
             yield
         finally:
+            with self._lock:
+                self._holders.discard(thread)
             self._give_back()
 
     def _take(self) -> None:
