@@ -62,7 +62,10 @@ class Client:
         return found
 
     def tell(self, item: Mapping[str, Any], answers: Mapping[str, str | bool | None]) -> str:
-        """Answer several questions about an item: class, True or False, None for unsure; all or none."""
+        """Answer several questions about an item: class, True or False, None for unsure.
+
+        What is open is stored; of the others, where something else stands, the sentence says which they are.
+        """
         said = {
             name: ("yes" if one else "no") if isinstance(one, bool) else one for name, one in answers.items()
         }
@@ -115,7 +118,7 @@ class Client:
 
     def _sent(self, operation: Mapping[str, Any]) -> str:
         [done] = self.answer([operation])
-        return "saved" if done["status"] == "saved" else f"{done['status']}: {done['why']}"
+        return f"{done['status']}: {done['why']}" if done["why"] else str(done["status"])
 
     def _asked(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
         headers = {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import secrets
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -48,6 +50,25 @@ class Constant:
 
 
 CONSTANT = f"{__name__}:Constant"
+
+
+@contextmanager
+def database(kind: str, folder: str) -> Iterator[str]:
+    """URL of a new database: a file of SQLite in a folder, or a schema of the server of the tests."""
+    if kind == "sqlite":
+        yield f"sqlite:///{folder}/trial.sqlite"
+        return
+    import psycopg
+
+    server = os.environ["WORKBENCH_TEST_POSTGRESQL"]
+    schema = f"trial{secrets.token_hex(6)}"
+    with psycopg.connect(server, autocommit=True) as admin:
+        admin.execute(f"CREATE SCHEMA {schema}")
+    try:
+        yield f"{server}{'&' if '?' in server else '?'}options=-csearch_path%3D{schema}"
+    finally:
+        with psycopg.connect(server, autocommit=True) as admin:
+            admin.execute(f"DROP SCHEMA {schema} CASCADE")
 
 
 class Child:

@@ -9,14 +9,11 @@ import itertools
 import json
 import os
 import random
-import secrets
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from benchmarks.trials import Row
-from benchmarks.trials._sessions import CONSTANT
+from benchmarks.trials._sessions import CONSTANT, database
 
 PERSON = "ann"
 # Texts of JSON, so that what Python would not write is tried, too.
@@ -67,7 +64,7 @@ def run(count: int = 500, seed: int = 0) -> Row:
         os.environ |= {"WORKBENCH_HOME": folder, "WORKBENCH_WARM": "0"}
         os.environ.pop("WORKBENCH_DATABASE_URL", None)
         for kind in kinds:
-            with _database(kind, folder) as url:
+            with database(kind, folder) as url:
                 found, said = _posted(url, count, seed)
             failures += [f"{kind}: {line}" for line in found]
             tried += count
@@ -76,24 +73,6 @@ def run(count: int = 500, seed: int = 0) -> Row:
     return Row.of(
         "operations of every shape, posted to the desk", tried, failures, " and ".join(kinds), counts=counts
     )
-
-
-@contextmanager
-def _database(kind: str, folder: str) -> Iterator[str]:
-    if kind == "sqlite":
-        yield f"sqlite:///{folder}/operations.sqlite"
-        return
-    import psycopg
-
-    server = os.environ["WORKBENCH_TEST_POSTGRESQL"]
-    schema = f"trial{secrets.token_hex(6)}"
-    with psycopg.connect(server, autocommit=True) as admin:
-        admin.execute(f"CREATE SCHEMA {schema}")
-    try:
-        yield f"{server}{'&' if '?' in server else '?'}options=-csearch_path%3D{schema}"
-    finally:
-        with psycopg.connect(server, autocommit=True) as admin:
-            admin.execute(f"DROP SCHEMA {schema} CASCADE")
 
 
 def _posted(url: str, count: int, seed: int) -> tuple[list[str], dict[str, int]]:

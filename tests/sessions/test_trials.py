@@ -22,6 +22,7 @@ sys.exit(__main__.main(sys.argv[1:]))
     [
         pytest.param(("crash_session", "reruns"), 2, marks=pytest.mark.slow),
         pytest.param(("programs",), 2, marks=pytest.mark.slow),
+        pytest.param(("rows",), 160, marks=pytest.mark.slow),
         pytest.param(("copies",), 2, marks=pytest.mark.slow),
         pytest.param(("conditions",), 4, marks=pytest.mark.slow),
         pytest.param(("server",), 1, marks=pytest.mark.slow),

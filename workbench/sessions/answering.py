@@ -143,10 +143,10 @@ class Answers:
         """
         state = transaction.state
         if ask_id := ask_id or self._asked_about(state, item):
-            ask = self._question(transaction, ask_id)
-            if not (self._accepts(state, ask) or (seen and self._accepts_late(state, ask))):
+            try:
+                self.tell(transaction, ask_id, event, operation, late=seen, new=new)
+            except Conflict:  # nothing was added
                 return False
-            self.tell(transaction, ask_id, event, operation, late=seen, new=new)
             return True
         [checked] = self.to_label([item])
         if checked in state.answered:

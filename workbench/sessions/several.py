@@ -5,12 +5,12 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from typing import Any, Self, TypeVar
 
 from workbench.errors import InputError
-from workbench.sessions.answering import CLOSING, checked_id
+from workbench.sessions.answering import CLOSING, Conflict, checked_id
 from workbench.sessions.asking import LEASE_SECONDS, Ask
 from workbench.sessions.asking_items import OVER, Candidate, ItemAsk, plan
 from workbench.sessions.labelling import Labelling
@@ -394,7 +394,7 @@ class Several(Labelling):
             if done_in is not None:
                 rest = [self, *(one for one in others if one is not done_in)]
                 return done_in._operate(given, rest)
-        if given.kind in ("skip", *OF_ITEM):
+        if others and given.kind in ("skip", *OF_ITEM):
             given = replace(given, more={**given.more, TOGETHER: given.id})
         with self._project.recording() as transaction:
             done = self._answers.operate(transaction, given)
@@ -444,7 +444,9 @@ class Several(Labelling):
         more = {**given.more, "operation": given.id}
         with self._project.recording() as transaction:
             if ask_id:
-                self._answers.tell(transaction, ask_id, Event("skip", dict(given.more)), given.id, late=True)
+                with suppress(Conflict):  # it is somebody else's by now, and stays open
+                    skip = Event("skip", dict(given.more))
+                    self._answers.tell(transaction, ask_id, skip, given.id, late=True)
             else:
                 self._add(transaction, Event("skip", {"item": item, **more}))
 
@@ -464,9 +466,11 @@ class Several(Labelling):
             return Acknowledgement(given.id, "refused", str(error))
         if not left_out:
             return Acknowledgement(given.id, "saved")
-        why = f"{', '.join(map(repr, left_out))}: answered for this item, or somebody else is being asked."
+        names = ", ".join(map(repr, left_out))
         stored = any(given.id in one.state.operations for one in every.values())
-        return Acknowledgement(given.id, "saved" if stored else "conflict", why)
+        status, head = ("saved", f"Saved without {names}") if stored else ("conflict", names)
+        why = f"{head}: answered for this item, or somebody else is being asked."
+        return Acknowledgement(given.id, status, why)
 
     def _row(self, given: Operation, every: Mapping[str, Self]) -> list[str]:
         """Do what an operation says of a row; names of the questions that are left out."""

@@ -384,7 +384,10 @@ class Speaker {
       if (ack.status === "refused") this.outbox.setAside(ack.op, ack.why);
       else this.outbox.drop(ack.op);
       if (ack.status !== "saved" && ack.why) this.say(ack.why, "bad");
-      else this.after.get(ack.op)?.(ack);
+      else {
+        this.after.get(ack.op)?.(ack);
+        if (ack.why) this.say(ack.why, "bad"); // of a row of answers, those that were not taken
+      }
       this.after.delete(ack.op);
       return { ...ack, operation };
     });

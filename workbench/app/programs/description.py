@@ -104,7 +104,7 @@ WAYS = (
         "(`ask`, `item`), `flag` (`item`, `on`), `note` (`item`, `text`), `correct` (`item`, `class`), "
         "`twins` (`item`, `class`), `answers` and, of earlier ones, `amend` (`item`, `answers`: name of a "
         "question -> class, null for unsure), `undo` and `redo`. When the reply comes, what is `saved` "
-        "is on disk.",
+        "is on disk; of `answers` that is what was open, and `why` names the rest.",
         body={"answers": [{"op": "x1", "kind": "label", "ask": "a1b2c3", "item": 17, "class": "card"}]},
         reply={"answers": [{"op": "x1", "status": "saved", "why": ""}]},
     ),
