@@ -162,7 +162,8 @@ def _program(url: str, project: str, number: int, each: int, seed: int, share: f
     told.problems += [f"person {k} of program {number} hangs" for k in range(PEOPLE) if people[k].is_alive()]
     if not told.problems:
         for one in map(session.question, session.questions):
-            if fold(one.events) != one.state:
+            view = one._project.view()  # of one moment: the other program may still write
+            if fold(view.events) != view.state:
                 told.problems.append(f"the state of {one.question_name!r} is not that of its log")
     queue.put(told)
 
