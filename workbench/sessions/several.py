@@ -468,9 +468,10 @@ class Several(Labelling):
             return Acknowledgement(given.id, "saved")
         names = ", ".join(map(repr, left_out))
         stored = any(given.id in one.state.operations for one in every.values())
-        status, head = ("saved", f"Saved without {names}") if stored else ("conflict", names)
-        why = f"{head}: answered for this item, or somebody else is being asked."
-        return Acknowledgement(given.id, status, why)
+        why = f"{names}: answered for this item, or somebody else is being asked."
+        if stored:
+            return Acknowledgement(given.id, "saved", f"Saved without {why}")
+        return Acknowledgement(given.id, "conflict", why)
 
     def _row(self, given: Operation, every: Mapping[str, Self]) -> list[str]:
         """Do what an operation says of a row; names of the questions that are left out."""
