@@ -2,8 +2,9 @@
 
 Random histories of two people, checks of frozen labels among them, go whole, piecewise, reopened, duplicated,
 through a bundle, through a backup, and, where WORKBENCH_TEST_POSTGRESQL names a server's empty database,
-through that. Compared are the training set as a sequence, every export, the model of every round, and what
-the checks say.
+through that. Every second history is of a project of two questions, with rows of answers, second opinions and
+second looks. Compared are, of each question, the training set as a sequence, every export, the model of every
+round, and what the checks say.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from benchmarks.trials import Row
 from workbench.errors import InputError
 from workbench.exchange import export_labels, import_labels
 from workbench.exchange.projects import open_bundle, write_project_bundle
-from workbench.sessions import Session
+from workbench.sessions import Event, Operation, Session
 from workbench.store import Store, fold
 
 EVENTS = 30
@@ -40,6 +41,22 @@ _HOW: tuple[dict[str, Any], ...] = (
 
 def _said(rng: np.random.Generator, name: str) -> str | None:
     return None if rng.random() < 0.1 else name
+
+
+def _row(session: Session, rng: np.random.Generator) -> None:
+    """Answers to all questions about an item that is asked, and to one question about any item."""
+    classes = {name: session.question(name).classes for name in session.questions}
+    for ask in session.ask_items(2):
+        session.tell(ask, {name: _said(rng, str(rng.choice(classes[name]))) for name in ask.asks})
+    row = {name: _said(rng, str(rng.choice(names))) for name, names in classes.items()}
+    kind, item = str(rng.choice(["answers", "amend"])), int(rng.choice(session.pool.trainable[:12]))
+    session.tell_many([Operation(f"row-{len(session.events)}-{item}", kind, item=item, answers=row)])
+
+
+def _skipped(session: Session) -> None:
+    """An item that is asked about is set aside, in every question where it is open."""
+    for ask in session.ask_items(1):
+        session.tell(ask, Event.skip())
 
 
 def checks_of(session: Session) -> Any:
@@ -98,6 +115,9 @@ def step(session: Session, rng: np.random.Generator) -> None:
         lambda: [session.answer_check(ask.id, _said(rng, name)) for ask in session.next_checks(6)],
         session.certificate,
     ]
+    if len(session.questions) > 1:
+        doing += 8 * [lambda: _row(session, rng)]
+        doing += [lambda: session.look_again(2), lambda: _skipped(session)]
     with contextlib.suppress(InputError):
         doing[int(rng.integers(len(doing)))]()
 
@@ -105,13 +125,14 @@ def step(session: Session, rng: np.random.Generator) -> None:
 def history(store: Store, seed: int) -> Session:
     """A project of a random history, looked at now and then while it was made."""
     rng = np.random.default_rng(seed)
-    session = Session.create(
-        POOL, pool_options=OPTIONS, classifier=CLASSIFIER, policy="margin", store=store, annotator="ann"
-    )
+    given: dict[str, Any] = {"pool_options": OPTIONS, "classifier": CLASSIFIER, "policy": "margin"}
+    if seed % 2:
+        given |= {"questions": [("class", ["A", "B", "C"]), "urgent"], "overlap": 0.3}
+    session = Session.create(POOL, store=store, annotator="ann", **given)
     people = (session, session.as_annotator("bob"))
     for _ in range(EVENTS):
         person = people[int(rng.integers(2))]
-        step(person, rng)
+        step(person.question(str(rng.choice(person.questions))), rng)
         if rng.random() < 0.5:
             _ = person.state
     return session
@@ -168,7 +189,7 @@ def run(count: int = 2000, seed: int = 0) -> Row:
         os.environ["WORKBENCH_HOME"] = str(Path(folder) / "home")
         server = os.environ.get("WORKBENCH_TEST_POSTGRESQL")
         used = Store.open(Path(folder) / "used.sqlite")
-        there = None if server is None else Store.open(server)
+        server_store = None if server is None else Store.open(server)
         history(used, seed)  # its ids are not those of the histories below
         for number in range(count):
             here = Store.open(Path(folder) / f"{number}.sqlite")
@@ -180,8 +201,8 @@ def run(count: int = 2000, seed: int = 0) -> Row:
                 "reopened": (here, session.id),
                 "duplicated": (here, here.duplicate_project(session.id, "copy").id),
             }
-            if there is not None:
-                places["on a server"] = (there, there.restore_project(whole).id)
+            if server_store is not None:
+                places["on a server"] = (server_store, server_store.restore_project(whole).id)
             place = Path(folder) / f"bundle-{number}"
             write_project_bundle(place, session)
             places["through a bundle"] = (used, open_bundle(place, store=used, name="bundle").id)
@@ -192,10 +213,13 @@ def run(count: int = 2000, seed: int = 0) -> Row:
             ways = {
                 way: Session.open(id_, store=store, annotator="ann") for way, (store, id_) in places.items()
             }
-            failures += [f"history {number}: {line}" for line in differences(session, ways)]
+            for name in session.questions:
+                there = {way: one.question(name) for way, one in ways.items()}
+                found = differences(session.question(name), there)
+                failures += [f"history {number}, {name!r}: {line}" for line in found]
             for store in (here, restored):
                 store.close()
-        for store in (used, there):
+        for store in (used, server_store):
             if store is not None:
                 store.close()
     return Row.of(

@@ -7,6 +7,7 @@ import pytest
 
 from workbench.errors import InputError
 from workbench.sessions import Event, Operation, Session
+from workbench.sessions.operations import SKIPPED
 from workbench.sessions.questions import Question
 from workbench.store import Store
 
@@ -158,6 +159,19 @@ def test_of_a_row_what_is_open_is_stored_and_the_rest_named(store):
     assert ack.status == "saved" and "'fraud'" in ack.why
     assert session.state.labels[item] == "refund"
     assert list(session.question("fraud").state.votes[item]) == ["bob"]
+
+
+def test_a_row_is_skipped_where_somebody_else_is_asked_by_now(store):
+    session = begun(store, overlap=1.0, people=2)
+    item = session.ask_items()[0].item
+    session.tell_many([Operation("a", "answers", item=item, answers={"topic": "refund", "fraud": "no"})])
+    session.look_again(items=[item])
+    assert session.ask_items(lease=0.0)[0].item == item  # and is away until others are asked
+    assert session.as_annotator("bob").ask_items()[0].item == item
+    row, note = Operation("b", "answers", item=item, text=SKIPPED), Operation("c", "note", item=item, text="?")
+    assert [done.status for done in session.tell_many([row, note])] == ["saved", "saved"]
+    assert item not in session.state.skipped and session.state.notes[item]
+    assert session.state.votes[item]["ann"].key == "refund"
 
 
 @pytest.mark.parametrize("first", [[TOPIC], [TOPIC, "fraud"]], ids=["one", "two"])
