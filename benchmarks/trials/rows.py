@@ -21,9 +21,10 @@ import numpy as np
 
 from benchmarks.trials import Row
 from benchmarks.trials._sessions import CONSTANT, database
-from workbench.errors import StorageError
+from workbench.errors import InputError, StorageError
 from workbench.registry import trust
 from workbench.sessions import Operation, Session
+from workbench.sessions.answering import Answers
 from workbench.sessions.operations import SKIPPED
 from workbench.store import Store, fold
 from workbench.store.log import Recorder
@@ -35,6 +36,9 @@ SECONDS = 600.0
 _SHARED = 40  # items about which everybody answers; each person has others
 _CLASSES = ("a", "b", "c")
 _LATE = "late"  # a question that is added meanwhile
+_HALF = 0.1
+"""Share of the answers of a row that are refused when they were recorded."""
+_ON_PURPOSE = "This answer is refused on purpose."
 
 
 @dataclass
@@ -169,7 +173,10 @@ def _program(url: str, project: str, number: int, each: int, seed: int, share: f
 
 
 def _fail(rng: random.Random, share: float, is_file: bool) -> None:
-    """Have a share of the transactions refused by the database, before or after a part of it was written."""
+    """Have a share of the transactions refused by the database, before or after a part of it was written.
+
+    And some answers of a row refused, after they or another one of it were recorded.
+    """
     from sqlalchemy.exc import OperationalError
 
     flush = Recorder.flush
@@ -192,6 +199,16 @@ def _fail(rng: random.Random, share: float, is_file: bool) -> None:
         raise OperationalError("flush", None, error)
 
     Recorder.flush = flush_or_fail  # type: ignore[method-assign]
+    answer = Answers.answer
+
+    def answer_or_fail(self: Answers, *given: Any, **more: Any) -> bool:
+        # one question of a row cannot be answered when another one's answer is recorded, or its own
+        recorded = answer(self, *given, **more)
+        if rng.random() < _HALF:
+            raise InputError(_ON_PURPOSE)
+        return recorded
+
+    Answers.answer = answer_or_fail  # type: ignore[method-assign]
 
 
 def _person(session: Session, number: int, k: int, each: int, seed: int, told: Told) -> None:
@@ -207,7 +224,7 @@ def _person(session: Session, number: int, k: int, each: int, seed: int, told: T
             do(mine, key, first + step, rng, told)
         except Exception as error:
             told.refused.append(key)
-            if not _of_storage(error):
+            if not (_of_storage(error) or str(error) == _ON_PURPOSE):
                 told.problems.append(f"{do.__name__} {key}: {type(error).__name__}: {str(error)[:150]}")
 
 
@@ -244,7 +261,8 @@ def _row(mine: Session, key: str, item: int, rng: random.Random, told: Told) -> 
     else:
         told.refused.append(key)
     told.refused.append(half.id)
-    if refused.status != "refused" or done.status == "refused":
+    expected = done.status != "refused" or done.why == _ON_PURPOSE
+    if refused.status != "refused" or not expected:
         told.problems.append(f"{key} is {done.status} ({done.why}), {half.id} is {refused.status}")
 
 

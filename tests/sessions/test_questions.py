@@ -168,7 +168,10 @@ def test_a_row_is_skipped_where_somebody_else_is_asked_by_now(store):
     session.look_again(items=[item])
     assert session.ask_items(lease=0.0)[0].item == item  # and is away until others are asked
     assert session.as_annotator("bob").ask_items()[0].item == item
-    row, note = Operation("b", "answers", item=item, text=SKIPPED), Operation("c", "note", item=item, text="?")
+    row, note = (
+        Operation("b", "answers", item=item, text=SKIPPED),
+        Operation("c", "note", item=item, text="?"),
+    )
     assert [done.status for done in session.tell_many([row, note])] == ["saved", "saved"]
     assert item not in session.state.skipped and session.state.notes[item]
     assert session.state.votes[item]["ann"].key == "refund"
