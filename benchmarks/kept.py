@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import os
@@ -15,25 +14,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from workbench.experiments.reproduce import code_hash
+
 ROOT = Path(__file__).resolve().parent.parent
 PRINTED = ROOT / "benchmarks" / "results" / "printed.jsonl"
 """What commands printed, whose lines have no file of their own."""
 UNSHARED = ROOT / ".cache" / "benchmarks"
 """Parts of a long run that is gone on with; no part of the repository."""
-
-
-@cache
-def code_hash(folder: Path = ROOT / "workbench") -> str:
-    """Twelve digits of a hash of all Python and JSON files of the package: the code that a figure is of.
-
-    Args:
-        folder: of the package.
-    """
-    digest = hashlib.sha256()
-    for path in sorted(p for p in folder.rglob("*") if p.suffix in (".py", ".json") and p.is_file()):
-        digest.update(path.relative_to(folder).as_posix().encode() + b"\0")
-        digest.update(path.read_bytes().replace(b"\r\n", b"\n") + b"\0")
-    return digest.hexdigest()[:12]
 
 
 @cache

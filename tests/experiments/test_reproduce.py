@@ -1,5 +1,6 @@
 """Reports of reproduced experiments: verdicts by the rule, parts computed once, data that are missing."""
 
+import gzip
 import json
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from workbench.experiments.active import active
 from workbench.experiments.data import paper_sets
 from workbench.experiments.reports import Condition, Figure, Finding, Report, Table, write_report
 from workbench.experiments.reproduce import EXPERIMENTS, Context, reproduce
+from workbench.pools.datasets import known
 from workbench.registry import load_target
 from workbench.studies.fits import cut, measured_fit, some_rows
 
@@ -129,6 +131,43 @@ def test_parts_are_computed_once_and_survive_a_kill(tmp_path: Path) -> None:
     assert seen == [0.75, 1.0]
     assert context.parts("g", [{"x": 3}, {"x": 0}], double) == [6, 0] and len(CALLS) == 4
     assert context.found == {"asked": 4 + 4 + 2, "there": 0 + 2 + 2}  # each time that parts were asked for
+
+
+def test_a_part_is_taken_over_only_with_its_program_and_its_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path))
+    monkeypatch.setattr(known, "READ", {})
+    CALLS.clear()
+    table = tmp_path / "pmlb" / "vowel" / "vowel.tsv.gz"
+    table.parent.mkdir(parents=True)
+
+    def rows(turned: int) -> None:
+        lines = (f"{i}\t{i * 7 % 11}\t{(i + turned) % 2}" for i in range(40))
+        table.write_bytes(gzip.compress(("a\tb\ttarget\n" + "\n".join(lines) + "\n").encode()))
+
+    def there() -> int:
+        context = Context("n", tmp_path, tmp_path / "cache")
+        assert context.parts("g", [{"x": 7}], reads) == [14]
+        return context.found["there"]
+
+    rows(0)
+    assert [there(), there()] == [0, 1] and CALLS == [7]
+    rows(1)
+    assert [there(), there()] == [0, 1] and CALLS == [7, 7], "other data"
+    monkeypatch.setattr("workbench.experiments.reproduce.code_hash", lambda: "another program")
+    assert [there(), there()] == [0, 1] and CALLS == [7, 7, 7]
+    with (tmp_path / "cache" / "g.jsonl").open("ab") as file:
+        file.write(b"what is this\n")
+    with pytest.raises(InputError, match=r"Line 4 of .*g\.jsonl"):
+        there()
+
+
+def reads(x: int) -> int:
+    from workbench.pools import load_pool
+
+    load_pool("pmlb:vowel")
+    return double(x)
 
 
 def sums(x: int, y: str, z: int) -> dict[str, float | None]:

@@ -12,6 +12,8 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from hashlib import sha256
 from itertools import product
 from pathlib import Path
 from time import perf_counter
@@ -23,7 +25,9 @@ from workbench import work
 from workbench.arrays import Floats
 from workbench.errors import Cancelled, InputError
 from workbench.experiments.reports import Report, write_report
+from workbench.pools.datasets import known
 from workbench.progress import OnProgress
+from workbench.reading import reading
 from workbench.registry import Entry, Registry
 
 T = TypeVar("T")
@@ -199,7 +203,9 @@ class Context:
         function: Callable[..., Any],
         describe: Callable[[Mapping[str, Any]], str] = str,
     ) -> list[Any]:
-        """Compute `function(**key)` for every key, once ever: finished parts are kept on disk.
+        """Compute `function(**key)` for every key once: finished parts are kept on disk, with their program.
+
+        A part of another version of the program, or of other files of data, is computed again.
 
         Args:
             group: experiments that name the same group share parts.
@@ -212,59 +218,87 @@ class Context:
 
         Raises:
             Cancelled: `should_stop` said so; what is finished stays.
+            InputError: the file of finished parts is damaged; says where.
         """
-        cache = _Cache(self.cache / f"{group}.jsonl")
+        kept = _Cache(self.cache / f"{group}.jsonl")
         names = [json.dumps(dict(key), sort_keys=True) for key in keys]
-        open_ones = [i for i, name in enumerate(names) if name not in cache.values]
+        open_ones = [i for i, name in enumerate(names) if name not in kept.values]
         done = len(keys) - len(open_ones)
         self.found.update(asked=len(keys), there=done)
 
-        def finished(index: int, result: Any) -> None:
+        def finished(index: int, result: Any, data: Mapping[str, str]) -> None:
             nonlocal done
-            cache.add(names[index], result)
+            kept.add(names[index], result, data)
             done += 1
             self.progress(done / max(len(keys), 1), describe(keys[index]))
 
         if self.workers > 1 and len(open_ones) > 1:
             jobs = [(function, dict(keys[i])) for i in open_ones]
             with work.cluster(min(self.workers, len(jobs))) as them:
-                for at, result in work.spread(them, _call, jobs, should_stop=self.should_stop):
-                    finished(open_ones[at], result)
+                for at, made in work.spread(them, _call, jobs, should_stop=self.should_stop):
+                    finished(open_ones[at], *made)
         else:
             for index in open_ones:
                 if self.should_stop():
                     raise Cancelled(self.name)
-                finished(index, function(**keys[index]))
-        return [cache.values[name] for name in names]
+                finished(index, function(**keys[index]), known.READ)
+        return [kept.values[name] for name in names]
 
 
-def _call(function: Callable[..., Any], key: Mapping[str, Any]) -> Any:
-    """A part, in another process."""
+def _call(function: Callable[..., Any], key: Mapping[str, Any]) -> tuple[Any, dict[str, str]]:
+    """A part and the files of data that its process has read, in another process."""
     from workbench.engine.runtime import prepare
 
     prepare()
-    return function(**key)
+    return function(**key), dict(known.READ)
+
+
+PACKAGE = Path(__file__).resolve().parents[1]
+
+
+@cache
+def code_hash(folder: Path = PACKAGE) -> str:
+    """Twelve digits of a hash of all Python and JSON files of the package: the program that a figure is of.
+
+    Args:
+        folder: of the package.
+    """
+    digest = sha256()
+    for path in sorted(p for p in folder.rglob("*") if p.suffix in (".py", ".json") and p.is_file()):
+        digest.update(path.relative_to(folder).as_posix().encode() + b"\0")
+        digest.update(path.read_bytes().replace(b"\r\n", b"\n") + b"\0")
+    return digest.hexdigest()[:12]
 
 
 class _Cache:
-    """Finished parts, a JSON line each; a line cut by a kill is dropped."""
+    """Finished parts of this program on these data, a JSON line each; a line cut by a kill is dropped.
+
+    Args:
+        path: of the file; parts of another program or of other data stay in it and are not taken over.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.values: dict[str, Any] = {}
         path.parent.mkdir(parents=True, exist_ok=True)
-        if path.is_file():
-            data = path.read_bytes()
-            whole = data[: data.rfind(b"\n") + 1]
-            if whole != data:
-                path.write_bytes(whole)
-            for line in whole.decode().splitlines():
-                key, value = json.loads(line)
-                self.values[key] = value
+        if not path.is_file():
+            return
+        data = path.read_bytes()
+        whole = data[: data.rfind(b"\n") + 1]
+        if whole != data:
+            path.write_bytes(whole)
+        same = cache(lambda files: known.same_files(dict(files)))
+        for number, line in enumerate(whole.splitlines(), 1):
+            with reading(f"Line {number} of {path}", "a finished part", "Take the line out of the file."):
+                part = json.loads(line)
+                key, value = part["key"], part["value"]
+                if part["code"] == code_hash() and same(tuple(part["data"].items())):
+                    self.values[key] = value
 
-    def add(self, key: str, value: Any) -> None:
+    def add(self, key: str, value: Any, data: Mapping[str, str]) -> None:
+        line = json.dumps({"key": key, "value": value, "code": code_hash(), "data": data})
         with self.path.open("ab") as file:
-            file.write(json.dumps([key, value]).encode() + b"\n")
+            file.write(line.encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
         self.values[key] = value

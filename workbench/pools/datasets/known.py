@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
@@ -339,7 +339,23 @@ def _needed(entry: CatalogueEntry) -> Path:
     return path
 
 
+READ: dict[str, str] = {}
+"""Files of known sets that this process has read, below their data folder, and the SHA-256 of each."""
+
+
+def same_files(files: Mapping[str, str]) -> bool:
+    """Whether files of known sets are those that were read before.
+
+    Args:
+        files: as in `READ`.
+    """
+    places = {file: find_file(file) for file in files}
+    return all(place is not None and _sha256(place) == files[file] for file, place in places.items())
+
+
 def _check(path: Path, entry: CatalogueEntry | None) -> tuple[str, ...]:
+    if entry is not None:
+        READ[entry.file] = _sha256(path)
     if entry is None or not entry.sha256 or _sha256(path) == entry.sha256:
         return ()
     return (f"{path.name} is not the version the catalogue knows; figures may differ from those published.",)
