@@ -39,6 +39,27 @@ def test_compare_is_paired_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFix
     assert len(list((tmp_path / "c" / "runs").iterdir())) == 6
 
 
+def test_a_run_that_fails_is_named_and_the_table_is_of_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake = "tests.sessions.fakes:"
+    command = [
+        "compare",
+        "--pool",
+        "iris",
+        "--classifier",
+        f"{fake}NearestMean",
+        "--classifier",
+        f"{fake}Failing",
+    ]
+    command += ["--policy", "margin", "--policy", "random", "--seeds", "1", "--budget", "4"]
+    assert call(*command, "--out", tmp_path / "c") == 1
+    out, err = capsys.readouterr()
+    assert [line.split("\t")[1] for line in out.splitlines()[1:]] == [f"{fake}NearestMean"] * 2
+    assert f"2 of 4 runs failed, such as iris, {fake}Failing, margin, seed 0: ArithmeticError: no root" in err
+    assert (tmp_path / "c" / "summary.csv").is_file()
+
+
 @pytest.mark.parametrize("where", ["file", "folder"])
 def test_a_study_that_is_no_file_is_not_waited_for(
     where: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -109,6 +109,16 @@ class Dying(NearestMean):
         return self
 
 
+class Failing(NearestMean):
+    """Fits of more than five labels fail."""
+
+    def fit(self, X: Any, y: Any, callback: Any = None) -> "Failing":
+        if len(y) > 5:
+            raise ArithmeticError("no root")
+        super().fit(X, y, callback)
+        return self
+
+
 class Endless(NearestMean):
     """Fits of more than five labels end when they are told to."""
 
@@ -120,6 +130,7 @@ class Endless(NearestMean):
 
 
 DYING = CodeName("tests.sessions.fakes:Dying")
+FAILING = CodeName("tests.sessions.fakes:Failing")
 ENDLESS = CodeName("tests.sessions.fakes:Endless")
 
 

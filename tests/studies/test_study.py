@@ -12,14 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.sessions.fakes import FAKE, NearestMean
+from tests.sessions.fakes import FAILING, FAKE, NearestMean
 from workbench.errors import InputError
 from workbench.exchange.bundles import BundleFolder
 from workbench.registry import CodeName
 from workbench.sessions import Round, RunSpec
 from workbench.store import Store
 from workbench.studies import StudySpec
+from workbench.studies.statistics import curves
 from workbench.studies.study import folder_name, load_study, read_study, run_study, study_document, study_from
+from workbench.studies.workers import Failure, RunJob, simulate_remotely, unpacked
 
 SPEC = StudySpec(
     "s",
@@ -179,17 +181,39 @@ def test_a_worker_killed_in_the_middle_costs_no_finished_round(
 
 
 @pytest.mark.slow  # alone: workers that die each time, and the study afterwards
-def test_workers_that_keep_dying_end_the_study_and_it_goes_on_later(
+def test_a_run_that_keeps_killing_workers_fails_and_goes_on_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_study(DEADLY, out=tmp_path / "whole")
     monkeypatch.setenv("DEADLY_FIT", "5")
-    with pytest.raises(InputError, match="The workers died over iris"):
-        run_study(DEADLY, out=tmp_path / "dying", workers=2)
+    dying = run_study(DEADLY, out=tmp_path / "dying", workers=2)
+    assert dying.status == "failed" and "The workers died over iris" in dying.trouble
     heard: list[int] = []
     run_study(DEADLY, lambda one, r: heard.append(r.number), out=tmp_path / "dying")
     assert len(heard) == 4 * 7
     assert_same(tmp_path / "whole", tmp_path / "dying")
+
+
+def test_a_classifier_that_fails_leaves_the_rest_of_a_study_standing(tmp_path: Path, store: Store) -> None:
+    spec = replace(SPEC, pools=("iris",), classifiers=(FAILING, FAKE))
+    out = tmp_path / "a"
+    result = run_study(spec, out=out)
+    assert result.status == "failed" and {one.classifier for one, _ in result.runs} == {FAKE}
+    assert [one for one, _ in result.failures] == [one for one in spec.runs() if one.classifier == FAILING]
+    assert result.trouble.startswith("4 of 8 runs failed, such as iris, tests.sessions.fakes:Failing, m")
+    assert result.trouble.endswith("seed 0: ArithmeticError: no root")
+    [of_sound] = curves(result)
+    assert of_sound.classifier == FAKE and len(of_sound.seeds) == 2
+    assert (out / "comparison.csv").read_text().count("NearestMean") == 4 * 5
+    # a worker tells it as it tells rounds
+    *_, (number, message) = simulate_remotely(lambda *_: False, RunJob(result.failures[0][0]))
+    assert number == 3 and unpacked(*message) == Failure("ArithmeticError: no root")
+    # in the database the run says why; another call tries the failed ones alone
+    heard: list[RunSpec] = []
+    for _ in range(2):
+        run_study(spec, lambda one, r: heard.append(one), store=store)
+    failed = [r for r in store.runs(study="s") if r.status == "failed"]
+    assert len(failed) == 4 and {r.message for r in failed} == {"ArithmeticError: no root"}
 
 
 @pytest.mark.parametrize("where", ["here", "there"])
@@ -265,8 +289,8 @@ def test_an_error_in_a_worker_arrives_as_it_is(scheduler: str) -> None:
     wrong = StudySpec(
         "s", pools=("iris",), classifiers=(FAKE,), policies=("random",), options={"sharpness": "no"}, seeds=2
     )
-    with pytest.raises(InputError, match="cannot be fitted with sharpness"):
-        run_study(wrong, scheduler=scheduler)
+    result = run_study(wrong, scheduler=scheduler)
+    assert len(result.failures) == 2 and "cannot be fitted with sharpness" in result.trouble
 
 
 def test_a_study_from_toml(tmp_path: Path) -> None:

@@ -155,6 +155,8 @@ def run_comparison(
             workers=workers,
             scheduler=scheduler,
         )
+    if not result.runs:
+        raise InputError(result.trouble)
     found = curves(result)
     called = {name: answered_title(name) if is_answered(name) else name for name in spec.pools}
     rows = []
@@ -213,6 +215,11 @@ def run_comparison(
         print("Add --policy random to see whether asking is any better than chance.", file=sys.stderr)
     if not enough(spec.seeds):
         print(f"{spec.seeds} seed(s) are too few to tell policies apart; use 6 or more.", file=sys.stderr)
+    if result.failures:
+        import typer
+
+        print(f"{result.trouble}\nThe same command tries them again.", file=sys.stderr)
+        raise typer.Exit(1)
 
 
 def _labels_saved(saved: LabelsSaved) -> str:

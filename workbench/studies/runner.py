@@ -15,7 +15,7 @@ from workbench.sessions.simulate import Checkpoint
 from workbench.sessions.spec import RunSpec
 from workbench.store.records import RunRecord
 from workbench.store.store import Store
-from workbench.studies.workers import RunJob, stream_runs_here
+from workbench.studies.workers import Failure, RunJob, stream_runs_here
 
 OnRound = Callable[[Round], None]
 ShouldStop = Callable[[], bool]
@@ -107,6 +107,9 @@ def run(
         for _, finished in stream_runs_here(
             iter([job]), lambda _: loaded, should_stop=should_stop, on_fit=on_fit
         ):
+            if isinstance(finished, Failure):
+                assert finished.error is not None
+                raise finished.error
             if finished is not None:
                 sink.add(finished)
                 rounds.append(finished)
@@ -116,8 +119,7 @@ def run(
     except Cancelled:
         status, message = "cancelled", ""
     except Exception as error:
-        status = "failed"
-        message = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+        status, message = "failed", Failure.of(error).message
         raise
     finally:
         sink.end(status, message, rounds)

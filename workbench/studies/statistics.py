@@ -6,6 +6,7 @@ curve over the labels spent, and tests are made of those areas, seed by seed.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -127,19 +128,24 @@ def curves(result: StudyResult, measure: str = "error") -> list[Curves]:
     spec = result.spec
     by_run = {(one.pool, one.classifier, one.policy, one.seed): rounds for one, rounds in result.runs}
     found = []
+    # a policy whose every run failed leaves the others paired
+    failed = Counter((one.pool, one.classifier, one.policy) for one, _ in result.failures)
     for pool in spec.pools:
         for classifier in spec.classifiers:
+            policies = [p for p in spec.policies if failed[pool, classifier, p] < spec.seeds]
             runs = [
-                [by_run.get((pool, classifier, policy, seed), []) for policy in spec.policies]
+                [by_run.get((pool, classifier, policy, seed), []) for policy in policies]
                 for seed in range(spec.seeds)
             ]
+            if not policies:
+                continue
             length = max(len(rounds) for of_seed in runs for rounds in of_seed)
             paired = [s for s, of_seed in enumerate(runs) if {len(r) for r in of_seed} == {length}]
             if not paired or not length:
                 continue
             values = {
                 policy: np.array([[getattr(r, measure) for r in runs[s][place]] for s in paired])
-                for place, policy in enumerate(spec.policies)
+                for place, policy in enumerate(policies)
             }
             labels = np.array([r.n_labelled for r in runs[paired[0]][0]])
             found.append(Curves(pool, classifier, measure, np.array(paired), labels, values))

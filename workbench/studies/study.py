@@ -28,7 +28,7 @@ from workbench.sessions.rounds import METRICS, Round
 from workbench.sessions.spec import RunSpec
 from workbench.studies.runner import Sink, open_sink
 from workbench.studies.spec import StudySpec
-from workbench.studies.workers import RunJob, pool_of, stream_runs, stream_runs_here
+from workbench.studies.workers import Failure, RunJob, Told, named, pool_of, stream_runs, stream_runs_here
 from workbench.work import LOCAL, check_workers
 from workbench.writing import sweep, write_whole
 
@@ -51,12 +51,26 @@ class StudyResult:
     Attributes:
         spec: of the study.
         runs: spec and rounds of each run that has any, in the order of `spec.runs()`.
-        status: "finished", or "cancelled" when told to stop.
+        status: "finished", "cancelled" when told to stop, or "failed" where a run could not go on: the others
+            are finished, and the same call tries it again.
+        failures: spec of each run that failed, and why.
     """
 
     spec: StudySpec
     runs: Sequence[tuple[RunSpec, list[Round]]]
-    status: Literal["finished", "cancelled"]
+    status: Literal["finished", "cancelled", "failed"]
+    failures: Sequence[tuple[RunSpec, str]] = ()
+
+    @property
+    def trouble(self) -> str:
+        """A sentence for each kind of failure: its first run by name, and how many there are; "" without."""
+        kinds: dict[tuple[str, str], list[RunSpec]] = {}
+        for one, why in self.failures:
+            kinds.setdefault((one.classifier, why), []).append(one)
+        return "\n".join(
+            f"{len(runs)} of {len(self.spec.runs())} runs failed, such as {named(runs[0])}: {why}"
+            for (_, why), runs in kinds.items()
+        )
 
     def of(self, policy: str) -> dict[int, list[Round]]:
         """Seed -> rounds of a policy's runs, where the study has one pool and one classifier."""
@@ -111,7 +125,7 @@ def run_study(
         load: opens the pool of a run, where this process needs it.
 
     Returns:
-        The result.
+        The result; a run that fails leaves the others standing.
 
     Raises:
         InputError: what cannot be run, a folder that holds another study, or runs on a pool that has changed.
@@ -149,10 +163,11 @@ def run_study(
 
     tell = on_round or (lambda one, finished: None)
     found, todo = _so_far(planned, folder, store, earlier, tell, _Data(load))
-    status: Literal["finished", "cancelled"] = "finished"
+    status: Literal["finished", "cancelled", "failed"] = "finished"
+    failed: dict[int, str] = {}
     try:
         if todo:
-            _go_on(
+            failed = _go_on(
                 todo,
                 lambda one: _needed(open_sink(one, load(one), **where(one))),
                 lambda jobs: (
@@ -166,10 +181,12 @@ def run_study(
                 tell,
                 more_measures,
             )
+            status = "failed" if failed else "finished"
     except Cancelled:
         status = "cancelled"
-    result = StudyResult(spec, [(planned[i], found[i]) for i in sorted(found) if found[i]], status)
-    if place is not None and status == "finished":
+    runs = [(planned[i], found[i]) for i in sorted(found) if found[i]]
+    result = StudyResult(spec, runs, status, [(planned[i], failed[i]) for i in sorted(failed)])
+    if place is not None and status != "cancelled":
         write_whole(place / "comparison.csv", csv_text((*COLUMNS, *METRICS), result.rows()))
     return result
 
@@ -201,12 +218,17 @@ def _so_far(
 def _go_on(
     todo: Sequence[tuple[int, RunSpec]],
     open_one: Callable[[RunSpec], Sink],
-    stream: Callable[[Iterator[RunJob]], Generator[tuple[int, Round | None], None, None]],
+    stream: Callable[[Iterator[RunJob]], Generator[tuple[int, Told], None, None]],
     found: dict[int, list[Round]],
     tell: OnRound,
     before_end: Callable[[RunSpec, list[Round]], None],
-) -> None:
-    """Write what the stream of rounds brings, and nobody else writes."""
+) -> dict[int, str]:
+    """Write what the stream of rounds brings, and nobody else writes.
+
+    Returns:
+        Index of each run that failed -> why; what it had finished is kept.
+    """
+    failures: dict[int, str] = {}
     sinks: dict[int, Sink] = {}
     # the last round with its posterior, which the bundle needs
     last: dict[int, Round] = {}
@@ -225,6 +247,10 @@ def _go_on(
     try:
         for position, finished in streaming:
             index, one = todo[position]
+            if isinstance(finished, Failure):
+                failures[index] = finished.message
+                sinks.pop(index).end("failed", finished.message, found.pop(index, []))
+                continue
             if finished is None:
                 rounds = list(found[index])
                 if index in last:
@@ -236,6 +262,7 @@ def _go_on(
             last[index] = finished
             found.setdefault(index, []).append(_light(finished))
             tell(one, finished)
+        return failures
     except Cancelled:
         status, message = "cancelled", ""
         raise

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.arrays import Array, Floats, Ints
-from workbench.errors import Cancelled
+from workbench.errors import Cancelled, InputError
 from workbench.registry import trust_typed
 from workbench.sessions.fit_process import opened
 from workbench.studies.task_progress import Report, Say
@@ -100,7 +100,7 @@ def compared(
 
     Raises:
         Cancelled: it was told to stop.
-        InputError: as `run_study`.
+        InputError: as `run_study`; or runs that failed, when the others are finished.
     """
     from workbench.store import Store
     from workbench.studies.study import run_study
@@ -140,6 +140,8 @@ def compared(
     )
     if result.status == "cancelled":
         raise Cancelled(study)
+    if result.failures:
+        raise InputError(result.trouble)
     return result
 
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench import work
 from workbench.engine.runtime import prepare
-from workbench.errors import Cancelled
+from workbench.errors import Cancelled, InputError
 from workbench.progress import FitCallback
 from workbench.sessions.rounds import Round
 from workbench.sessions.simulate import Checkpoint, drop_states, simulate_spec
@@ -43,6 +43,29 @@ class RunJob:
     progress: Checkpoint | None = None
 
 
+@dataclass(frozen=True)
+class Failure:
+    """The end of a run that could not go on.
+
+    Attributes:
+        message: the reason, for people.
+        error: the exception, where it was raised in this process.
+    """
+
+    message: str
+    error: Exception | None = field(default=None, compare=False)
+
+    @classmethod
+    def of(cls, error: Exception) -> Failure:
+        """That of an exception; the program's own say what to do, others have a name."""
+        words = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+        return cls(words, error)
+
+
+Told = Round | Failure | None
+"""What is heard of a run: a round, or None at its end, or why it has none."""
+
+
 def stream_runs(
     jobs: Iterator[RunJob],
     workers: int,
@@ -50,7 +73,7 @@ def stream_runs(
     *,
     should_stop: Callable[[], bool] | None = None,
     timeout: float = work.TIMEOUT,
-) -> Generator[tuple[int, Round | None], None, None]:
+) -> Generator[tuple[int, Told], None, None]:
     """Simulate runs in other processes and hear of each round as it finishes.
 
     A run whose worker dies is done again by another from where the job said; rounds that were told
@@ -65,15 +88,16 @@ def stream_runs(
 
     Yields:
         (position of the job, round, with its posterior where it is to be kept), rounds of a job in
-        order; (position, None) when a job is finished.
+        order; (position, None) when a job is finished, (position, `Failure`) when it cannot go on.
 
     Raises:
         Cancelled: told to stop.
-        InputError: no scheduler, no worker, what cannot be run, or a run that kept killing workers.
+        InputError: no scheduler or no worker.
     """
     work.check_workers(workers)
     prepare()
     specs: list[RunSpec] = []
+    failed: set[int] = set()
 
     def given() -> Iterator[tuple[tuple[RunJob], int]]:
         for job in jobs:
@@ -86,10 +110,16 @@ def stream_runs(
             simulate_remotely,
             given(),
             should_stop=should_stop,
-            killed=lambda index: _died(_named(specs[index])),
+            killed=lambda index: _died(named(specs[index])),
             lost=LOST,
         ):
-            yield index, None if message is None else _unpack(*message)
+            if isinstance(message, work.DiedError):
+                yield index, Failure.of(message)
+            elif index not in failed:
+                told = None if message is None else unpacked(*message)
+                if isinstance(told, Failure):
+                    failed.add(index)
+                yield index, told
 
 
 def stream_runs_here(
@@ -98,7 +128,7 @@ def stream_runs_here(
     *,
     should_stop: Callable[[], bool] | None = None,
     on_fit: Callable[[float], None] | None = None,
-) -> Generator[tuple[int, Round | None], None, None]:
+) -> Generator[tuple[int, Told], None, None]:
     """The same in this thread, one run after the other.
 
     Args:
@@ -112,7 +142,7 @@ def stream_runs_here(
 
     Raises:
         Cancelled: told to stop.
-        InputError: what cannot be run.
+        InputError: a pool that cannot be opened.
     """
     stop = should_stop or (lambda: False)
     for index, job in enumerate(jobs):
@@ -127,16 +157,21 @@ def stream_runs_here(
                 return stop()
 
             tell(0.0)
-        for finished in rounds_of(job.spec, load(job.spec), job.progress, callback):
+        rounds = or_failure(rounds_of(job.spec, load(job.spec), job.progress, callback))
+        for told in rounds:
             if stop():
                 raise Cancelled("the study")
-            yield index, finished
+            yield index, told
             if on_fit is not None:
                 on_fit(0.0)
-        yield index, None
+            if isinstance(told, Failure):
+                break
+        else:
+            yield index, None
 
 
-def _named(spec: RunSpec) -> str:
+def named(spec: RunSpec) -> str:
+    """A run of a study in words: its pool, classifier, policy and seed."""
     return f"{spec.pool}, {spec.classifier}, {spec.policy}, seed {spec.seed}"
 
 
@@ -148,11 +183,23 @@ def simulate_remotely(stopped: Callable[..., bool], job: RunJob) -> Iterator[tup
         job: the run.
 
     Yields:
-        (number of the round, the round).
+        (number of the round, the round); the last one may be why there are no more.
     """
     prepare()
-    for finished in rounds_of(job.spec, pool_of(job.spec), job.progress, stopped):
-        yield finished.number, _pack(finished)
+    number = -1 if job.progress is None else job.progress.rounds[-1].number
+    for told in or_failure(rounds_of(job.spec, pool_of(job.spec), job.progress, stopped)):
+        number += 1
+        yield number, _pack(told)
+
+
+def or_failure(rounds: Iterator[Round]) -> Iterator[Round | Failure]:
+    """Rounds, and what ended them before their time as the last one."""
+    try:
+        yield from rounds
+    except Cancelled:
+        raise
+    except Exception as error:  # a classifier or policy of somebody else may raise anything
+        yield Failure.of(error)
 
 
 def rounds_of(
@@ -193,14 +240,20 @@ def _split(
     return replace(_source(pool, target, options, version), test=None).split(seed, fraction)
 
 
-def _pack(finished: Round) -> tuple[str, bytes]:
+def _pack(finished: Round | Failure) -> tuple[str, bytes]:
     from workbench.store.state import arrays_to_bytes
 
+    if isinstance(finished, Failure):
+        return json.dumps({"failed": finished.message}), b""
     state = b"" if finished.state is None else arrays_to_bytes(finished.state)
     return json.dumps(finished.to_json(), allow_nan=False), state
 
 
-def _unpack(record: str, state: bytes) -> Round:
+def unpacked(record: str, state: bytes) -> Round | Failure:
+    """A round, or why there are no more, as a worker sent it."""
     from workbench.store.state import bytes_to_arrays
 
-    return Round.from_json(json.loads(record), bytes_to_arrays(state) if state else None)
+    document = json.loads(record)
+    if "failed" in document:
+        return Failure(document["failed"])
+    return Round.from_json(document, bytes_to_arrays(state) if state else None)

@@ -11,7 +11,7 @@ from typing import Any
 from uuid import uuid4
 
 from workbench.errors import Cancelled, InputError
-from workbench.work.workers import POLL, Cluster, Workers
+from workbench.work.workers import POLL, Cluster, DiedError, Workers
 
 LOST = "Lost the Dask scheduler ({error}). Start it again; finished work is kept."
 TELL = 1.0
@@ -95,7 +95,8 @@ def stream(
         killed, lost: as for `spread`.
 
     Yields:
-        (position of the job, message), those of a job in order; (position, None) when it is finished.
+        (position of the job, message), those of a job in order; (position, None) when it is finished, or
+        (position, `DiedError`) when it killed its workers.
 
     Raises:
         Cancelled: told to stop.
@@ -137,7 +138,13 @@ def stream(
                         heard[index] = number
                         yield index, said
             for index in done:
-                last = workers.result(running[index], killed(index), lost)
+                try:
+                    last = workers.result(running[index], killed(index), lost)
+                except DiedError as error:
+                    del running[index]
+                    submit()
+                    yield index, error
+                    continue
                 if heard[index] < last:
                     continue  # its last messages are still on their way
                 del running[index]

@@ -48,6 +48,10 @@ class Workers(Protocol):
         """Give up what is not done."""
 
 
+class DiedError(InputError):
+    """A call killed its workers, several times."""
+
+
 class Threads:
     """Threads of this process; one is the caller's own, which works when a call is given out."""
 
@@ -120,7 +124,7 @@ class Cluster:
         try:
             return future.result()
         except KilledWorker as error:
-            raise InputError(killed) from error
+            raise DiedError(killed) from error
         except CancelledError as error:
             raise InputError(lost.format(error=error)) from error
 
