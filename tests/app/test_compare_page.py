@@ -49,10 +49,10 @@ def rows_of(result: StudyResult, measure: str = "error") -> dict[str, PolicySumm
 def test_verdicts_need_six_seeds(tokens: list[str]) -> None:
     results, few = both(tokens)
     rows = rows_of(results)
-    assert rows["margin"].verdict in ("better", "worse", "no difference shown")
+    assert rows["margin"].outcome in ("better", "worse", "no difference shown")
     test = rows["margin"].test
-    assert test is not None and 0 < test.p_holm <= 1 and rows["random"].verdict == ""
-    assert rows_of(few)["margin"].verdict == "too few seeds to tell"
+    assert test is not None and 0 < test.p_holm <= 1 and rows["random"].outcome == ""
+    assert rows_of(few)["margin"].outcome == "too few seeds to tell"
     assert results.spec.pools == ("iris",) and few.spec.pools == ("wine",)
 
 
@@ -122,7 +122,7 @@ def test_measures_where_more_is_better_are_judged_so(tokens: list[str]) -> None:
     turned = replace(found, runs=runs)
     errors, scores = rows_of(turned, "balanced_error"), rows_of(turned, "macro_f1")
     for policy in POLICIES:
-        assert errors[policy].won == scores[policy].won and errors[policy].verdict == scores[policy].verdict
+        assert errors[policy].won == scores[policy].won and errors[policy].outcome == scores[policy].outcome
         assert errors[policy].last.value == pytest.approx(1 - scores[policy].last.value)
 
 
@@ -159,8 +159,8 @@ def test_the_page_shows_all_of_it(tokens: list[str]) -> None:
     assert not [s for s in page.subheader if "Mean ranks" in s.value]
     page.multiselect(key=f"beside-{tokens[0]}").set_value([tokens[1]]).run()
     assert not page.exception
-    assert [s for s in page.subheader if "Mean ranks over 2 comparisons" in s.value]
-    assert any("Not told apart by Nemenyi's test: " in caption.value for caption in page.caption)
+    assert [s for s in page.subheader if "Mean ranks over 2 pools" in s.value]
+    assert any("A test wants 5 pools or more" in caption.value for caption in page.caption)
     both_tables = page.table[0].value
     assert len(both_tables) == 4 and both_tables["Comparison"].nunique() == 2
     page.session_state["comparison-round-box"] = True

@@ -109,7 +109,7 @@ def test_runs_cut_short_do_not_count_in_the_table() -> None:
     assert (margin.saved.target, margin.saved.mean, margin.saved.n_both) == (0.2, 2.0, 1)
     assert pairwise(paired, comparison_results.BASELINE) == []
     assert margin.last.value == 0.1 and margin.area.value == pytest.approx(0.15)
-    assert (margin.won, margin.area.n, margin.verdict) == (1, 1, "too few seeds to tell")
+    assert (margin.won, margin.area.n, margin.outcome) == (1, 1, "too few seeds to tell")
     assert margin.test is not None and margin.test.p_holm == 1.0
     assert (
         comparison_results.paired_curves(drawn({"margin": [[0.2, 0.1]], "random": [[0.4]]}, [3, 5]), "error")

@@ -23,6 +23,7 @@ from workbench.studies.statistics import (
     summarise,
 )
 
+BETTER = ("saves labels", "ahead on the way")
 POLICIES = ("good", "same", "random")
 
 
@@ -50,13 +51,13 @@ def test_a_planted_better_policy_is_found_and_an_equal_one_is_not() -> None:
     found_better = called = 0
     for study in range(200):
         rows = {r.policy: r for r in summarise(curves(planted(study, gain=0.05))[0])}
-        found_better += rows["good"].verdict == "better"
-        called += rows["same"].verdict in ("better", "worse")
+        found_better += rows["good"].outcome in BETTER
+        called += rows["same"].outcome in (*BETTER, "worse")
     assert found_better >= 190
     # Holm over two comparisons: the equal one is tested at 0.05 once the other is rejected
     assert called <= 20
     false = sum(
-        any(r.verdict in ("better", "worse") for r in summarise(curves(planted(1000 + study))[0]))
+        any(r.outcome in (*BETTER, "worse") for r in summarise(curves(planted(1000 + study))[0]))
         for study in range(200)
     )
     # family-wise level 0.05: 10 expected, 19 is the 99.5 % quantile of Binomial(200, 0.05)
@@ -67,10 +68,10 @@ def test_too_few_seeds_say_so_however_large_the_difference() -> None:
     # two policies against the baseline: 6 seeds cannot pass Holm's correction either
     for seeds in (1, 5, 6):
         rows = {r.policy: r for r in summarise(curves(planted(0, seeds=seeds, gain=0.3))[0])}
-        assert rows["good"].verdict == "too few seeds to tell"
+        assert rows["good"].outcome == "too few seeds to tell"
     assert {r.policy: r for r in summarise(curves(planted(0, seeds=7, gain=0.3))[0])}[
         "good"
-    ].verdict != "too few seeds to tell"
+    ].outcome != "too few seeds to tell"
 
 
 def test_rows_are_what_scipy_says_of_the_areas() -> None:
@@ -80,7 +81,7 @@ def test_rows_are_what_scipy_says_of_the_areas() -> None:
     assert rows["good"].area.value == pytest.approx(areas["good"].mean())
     assert rows["good"].test is not None
     assert rows["good"].test.p == pytest.approx(wilcoxon_p(areas["good"], areas["random"]))
-    assert rows["random"].test is None and rows["random"].verdict == ""
+    assert rows["random"].test is None and rows["random"].outcome == ""
     assert rows["good"].saved is not None and rows["good"].saved.target == pytest.approx(
         rows["random"].last.value
     )
@@ -90,6 +91,28 @@ def test_rows_are_what_scipy_says_of_the_areas() -> None:
         ("good", "random"),
         ("same", "random"),
     ]
+
+
+def test_a_lower_curve_saves_no_labels_where_it_never_gets_to_the_same_error() -> None:
+    # at once at 0.16 and no further; random goes on to 0.10
+    jump = [[0.4, 0.16, 0.16, 0.16 + 0.001 * s] for s in range(10)]
+    slow = [[0.4, 0.38, 0.3, 0.1 + 0.001 * s] for s in range(10)]
+    found = curves_of(jump, slow)
+    margin, random = summarise(found)
+    assert margin.test is not None and margin.test.verdict == "better" and margin.test.wins == 10
+    assert margin.outcome == "ahead on the way" and random.outcome == ""
+    assert "does not reach random's last error" in headline(found)
+    assert summarise(curves_of(jump, slow, "nll"))[0].outcome == "better"
+    early = summarise(curves_of([[0.4, 0.1, 0.1, 0.09]] * 10, slow))[0]
+    assert early.outcome == "saves labels" and early.saved is not None and early.saved.low > 0
+
+
+def test_ranks_are_of_pools_and_a_pool_counts_once_whatever_its_classifiers() -> None:
+    several = curves(planted(1, gain=0.2, pools=tuple("abcdefgh")))
+    twice = [*several, *(c._replace(classifier="d") for c in several)]
+    once, again = rank_policies(several), rank_policies(twice)
+    assert again.p == pytest.approx(once.p) and again.critical_difference == once.critical_difference
+    assert np.allclose(again.mean_ranks, once.mean_ranks)
 
 
 def test_only_paired_seeds_count() -> None:
@@ -114,7 +137,7 @@ def test_a_measure_that_rises_is_ranked_the_other_way() -> None:
     assert upside.names[int(np.argmax(upside.mean_ranks))] == "good"
     assert {
         r.policy: r for r in summarise(curves(StudyResult(study.spec, flipped, "finished"), "macro_f1")[0])
-    }["good"].verdict == "worse"
+    }["good"].outcome == "worse"
     rounds, mean = rank_curves(curves(study))
     assert rounds.tolist() == list(range(8)) and (mean["good"] < mean["random"]).all()
     assert np.allclose(sum(mean.values()), 6.0)
@@ -197,4 +220,4 @@ def test_a_real_loop_with_a_policy_that_cannot_learn_is_found_worse() -> None:
         budget=12,
     )
     rows = summarise(curves(run_study(spec))[0])
-    assert rows[0].verdict == "worse" and rows[0].test is not None and rows[0].test.losses >= 8
+    assert rows[0].outcome == "worse" and rows[0].test is not None and rows[0].test.losses >= 8

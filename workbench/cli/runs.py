@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from workbench.studies import RunResult
 
 _SHOWN = 8
-FEWEST_POOLS = 5
-"""Pools from which on ranks are tested."""
 
 
 def run_once(spec: RunSpec, *, out: Path | None, keep: bool, quiet: bool) -> None:
@@ -139,7 +137,14 @@ def run_comparison(
     from workbench.exchange.files import csv_text
     from workbench.sessions.answered import answered_title, is_answered
     from workbench.studies import run_study
-    from workbench.studies.statistics import curves, enough, headline, rank_policies, summarise
+    from workbench.studies.statistics import (
+        FEWEST_POOLS,
+        curves,
+        enough,
+        headline,
+        rank_policies,
+        summarise,
+    )
     from workbench.studies.workers import pool_of
     from workbench.writing import write_whole
 
@@ -175,7 +180,7 @@ def run_comparison(
                     "-" if np.isnan(s.last.low) else f"± {s.last.value - s.last.low:.4f}",
                     s.area.value,
                     "-" if t is None or not enough(t.n) else f"{t.p_holm:.2g}",
-                    "-" if t is None else t.verdict,
+                    s.outcome or "-",
                     "-" if saved is None or not saved.n_arrived else _labels_saved(saved),
                     "-" if t is None else f"{s.won} of {t.n}",
                 )

@@ -335,10 +335,10 @@ def paired_tests(
         pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
     else:
         pairs = [(name, baseline) for name in names if name != baseline]
-    p_values = [wilcoxon_p(arrays[a], arrays[b]) for a, b in pairs]
-    corrected = holm(p_values)
+    counts = [paired_counts(arrays[a], arrays[b]) for a, b in pairs]
+    corrected = holm([count.p for count in counts])
     out = []
-    for (a, b), p, p_holm in zip(pairs, p_values, corrected, strict=True):
+    for (a, b), count, p_holm in zip(pairs, counts, corrected, strict=True):
         gap = gaps_of(arrays[a], arrays[b])
         mean, low, high, n = mean_interval(gap)
         out.append(
@@ -349,9 +349,9 @@ def paired_tests(
                 mean,
                 low,
                 high,
-                int((gap < 0).sum()),
-                int((gap > 0).sum()),
-                p,
+                count.lower,
+                count.higher,
+                count.p,
                 float(p_holm),
                 _verdict(n, gap, float(p_holm), alpha, lower_is_better, len(pairs)),
             )

@@ -32,8 +32,13 @@ from workbench.sessions.rounds import METRICS
 from workbench.studies.study import StudyResult
 
 BASELINE = "random"
-Outcome = Literal["saves labels", "ahead on the way", "worse", "not shown", "too few seeds"]
-"""A policy against the baseline: "ahead on the way" is better over the curve, with no labels saved."""
+Outcome = Literal[
+    "saves labels", "ahead on the way", "better", "worse", "no difference shown", "too few seeds to tell", ""
+]
+"""A policy against the baseline: "ahead on the way" has the lower error over the curve, with no labels saved;
+"better" is the better curve of another measure; "" where nothing is tested."""
+FEWEST_POOLS = 5
+"""Pools from which on ranks are tested."""
 HIGHER_IS_BETTER = frozenset({"macro_f1"})
 
 
@@ -92,20 +97,12 @@ class PolicySummary:
 
     @property
     def outcome(self) -> Outcome:
-        """The test of the areas and the labels saved, together; sentences and pictures read it."""
-        if self.test is None or self.verdict == "too few seeds to tell":
-            return "too few seeds"
-        if self.verdict == "worse":
-            return "worse"
-        if self.verdict != "better":
-            return "not shown"
-        saves = self.saved is not None and self.saved.mostly_arrived and self.saved.low > 0
-        return "saves labels" if saves else "ahead on the way"
-
-    @property
-    def verdict(self) -> str:
-        """Against the baseline, in words; "" where there is nothing to say."""
-        return "" if self.test is None else self.test.verdict
+        """The test of the areas and the labels saved, together; sentences, pictures and tables read it."""
+        if self.test is None:
+            return ""
+        if self.test.verdict != "better" or self.saved is None:
+            return self.test.verdict
+        return "saves labels" if self.saved.mostly_arrived and self.saved.low > 0 else "ahead on the way"
 
 
 def curves(result: StudyResult, measure: str = "error") -> list[Curves]:
@@ -229,10 +226,10 @@ def headline(found: Curves, titles: Mapping[str, str] | None = None, baseline: s
         return ""
     name = (titles or {}).get(best.policy, best.policy)
     seeds = f"better on {best.won} of {best.test.n} seed{'s' * (best.test.n != 1)}"
-    if best.verdict == "too few seeds to tell":
-        end = f"{seeds}: {best.verdict}."
+    if best.outcome == "too few seeds to tell":
+        end = f"{seeds}: {best.outcome}."
     else:
-        shown = "" if best.verdict in ("better", "worse") else f", {best.verdict}"
+        shown = f", {best.outcome}" if best.outcome == "no difference shown" else ""
         p = "< 0.001" if best.test.p_holm < 0.001 else f"= {best.test.p_holm:.2g}"
         end = f"{seeds}, p {p}{shown}."
     if found.measure != "error":

@@ -101,34 +101,38 @@ def meaning(found: StudyResult) -> str:
         return ""
     name = title_of(best.policy)
     words: dict[Outcome, str] = {
+        "": "",
+        "better": f"{name} is better over the curve.",
         "saves labels": f"On items like these let {name} choose what you are asked: "
         "the same error costs fewer labels.",
         "ahead on the way": f"{name} is ahead while there are few labels. "
         "That it saves labels in the end was not shown.",
         "worse": "On items like these ask at random: choosing was worse.",
-        "not shown": "No gain was shown here. "
+        "no difference shown": "No gain was shown here. "
         "Asking at random will do, and it keeps the labels a fair sample.",
-        "too few seeds": "Run it with more seeds before you decide: so few cannot tell the policies apart.",
+        "too few seeds to tell": "Run it with more seeds before you decide: "
+        "so few cannot tell the policies apart.",
     }
     return words[best.outcome]
 
 
 def ranking(several: Sequence[StudyResult], measure: str) -> tuple[Ranking, int] | None:
-    """Mean ranks of the policies that several comparisons share, a comparison a row.
+    """Mean ranks of the policies that several comparisons share, a pool a row.
 
     Args:
-        several: results, of different pools or models.
+        several: results; those of one pool with several models are averaged.
         measure: of `MEASURES`.
 
     Returns:
-        The ranking and the number of comparisons behind it; None with fewer than two comparisons
-        that have whole runs, or fewer than two policies in all of them.
+        The ranking and the number of pools behind it; None with fewer than two pools that have whole runs,
+        or fewer than two policies in all of them.
     """
     from workbench.studies.statistics import rank_policies
 
     found = [c for c in (paired_curves(one, measure) for one in several) if c is not None]
+    n_pools = len({c.pool for c in found})
     try:
-        return (rank_policies(found), len(found)) if len(found) > 1 else None
+        return (rank_policies(found), n_pools) if n_pools > 1 else None
     except InputError:
         return None  # policies that are not shared, or a measure without a value
 

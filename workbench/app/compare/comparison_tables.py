@@ -30,20 +30,26 @@ def named(one: comparison.Comparison) -> str:
 
 
 def ranks(several: list[StudyResult], measure: str) -> None:
-    """Mean ranks of the policies over several comparisons."""
+    """Mean ranks of the policies over several pools."""
     found = comparison_results.ranking(several, measure)
     if found is None:
         return
     from workbench.figures.ranks import critical_difference_diagram
+    from workbench.studies.statistics import FEWEST_POOLS
 
     ranking, n = found
-    st.subheader(f"Mean ranks over {plural(n, 'comparison')}")
+    st.subheader(f"Mean ranks over {plural(n, 'pool')}")
     titles = [title_of(p) for p in ranking.names]
-    fig = critical_difference_diagram(titles, ranking.mean_ranks, ranking.critical_difference)
+    tested = n >= FEWEST_POOLS
+    difference = ranking.critical_difference if tested else float("nan")
+    fig = critical_difference_diagram(titles, ranking.mean_ranks, difference)
     widgets.figure(
         fig, "comparison-ranks", "Mean rank of each policy; bars join those that are not told apart"
     )
     downloads.figure_downloads(fig, "mean-ranks", "save-ranks")
+    if not tested:
+        st.caption(f"A test wants {FEWEST_POOLS} pools or more.")
+        return
     words = [f"Friedman's test: p = {ranking.p:.2g}."] if ranking.p == ranking.p else []
     if ranking.groups:
         groups = "; ".join(", ".join(map(title_of, group)) for group in ranking.groups)
@@ -91,7 +97,7 @@ def summary(several: list[tuple[comparison.Comparison, StudyResult]], measure: s
                         "Better than random": "–"
                         if r.won is None
                         else f"{r.won} of {plural(r.area.n, 'seed')}",
-                        "Verdict": _verdict(r.test),
+                        "Verdict": _verdict(r.outcome, r.test),
                     }
                     | ({"Labels saved": _saved(r.saved, r.area.n)} if measure == "error" else {})
                     | ({"Whole runs": r.area.n} if len(runs) > 1 else {})
@@ -108,7 +114,8 @@ def summary(several: list[tuple[comparison.Comparison, StudyResult]], measure: s
         st.caption(
             f"Means over the seeds that every policy has finished{whole}; over the curve: its height over "
             f"the labels spent. Better: a {better} mean over the curve than random's with the same seed. "
-            "Verdict: Wilcoxon's test of these means on paired seeds, corrected for several policies (Holm)."
+            "Verdict: Wilcoxon's test of these means on paired seeds, corrected for the "
+            "policies of one comparison (Holm)."
             + (
                 " Labels saved: to reach random's mean error at the end, counted on each seed and averaged, "
                 "as in the sentence on top; at least so many where random itself did not get there on each "
@@ -120,11 +127,11 @@ def summary(several: list[tuple[comparison.Comparison, StudyResult]], measure: s
     _policy_pairs([(of, paired) for of, paired in found if paired is not None], len(several) > 1)
 
 
-def _verdict(test: PairedTest | None) -> str:
-    """What a paired test says, in words."""
+def _verdict(words: str, test: PairedTest | None) -> str:
+    """An outcome with the p of its test."""
     if test is None:
         return "–"
-    return test.verdict + (f" (p = {test.p_holm:.2g})" if test.n >= MIN_SEEDS else "")
+    return words + (f" (p = {test.p_holm:.2g})" if test.n >= MIN_SEEDS else "")
 
 
 def _saved(found: LabelsSaved | None, n: int) -> str:
@@ -158,7 +165,7 @@ def _policy_pairs(found: list[tuple[str, Curves]], several: bool) -> None:
                         "Difference of the means": f"{t.difference:+.4f}"
                         + (f" ({t.low:+.4f} to {t.high:+.4f})" if t.n >= 3 else ""),
                         "Lower on": f"{t.wins} of {plural(t.n, 'seed')}",
-                        "Verdict": _verdict(t),
+                        "Verdict": _verdict(t.verdict, t),
                     }
                     for of, t in rows
                 ]
