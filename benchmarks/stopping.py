@@ -3,9 +3,9 @@
 `python -m benchmarks.stopping [--quick] [--sets ...] [--seeds N] [--questions N]`: one label a class of a set
 of PMLB, then single questions by the default model and policy; every rule looks at the same rounds. The best
 moment in hindsight is the first round whose test error is within half a point of the end's, which is the mean
-of the last ten; what a rule gives up is the error at its first advice to stop less the end's. The rule on the
-held-out error looks at the test items themselves, more of them than a project has. Results are kept in a
-file, one line a run, and what is there is not run again: `--report` only prints the table.
+of the last ten; what a rule gives up is the error at its first advice to stop less the end's. Three of the
+four rules in the lines that are kept are gone. Results are kept in a file, one line a run, and what is there
+is not run again: `--report` only prints the table.
 """
 
 from __future__ import annotations
@@ -24,9 +24,8 @@ from workbench.arrays import Floats
 from workbench.pools import load_pool
 from workbench.sessions import RunSpec, simulate
 from workbench.sessions.spec import with_choice
-from workbench.sessions.stopping import advise, replay
+from workbench.sessions.stopping import STOPPING, advise, replay
 
-RULES = ("overall-uncertainty", "classification-change", "kappa", "held-out-error")
 HINDSIGHT = "the best moment in hindsight"
 NEAR = 0.005
 LAST = 10
@@ -52,7 +51,7 @@ def one_run(name: str, seed: int, questions: int) -> dict[str, Any]:
         "questions": questions,
         "labels": history[0].n_labelled,
         "errors": [round(float(one.error), 5) for one in history],
-        "stops": {rule: advise(history, rule).first for rule in RULES},
+        "stops": {rule: advise(history, rule).first for rule in STOPPING},
     } | kept.stamp()
 
 
@@ -70,7 +69,7 @@ def judged(line: dict[str, Any], rule: str) -> tuple[float, float, bool]:
 
     Args:
         line: of a run.
-        rule: of `RULES`, `HINDSIGHT`, or a number of questions.
+        rule: of the line, `HINDSIGHT`, or a number of questions.
     """
     errors = np.array(line["errors"])
     if rule == HINDSIGHT:
@@ -98,7 +97,7 @@ def report(lines: Sequence[dict[str, Any]]) -> None:
     )
     print("|---|---|---|---|---|---|")
     best = np.array([judged(line, HINDSIGHT)[0] for line in lines])
-    for rule in (HINDSIGHT, *RULES, str(questions // 4), str(questions // 2)):
+    for rule in (HINDSIGHT, *lines[0]["stops"], str(questions // 4), str(questions // 2)):
         asked, lost, said = (
             np.array(column) for column in zip(*(judged(x, rule) for x in lines), strict=True)
         )

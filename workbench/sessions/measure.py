@@ -104,7 +104,7 @@ def signs_of(
 
     Returns:
         `rounds.SIGNS`: mean of 1 - max p over the pool; the leave-one-out error, where the model has one;
-        the share of predictions that differ from those before.
+        the share of predictions that differ from those before, where more than one class is named.
     """
     p = model.probabilities if items is None else model.probabilities_at(items)
     found = {"uncertainty": float(np.mean(1.0 - p.max(axis=1)))}
@@ -112,9 +112,11 @@ def signs_of(
     if left_out is not None:
         wrong = left_out.means.argmax(axis=1) != model.codes[left_out.rows]
         found["left_out_error"] = float(np.mean(wrong))
-    if before is not None and before.classes == model.classes:
+    codes = p.argmax(axis=1)
+    # a model that names one class for everything has not begun to learn, so its standing still says nothing
+    if before is not None and before.classes == model.classes and (codes != codes[:1]).any():
         old = before.probabilities if items is None else before.probabilities_at(items)
-        found["changed"] = float(np.mean(p.argmax(axis=1) != old.argmax(axis=1)))
+        found["changed"] = float(np.mean(codes != old.argmax(axis=1)))
     return found
 
 

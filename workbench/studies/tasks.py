@@ -154,7 +154,7 @@ def expected(say: Say, spec: StudySpec, workers: int) -> Expected:
 
 
 def advised_run(say: Say, spec: RunSpec, database: str, run: str) -> tuple[list[int], list[Advised]]:
-    """What each stopping rule says of a stored run: its labels [R], and the rules' advice.
+    """The advice on when to stop a stored run: its labels [R], and what the rule says.
 
     Args:
         say: told how far it is.
@@ -175,15 +175,13 @@ def advised_run(say: Say, spec: RunSpec, database: str, run: str) -> tuple[list[
     for one in replay(spec, pool, rounds, lambda fraction, objective: report.should_stop()):
         seen.append(one)
         report(len(seen) / len(rounds), f"round {len(seen)} of {len(rounds)}")
-    budget = {"labels": rounds[0].n_labelled + spec.budget}
-    rules = [advise(seen, name, **(budget if name == "budget" else {})) for name in STOPPING]
-    return [one.n_labelled for one in seen], rules
+    return [one.n_labelled for one in seen], [advise(seen, name) for name in STOPPING]
 
 
 def advised_project(
     say: Say, database: str, project: str, numbers: Sequence[int]
 ) -> tuple[list[int], list[Advised]]:
-    """What each stopping rule says of a project: labels [R] of the rounds, and the rules' advice.
+    """The advice on when to stop a project: labels [R] of the rounds, and what the rule says.
 
     Args:
         say: told how far it is.
@@ -201,12 +199,9 @@ def advised_project(
     seen = []
     for place, number in enumerate(numbers):
         report(place / len(numbers), f"fit {place + 1} of {len(numbers)}")
-        one = rounds[number]
         model = session.model_at(number)
-        seen.append(replace(observe(model, watched, error=one.error, n_test=one.n_test), number=place))
-    # nobody has said how many labels there are to spend
-    rules = [advise(seen, name) for name in STOPPING if name != "budget"]
-    return [rounds[number].n_labelled for number in numbers], rules
+        seen.append(replace(observe(model, watched), number=place))
+    return [rounds[number].n_labelled for number in numbers], [advise(seen, name) for name in STOPPING]
 
 
 def lesson(say: Say, function: str, given: Mapping[str, Any]) -> Any:

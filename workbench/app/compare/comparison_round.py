@@ -60,7 +60,7 @@ def at_one_round(found: comparison.Comparison, results: StudyResult) -> None:
 
 
 def when_to_stop(found: comparison.Comparison, results: StudyResult) -> None:
-    """What the stopping rules would have said during a run."""
+    """The advice on when to stop, as it would have been during a run."""
     policies = [p for p in found.spec.policies if results.of(p)]
     if not policies:
         return
