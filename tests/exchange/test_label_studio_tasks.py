@@ -7,13 +7,15 @@ from typing import Any
 
 import pytest
 
+from workbench.documents.events import check_event
 from workbench.errors import InputError
-from workbench.exchange import import_labels
+from workbench.exchange import import_labels, label_table
 from workbench.exchange.questions import read_answers
 from workbench.pools import load_pool
 from workbench.pools.items import TextItems
 from workbench.pools.pool import Pool
 from workbench.sessions import Session
+from workbench.store import FileVote
 
 
 def tasks(*shown: tuple[dict[str, Any], str], first: int = 1) -> bytes:
@@ -38,24 +40,82 @@ def by(person: Any, second: int) -> dict[str, Any]:
     return {"completed_by": person, "created_at": f"2026-11-25T15:14:{second:02}.4Z", "lead_time": 2.5}
 
 
-DECIDED = {
-    "agreement": ([annotation("a"), annotation(""), annotation("a", **by(1, 1))], "a"),
-    "ground truth": ([annotation("a", ground_truth=True), annotation("b")], "a"),
-    "newest of one": ([annotation("a", **by(1, 2)), annotation("b", **by(1, 1))], "a"),
-    "newest by mail": ([annotation("a", **by({"id": 1}, 2)), annotation("b", **by({"id": 1}, 1))], "a"),
-    "cancelled": ([annotation("a"), annotation("b", was_cancelled=True)], "a"),
-    "majority": ([annotation("a"), annotation("b"), annotation("a")], None),
-    "two people": ([annotation("a", **by(1, 1)), annotation("b", **by(2, 2))], None),
-    "two truths": ([annotation("a", ground_truth=True), annotation("b", ground_truth=True)], None),
-    "imported": ([annotation("a", ground_truth=True, lead_time=None), annotation("b", **by(2, 2))], None),
-    "no times": ([annotation("a", completed_by=1), annotation("b", completed_by=1)], None),
+def at(second: int) -> str:
+    return f"2026-11-25T15:14:{second:02}.400+00:00"
+
+
+TRUTH = {"ground_truth": True}
+# annotations of one task -> the class that they decide, and the votes (class, person, time, final) that they
+# are; "" for neither
+DECIDED: dict[str, tuple[list[Any], str, list[tuple[str, str, str, bool]]]] = {
+    "agreement": ([annotation("a"), annotation(""), annotation("a")], "a", []),
+    "agreement of people": (
+        [annotation("a", **by(1, 1)), annotation("a", **by(2, 2)), annotation("", **by(3, 3))],
+        "a",
+        [("a", "1", at(1), False), ("a", "2", at(2), False)],
+    ),
+    "ground truth": ([annotation("a", **TRUTH), annotation("b")], "a", [("a", "", "", True)]),
+    "ground truth of people": (
+        [annotation("a", **TRUTH, **by(1, 1)), annotation("b", **by(2, 2)), annotation("b")],
+        "a",
+        [("a", "1", at(1), True), ("b", "2", at(2), False)],
+    ),
+    "newest of one": (
+        [annotation("a", **by(1, 2)), annotation("b", **by(1, 1))],
+        "a",
+        [("a", "1", at(2), False)],
+    ),
+    "newest elsewhere": (
+        [
+            annotation("a", completed_by=1, created_at="2026-11-25T10:00:00-05:00"),
+            annotation("b", completed_by=1, created_at="2026-11-25T14:59:59Z"),
+        ],
+        "a",
+        [("a", "1", "2026-11-25T15:00:00.000+00:00", False)],
+    ),
+    "newest by mail": (
+        [annotation("a", **by({"email": "eve@x.org"}, 2)), annotation("b", **by({"email": "eve@x.org"}, 1))],
+        "a",
+        [("a", "eve@x.org", at(2), False)],
+    ),
+    "cancelled": ([annotation("a"), annotation("b", was_cancelled=True)], "a", []),
+    "made nowhere": ([annotation("a", **TRUTH, **by(1, 1) | {"lead_time": None})], "a", []),
+    "majority": ([annotation("a"), annotation("b"), annotation("a")], "", []),
+    "one without a name": ([annotation("a", **by(1, 1)), annotation("b")], "", []),
+    "two people": (
+        [annotation("a", **by(1, 1)), annotation("b", **by(2, 2))],
+        "",
+        [("a", "1", at(1), False), ("b", "2", at(2), False)],
+    ),
+    "majority of people": (
+        [annotation("a", **by(1, 1)), annotation("b", **by(2, 2)), annotation("a", **by(3, 3))],
+        "",
+        [("a", "1", at(1), False), ("b", "2", at(2), False), ("a", "3", at(3), False)],
+    ),
+    "two truths": ([annotation("a", **TRUTH), annotation("b", **TRUTH)], "", []),
+    "two truths of people": (
+        [annotation("a", **TRUTH, **by(1, 1)), annotation("b", **TRUTH, **by(2, 2))],
+        "",
+        [("a", "1", at(1), False), ("b", "2", at(2), False)],
+    ),
+    "imported": (
+        [annotation("a", **TRUTH, **by(1, 1) | {"lead_time": None}), annotation("b", **by(2, 2))],
+        "",
+        [("a", "1", at(1), False), ("b", "2", at(2), False)],
+    ),
+    "no times": ([annotation("a", completed_by=1), annotation("b", completed_by=1)], "", []),
 }
 
 
 @pytest.mark.parametrize("backwards", [False, True])
-@pytest.mark.parametrize(("made", "label"), DECIDED.values(), ids=DECIDED)
-def test_of_several_annotations_no_order_decides(
-    letters: Pool, start: Callable[..., Session], made: list[Any], label: str | None, backwards: bool
+@pytest.mark.parametrize(("made", "label", "votes"), DECIDED.values(), ids=DECIDED)
+def test_annotations_are_votes_and_no_order_decides(
+    letters: Pool,
+    start: Callable[..., Session],
+    made: list[Any],
+    label: str,
+    votes: list[Any],
+    backwards: bool,
 ) -> None:
     made = made[::-1] if backwards else made
     entries = [
@@ -65,19 +125,70 @@ def test_of_several_annotations_no_order_decides(
     data = json.dumps(entries).encode()
     pool = load_pool(data, file_name="tasks.json")
     told = any("Annotations differ" in note and "44" in note for note in pool.notes)
-    assert (pool.truth[4] == -1, told) == (label is None, label is None)
+    assert (pool.truth[4] == -1, told) == (not label, not label)
     session = start()
     session.add_question(("topic", ["a", "b"]))
     rows = [{**entry, "data": {"item": entry["id"] - 40}} for entry in entries]
     answers = json.dumps(rows).encode()
-    if label is not None:
-        assert import_labels(data, letters, "label-studio")[4] == (4, label)
-        assert read_answers(answers, session, "label-studio").labels["topic"][4] == (4, label)
+    if not (label or votes):
+        with pytest.raises(InputError, match=r"Task 44 .*annotations that differ"):
+            import_labels(data, letters, "label-studio")
+        with pytest.raises(InputError, match=r"Task 44.*annotations that differ"):
+            read_answers(answers, session, "label-studio")
         return
-    with pytest.raises(InputError, match=r"Task 44 .*annotations that differ"):
-        import_labels(data, letters, "label-studio")
-    with pytest.raises(InputError, match=r"Task 44 .*annotations that differ"):
-        read_answers(answers, session, "label-studio")
+    expected = [FileVote(4, *vote) for vote in votes] or [(4, label)]
+    assert sorted(import_labels(data, letters, "label-studio")[4:]) == sorted(expected)
+    of_topic = read_answers(answers, session, "label-studio").labels["topic"]
+    assert sorted(of_topic[4:]) == sorted(expected)
+    topic = session.question("topic")
+    topic.import_labels(of_topic, "ls.json")
+    state = topic.state
+    assert state.decided.get(4, "") == label and (4 in state.undecided) == (not label)
+    assert (4 in state.training) == bool(label)
+    assert {(v.key, v.annotator, v.final) for v in state.votes[4].values()} == {
+        (key, f"file ls.json / {person}" if person else session.annotator, final)
+        for key, person, _, final in votes or [(label, "", "", False)]
+    }
+    assert all(
+        state.votes[4][f"file ls.json / {person}"].time == time for _, person, time, _ in votes if time
+    )
+    assert topic.import_labels(of_topic, "ls.json") is None
+    topic.undo()
+    assert not topic.state.votes and topic.state.n_labelled == 0
+
+
+def test_people_of_a_file_who_differ_wait_for_somebody_who_decides(start: Callable[..., Session]) -> None:
+    session = start()
+    first, second = session.pool.trainable[:2].tolist()
+    a, b, _ = session.classes
+    votes = [FileVote(first, a, "1", at(1)), FileVote(first, a, "2"), FileVote(first, b, "3"), (second, b)]
+    event = session.as_annotator("eve").import_labels(votes, "ls.json")
+    assert event is not None and event.annotator == "eve"
+    check_event(event.kind, event.payload, "The bundle")
+    for entry in (
+        [first, a, "1"],
+        [first, a, 1, "", False],
+        [first, a, "1", "late", False],
+        [first, a, "1", "", 1],
+    ):
+        with pytest.raises(InputError, match="The bundle"):
+            check_event(event.kind, {**event.payload, "labels": [entry]}, "The bundle")
+    row = next(row for row in label_table(session) if row["item"] == first)
+    by_person = {"file ls.json / 1": a, "file ls.json / 2": a, "file ls.json / 3": b}
+    assert (row["label"], row["status"], row["changed_from"]) == (None, "undecided", "")
+    assert row["label_by_person"] == by_person
+    session.as_annotator("bob").label_item(first, a)
+    assert session.state.undecided == {first} and session.state.decided == {second: b}
+    session.resolve(first, a)
+    assert session.state.decided == {first: a, second: b}
+    # a second file in which one of them changed their mind brings the votes of that item again
+    again = [*votes[:2], FileVote(first, a, "3"), votes[3]]
+    event = session.as_annotator("eve").import_labels(again, "ls.json")
+    assert event is not None and len(event.payload["labels"]) == 3
+    assert {vote.key for vote in session.state.votes[first].values()} == {a}
+    assert session.as_annotator("eve").undo() == event
+    assert session.as_annotator("eve").undo() is not None
+    assert session.state.decided == {first: a} and len(session.state.votes[first]) == 2
 
 
 @pytest.fixture

@@ -233,7 +233,9 @@ def test_people_who_differ_on_a_switch_are_not_taken_for_one_answer(store):
     session = begun(store)
     [ann, bob] = json.loads(tasks({"tags": ["fraud"]}, {}, ids=["0", "0"]))
     both = {**ann, "annotations": [*ann["annotations"], *bob["annotations"]]}
-    with pytest.raises(InputError, match="Task 7 has annotations that differ on 'tags': 'fraud', nothing"):
+    with pytest.raises(
+        InputError, match="Task 7, question 'fraud', has annotations that differ: 'yes', 'no'"
+    ):
         read_answers(json.dumps([both]).encode(), session, "label-studio")
 
 

@@ -256,6 +256,8 @@ def import_file(
         f"{session.project.name}: {len(labels)} labels read, "
         f"{state.n_labelled - before} items newly labelled, {state.n_labelled} in all"
     )
+    if plan.undecided:
+        print(f"{plan.undecided:,} of them undecided, as people in the file differ: see History, Agreement")
 
 
 def _import_answers(

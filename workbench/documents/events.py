@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, Field, model_validator
+from pydantic import AfterValidator, BaseModel, Field, StrictBool, TypeAdapter, model_validator
 
 from workbench.documents.checking import checked
 from workbench.documents.fields import (
@@ -28,13 +28,18 @@ from workbench.documents.projects import GuessSource
 from workbench.errors import InputError
 from workbench.reading import cut
 
+_OF_PERSON = TypeAdapter(tuple[Word, Time, StrictBool])
+"""Whose a label of a file is, when it was given, and whether it decides."""
 
-def _is_label(pair: list[Any]) -> list[Any]:
-    if len(pair) != 2 or type(pair[0]) is not int or not 0 <= pair[0] < MOST_ITEMS:
+
+def _is_label(label: list[Any]) -> list[Any]:
+    if len(label) not in (2, 5) or type(label[0]) is not int or not 0 <= label[0] < MOST_ITEMS:
         raise ValueError("it is no item with the key of a class")
-    if not isinstance(pair[1], str) or not pair[1]:
+    if not isinstance(label[1], str) or not label[1]:
         raise ValueError("it is no item with the key of a class")
-    return pair
+    if len(label) == 5:
+        _OF_PERSON.validate_python(label[2:])
+    return label
 
 
 def _is_guess(pair: list[Any]) -> list[Any]:

@@ -15,13 +15,14 @@ from workbench.errors import InputError
 from workbench.exchange.files import csv_columns
 from workbench.exchange.history import is_history
 from workbench.pools.cells import plain_text
-from workbench.pools.formats.annotations import choice_of
+from workbench.pools.formats.annotations import By, Choice, classes_chosen, votes_of
 from workbench.pools.formats.files import File
 from workbench.pools.labels import UNLABELLED
 from workbench.pools.pool import Pool
 from workbench.pools.tables.exported import is_label
 from workbench.reading import cut, json_lines, parse_json, reading, valid_text
 from workbench.reading import listed as quoted
+from workbench.store import FileVote
 
 IMPORTS = ("csv", "parquet", "jsonl", "npz", "label-studio", "huggingface", "coco")
 MAX_IMPORT = 200 << 20
@@ -43,11 +44,13 @@ class Labelled(NamedTuple):
         where: what messages call the row.
         key: the item's id or number, as the file holds it.
         label: the class, as the file holds it; None where there is none.
+        by: whose it is, where several people may have said something of one item.
     """
 
     where: str
     key: Any
     label: Any
+    by: By | None = None
 
 
 class LabelRows(NamedTuple):
@@ -76,7 +79,7 @@ def import_labels(
     classes: Sequence[str] = (),
     *,
     unknown: list[str] | None = None,
-) -> list[tuple[int, str]]:
+) -> list[tuple[int, str] | FileVote]:
     """Labels out of a file, matched to the pool by id (by item number where there are no ids).
 
     Empty cells, null, NaN, the code -1 and what a model predicted are rows without a label. A text such as
@@ -91,11 +94,13 @@ def import_labels(
         unknown: takes the ids that the pool does not have; without it they are an error.
 
     Returns:
-        (item, class name) pairs, for `Session.import_labels`. Rows without a label are left out.
+        (item, class name) pairs, for `Session.import_labels`. Rows without a label are left out. Of Label
+        Studio, whose annotations name persons, a vote of each; where nothing decides, they differ.
 
     Raises:
         InputError: an unknown format, a file of another form, labels that are no names or codes of
-            classes, ids the pool does not have, or an id with two different labels.
+            classes, ids the pool does not have, or an id with two different labels, which are not votes of
+            persons.
     """
     if format not in IMPORTS:
         raise InputError(f"Labels cannot be imported from {cut(format)}. Known: {', '.join(IMPORTS)}.")
@@ -136,12 +141,14 @@ def format_of(path: Path | str, data: bytes = b"") -> str:
 
 def _matched(
     labels: LabelRows, pool: Pool, known: set[str], left_out: list[str] | None = None
-) -> list[tuple[int, str]]:
+) -> list[tuple[int, str] | FileVote]:
     position = (
         {valid_text(str(key)): i for i, key in enumerate(pool.items.ids)} if labels.by == "id" else None
     )
     alike = Alike(pool) if labels.by == "data" else None
     found: dict[int, str] = {}
+    chosen: dict[int, list[Choice]] = {}
+    wheres: dict[int, str] = {}
     unknown: list[str] = []
     mark: tuple[str, str] | None = None
     n = 0
@@ -167,6 +174,9 @@ def _matched(
             item = int(text) if text.isdecimal() and len(text) < 19 and int(text) < len(pool) else -1
         if item < 0:
             unknown.append(text)
+        elif row.by is not None:
+            chosen.setdefault(item, []).append(Choice(name, row.by))
+            wheres[item] = row.where
         elif found.setdefault(item, name) != name:
             raise InputError(f"Item {text} has two labels: {cut(found[item])} and {cut(name)}.")
     if left_out is not None:
@@ -175,15 +185,20 @@ def _matched(
         raise InputError(
             f"Pool {pool.name!r} has no item {quoted(unknown, 5, quote=False)}. Nothing was imported."
         )
+    votes = [
+        FileVote(item, vote.label, *vote.by[:3])
+        for item, every in chosen.items()
+        for vote in votes_of(every, wheres[item])
+    ]
     if mark is not None and not known.issuperset(found.values()):
         raise InputError(
             f"{mark[0]} has the label {cut(str(mark[1]))}, and no class is called so. Where it means that "
             "there is no label, leave the cell empty; where it is a class, add it to the project first. "
             "Nothing was imported."
         )
-    if not found and not unknown:
+    if not (found or votes or unknown):
         raise InputError("The file holds no labels.")
-    return list(found.items())
+    return [*found.items(), *(vote if any(vote[2:]) else vote[:2] for vote in votes)]
 
 
 class Alike:
@@ -373,15 +388,15 @@ def read_tasks(data: bytes) -> list[dict[str, Any]]:
 
 
 def _read_label_studio(data: bytes) -> LabelRows:
-    rows = []
-    for number, task in enumerate(read_tasks(data), start=1):
-        choice = choice_of(task)
-        if choice is not None:
-            rows.append((f"Task {number} of the file", task.get("data", {}), choice))
+    rows = [
+        (f"Task {cut(task.get('id', number))} of the file", task.get("data", {}), choice)
+        for number, task in enumerate(read_tasks(data), start=1)
+        for choice in classes_chosen(task)
+    ]
     # The number of a task of another program says nothing of an item of ours.
     by = next((name for name in _BY if all(name in about for _, about, _ in rows)), "data")
     keys = (about if by == "data" else about[by] for _, about, _ in rows)
-    labelled = (Labelled(where, key, choice) for (where, _, choice), key in zip(rows, keys, strict=True))
+    labelled = (Labelled(where, key, *choice) for (where, _, choice), key in zip(rows, keys, strict=True))
     return LabelRows(by, labelled, names=True)
 
 

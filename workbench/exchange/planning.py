@@ -12,6 +12,7 @@ from workbench.errors import InputError
 from workbench.exchange.imports import import_labels
 from workbench.exchange.predictions import Prediction, read_predictions
 from workbench.guesses import unknown_names
+from workbench.store import FileVote
 
 if TYPE_CHECKING:
     from workbench.sessions import Session
@@ -25,22 +26,24 @@ class ImportPlan:
     """What the labels of a file would change in a project.
 
     Attributes:
-        pairs: (item, class name) of the rows whose item is known.
+        pairs: (item, class name), or votes of persons, of the rows whose item is known.
         unknown: keys of the rows that name no item of the pool.
         new: how many items have no label yet.
         same: how many have this label already.
         differ: item -> (its label now, the one of the file).
+        undecided: how many items without a label have votes that differ.
         classes: new name of a class -> how many rows have it.
         alike: new name of a class -> the class it may be a slip of.
     """
 
-    pairs: tuple[tuple[int, str], ...]
+    pairs: tuple[tuple[int, str] | FileVote, ...]
     unknown: tuple[str, ...]
     new: int
     same: int
     differ: Mapping[int, tuple[str, str]]
     classes: Mapping[str, int]
     alike: Mapping[str, str]
+    undecided: int = 0
 
     def labels(
         self,
@@ -48,7 +51,7 @@ class ImportPlan:
         leave_out_unknown: bool = False,
         keep_mine: bool = False,
         named: Mapping[str, str] | None = None,
-    ) -> list[tuple[int, str]]:
+    ) -> list[tuple[int, str] | FileVote]:
         """The labels to take in, for `Session.import_labels`.
 
         Args:
@@ -65,9 +68,11 @@ class ImportPlan:
             )
         called = named or {}
         found = [
-            (item, called.get(name, name))
-            for item, name in self.pairs
-            if not (keep_mine and item in self.differ)
+            row._replace(label=called.get(row.label, row.label))
+            if isinstance(row, FileVote)
+            else (row[0], called.get(row[1], row[1]))
+            for row in self.pairs
+            if not (keep_mine and row[0] in self.differ)
         ]
         if not found:
             raise InputError("No label is left to take in.")
@@ -77,6 +82,7 @@ class ImportPlan:
         """The plan in a line for people."""
         parts = [f"{self.new:,} new", f"{len(self.differ):,} differ" if self.differ else ""]
         parts += [f"{self.same:,} are there already" if self.same else ""]
+        parts += [f"{self.undecided:,} on which people differ" if self.undecided else ""]
         parts += [f"{len(self.unknown):,} of unknown items" if self.unknown else ""]
         n = len(self.classes)
         parts += [
@@ -100,19 +106,37 @@ def plan_import(data: bytes, session: Session, format: str) -> ImportPlan:
     pairs = import_labels(data, session.pool, format, session.classes, unknown=unknown)
     labels = session.state.labels
     known = set(session.classes)
-    differ = {item: (labels[item], name) for item, name in pairs if labels.get(item, name) != name}
-    same = sum(labels.get(item) == name for item, name in pairs)
-    classes = Counter(name for _, name in pairs if name not in known)
+    brought = _labels_brought(pairs)
+    differ = {
+        item: (labels[item], name or "people differ")
+        for item, name in brought.items()
+        if labels.get(item, name) != name
+    }
+    same = sum(labels.get(item) == name for item, name in brought.items())
+    undecided = sum(name is None and item not in labels for item, name in brought.items())
+    classes = Counter(row[1] for row in pairs if row[1] not in known)
     slips = {name: _slip(name, session.classes) for name in classes}
     return ImportPlan(
         tuple(pairs),
         tuple(unknown),
-        len(pairs) - same - len(differ),
+        len(brought) - same - len(differ) - undecided,
         same,
         differ,
         dict(classes),
         {name: one for name, one in slips.items() if one},
+        undecided,
     )
+
+
+def _labels_brought(rows: Sequence[tuple[int, str] | FileVote]) -> dict[int, str | None]:
+    """Item -> the class that a file gives it; None where its people differ."""
+    found: dict[int, str | None] = {}
+    final: dict[int, str] = {}
+    for row in rows:
+        if isinstance(row, FileVote) and row.final:
+            final[row.item] = row.label
+        found[row[0]] = row[1] if found.get(row[0], row[1]) == row[1] else None
+    return found | final
 
 
 @dataclass(frozen=True)

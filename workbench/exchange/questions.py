@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import PurePosixPath
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
@@ -24,11 +24,11 @@ from workbench.exchange.imports import MAX_IMPORT, MAX_LABELS, Alike, read_membe
 from workbench.exchange.pictures import SHOWN_BY, FileNames, picture_of
 from workbench.exchange.rows import number_cells, own_cells
 from workbench.pools.cells import plain_text
-from workbench.pools.formats.annotations import ADVICE, Disagreement, choices_of, votes
+from workbench.pools.formats.annotations import By, Choice, annotations_of, choices_of, votes_of
 from workbench.pools.labels import UNLABELLED
 from workbench.reading import cut, json_lines, listed, parse_json, reading, valid_text
 from workbench.sessions.questions import NO, YES
-from workbench.store import YES_NO
+from workbench.store import YES_NO, FileVote
 
 if TYPE_CHECKING:
     from workbench.sessions.session import Session
@@ -238,12 +238,12 @@ class Answers:
     """What a file says of several questions.
 
     Attributes:
-        labels: name of a question -> (item, class) pairs.
+        labels: name of a question -> (item, class) pairs, or votes of persons.
         unknown: keys of rows whose item the pool does not have.
         strange: names in lists that no yes / no question has, in the order in which they came.
     """
 
-    labels: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+    labels: dict[str, list[tuple[int, str] | FileVote]] = field(default_factory=dict)
     unknown: list[str] = field(default_factory=list)
     strange: list[str] = field(default_factory=list)
 
@@ -261,13 +261,16 @@ def answers_several(data: bytes, session: Session, format: str) -> bool:
     # tasks say only what was chosen, so all of them are looked at; of a table the first row has all columns
     with reading("The file", f"a file of labels ({format})", "Is it of another format?"):
         rows = list(islice(_rows(data, format), None if format == LABEL_STUDIO else 1))
-    columns = {name for row, _, _ in rows for name in row}
+    columns = {name for row in rows for name in row.cells}
     names = {one.question for one in session.every_question}
     if len(names) == 1 and ("label" in columns or not columns & set(_LISTS)):
         return False
     if len(names) == 1 and format == LABEL_STUDIO:  # its one choice may be called as our lists are
         listed_tags = [
-            _tags(row[name], where, ()) or [] for row, where, _ in rows for name in _LISTS if name in row
+            _tags(row.cells[name], row.where, ()) or []
+            for row in rows
+            for name in _LISTS
+            if name in row.cells
         ]
         return any(len(tags) > 1 or not names.isdisjoint(tags) for tags in listed_tags)
     return bool((names | set(_LISTS)) & columns)
@@ -299,18 +302,23 @@ def read_answers(data: bytes, session: Session, format: str) -> Answers:
     switches = [name for name, kind in kinds.items() if kind == YES_NO]
     position = {valid_text(str(key)): i for i, key in enumerate(session.pool.items.ids)}
     n_items = len(session.pool)
-    said: dict[str, dict[int, str]] = {name: {} for name in kinds}
+    said: dict[str, dict[int, list[Choice]]] = {name: {} for name in kinds}
+    wheres: dict[int, str] = {}
     strange: dict[str, None] = {}
     offered: set[str] = set()
-    unnamed: list[tuple[int, str, str, set[str]]] = []
+    unnamed: list[tuple[int, str, _Row, set[str]]] = []
     alike: Alike | None = None
 
-    def add(name: str, item: int, answer: str, key: str, where: str) -> None:
-        if said[name].setdefault(item, answer) != answer:
-            raise InputError(f"{where} answers {name!r} of item {cut(key)} in two ways.")
+    def add(name: str, item: int, answer: str, key: str, row: _Row) -> None:
+        choices = said[name].setdefault(item, [])
+        if row.about is None and choices and choices[0].label != answer:
+            raise InputError(f"{row.where} answers {name!r} of item {cut(key)} in two ways.")
+        choices.append(Choice(answer, row.by))
+        wheres[item] = row.where
 
     with reading("The file", f"a file of labels ({format})", "Is it of another format?"):
-        for n, (row, where, about) in enumerate(_rows(data, format)):
+        for n, read in enumerate(_rows(data, format)):
+            row, where, about, _ = read
             if n >= MAX_LABELS:
                 raise InputError(f"The file holds more than {MAX_LABELS:,} rows; import it in parts.")
             by = next((name for name in _BY if row.get(name) not in (None, "")), "")
@@ -341,14 +349,14 @@ def read_answers(data: bytes, session: Session, format: str) -> Answers:
                 if isinstance(row.get("answered"), list):
                     given |= dict.fromkeys(mine.intersection(row["answered"]).difference(tags), NO)
                 else:
-                    unnamed.append((item, key, where, mine.difference(tags)))
+                    unnamed.append((item, key, read, mine.difference(tags)))
             for name, answer in given.items():
                 if answer is not None:
-                    add(name, item, answer, key, where)
-        for item, key, where, names in unnamed:
+                    add(name, item, answer, key, read)
+        for item, key, read, names in unnamed:
             for name in names & offered:
-                add(name, item, NO, key, where)
-    found.labels = {name: list(pairs.items()) for name, pairs in said.items()}
+                add(name, item, NO, key, read)
+        found.labels = {name: _votes(name, by_item, wheres) for name, by_item in said.items()}
     found.strange = list(strange)
     return found
 
@@ -395,8 +403,6 @@ def _answer(cell: Any, kind: str, name: str, where: str) -> str | None:
     """The class that a cell says; None where it says nothing."""
     if isinstance(cell, bool):
         cell = YES if cell else NO
-    if isinstance(cell, _Votes):
-        raise _differ(cell, name, where)
     if isinstance(cell, list) or not isinstance(cell, str | int | float | None):
         if isinstance(cell, list) and len(cell) == 1:
             return _answer(cell[0], kind, name, where)
@@ -416,9 +422,16 @@ def _answer(cell: Any, kind: str, name: str, where: str) -> str | None:
     raise InputError(f"{where} says {cut(text)} of {name!r}, which is answered by yes or no.")
 
 
-def _differ(picked: _Votes, name: str, where: str) -> Disagreement:
-    ways = ", ".join(dict.fromkeys(listed(one) or "nothing" for one in picked))
-    return Disagreement(f"{where} has annotations that differ on {name!r}: {ways}. {ADVICE}")
+def _votes(
+    name: str, chosen: Mapping[int, Sequence[Choice]], wheres: Mapping[int, str]
+) -> list[tuple[int, str] | FileVote]:
+    """What is said of one question: pairs, or votes where the file names persons."""
+    found: list[tuple[int, str] | FileVote] = []
+    for item, choices in chosen.items():
+        for vote in votes_of(choices, f"{wheres[item]}, question {name!r},"):
+            label = FileVote(item, vote.label, *vote.by[:3])
+            found.append(label if any(label[2:]) else label[:2])
+    return found
 
 
 def _tags(cell: Any, where: str, known: Sequence[str]) -> list[str] | None:
@@ -431,8 +444,6 @@ def _tags(cell: Any, where: str, known: Sequence[str]) -> list[str] | None:
     """
     if isinstance(cell, np.ndarray):
         cell = cell.tolist()
-    if isinstance(cell, _Votes):
-        raise _differ(cell, TAGS, where)
     if isinstance(cell, list):
         if not all(isinstance(one, str) for one in cell):
             raise InputError(
@@ -459,60 +470,62 @@ def _parted(cell: str, whole: Sequence[str]) -> list[str]:
     return [name for name in found if name]
 
 
-def _rows(data: bytes, format: str) -> Iterator[tuple[dict[str, Any], str, dict[str, Any] | None]]:
-    """The rows of a file as they stand, what messages call each, and of a task what it says of its item."""
+class _Row(NamedTuple):
+    """A row of a file.
+
+    Attributes:
+        cells: as they stand.
+        where: what messages call it.
+        about: of a task, what it says of its item.
+        by: whose row it is, of a task.
+    """
+
+    cells: dict[str, Any]
+    where: str
+    about: dict[str, Any] | None = None
+    by: By = By()
+
+
+def _rows(data: bytes, format: str) -> Iterator[_Row]:
+    """The rows of a file; of tasks one for each annotation."""
     if format == "csv":
         columns = csv_columns(data, 4 * MAX_LABELS)
         for number, cells in enumerate(zip(*columns.values(), strict=True), start=1):
-            yield dict(zip(columns, cells, strict=True)), f"Row {number} of the file", None
+            yield _Row(dict(zip(columns, cells, strict=True)), f"Row {number} of the file")
     elif format == "jsonl":
-        yield from ((row, f"Line {number} of the file", None) for number, row in json_lines(data))
+        yield from (_Row(row, f"Line {number} of the file") for number, row in json_lines(data))
     elif format == LABEL_STUDIO:
         yield from _tasks(data)
     else:
-        yield from ((row, where, None) for row, where in _parquet_rows(data))
+        yield from _parquet_rows(data)
 
 
-def _tasks(data: bytes) -> Iterator[tuple[dict[str, Any], str, dict[str, Any]]]:
+def _tasks(data: bytes) -> Iterator[_Row]:
     tasks = read_tasks(data)
-    counted = [votes(task) for task in tasks]
-    every_choice = (choices_of(annotation) for made in counted for annotation in made)
+    counted = [annotations_of(task) for task in tasks]
+    every_choice = (choices_of(annotation) for made in counted for annotation, _ in made)
     offered = {tag for choices in every_choice for name in _LISTS for tag in choices.get(name, ())}
     for task in tasks:
         names = task.get("data", {}).get("answered")
         offered.update(names if isinstance(names, list) else ())
     for number, (task, made) in enumerate(zip(tasks, counted, strict=True), start=1):
         about = task.get("data", {})
-        row: dict[str, Any] = {name: about[name] for name in _BY if name in about}
-        for name, picked in _agreed(made).items():
-            several = name in _LISTS or isinstance(picked, _Votes) or len(picked) != 1
-            row[name] = picked if several else picked[0]
-        if made and offered and row.keys().isdisjoint(_LISTS):
-            row[TAGS] = []  # nothing was chosen of what could be
-        # somebody who answered there saw all choices that the file knows of: what they left out is a no
-        seen = any(annotation.get("lead_time") is not None for annotation in made)
-        said = about.get("answered")
-        row["answered"] = said if isinstance(said, list) and not seen else list(offered)
-        yield row, f"Task {cut(task.get('id', number))}", about
+        chosen = [choices_of(annotation) for annotation, _ in made]
+        lists = {name for choices in chosen for name in choices}.intersection(_LISTS) or {TAGS}
+        for choices, (annotation, by) in zip(chosen, made, strict=True):
+            cells: dict[str, Any] = {name: about[name] for name in _BY if name in about}
+            for name, picked in choices.items():
+                cells[name] = picked if name in _LISTS or len(picked) != 1 else picked[0]
+            if offered:
+                cells = {name: [] for name in lists} | cells  # nothing was chosen of what could be
+            # who answered there saw all choices that the file knows of: what they left out is a no
+            said = about.get("answered")
+            seen = annotation.get("lead_time") is not None
+            cells["answered"] = said if isinstance(said, list) and not seen else list(offered)
+            yield _Row(cells, f"Task {cut(task.get('id', number))}", about, by)
 
 
-class _Votes(list[Any]):
-    """What several people chose for one question, where they differ."""
-
-
-def _agreed(annotations: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """What the annotations of a task chose, by the name of the choice; `_Votes` where they differ."""
-    chosen = [choices_of(annotation) for annotation in annotations]
-    agreed: dict[str, list[Any]] = {}
-    for name in dict.fromkeys(name for choices in chosen for name in choices):
-        # a list that somebody left empty says no to all; an answer that is not there says nothing
-        picked = [choices.get(name, []) for choices in chosen if name in choices or name in _LISTS]
-        same = len({tuple(sorted(one)) for one in picked}) == 1
-        agreed[name] = picked[0] if same else _Votes(picked)
-    return agreed
-
-
-def _parquet_rows(data: bytes) -> Iterator[tuple[dict[str, Any], str]]:
+def _parquet_rows(data: bytes) -> Iterator[_Row]:
     import pyarrow.parquet as pq
 
     if data.startswith(b"PK"):
@@ -536,7 +549,7 @@ def _parquet_rows(data: bytes) -> Iterator[tuple[dict[str, Any], str]]:
             row[name] = _named(row.get(name), known, where)
             if name in _LISTS:  # the file says which names its list could have
                 row.setdefault("answered", known)
-        yield row, where
+        yield _Row(row, where)
 
 
 def _named(value: Any, known: Sequence[str], where: str) -> Any:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from workbench.errors import InputError
 from workbench.sessions.opened import Opened
 from workbench.sessions.taxonomy import described, key_of, new_key, new_name, removable, renamed_meanwhile
-from workbench.store import Event
+from workbench.store import Event, FileVote, ProjectState
 from workbench.store.retry import retried
 
 
@@ -99,15 +99,16 @@ class Classes(Opened):
 
     @retried
     def import_labels(
-        self, labels: Iterable[tuple[int, str]], source: str, *, together: str = ""
+        self, labels: Iterable[tuple[int, str] | FileVote], source: str, *, together: str = ""
     ) -> Event | None:
         """Take in labels made elsewhere, as one event that one undo takes back.
 
         What an item is labelled already says nothing new: of one's own export nothing is recorded, and who
-        gave a label, when and why stays known.
+        gave a label, when and why stays known. A vote of a person in the file is one of `file SOURCE /
+        PERSON`; where those of an item differ and none is final, the item is undecided.
 
         Args:
-            labels: (item, class name) pairs; classes not there yet are added.
+            labels: (item, class name) pairs, or votes of persons; classes not there yet are added.
             source: where they come from, for the record.
             together: what imports into several questions have in common, which one undo takes back.
 
@@ -117,19 +118,35 @@ class Classes(Opened):
         Raises:
             InputError: no such item. One of the test split is labelled and never learnt from.
         """
-        pairs = [(self._answers.checked(item), str(name)) for item, name in labels]
+        votes = [_vote(row, self._answers.checked(row[0]), source) for row in labels]
         with self._project.recording() as transaction:
             state = transaction.state
             known = dict(zip(state.classes, state.keys, strict=True))
-            for name in dict.fromkeys(name for _, name in pairs):
+            for name in dict.fromkeys(vote.label for vote in votes):
                 if name not in known:
                     known[name] = new_key(state, name)
                     self._add(transaction, Event.class_added(known[name], new_name(state, name)))
-            there = state.codes
-            code_of = {name: code for code, name in enumerate(state.classes)}
-            new = [(i, name) for i, name in pairs if i not in there or there[i] != code_of.get(name)]
+            keyed = [vote._replace(label=known[vote.label]) for vote in votes]
+            new = {vote.item for vote in keyed if not _stands(vote, state)}
             if not new:
                 return None
-            event = Event.imported([(i, known[name]) for i, name in new], source)
+            taken = [vote if any(vote[2:]) else vote[:2] for vote in keyed if vote.item in new]
+            event = Event.imported(taken, source)
             more = {"together": together} if together else {}
             return self._add(transaction, replace(event, payload={**event.payload, **more}))
+
+
+def _vote(row: tuple[int, str] | FileVote, item: int, source: str) -> FileVote:
+    """A label of a file as a vote of the rater that the file, or a person in it, is."""
+    vote = row if isinstance(row, FileVote) else FileVote(*row)
+    person = f"file {source} / {vote.person}" if vote.person else ""
+    return vote._replace(item=item, label=str(vote.label), person=person)
+
+
+def _stands(vote: FileVote, state: ProjectState) -> bool:
+    """Whether a vote of a file says nothing new: it is there, or is nobody's and the item has its class."""
+    if vote.person:
+        standing = state.votes.get(vote.item, {}).get(vote.person)
+        return standing is not None and (standing.key, standing.final) == (vote.label, vote.final)
+    standing = state.standing.get(vote.item)
+    return standing is not None and state.resolve(standing.key) == state.resolve(vote.label)

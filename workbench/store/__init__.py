@@ -3,7 +3,7 @@
 Importing this package does not import SQLAlchemy; `Store.open` does.
 """
 
-from workbench.store.events import KINDS, Event
+from workbench.store.events import KINDS, Event, FileVote
 from workbench.store.fold import EventFold, fold
 from workbench.store.places import workbench_home
 from workbench.store.project_state import AskRecord, Check, Instructions, Note, ProjectState, Vote
@@ -32,6 +32,7 @@ __all__ = [
     "Check",
     "Event",
     "EventFold",
+    "FileVote",
     "Instructions",
     "NewQuestion",
     "Note",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 ANSWERS = ("label", "skip", "unsure")
 GIVING = ("label", "resolved", "confirmed", "relabelled")
@@ -53,6 +53,24 @@ _KNOWN = frozenset(KINDS)
 ABOUT = ("guidance", "shortcut", "colour")
 
 
+class FileVote(NamedTuple):
+    """A label in a file that names a person, or whose author had the last word.
+
+    Attributes:
+        item: index into the pool.
+        label: name of the class; in an event, its key.
+        person: whose vote it is; "" for the one who takes the file in.
+        time: when it was given, UTC, ISO 8601; "" for when it is taken in.
+        final: it decides whatever others said.
+    """
+
+    item: int
+    label: str
+    person: str = ""
+    time: str = ""
+    final: bool = False
+
+
 def now() -> str:
     """The present moment, UTC, ISO 8601 with milliseconds."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -93,7 +111,7 @@ class Event:
     def said(self) -> list[tuple[int, str | None]]:
         """The items that a decision is about, each with the key of the class that it gives, if any."""
         if self.kind == "imported":
-            return [(int(item), str(key)) for item, key in self.payload["labels"]]
+            return [(int(entry[0]), str(entry[1])) for entry in self.payload["labels"]]
         key = str(self.payload["class"]) if self.kind in GIVING else None
         items = self.payload["items"] if "items" in self.payload else (self.payload["item"],)
         return [(int(item), key) for item in items]
@@ -106,7 +124,7 @@ class Event:
         if self.kind == "asked":
             named += tuple(ask["item"] for ask in payload["asks"])
         elif self.kind == "imported":
-            named += tuple(item for item, _ in payload["labels"])
+            named += tuple(entry[0] for entry in payload["labels"])
         return max(int(payload.get("n_items", 0)), 1 + max(named))
 
     @property
@@ -181,9 +199,9 @@ class Event:
         return cls("classes-ordered", {"classes": list(keys)})
 
     @classmethod
-    def imported(cls, labels: Sequence[tuple[int, str]], source: str) -> Event:
-        """Many labels (item, class key) from a file; one event, so that one undo takes all back."""
-        return cls("imported", {"labels": [[int(i), key] for i, key in labels], "source": source})
+    def imported(cls, labels: Sequence[tuple[int, str] | FileVote], source: str) -> Event:
+        """Labels of a file (item, class key, maybe whose); one event, so that one undo takes all back."""
+        return cls("imported", {"labels": [[int(i), *rest] for i, *rest in labels], "source": source})
 
     @classmethod
     def confirmed(

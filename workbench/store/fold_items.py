@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from workbench.store.events import Event
+from workbench.store.events import Event, FileVote
 from workbench.store.project_state import REVIEW, Check, Note, Vote
 
+IMPORTED = "imported"
 _SECOND = "second"
 
 
@@ -27,13 +28,20 @@ class ItemFold:
 
     def vote(self, place: int, key: str, event: Event, role: str, final: bool) -> None:
         """A person's vote for a class, in the place of the one before."""
+        who, time = event.annotator, event.time
+        if event.kind == IMPORTED:
+            # the place of a label within its event is in the low half of its place in the order
+            label = FileVote(*event.payload["labels"][place & 0xFFFFFFFF])
+            who, time, final = label.person or who, label.time or time, label.final
         if not self.votes:
             self.since = place
-        before = self.votes.get(event.annotator)
+        before = self.votes.get(who)
         first = "" if before is None else before.key if role == _SECOND else before.first
         own = "" if before is None or not (final or role == REVIEW) else before.by_themselves
-        vote = Vote(key, event.annotator, event.id, event.time, role, final, first, own)
-        self.votes = {**self.votes, event.annotator: vote}  # a new one: states hold the one before
+        if final and event.kind == IMPORTED:
+            own = key  # the truth of a file is what its person said
+        vote = Vote(key, who, event.id, time, role, final, first, own)
+        self.votes = {**self.votes, who: vote}  # a new one: states hold the one before
         self.skipped = self.unsure = self.requeued = False
 
     def apply(self, place: int, event: Event, key: str | None) -> None:
@@ -48,7 +56,7 @@ class ItemFold:
             self.checks = {**self.checks, event.annotator: answer}
         if key is not None:
             final = kind == "resolved" or payload.get("final", False)
-            self.vote(place, key, event, kind if kind in ("imported", "resolved") else role, bool(final))
+            self.vote(place, key, event, kind if kind in (IMPORTED, "resolved") else role, bool(final))
         elif kind == "cleared":
             self.votes = {}
             self.skipped = self.unsure = self.requeued = False
@@ -71,7 +79,8 @@ class ItemFold:
 def standing_vote(votes: Sequence[Vote], root: Callable[[str], str]) -> tuple[Vote, bool]:
     """The vote that counts among one item's, and whether the votes tie.
 
-    A final vote counts, the latest of them; else the latest of the majority.
+    A final vote counts, the latest of them; else the latest of the majority. Where people differ within a
+    file, the file decides nothing: its votes tie until somebody does.
 
     Args:
         votes: of one item, at least one.
@@ -83,6 +92,8 @@ def standing_vote(votes: Sequence[Vote], root: Callable[[str], str]) -> tuple[Vo
     if final:
         return max(final, key=lambda v: v.event), False
     counts = Counter(root(vote.key) for vote in votes).most_common(2)
-    tie = len(counts) == 2 and counts[0][1] == counts[1][1]
+    of_files = {(vote.event, root(vote.key)) for vote in votes if vote.role == IMPORTED}
+    torn = len(of_files) > len({event for event, _ in of_files})
+    tie = torn or (len(counts) == 2 and counts[0][1] == counts[1][1])
     best = votes if tie else [vote for vote in votes if root(vote.key) == counts[0][0]]
     return max(best, key=lambda v: v.event), tie

@@ -2,73 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
 
 from workbench.errors import InputError
 from workbench.reading import cut, listed
 
 ADVICE = "Mark the right one as ground truth in Label Studio, or leave the task out."
+MAX_PERSON = 200
 
 
 class Disagreement(InputError):
     """Annotations of one task differ, and none of them decides."""
 
 
-def votes(task: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The annotations of a task that count.
+class By(NamedTuple):
+    """Origin of an annotation.
 
-    Cancelled ones do not. A person (`completed_by`) has one vote, the newest by `created_at`; annotations
-    that do not say who made them, or when, all count. Where some are marked as ground truth, the others do
-    not count. Label Studio marks all that it imports, so on an annotation that nobody made there
-    (`lead_time` is null) the mark says nothing.
-
-    Args:
-        task: of an export as JSON.
+    Attributes:
+        person: `completed_by`, a number or an address; "" where it does not say.
+        time: `created_at` in UTC, ISO 8601; "" where it does not say.
+        final: it is marked as ground truth.
+        made: a person made it in Label Studio. It imports annotations in the name of whoever imports them,
+            marked as ground truth and without a `lead_time`: nobody's, where nobody differs from them.
     """
-    made = [one for one in task.get("annotations") or () if not one.get("was_cancelled")]
-    newest: dict[str, str] = {}
-    for one in made:
-        person = _person(one)
-        newest[person] = max(newest.get(person, ""), str(one.get("created_at") or ""))
-    current = [
-        one
-        for one in made
-        if not (person := _person(one))
-        or not one.get("created_at")
-        or str(one["created_at"]) == newest[person]
-    ]
-    truths = [one for one in current if one.get("ground_truth") and one.get("lead_time", 0) is not None]
-    return truths or current
+
+    person: str = ""
+    time: str = ""
+    final: bool = False
+    made: bool = True
 
 
-def choice_of(task: Mapping[str, Any]) -> str | None:
-    """The class of a task: the choice of the annotations that count; None where nothing was chosen.
+class Choice(NamedTuple):
+    """A class that an annotation chose."""
+
+    label: str
+    by: By
+
+
+def annotations_of(task: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], By]]:
+    """The annotations of a task that count, each with its origin.
+
+    Cancelled ones do not. Of a person's the newest does; annotations that do not say who made them, or when,
+    all count.
 
     Args:
         task: of an export as JSON.
 
     Raises:
-        InputError: several choices in one annotation.
-        Disagreement: annotations that count chose different classes.
+        InputError: a person's name that is too long.
     """
-    chosen: dict[str, None] = {}
-    for annotation in votes(task):
-        choices = [choice for picked in choices_of(annotation).values() for choice in picked]
-        if len(choices) > 1:
-            raise InputError(
-                f"Task {cut(task.get('id'))} has several choices; one class an item is what we keep."
-            )
-        chosen |= dict.fromkeys(choices)
-    if len(chosen) > 1:
-        raise Disagreement(
-            f"Task {cut(task.get('id'))} has annotations that differ: {listed(chosen)}. {ADVICE}"
-        )
-    return next(iter(chosen), None)
+    made = [(one, _by(one)) for one in task.get("annotations") or () if not one.get("was_cancelled")]
+    newest: dict[str, str] = {}
+    for _, by in made:
+        newest[by.person] = max(newest.get(by.person, ""), by.time)
+    return [(one, by) for one, by in made if not by.person or not by.time or by.time == newest[by.person]]
 
 
 def choices_of(annotation: Mapping[str, Any]) -> dict[str, list[str]]:
-    """What was chosen in an annotation, by the name of the choice."""
+    """The choices of an annotation, by their name."""
     chosen: dict[str, list[str]] = {}
     for result in annotation.get("result") or ():
         if result.get("type") == "choices":
@@ -77,9 +70,86 @@ def choices_of(annotation: Mapping[str, Any]) -> dict[str, list[str]]:
     return chosen
 
 
-def _person(annotation: Mapping[str, Any]) -> str:
-    """The person who made an annotation; "" where it does not say."""
+def classes_chosen(task: Mapping[str, Any]) -> list[Choice]:
+    """The classes that the annotations of a task chose; those without a choice are left out.
+
+    Args:
+        task: of an export as JSON.
+
+    Raises:
+        InputError: several choices in one annotation.
+    """
+    chosen = []
+    for annotation, by in annotations_of(task):
+        picked = [choice for choices in choices_of(annotation).values() for choice in choices]
+        if len(picked) > 1:
+            raise InputError(
+                f"Task {cut(task.get('id'))} has several choices; one class an item is what we keep."
+            )
+        chosen += [Choice(label, by) for label in picked]
+    return chosen
+
+
+def decided(choices: Sequence[Choice]) -> str | None:
+    """The class that choices about one item add up to: the ground truth, else what all chose, else None."""
+    truths = {choice.label for choice in choices if choice.by.final}
+    labels = truths or {choice.label for choice in choices}
+    return labels.pop() if len(labels) == 1 else None
+
+
+def votes_of(choices: Sequence[Choice], where: str) -> list[Choice]:
+    """The votes that choices about one item are, one a person.
+
+    Args:
+        choices: at least one.
+        where: what messages call the item and, of several questions, the one.
+
+    Returns:
+        A vote of each person. Where a ground truth decides, its vote is final; where nothing does, none is.
+        The vote of nobody stands where no person chose what is decided.
+
+    Raises:
+        Disagreement: nothing decides, and the file does not say who differs.
+    """
+    label = decided(choices)
+    votes: dict[str, Choice] = {}
+    torn: set[str] = set()
+    for choice in sorted(choices, key=lambda choice: not choice.by.final):
+        if label is not None and not choice.by.made:
+            continue
+        before = votes.setdefault(choice.by.person, choice)
+        if before.label != choice.label and not (before.by.final and label is not None):
+            torn.add(choice.by.person)
+    if label is None:
+        if torn or "" in votes:
+            ways = listed(dict.fromkeys(choice.label for choice in choices))
+            raise Disagreement(f"{where} has annotations that differ: {ways}. {ADVICE}")
+        return [vote._replace(by=vote.by._replace(final=False)) for vote in votes.values()]
+    final = any(choice.by.final for choice in choices)
+    of_persons = [vote for person, vote in votes.items() if person and person not in torn]
+    if any(vote.label == label and vote.by.final == final for vote in of_persons):
+        return of_persons
+    return [*of_persons, Choice(label, By(final=final))]
+
+
+def _by(annotation: Mapping[str, Any]) -> By:
     person = annotation.get("completed_by")
     if isinstance(person, Mapping):
         person = person.get("id") or person.get("email")
-    return "" if person is None else str(person)
+    name = "" if person is None else str(person).strip()
+    if len(name) > MAX_PERSON:
+        raise InputError(
+            f"An annotation is completed_by {cut(name)}; a name has at most {MAX_PERSON} letters."
+        )
+    made = annotation.get("lead_time", 0) is not None
+    return By(name, _time(annotation.get("created_at")), made and bool(annotation.get("ground_truth")), made)
+
+
+def _time(said: Any) -> str:
+    """A time in UTC with milliseconds; "" where it is none."""
+    try:
+        time = datetime.fromisoformat(str(said))
+        time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return ""
+    return time.isoformat(timespec="milliseconds")

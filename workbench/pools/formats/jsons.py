@@ -10,7 +10,7 @@ from typing import Any
 
 from workbench.errors import InputError
 from workbench.pools.cells import plain_text
-from workbench.pools.formats.annotations import Disagreement, choice_of
+from workbench.pools.formats.annotations import classes_chosen, decided
 from workbench.pools.formats.files import File, check_cells
 from workbench.pools.tables import table_reader
 from workbench.pools.tables.options import TableOptions
@@ -98,10 +98,9 @@ def _tasks(name: str, tasks: list[dict[str, Any]], options: TableOptions) -> Raw
     labels: list[str | None] = []
     undecided: list[str] = []
     for number, task in enumerate(tasks, start=1):
-        try:
-            labels.append(choice_of(task))
-        except Disagreement:
-            labels.append(None)
+        chosen = classes_chosen(task)
+        labels.append(decided(chosen))
+        if chosen and labels[-1] is None:
             undecided.append(str(task.get("id", number)))
     rows = []
     for number, (task, label) in enumerate(zip(tasks, labels, strict=True), start=1):
