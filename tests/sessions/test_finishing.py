@@ -15,6 +15,7 @@ from tests.sessions.fakes import FAKE
 from workbench.certificates import Certificate, Labelled, verify
 from workbench.errors import InputError
 from workbench.exchange import open_bundle, write_project_bundle
+from workbench.exchange.finished import read_finished
 from workbench.sessions import ArrayOracle, Session
 from workbench.sessions.certifying import machine_part
 from workbench.store import Event, Store
@@ -76,6 +77,26 @@ def test_a_column_without_errors_is_certified_and_the_certificate_can_be_recompu
     # a label that a person gives afterwards makes another set, and another certificate
     session.label_item(next(iter(machine)), "owl")
     assert session.certificate().id != certificate.id and len(session.state.certified) == 2
+
+
+def test_a_set_with_ties_is_exported_as_its_certificate_has_it(tmp_path):
+    session, truth = made(tmp_path, n=100)
+    bob = session.as_annotator("bob")
+
+    def tie(item):
+        session.label_item(item, truth[item])
+        bob.label_item(item, next(name for name in PETS if name != truth[item]))
+
+    tie(5)
+    session.start_checks(0.2, 0.8, of="column:llm")
+    now = checked(session, truth)
+    assert now.phase == "certified"
+    tie(next(iter(machine_part(now, session.state))))
+    certificate = session.certificate()
+    session.export("csv", tmp_path / "finished.csv", "finished")
+    rows = read_finished(tmp_path / "finished.csv")
+    assert len(rows) == 98 and len(session.state.undecided) == 2
+    assert verify(certificate, rows).holds
 
 
 def test_a_column_of_many_errors_fails_and_the_next_attempt_spends_what_is_left(tmp_path):
@@ -398,7 +419,7 @@ def test_the_machines_labels_at_several_errors_and_within_bands(tmp_path):
         [i for i in session.pool.trainable.tolist() if i not in session.state.codes][:3], "setosa"
     )
     rows = finished_rows(session)
-    assert verify(session.certificate(), rows).holds
+    assert verify(certificate, rows).holds
     assert not verify(session.certificate(), rows[:-1]).holds
     with pytest.raises(InputError, match="no confidences"):
         made(tmp_path)[0].start_checks(of="column:llm", strata="confidence")

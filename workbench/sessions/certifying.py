@@ -43,7 +43,7 @@ def issued(now: FinishState, state: ProjectState, ids: Sequence[str], project: s
         project=project,
         of=frozen.of,
         people=frozen.n_labelled,
-        labelled={str(ids[item]): name for item, name in people.items()},
+        labelled={str(ids[item]): name for item, name in state.decided.items()},  # as the set is exported
         apart=[str(ids[item]) for item in frozen.items.tolist() if item in people],
         made=made,
         versions=versions(),
