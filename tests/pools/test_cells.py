@@ -130,3 +130,48 @@ def test_the_cells_that_tell_day_from_month_decide():
 @pytest.mark.parametrize("cells", [["2024", "2025"], ["1.5", "12.25"], ["192.168.1.1"], ["I have 2 of 12"]])
 def test_what_is_no_date_has_no_format(cells):
     assert date_format(pd.Series(cells)) is None
+
+
+@pytest.mark.parametrize(
+    "first",
+    ["5.1,3.5,1.4,Iris-setosa", "39, State-gov, 77516, <=50K", '3,"Wall St. Bears","Short sellers",7'],
+)
+def test_a_first_line_that_is_an_item_is_asked_about(first):
+    rows = [
+        first,
+        *(first.replace("3", str(i % 7)).replace("5", str(i % 4)) for i in range(30)),
+        first,
+        first,
+    ]
+    data = ("\n".join(rows) + "\n").encode()
+    (asked,) = [
+        p for p in inspect_table(data, file_name="a.csv", columns="auto").problems if p.code == "header"
+    ]
+    assert asked.severity == "choice" and asked.fixes[0].options == {"header": False}
+    assert inspect_table(data, file_name="a.csv", columns="auto", header=False).n_rows == len(rows)
+
+
+@pytest.mark.parametrize("head", ["label,0,1,2", "name,2019,2020,2021", "a,b,c,d"])
+def test_names_are_no_item(head):
+    data = f"{head}\n" + "".join(f"{'ab'[i % 2]},0,{i % 2},{i}\n" for i in range(30))
+    assert not [p for p in inspect_table(data.encode(), file_name="a.csv").problems if p.code == "header"]
+
+
+def test_names_of_classes_are_trimmed_and_have_one_form():
+    names = [" yes", "yes", "the\u0301", "th\u00e9"]
+    data = "x,label\n" + "".join(f"{i},{names[i % 4]}\n" for i in range(40))
+    pool = load_pool(data.encode(), file_name="a.csv", columns="auto")
+    assert pool.classes == ("the\u0301", "yes") and pool.truth.tolist() == [1, 1, 0, 0] * 10
+    assert any("20 cells of 'label'" in note for note in pool.notes)
+
+
+def test_a_filled_column_that_is_left_out_is_told_with_a_cell_and_its_ways_back():
+    data = b"weight,x,same,label\n" + b"".join(
+        b"%d kg,%d,u,%s\n" % (i, i % 7, b"ab"[i % 3 > 0 :][:1]) for i in range(60)
+    )
+    report = inspect_table(data, file_name="a.csv", columns="auto")
+    (told,) = [p for p in report.problems if p.code == "left out"]
+    assert "'weight' is left out" in told.message and "'0 kg' on line 2" in told.message
+    for fix in told.fixes[:1]:
+        assert "weight" in load_pool(data, file_name="a.csv", **fix.options).uses
+    assert any(p.code == "constant" and "'same'" in p.message for p in report.problems)

@@ -181,7 +181,7 @@ def test_names_of_classes_are_kept_to_the_letter():
 def test_unlabelled_rows_and_similar_classes_are_noted():
     pool = load(b"a,y\n1,cat\n2,\n3,Cat \n4,cat\n", target="y")
     np.testing.assert_array_equal(
-        pool.truth, [pool.classes.index("cat"), -1, pool.classes.index("Cat "), 0 + 1]
+        pool.truth, [pool.classes.index("cat"), -1, pool.classes.index("Cat"), 0 + 1]
     )
     assert any("1 item without a class" in note for note in pool.notes)
     assert any("differ only in spaces" in note for note in pool.notes)

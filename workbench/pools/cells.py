@@ -172,8 +172,12 @@ def decimal_of(column: Any, sample: int = 1000) -> tuple[str, str]:
 
 def _decimal_of(column: Any) -> tuple[str, str]:
     filled = [text for cell in column.dropna() if (text := str(cell).strip()).lower() not in MARKS]
-    if not any(_is_either(bare(text)) for text in filled[:20]):
+    first = [bare(text) for text in filled[:20]]
+    if not any(_is_either(text) for text in first):
         return "", ""
+    plain = [i for i, text in enumerate(first) if _BY_POINT.fullmatch(text) and not _BY_COMMA.fullmatch(text)]
+    if plain and not any("," in text for text in filled):
+        return ".", filled[plain[0]]  # spares most columns the rest
     texts = [bare(text) for text in filled]
     marked = [i for i, text in enumerate(texts) if "," in text or "." in text]
     by_comma = sum(_BY_COMMA.fullmatch(text) is not None for text in texts)

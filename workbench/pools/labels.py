@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unicodedata import normalize
+
 import numpy as np
 
 from workbench.arrays import Array, Ints
@@ -19,6 +21,22 @@ def class_order(classes: list[str]) -> list[str]:
         return sorted(classes, key=lambda key: (float(key), key))
     except ValueError:
         return sorted(classes)
+
+
+def class_names(texts: Array) -> Array:
+    """Names of classes as every reader takes them: without spaces around, one form of the same letters.
+
+    Args:
+        texts: [N] object array of str, as written.
+
+    Returns:
+        [N] object array of str: names of one NFC form are one name, as it was written first.
+    """
+    shown: dict[str, str] = {}
+    names = np.empty(len(texts), dtype=object)
+    stripped = [str(text).strip() for text in texts.tolist()]
+    names[:] = [shown.setdefault(normalize("NFC", text), text) for text in stripped]
+    return names
 
 
 def codes_of(
@@ -54,6 +72,7 @@ def codes_of(
         codes = numbers
     else:
         texts = [plain_text(v.decode() if isinstance(v, bytes) else v) for v in values.tolist()]
+        texts = class_names(np.array(texts, dtype=object)).tolist()
         marks = set(UNLABELLED) - set(classes or ())
         means_none = set(texts) - marks != {"-1", "1"} if classes is None else "-1" not in classes
         if minus_one and y.dtype.kind in "if" and means_none:

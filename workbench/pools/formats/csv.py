@@ -26,6 +26,10 @@ _SNIFF_CHARACTERS = 65_536
 _MAX_RAGGED = 10_000
 _BLOCK = 1 << 20
 _FIRST_CELL = 12
+_LOOKED_AT, _AGAIN = (
+    1_000,
+    2,
+)  # rows that a first line is compared with, and how often a cell of it stands there
 _TOLD_BY, _TELLING = 65_536, 8  # bytes by which an encoding is told, and how few beyond ASCII tell nothing
 _ENCODINGS = (
     "cp1252",
@@ -104,7 +108,7 @@ def read(file: File, options: TableOptions) -> RawTable:
         frame,
         encoding=encoding,
         delimiter=delimiter,
-        header_looks_like_data=looks_like_data and header is None,
+        header_looks_like_data=header is None and (looks_like_data or _is_an_item(names, frame)),
         ragged=tuple(islice(lines.ragged(), 7)) if n_ragged else (),
         n_ragged=n_ragged,
         renamed=tuple(given for given in renamed if given in frame),
@@ -372,6 +376,26 @@ def _line_end(data: bytes, start: int) -> int:
     if back >= 0 and (newline < 0 or back < newline):
         return back + 2 if data[back + 1 : back + 2] == b"\n" else back + 1
     return len(data) if newline < 0 else newline + 1
+
+
+def _is_an_item(names: list[str], frame: Any) -> bool:
+    """Whether a first line reads like one of the rows: a decimal number, or a cell that stands below again.
+
+    Whole numbers that follow each other are names, as of pixels and years; so are single letters.
+    """
+    numbers = {float(name) for name in names if _is_number(name)}
+    for name in names:
+        cell = name.strip()
+        number = float(cell) if _is_number(cell) else None
+        if name not in frame or (number is None and len(cell) < 2):
+            continue
+        if number is not None and {number - 1, number + 1} & numbers:
+            continue
+        cells = [str(text).strip() for text in frame[name].iloc[:_LOOKED_AT]]
+        decimal = number is not None and number % 1 and sum(map(_is_number, cells)) > 0.9 * len(cells)
+        if cells.count(cell) >= _AGAIN or (cells and decimal):
+            return True
+    return False
 
 
 def _is_number(cell: str) -> bool:

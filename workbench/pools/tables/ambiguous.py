@@ -10,7 +10,7 @@ import numpy as np
 
 from workbench.pools.cells import AMBIGUOUS, decimal_of, read_texts
 from workbench.pools.tables.report import Fix
-from workbench.pools.tables.uses import ColumnUse
+from workbench.pools.tables.uses import ColumnUse, numbers_rows
 from workbench.reading import cut, listed
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from workbench.pools.tables.raw import RawTable
     from workbench.pools.tables.report import Findings
 
+_HEAD = 1_000
 _FEW = 10  # labels that a column can agree with by chance
 
 
@@ -166,8 +167,48 @@ def _copies_classes(table: ExaminedUses, name: str) -> bool:
     if len(codes) < _FEW or len(set(codes)) < 2:
         return False
     met: dict[str, int] = {}
-    texts, blank = read_texts(table.frame[name].iloc[labelled])
-    for text, empty, code in zip(texts, blank, codes, strict=True):
-        if empty or met.setdefault(str(text), code) != code:
-            return False
+    for start, stop in ((0, _HEAD), (_HEAD, len(codes))):  # most columns are seen through by their head
+        texts, blank = read_texts(table.frame[name].iloc[labelled[start:stop]])
+        for text, empty, code in zip(texts, blank, codes[start:stop], strict=True):
+            if empty or met.setdefault(str(text), code) != code:
+                return False
     return len(met) == len(set(codes))
+
+
+def say_what_is_lost(
+    table: ExaminedUses, uses: Mapping[str, ColumnUse], said: Mapping[str, ColumnUse]
+) -> None:
+    """Tell of every filled column that the guess leaves out, with a cell of it and its ways back.
+
+    Args:
+        table: under examination; is told.
+        uses: of all columns.
+        said: uses that somebody said.
+    """
+    constant = []
+    for name in [name for name, use in uses.items() if use.use == "leave out" and name not in said]:
+        if numbers_rows(table.frame, name):
+            continue  # told already
+        texts, blank = read_texts(table.frame[name])
+        if blank.all():
+            continue
+        row = int((~blank).argmax())
+        if len(set(texts[~blank].tolist())) == 1:
+            constant.append(name)
+            continue
+        use_it = {
+            "Use it as text": "text",
+            "Use it as a number": "number",
+            "Use it as a category": "category",
+        }
+        table.found.note(
+            "left out",
+            f"Column {name!r} is left out: nothing tells how to learn from cells as {cut(str(texts[row]))} "
+            f"on {table.raw.locate(row)}.",
+            name,
+            tuple(Fix(words, {"columns": {name: {"use": use}}}) for words, use in use_it.items()),
+        )
+    if constant:
+        table.found.note(
+            "constant", f"Left out, since each holds one value on every row: {listed(constant)}."
+        )

@@ -13,8 +13,13 @@ from workbench.arrays import Array, Ints
 from workbench.errors import InputError
 from workbench.pools.cells import AMBIGUOUS, is_text, read_texts
 from workbench.pools.items import plain
-from workbench.pools.labels import class_order
-from workbench.pools.tables.ambiguous import decimal_signs, leave_copies_out, settle_decimals
+from workbench.pools.labels import class_names, class_order
+from workbench.pools.tables.ambiguous import (
+    decimal_signs,
+    leave_copies_out,
+    say_what_is_lost,
+    settle_decimals,
+)
 from workbench.pools.tables.columns import Column
 from workbench.pools.tables.exported import is_exported, without_provenance
 from workbench.pools.tables.options import TableOptions
@@ -85,7 +90,7 @@ class Examination:
         if raw.header_looks_like_data:
             self.found.choice(
                 "header",
-                f"The first line of {raw.name} holds numbers only: is it a header or the first item? "
+                f"The first line of {raw.name} reads like an item: is it a header or the first item? "
                 "Say header=False when it is an item, header=True when those are names.",
                 fixes=(
                     Fix("It is the first item", {"header": False}),
@@ -161,6 +166,7 @@ class Examination:
         readable = {name: "," if sign == AMBIGUOUS else sign for name, sign in signs.items()}
         self.uses = resolved(self.frame, said, readable, options.max_categories)
         self._say_what_numbers_rows(said)
+        say_what_is_lost(self, self.uses, said)
         settle_decimals(self, self.uses, signs)
         by_use: dict[str, list[str]] = {}
         for name, use in self.uses.items():
@@ -236,7 +242,16 @@ class Examination:
         return [name for name in self.names if name not in out]
 
     def _read_target(self, name: str) -> None:
-        texts, blank = read_texts(self.frame[name], blanks=("",))
+        written, _ = read_texts(self.frame[name], blanks=("",))
+        texts = class_names(written)
+        blank = texts == ""
+        if trimmed := int((texts != written).sum()):
+            self.found.note(
+                "class names",
+                f"{counted(trimmed, 'cell')} of {name!r} lose spaces around the class, or are another form "
+                "of the same letters.",
+                name,
+            )
         counts = Counter(str(text) for text in texts[~blank])
         if not counts:
             self.found.error("target", f"The target column {name!r} is empty on every row.", name)

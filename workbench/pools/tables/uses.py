@@ -206,7 +206,8 @@ def guessed(name: str, column: Any, decimal: str, most: int, taken: set[str]) ->
     )
     if "class" not in taken and low in CLASS_NAMES and few:
         return ColumnUse("class")
-    if "picture" not in taken and np.mean([_is_picture(text) for text in filled]) >= MOST:
+    pictures = "picture" not in taken and any(_is_picture(text) for text in filled[:100])
+    if pictures and np.mean([_is_picture(text) for text in filled]) >= MOST:
         return ColumnUse.of(name, "picture")
     if len(different) == 1 and len(filled) == len(texts):
         return ColumnUse("leave out")
