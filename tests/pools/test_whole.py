@@ -135,25 +135,29 @@ def test_a_line_ends_where_editors_end_it():
     assert rows["text"].tolist() == ["first\u2028still first", "second\x0citem two", "third", "fourth"]
 
 
-def test_a_quote_that_is_never_closed():
-    with pytest.raises(InputError, match="line 3 opens a cell with a quote that is never closed"):
-        read_rows(b'id,text\n0,zero\n1,"hello there\n2,world\n3,foo\n4,bar\n', file_name="a.csv")
-    text = 'id,text\n0,zero\n1,"hello there\n2,world\n3,"foo\n4,bar\n'
-    uses = {"id": "id", "text": "text"}
-    assert any(
-        "looks like further rows: 'text' on line 3" in note for note in table(text, columns=uses).notes
-    )
-    for sound in (
-        'id,text\n0,"a ""b"""\n1,""\n',
-        'id,text\n0,a\n1,"b\nc, d"\n',
-        'id,text\n0,a\n1,b"',
-        'id,t\n1,""',
-    ):
-        read_rows(sound.encode(), file_name="a.csv")
-    prose = table(
-        'id,text\n0,zero is\n1,"Dear John, I write\nto you today, zero\n"\n2,zero is\n', columns=uses
-    )
-    assert not any("further rows" in note for note in prose.notes)
+def test_quotes_enclose_cells_or_are_part_of_texts_and_no_row_is_swallowed():
+    texts = [["0", "zero"], ["1", '"hello there'], ["2", "world"]]
+    for last in ("foo", '"foo'):  # one quote, and two that enclose rows
+        data = f'id,text\n0,zero\n1,"hello there\n2,world\n3,{last}\n'.encode()
+        assert read_rows(data, file_name="a.csv").to_numpy().tolist() == [*texts, ["3", last]]
+        assert any(p.code == "quotes" for p in inspect_table(data, file_name="a.csv").problems)
+    for sound, cells in {
+        'id,text\n0,"a ""b"""\n1,""\n': [["0", 'a "b"'], ["1", ""]],
+        'id,text\n0,a\n1,"b\nc, d"\n': [["0", "a"], ["1", "b\nc, d"]],
+        'id,text\n0,a\n1,b"': [["0", "a"], ["1", 'b"']],
+        'id,t\n1,"a \\"b\\", c"\n2,"d"\n': [["1", 'a "b", c'], ["2", "d"]],
+    }.items():
+        assert read_rows(sound.encode(), file_name="a.csv").to_numpy().tolist() == cells
+    asked = b's\tl\n"a b\t1\nc d\t0\ne f"\t0\n'
+    report = inspect_table(asked, file_name="a.tsv")
+    first = report.problems[0]
+    assert (first.code, first.severity) == ("quotes", "choice")
+    rows = [len(read_rows(asked, file_name="a.tsv", **fix.options)) for fix in first.fixes]
+    assert rows == [3, 1]
+    broken = b'"a","b"\n"x","y"\n"x"z","y"\n'
+    with pytest.raises(InputError, match="line 3 does not close it"):
+        read_rows(broken, file_name="a.csv")
+    assert len(read_rows(broken, file_name="a.csv", quote='"')) == 2
 
 
 @pytest.mark.parametrize("encoding", ["utf8", "UTF8", "U8", "utf-16-le", "UTF-16"])

@@ -31,7 +31,12 @@ if TYPE_CHECKING:
 
 PLACE, OPENING = "brought", "bundle-opening"
 INPUTS = "brought-inputs"  # what was typed and chosen when a table began to be read again
-MARKS = {"error": ("error", "red"), "choice": ("help", "orange"), "note": ("info", "blue")}
+MARKS = {
+    "error": ("error", "red"),
+    "choice": ("help", "orange"),
+    "guess": ("help", "orange"),
+    "note": ("info", "blue"),
+}
 AS_THEY_ARE = "As they are"
 SIZES = {AS_THEY_ARE: None, "28 x 28": 28, "32 x 32": 32, "64 x 64": 64, "128 x 128": 128}
 MODES = {AS_THEY_ARE: None, "Grey": "grey", "Colour": "colour"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
@@ -13,39 +14,29 @@ import numpy as np
 
 from workbench.csv_writing import plain_cell
 from workbench.errors import InputError
+from workbench.pools.formats.encodings import settle_encoding
 from workbench.pools.formats.files import File, check_cells
 from workbench.pools.tables import table_reader
 from workbench.pools.tables.exported import is_of_ours
 from workbench.pools.tables.options import TableOptions
 from workbench.pools.tables.raw import Ragged, RawTable, check_names
-from workbench.pools.tables.report import Fix
+from workbench.pools.tables.report import Fix, Problem
 from workbench.reading import cut, reading
 
 _DELIMITERS = (",", ";", "\t", "|")
 _SNIFF_CHARACTERS = 65_536
 _MAX_RAGGED = 10_000
 _BLOCK = 1 << 20
-_FIRST_CELL = 12
+_QUOTES: dict[str, dict[str, Any]] = {
+    '"': {},
+    "none": {"quoting": csv.QUOTE_NONE},
+    "backslash": {"escapechar": "\\"},
+}
+_SWALLOWED = 3  # lines within cells that split as rows do, from which on they may be rows
 _LOOKED_AT, _AGAIN = (
     1_000,
     2,
 )  # rows that a first line is compared with, and how often a cell of it stands there
-_TOLD_BY, _TELLING = 65_536, 8  # bytes by which an encoding is told, and how few beyond ASCII tell nothing
-_ENCODINGS = (
-    "cp1252",
-    "cp1250",
-    "cp1251",
-    "koi8_r",
-    "cp1253",
-    "cp1254",
-    "cp1255",
-    "cp1256",
-    "cp932",
-    "euc_jp",
-    "gb18030",
-    "big5",
-    "euc_kr",
-)
 
 
 def read(file: File, options: TableOptions) -> RawTable:
@@ -66,7 +57,7 @@ def read(file: File, options: TableOptions) -> RawTable:
     data = file.content(options.max_bytes)
     if not data.strip(b"\r\n\t ,;|\xef\xbb\xbf"):
         raise InputError(f"{name} is empty. Give a file with a header line and a row for each item.")
-    encoding = check_encoding(data, name, options.encoding)
+    encoding, told = settle_encoding(data, name, options.encoding)
     if encoding not in ("utf-8", "utf-8-sig"):
         data = data.decode(encoding).encode()
     data = data.removeprefix(codecs.BOM_UTF8)
@@ -75,7 +66,8 @@ def read(file: File, options: TableOptions) -> RawTable:
             f"{name} is not a text file (it holds zero bytes). Save the table as CSV or Parquet."
         )
     delimiter = options.delimiter or _find_delimiter(data[:_SNIFF_CHARACTERS].decode("utf-8", "ignore"), file)
-    lines = _Lines(data, delimiter, name)
+    lines = _Lines(data, delimiter, name, options.quote or '"')
+    problems = (*told, *(_settle_quotes(lines) if options.quote is None and b'"' in data else ()))
     names, header_lines = lines.first()
     looks_like_data = len(names) > 0 and all(_is_number(cell) for cell in names)
     # line ends bound the rows from above: enough to refuse before anything is parsed
@@ -92,16 +84,12 @@ def read(file: File, options: TableOptions) -> RawTable:
     ours = header is not False and is_of_ours(names)
     names = [plain_cell(given) for given in names] if ours else names
     check_names(name, names)
-    frame, n_ragged = _parsed(data, names, delimiter, header_lines, name)
+    frame, n_ragged = _parsed(lines, names, header_lines)
     if ours:
         _take_quotes_away(frame)
     check_cells(name, len(frame), len(names), options.max_cells, options.max_columns)
     lines.width, lines.header_lines = len(names), header_lines
     frame, notes = _without_nothing(frame, renamed)
-    if b'"' in data:
-        notes = (*notes, *_swallowed(frame, delimiter, lambda row: f"line {lines.line_of(row)}"))
-    if encoding not in ("utf-8", "utf-8-sig"):
-        notes = (*notes, f"The text is read as {encoding}.")
     return RawTable(
         name,
         "csv",
@@ -113,20 +101,21 @@ def read(file: File, options: TableOptions) -> RawTable:
         n_ragged=n_ragged,
         renamed=tuple(given for given in renamed if given in frame),
         notes=notes,
+        problems=problems,
         n_there=lines.count() - (header is not False),
         locate=lambda row: f"line {lines.line_of(row)}",
     )
 
 
-def other_encoding(file: File, options: TableOptions, message: str) -> tuple[Fix, ...]:
-    """The way out for a file that is not UTF-8."""
-    if "is not UTF-8" not in message:
-        return ()
-    guess = _guess_encoding(file.content(options.max_bytes))
-    return (Fix(f"Read it as {guess}", {"encoding": guess}),)
+def ways_to_read(file: File, options: TableOptions, message: str) -> tuple[Fix, ...]:
+    """The ways out for a file whose quotes do not fit."""
+    if 'quote="none"' in message:
+        ways = {"Quotes are part of the texts": "none", "Read it as well as can be": '"'}
+        return tuple(Fix(words, {"quote": quote}) for words, quote in ways.items())
+    return ()
 
 
-READER = table_reader(read, other_encoding)
+READER = table_reader(read, ways_to_read)
 
 
 def _take_quotes_away(frame: Any) -> None:
@@ -150,21 +139,31 @@ def _without_nothing(frame: Any, unnamed: list[str]) -> tuple[Any, tuple[str, ..
 class _Lines:
     """Records of a CSV with the numbers of the lines they begin on."""
 
-    def __init__(self, data: bytes, delimiter: str, name: str) -> None:
-        self.data, self.delimiter, self.name = data, delimiter, name
+    def __init__(self, data: bytes, delimiter: str, name: str, quote: str) -> None:
+        self.data, self.delimiter, self.name, self.quote = data, delimiter, name, quote
         self.width = self.header_lines = 0
 
     def __iter__(self) -> Iterator[tuple[int, int, list[str]]]:
         """(first line, last line, cells) of every record that is not blank."""
+        return self.records()
+
+    def records(self, *, strict: bool = False) -> Iterator[tuple[int, int, list[str]]]:
+        """The same; strict refuses a quote that closes no cell."""
         csv.field_size_limit(1 << 27)
         stream = io.TextIOWrapper(io.BytesIO(self.data), encoding="utf-8", newline="")
         with reading(self.name):
-            reader = csv.reader(stream, delimiter=self.delimiter)
+            reader = csv.reader(stream, delimiter=self.delimiter, strict=strict, **_QUOTES[self.quote])
             start = 1
-            for record in reader:
-                if record:
-                    yield start, reader.line_num, record
-                start = reader.line_num + 1
+            try:
+                for record in reader:
+                    if record:
+                        yield start, reader.line_num, record
+                    start = reader.line_num + 1
+            except csv.Error as error:
+                raise InputError(
+                    f"{self.name}: the quote that opens a cell on line {start} does not close it. Correct "
+                    'it, or say quote="none" where quotes are part of the texts.'
+                ) from error
 
     def first(self) -> tuple[list[str], int]:
         """The first record and the number of lines down to its end."""
@@ -190,72 +189,56 @@ class _Lines:
         return next(islice(rows, row, None), 0)
 
 
-def check_encoding(data: bytes, name: str, encoding: str | None) -> str:
-    """The encoding of a text: the one named, else UTF-8 and nothing else.
+def _settle_quotes(lines: _Lines) -> tuple[Problem, ...]:
+    """Find out how quotes are meant, for `lines.quote`, and what is to be said about it.
+
+    Quotes that each close the cell they open enclose cells. Where one does not, they are part of the texts,
+    or a backslash stands before those that are: whichever gives every line as many cells as the first has.
+    A file that reads evenly with them and without is asked about.
 
     Raises:
-        InputError: no such encoding, or a line that it cannot read.
+        InputError: neither way reads the file.
     """
-    if encoding is not None:
-        try:
-            codec = codecs.lookup(encoding)
-        except (LookupError, ValueError):
-            raise InputError(
-                f"There is no encoding called {cut(encoding)}; try 'cp1252' or 'utf-16'."
-            ) from None
-        if not codec._is_text_encoding:
-            raise InputError(f"{encoding!r} is no encoding of texts; try 'cp1252' or 'utf-16'.")
-        at = _undecodable(data, encoding)
-        if at is not None:
-            line = data[:at].count(b"\n") + 1
-            raise InputError(f"{name} is not {encoding}: line {line} cannot be read as such.")
-        return codec.name
-    at = _undecodable(data, "utf-8")
-    if at is not None:
-        line = data[:at].count(b"\n") + 1
-        guess = _guess_encoding(data)
-        raise InputError(
-            f"{name} is not UTF-8 text: line {line} holds the byte 0x{data[at]:02X}. "
-            f'Say which encoding it is, probably encoding="{guess}", or save it again as UTF-8.'
+    try:
+        n_records = sum(1 for _ in lines.records(strict=True))
+    except InputError as error:
+        wrong = error
+    else:
+        n_lines = _even(lines, "none", '"')
+        n_least = 1 if lines.delimiter == "\t" else _SWALLOWED
+        if lines.width < 2 or n_lines < n_records + n_least:
+            return ()
+        ways = (Fix("They are part of the texts", {"quote": "none"}), Fix("They enclose", {"quote": '"'}))
+        return (
+            Problem(
+                "quotes",
+                "choice",
+                f"{lines.name} has {n_lines:,} rows where quotes are part of the texts, {n_records:,} where "
+                'they enclose cells of several lines. Say quote="none" or quote=\'"\'.',
+                fixes=ways,
+            ),
         )
-    return "utf-8"
+    if b'\\"' in lines.data and _even(lines, "backslash", "backslash"):
+        return ()
+    n_lines = _even(lines, "none", "none")
+    enclosed = sum(any(len(c) > 1 and c[0] == c[-1] == '"' for c in record) for _, _, record in lines)
+    if not n_lines or 2 * enclosed > n_lines:
+        raise wrong
+    row = next(record for _, _, record in lines if any('"' in cell for cell in record))
+    cell = next(cell for cell in row if '"' in cell)
+    message = f"Quotes are part of the texts, as in {cut(cell, 60)}: as marks around cells they do not fit."
+    return (Problem("quotes", "note", message, fixes=(Fix("They enclose cells", {"quote": '"'}),)),)
 
 
-def _undecodable(data: bytes, encoding: str) -> int | None:
-    """Where a text stops being one, looked for piece by piece: a text takes up to four times its bytes."""
-    decoder = codecs.getincrementaldecoder(encoding)()
-    for start in range(0, len(data), _BLOCK):
-        held = len(decoder.getstate()[0])
-        try:
-            decoder.decode(data[start : start + _BLOCK], final=start + _BLOCK >= len(data))
-        except UnicodeError as error:
-            return max(0, min(start - held + int(getattr(error, "start", 0)), len(data) - 1))
-    return None
-
-
-def _guess_encoding(data: bytes) -> str:
-    """The likeliest encoding of a text that is not UTF-8, which reads all of it."""
-    if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        return "utf-16"
-    western = "cp1252" if _undecodable(data, "cp1252") is None else "latin-1"
-    from charset_normalizer import from_bytes
-
-    # lines with nothing but ASCII tell nothing
-    at = max(0, data.rfind(b"\n", 0, _undecodable(data, "utf-8") or 0))
-    lines = [line for line in data[at : at + _BLOCK].splitlines() if not line.isascii()]
-    sample = b"\n".join(lines)[:_TOLD_BY]
-    found = [one for one in from_bytes(sample, cp_isolation=list(_ENCODINGS)) if _all_of(data, one.encoding)]
-    if not found:
-        return western
-    best = found[0]
-    # a few accents read as well in several: then the commonest
-    read = {one.encoding: (one.chaos, one.coherence) for one in found}
-    few = sum(octet >= 0x80 for octet in sample) < _TELLING
-    return western if few or read.get(western) == read[best.encoding] else str(best.encoding)
-
-
-def _all_of(data: bytes, encoding: str) -> bool:
-    return _undecodable(data, encoding) is None
+def _even(lines: _Lines, quote: str, then: str) -> int:
+    """How many records lines have under a way to take quotes, all of one width; 0 where they differ."""
+    lines.quote = quote
+    try:
+        widths = Counter(len(record) for _, _, record in lines.records(strict=True))
+    except InputError:
+        widths = Counter()
+    lines.quote, lines.width = then, max(widths, default=0)
+    return widths.total() if len(widths) == 1 else 0
 
 
 def _find_delimiter(head: str, file: File) -> str:
@@ -278,12 +261,13 @@ def _find_delimiter(head: str, file: File) -> str:
     return best
 
 
-def _parsed(data: bytes, names: list[str], delimiter: str, header_lines: int, name: str) -> tuple[Any, int]:
+def _parsed(lines: _Lines, names: list[str], header_lines: int) -> tuple[Any, int]:
     """The cells as a DataFrame of texts, and how many lines were left out for their number of cells."""
     import pandas as pd
     import pyarrow as pa
     import pyarrow.csv as pc
 
+    data, delimiter, name = lines.data, lines.delimiter, lines.name
     start = 0
     for _ in range(header_lines):
         start = _line_end(data, start)
@@ -308,7 +292,9 @@ def _parsed(data: bytes, names: list[str], delimiter: str, header_lines: int, na
                 ),
                 parse_options=pc.ParseOptions(
                     delimiter=delimiter,
-                    newlines_in_values=data.find(b'"', start) >= 0,
+                    quote_char=False if lines.quote == "none" else '"',
+                    escape_char="\\" if lines.quote == "backslash" else False,
+                    newlines_in_values=lines.quote != "none" and data.find(b'"', start) >= 0,
                     invalid_row_handler=skip,
                 ),
                 convert_options=pc.ConvertOptions(
@@ -322,53 +308,7 @@ def _parsed(data: bytes, names: list[str], delimiter: str, header_lines: int, na
                     "header: it is no table, or its delimiter is another one. Say which with delimiter=."
                 ) from error
             raise
-        if data.find(b'"', start) >= 0:
-            _refuse_open_quote(table, data, delimiter, name)
         return table.to_pandas(), n_ragged
-
-
-def _refuse_open_quote(table: Any, data: bytes, delimiter: str, name: str) -> None:
-    """Refuse a table whose last cell was opened by a quote and never closed: it holds all rows below it."""
-    if not table.num_rows or not table.num_columns:
-        return
-    last = str(table.column(table.num_columns - 1)[-1].as_py() or "")
-    opened = b'"' + last.replace('"', '""').encode()
-    if data.endswith(opened) and data[: -len(opened)].endswith((b"\n", b"\r", delimiter.encode())):
-        line = data[: -len(opened)].count(b"\n") + 1
-        raise InputError(
-            f"{name}, line {line} opens a cell with a quote that is never closed: it would hold the rest of "
-            "the file. Close it, or double the quote where it is part of a text."
-        )
-
-
-def _swallowed(frame: Any, delimiter: str, locate: Any) -> tuple[str, ...]:
-    """A note on cells that hold what looks like further rows: a quote was closed some rows too late."""
-    width = len(frame.columns)
-    if width < 2:
-        return ()
-    first: dict[int, tuple[str, int]] = {}
-    for name in frame.columns:
-        held = frame[name].str.contains("\n", regex=False).to_numpy(dtype=bool, na_value=False)
-        for row in np.flatnonzero(held)[:_MAX_RAGGED]:
-            # the first line is the cell's own; each further one begins as a row does
-            lines = [line.split(delimiter) for line in frame[name].iloc[row].split("\n")[1:]]
-            likely = sum(len(cells) == width and _begins_a_row(cells[0]) for cells in lines)
-            if likely:
-                first.setdefault(int(row), (str(name), likely))
-    if not first:
-        return ()
-    row = min(first)
-    name, n = first[row]
-    cells = "A cell holds" if len(first) == 1 else f"{len(first):,} cells hold"
-    return (
-        f"{cells} what looks like further rows: {name!r} on {locate(row)} {n:,} of them. Look for a quote "
-        "that is not closed.",
-    )
-
-
-def _begins_a_row(cell: str) -> bool:
-    """Whether a cell is short and one word, as ids and names are, where a line of prose is longer."""
-    return 0 < len(cell) <= _FIRST_CELL and " " not in cell
 
 
 def _line_end(data: bytes, start: int) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 
 from workbench.errors import InputError
 from workbench.pools.formats import csv
+from workbench.pools.formats.encodings import settle_encoding
 from workbench.pools.formats.files import File, check_cells
 from workbench.pools.tables import table_reader
 from workbench.pools.tables.options import TableOptions
@@ -31,7 +32,7 @@ def read(file: File, options: TableOptions) -> RawTable:
         InputError: as for a CSV.
     """
     data = file.content(options.max_bytes)
-    encoding = csv.check_encoding(data, file.name, options.encoding)
+    encoding, told = settle_encoding(data, file.name, options.encoding)
     whole = data.decode("utf-8-sig" if encoding == "utf-8" else encoding)
     as_lines = options.lines
     if as_lines is None:
@@ -56,11 +57,12 @@ def read(file: File, options: TableOptions) -> RawTable:
         typed=True,
         uses={"text": ColumnUse.of("text", "text")},
         notes=("Each line is an item.",),
+        problems=told,
         locate=lambda row: f"line {at[row]}",
     )
 
 
-READER = table_reader(read, csv.other_encoding)
+READER = table_reader(read, csv.ways_to_read)
 
 
 def _lines(whole: str) -> list[str]:

@@ -62,6 +62,9 @@ def table_reader(
         raw = read(file, given).accounted()
         if raw.n_ragged and given.ragged == "error":
             raise InputError(raw.ragged_message)
+        for problem in raw.problems:
+            if problem.severity == "choice":
+                raise InputError(problem.message)
         return raw.frame
 
     return Reader(load, rows, inspect, stream)

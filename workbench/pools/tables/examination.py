@@ -97,6 +97,7 @@ class Examination:
                     Fix("It holds the names", {"header": True}),
                 ),
             )
+        self.found.problems += raw.problems
         for note in raw.notes:
             self.found.note("read", note)
         for name in raw.renamed:
@@ -456,7 +457,7 @@ class Examination:
 
     def report(self, preview: int) -> TableReport:
         """The examination as a report."""
-        order = {"error": 0, "choice": 1, "note": 2}
+        order = {"choice": 0, "error": 1, "guess": 2, "note": 3}
         columns = []
         for name in self.names:
             series = self.frame[name]

@@ -32,7 +32,7 @@ def guessed_options(
 
     Returns:
         The options. Those that say in another way what columns are for come back as they are; so do those
-        of a table that cannot be read, with an encoding where one is the way out.
+        of a table that cannot be read.
 
     Raises:
         InputError: an option there is not.
@@ -42,12 +42,6 @@ def guessed_options(
         return dict(given)
     options = _as_uses(given)
     report = look(options)
-    if len(report.problems) == 1 and report.problems[0].code == "unreadable":
-        for fix in report.problems[0].fixes:
-            if "encoding" in fix.options:
-                options |= fix.options
-                report = look(options)
-                break
     if not report.columns_option:
         return options
     said = options["columns"] if isinstance(options["columns"], Mapping) else {}

@@ -32,6 +32,7 @@ _CHOICES = {
     "text_features": ("topics", "pieces"),
     "decimal": (None, ".", ","),
     "header": (None, True, False),
+    "quote": (None, '"', "none", "backslash"),
 }
 
 
@@ -54,6 +55,8 @@ class TableOptions:
         classes: names of the classes, in order; None takes those found in the target, sorted.
         encoding: of a CSV that is not UTF-8.
         delimiter: of a CSV; None finds it.
+        quote: of a CSV: '"' encloses cells, "none" is part of the texts, "backslash" stands before quotes
+            inside a cell; None finds out.
         header: whether a CSV's first line holds names; None takes it so unless it is all numbers.
         decimal: "." or "," in numbers of a table of texts, with the other one between thousands; None takes
             points, and asks about columns that look otherwise.
@@ -93,6 +96,7 @@ class TableOptions:
     classes: tuple[str, ...] | None = None
     encoding: str | None = None
     delimiter: str | None = None
+    quote: str | None = None
     header: bool | None = None
     decimal: str | None = None
     ragged: str = "error"

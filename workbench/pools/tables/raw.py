@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.errors import InputError
+from workbench.pools.tables.report import Problem
 from workbench.pools.tables.uses import ColumnUse
 
 
@@ -44,6 +45,7 @@ class RawTable:
         typed: whether the source says what its columns are, so that uses are guessed where nobody says them.
         uses: what the source itself says of its columns.
         notes: what was done while reading.
+        problems: what the reader has to ask or to tell, with its ways out.
         folder: that the file lies in; "" for uploads.
         n_there: rows that the source says it holds; None where it says nothing.
         n_left: of these, rows that were left out and that the notes tell of.
@@ -64,6 +66,7 @@ class RawTable:
     typed: bool = False
     uses: Mapping[str, ColumnUse] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
     folder: str = ""
     n_there: int | None = None
     n_left: int = 0

@@ -32,14 +32,15 @@ class Problem:
 
     Attributes:
         code: a stable short name ("missing", "text", ...).
-        severity: "error" and "choice" stop a pool from being made ("choice" has fixes), "note" does not.
+        severity: "error" and "choice" stop a pool from being made ("choice" has fixes); a "guess" was taken
+            and can be read in another way as well, which its fixes say; a "note" is to be known.
         message: what is wrong, with the column and the line.
         column: its name, or "".
         fixes: ways out.
     """
 
     code: str
-    severity: Literal["error", "choice", "note"]
+    severity: Literal["error", "choice", "guess", "note"]
     message: str
     column: str = ""
     fixes: tuple[Fix, ...] = ()
@@ -102,7 +103,7 @@ class TableReport:
     @property
     def ready(self) -> bool:
         """Whether `load_pool` with the same options would make a pool."""
-        return not any(problem.severity != "note" for problem in self.problems)
+        return not any(problem.severity in ("error", "choice") for problem in self.problems)
 
 
 class Findings:
@@ -119,6 +120,10 @@ class Findings:
         """Something a person must decide."""
         self._add(Problem(code, "choice", message, column, fixes))
 
+    def guess(self, code: str, message: str, column: str = "", fixes: tuple[Fix, ...] = ()) -> None:
+        """Something that was taken in one of two ways."""
+        self._add(Problem(code, "guess", message, column, fixes))
+
     def note(self, code: str, message: str, column: str = "", fixes: tuple[Fix, ...] = ()) -> None:
         """Something a person should know."""
         self._add(Problem(code, "note", message, column, fixes))
@@ -128,14 +133,14 @@ class Findings:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was noted."""
-        return tuple(problem.message for problem in self.problems if problem.severity == "note")
+        """What was noted and guessed."""
+        return tuple(problem.message for problem in self.problems if problem.severity in ("guess", "note"))
 
     @property
     def in_the_way(self) -> list[Problem]:
-        """What stops a pool from being made, worst first."""
-        found = [problem for problem in self.problems if problem.severity != "note"]
-        return sorted(found, key=lambda problem: problem.severity != "error")
+        """What stops a pool from being made; an error may follow from what is not decided yet."""
+        found = [problem for problem in self.problems if problem.severity in ("error", "choice")]
+        return sorted(found, key=lambda problem: problem.severity != "choice")
 
 
 def counted(n: int, noun: str) -> str:
