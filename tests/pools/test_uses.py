@@ -96,9 +96,12 @@ def test_numbers_of_rows_are_no_quantities():
 
 def test_guesses_are_written_down_and_give_the_same_pool():
     report = inspect_table(csv(frame()), file_name="my.csv", columns="auto")
-    assert report.ready and report.columns_option == GUESSED
+    flagged = {name: use | {"guessed": True} for name, use in GUESSED.items()}
+    assert report.ready and report.columns_option == flagged
     options = with_learnt_features(csv(frame()), {"columns": "auto"}, file_name="my.csv")
-    assert options == {"columns": GUESSED}
+    assert options == {"columns": flagged}
+    # what it decided is told as long as nobody says it
+    assert inspect_table(csv(frame()), file_name="my.csv", columns=flagged).problems == report.problems
     guessed, said = load("auto"), load(json.loads(json.dumps(GUESSED)))
     assert guessed.fingerprint == said.fingerprint
     np.testing.assert_array_equal(guessed.features, said.features)
@@ -162,7 +165,9 @@ def test_a_mixed_pool_that_grew_keeps_its_map():
 def test_one_column_of_texts_is_a_pool_of_texts():
     made = frame()[["id", "comment", "label"]]
     pool = load("auto", csv(made))
-    assert pool.kind == "text" and len(pool) == N - 1  # an empty text is nothing to label
+    assert pool.kind == "text" and len(pool) == N
+    dropped = load({"comment": {"use": "text", "empty": "drop"}}, csv(made))
+    assert len(dropped) == N - 1 and "1 empty text left out." in dropped.notes
     assert pool.classes == ("bad", "good")
 
 

@@ -311,7 +311,8 @@ def _with_uses(
 ) -> tuple[Pool, dict[str, Any]]:
     """The pool read again with other uses of some columns, and the options it was read with."""
     given = options if pool.held is None else pool.held.options
-    chosen = {**given, "columns": {**(pool.uses or {}), **uses}}
+    known = given.get("columns")  # with the word which of them are guesses
+    chosen = {**given, "columns": {**(known if isinstance(known, Mapping) else pool.uses or {}), **uses}}
     return load_pool(source, **chosen), chosen
 
 

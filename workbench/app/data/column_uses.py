@@ -224,7 +224,9 @@ def uses_of_rows(rows: Sequence[Mapping[Any, Any]], report: TableReport) -> dict
         was = before.get(name)
         if was is not None and was.use == use:
             chosen |= {"format": was.format, "decimal": was.decimal}
-        uses[name] = {key: value for key, value in chosen.items() if value}
+        # what nobody changed stays a guess, and what it decides is told
+        as_before = was is not None and was.guessed and was.use == use and was.empty == chosen["empty"]
+        uses[name] = {key: value for key, value in (chosen | {"guessed": as_before}).items() if value}
     return uses
 
 

@@ -171,6 +171,12 @@ class _Lines:
             return list(record), end
         raise InputError(f"{self.name} is empty. Give a file with a header line and a row for each item.")
 
+    @property
+    def names_quoted(self) -> bool:
+        """Whether a quote stands around each name of the first line, as programs write that quote texts."""
+        head = self.data[: self.data.find(b"\n") + 1].rstrip(b"\r\n").split(self.delimiter.encode())
+        return self.quote == '"' and all(len(name) > 1 and name[:1] == name[-1:] == b'"' for name in head)
+
     def count(self) -> int:
         """Records that are not blank, the header among them, by another reader than the one of the cells."""
         if b'"' in self.data or self.data.count(b"\r") != self.data.count(b"\r\n"):
@@ -298,7 +304,11 @@ def _parsed(lines: _Lines, names: list[str], header_lines: int) -> tuple[Any, in
                     invalid_row_handler=skip,
                 ),
                 convert_options=pc.ConvertOptions(
-                    column_types={given: pa.string() for given in names}, strings_can_be_null=False
+                    column_types={given: pa.string() for given in names},
+                    # R writes names and texts in quotes, and NA without them for what is missing
+                    null_values=["NA"],
+                    strings_can_be_null=lines.names_quoted,
+                    quoted_strings_can_be_null=False,
                 ),
             )
         except pa.ArrowException as error:
@@ -308,7 +318,8 @@ def _parsed(lines: _Lines, names: list[str], header_lines: int) -> tuple[Any, in
                     "header: it is no table, or its delimiter is another one. Say which with delimiter=."
                 ) from error
             raise
-        return table.to_pandas(), n_ragged
+        frame = table.to_pandas()
+        return frame.fillna("") if lines.names_quoted else frame, n_ragged
 
 
 def _line_end(data: bytes, start: int) -> int:

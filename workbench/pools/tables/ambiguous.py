@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from workbench.pools.cells import AMBIGUOUS, decimal_of, read_texts
+from workbench.pools.cells import AMBIGUOUS, decimal_of, is_text, read_texts
 from workbench.pools.tables.report import Fix
 from workbench.pools.tables.uses import ColumnUse, numbers_rows
 from workbench.reading import cut, listed
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from workbench.pools.tables.report import Findings
 
 _HEAD = 1_000
+_MOST_CLASSES = 50
 _FEW = 10  # labels that a column can agree with by chance
 
 
@@ -126,7 +127,7 @@ def _ask_decimal(table: ExaminedUses, name: str, use: ColumnUse) -> None:
 
 def leave_copies_out(
     table: ExaminedUses, target: str, uses: dict[str, ColumnUse], said: Mapping[str, ColumnUse]
-) -> None:
+) -> list[str]:
     """Leave out columns that stand one to one with the classes: they are the answer, not a feature.
 
     Args:
@@ -134,11 +135,17 @@ def leave_copies_out(
         target: column of the classes.
         uses: of all columns; those that were guessed are changed.
         said: uses that somebody said.
+
+    Returns:
+        Their names.
     """
-    for name in table.feature_names:
+    told = []
+    for name in table.names:
         use = uses[name]
-        if use.use not in ("category", "number") or not _copies_classes(table, name):
+        left = use.use == "leave out" and name not in said  # so by the guess before
+        if not (left or use.use in ("category", "number")) or not _copies_classes(table, name):
             continue
+        told.append(name)
         one_to_one = f"Column {name!r} stands one to one with the classes in {target!r}"
         if name in said:
             table.found.note(
@@ -148,15 +155,17 @@ def leave_copies_out(
                 (Fix("Leave the column out", {"columns": {name: {"use": "leave out"}}}),),
             )
             continue
-        uses[name] = ColumnUse("leave out")
+        back = {"use": "category"} if left else use.to_json()
+        uses[name] = ColumnUse("leave out", guessed=True)
         table.found.note(
             "copy",
             f"{one_to_one} and is left out: a model would read the answers in it.",
             name,
-            (Fix("Use it as a feature", {"columns": {name: use.to_json()}}),),
+            (Fix("Use it as a feature", {"columns": {name: back}}),),
         )
     left = tuple(name for name, use in uses.items() if use.use == "leave out")
     table.options = replace(table.options, exclude=left, columns=uses)
+    return told
 
 
 def _copies_classes(table: ExaminedUses, name: str) -> bool:
@@ -175,18 +184,16 @@ def _copies_classes(table: ExaminedUses, name: str) -> bool:
     return len(met) == len(set(codes))
 
 
-def say_what_is_lost(
-    table: ExaminedUses, uses: Mapping[str, ColumnUse], said: Mapping[str, ColumnUse]
-) -> None:
+def say_what_is_lost(table: ExaminedUses, uses: Mapping[str, ColumnUse], known: Collection[str]) -> None:
     """Tell of every filled column that the guess leaves out, with a cell of it and its ways back.
 
     Args:
         table: under examination; is told.
         uses: of all columns.
-        said: uses that somebody said.
+        known: columns whose use somebody said, or of which something was told.
     """
     constant = []
-    for name in [name for name, use in uses.items() if use.use == "leave out" and name not in said]:
+    for name in [name for name, use in uses.items() if use.use == "leave out" and name not in known]:
         if numbers_rows(table.frame, name):
             continue  # told already
         texts, blank = read_texts(table.frame[name])
@@ -211,4 +218,28 @@ def say_what_is_lost(
     if constant:
         table.found.note(
             "constant", f"Left out, since each holds one value on every row: {listed(constant)}."
+        )
+
+
+def ask_for_the_class(table: ExaminedUses, uses: Mapping[str, ColumnUse]) -> None:
+    """Ask whether a last column of few words that repeat holds the classes, where no column does.
+
+    Args:
+        table: under examination; is told.
+        uses: of all columns.
+    """
+    last = table.names[-1]
+    if not uses[last].guessed or uses[last].use != "category" or not is_text(table.frame[last]):
+        return
+    texts, blank = read_texts(table.frame[last])
+    words = dict.fromkeys(map(str, texts[~blank].tolist()))
+    if len(words) <= _MOST_CLASSES and not any(map(str.isdigit, words)):
+        table.found.guess(
+            "class?",
+            f"Is {last!r} ({listed(list(words), 3)}) the class? As it stands it is a feature.",
+            last,
+            (
+                Fix("It is the class", {"columns": {last: {"use": "class"}}}),
+                Fix("It is a feature", {"columns": {last: uses[last].to_json()}}),
+            ),
         )

@@ -10,7 +10,7 @@ import numpy as np
 
 from workbench.arrays import Array
 from workbench.pools.cells import BLANKS, Numbers, decimal_of, read_numbers, read_texts
-from workbench.pools.dates import other_reading, read_dates
+from workbench.pools.dates import date_format, other_reading, read_dates
 from workbench.pools.tables.options import TableOptions
 from workbench.pools.tables.report import ColumnType, Findings, Fix, counted
 from workbench.pools.tables.uses import ColumnUse
@@ -133,15 +133,8 @@ class Column:
                 ways,
             )
             return
-        other, cell = other_reading(self.series, self.use.format) if use == "date" else ("", "")
-        if other:
-            found.note(
-                "date",
-                f"{cell} in {name!r} is read as day, month, year; no date of the column says whether the "
-                "month stands first.",
-                name,
-                (Fix("The month stands first", {"columns": {name: self.use.to_json() | {"format": other}}}),),
-            )
+        if use == "date" and (self.use.guessed or not self.use.format):
+            self._ask_which_stands_first(found)
         if self.unreadable.any():
             row, n = int(self.unreadable.argmax()), int(self.unreadable.sum())
             found.note(
@@ -165,6 +158,24 @@ class Column:
             found.note(
                 "constant", f"Column {name!r} holds one value on every row, which tells nothing.", name
             )
+
+    def _ask_which_stands_first(self, found: Findings) -> None:
+        assert self.use is not None
+        form = self.use.format or date_format(self.series) or ""
+        other, cell = other_reading(self.series, form)
+        if not other:
+            return
+        ways = {"The day stands first": form, "The month stands first": other}
+        found.guess(
+            "date",
+            f"{cell} in {self.name!r} is read as day, month, year; no date of the column says whether the "
+            "month stands first.",
+            self.name,
+            tuple(
+                Fix(words, {"columns": {self.name: self.use.to_json() | {"format": way}}})
+                for words, way in ways.items()
+            ),
+        )
 
     def examine(self, options: TableOptions, locate: Callable[[int], str], found: Findings) -> None:
         """Say what is wrong, in the order a person would mend it.

@@ -11,10 +11,11 @@ import numpy as np
 
 from workbench.arrays import Array, Ints
 from workbench.errors import InputError
-from workbench.pools.cells import AMBIGUOUS, is_text, read_texts
+from workbench.pools.cells import AMBIGUOUS, MARKS, is_text, read_texts
 from workbench.pools.items import plain
 from workbench.pools.labels import class_names, class_order
 from workbench.pools.tables.ambiguous import (
+    ask_for_the_class,
     decimal_signs,
     leave_copies_out,
     say_what_is_lost,
@@ -24,7 +25,7 @@ from workbench.pools.tables.columns import Column
 from workbench.pools.tables.exported import is_exported, without_provenance
 from workbench.pools.tables.options import TableOptions
 from workbench.pools.tables.raw import RawTable
-from workbench.pools.tables.report import ColumnReport, Findings, Fix, Role, TableReport, counted
+from workbench.pools.tables.report import ColumnReport, Findings, Fix, Role, TableReport, counted, worst_first
 from workbench.pools.tables.uses import (
     CLASS_NAMES,
     ID_NAMES,
@@ -35,6 +36,8 @@ from workbench.pools.tables.uses import (
     resolved,
 )
 from workbench.reading import cut, listed
+
+_WORDS = frozenset(("unknown", "missing"))  # that stand for nothing among numbers, and may well be classes
 
 
 class Examination:
@@ -163,11 +166,12 @@ class Examination:
         except InputError as error:
             self.found.error("columns", str(error))
             said = {name: use for name, use in said.items() if name in self.names}
+        fixed = said  # what was guessed before stays, and is told as a guess
+        said = {name: use for name, use in said.items() if not use.guessed}
         signs = decimal_signs(self, said)
         readable = {name: "," if sign == AMBIGUOUS else sign for name, sign in signs.items()}
-        self.uses = resolved(self.frame, said, readable, options.max_categories)
+        self.uses = resolved(self.frame, fixed, readable, options.max_categories)
         self._say_what_numbers_rows(said)
-        say_what_is_lost(self, self.uses, said)
         settle_decimals(self, self.uses, signs)
         by_use: dict[str, list[str]] = {}
         for name, use in self.uses.items():
@@ -188,8 +192,10 @@ class Examination:
         elif options.classes is not None:
             self._check_classes_given()
         self._read_ids()
-        if target:
-            leave_copies_out(self, target[0], self.uses, said)
+        copies = leave_copies_out(self, target[0], self.uses, said) if target else []
+        say_what_is_lost(self, self.uses, {*said, *copies})
+        if not target and options.classes is None:
+            ask_for_the_class(self, self.uses)
         shown = by_use.get("picture", [])
         features = [name for name in self.feature_names if name not in shown]
         if shown:
@@ -201,7 +207,7 @@ class Examination:
                     "picture", f"The model sees the pictures; {listed(features)} are shown beside them."
                 )
         elif len(features) == 1 and self.uses[features[0]].use == "text":
-            self.options = replace(self.options, text_column=features[0], missing="drop")
+            self.options = replace(self.options, text_column=features[0])
             self._read_items(features[0])
             return
         else:
@@ -253,7 +259,11 @@ class Examination:
                 "of the same letters.",
                 name,
             )
+        if self.options.unlabelled:
+            blank |= np.isin(texts.astype(str), list(self.options.unlabelled))
         counts = Counter(str(text) for text in texts[~blank])
+        if self.options.unlabelled is None:
+            self._ask_what_is_empty(name, counts)
         if not counts:
             self.found.error("target", f"The target column {name!r} is empty on every row.", name)
             return
@@ -313,6 +323,18 @@ class Examination:
         if blank.any():
             self.found.note(
                 "unlabelled", f"{counted(int(blank.sum()), 'item')} without a class in {name!r}.", name
+            )
+
+    def _ask_what_is_empty(self, name: str, counts: Mapping[str, int]) -> None:
+        marks = [key for key in counts if key.lower() in MARKS - _WORDS]
+        if marks:
+            n = sum(counts[key] for key in marks)
+            self.found.guess(
+                "empty class",
+                f"{listed(marks)} in {name!r} ({counted(n, 'cell')}): a class, or no class? As it stands it "
+                "is a class.",
+                name,
+                (Fix("It is no class", {"unlabelled": marks}), Fix("It is a class", {"unlabelled": []})),
             )
 
     def _say_what_numbers_rows(self, said: Mapping[str, ColumnUse]) -> None:
@@ -418,7 +440,12 @@ class Examination:
             return
         self.texts = texts
         if blank.any():
-            if self.options.missing == "drop":
+            said = "drop" if self.options.missing == "drop" else ""
+            said = said if self.uses is None else self.uses[name].empty
+            if said == "own":
+                n = counted(int(blank.sum()), "empty text")
+                self.found.note("missing", f"{n} of {name!r} without words.", name)
+            elif said:
                 self.keep &= ~blank
                 self.found.note("missing", f"{counted(int(blank.sum()), 'empty text')} left out.", name)
             else:
@@ -457,7 +484,6 @@ class Examination:
 
     def report(self, preview: int) -> TableReport:
         """The examination as a report."""
-        order = {"choice": 0, "error": 1, "guess": 2, "note": 3}
         columns = []
         for name in self.names:
             series = self.frame[name]
@@ -499,7 +525,7 @@ class Examination:
             self.raw.delimiter,
             tuple(columns),
             self.counts,
-            tuple(sorted(self.found.problems, key=lambda problem: order[problem.severity])),
+            tuple(worst_first(self.found.problems)),
             tuple({name: cells[name][i] for name in self.names} for i in range(len(head))),
         )
 

@@ -53,6 +53,8 @@ class TableOptions:
             one's own (see `workbench.pools.vectors`).
         exclude: columns to leave out of the features (they are still shown).
         classes: names of the classes, in order; None takes those found in the target, sorted.
+        unlabelled: names in the target that mean "no class"; None takes them as classes, and asks about NA,
+            None, -, ? and the like.
         encoding: of a CSV that is not UTF-8.
         delimiter: of a CSV; None finds it.
         quote: of a CSV: '"' encloses cells, "none" is part of the texts, "backslash" stands before quotes
@@ -94,6 +96,7 @@ class TableOptions:
     features: str | None = None
     exclude: tuple[str, ...] = ()
     classes: tuple[str, ...] | None = None
+    unlabelled: tuple[str, ...] | None = None
     encoding: str | None = None
     delimiter: str | None = None
     quote: str | None = None
@@ -152,9 +155,10 @@ class TableOptions:
                 "vectors of your own."
             )
         given = dict(options)
-        if isinstance(given.get("exclude"), str):
-            given["exclude"] = (given["exclude"],)
-        for name in ("exclude", "classes"):
+        for name in ("exclude", "unlabelled"):
+            if isinstance(given.get(name), str):
+                given[name] = (given[name],)
+        for name in ("exclude", "classes", "unlabelled"):
             if given.get(name) is not None:
                 given[name] = tuple(map(str, given[name]))
         if given.get("columns") is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -10,6 +10,7 @@ from workbench.pools.tables.uses import ColumnUse
 from workbench.reading import shortened
 
 ColumnType = Literal["number", "text", "mixed", "empty"]
+_OF_READING = ("ragged", "header", "quotes", "folder", "files")
 Role = Literal["feature", "target", "id", "left out"]
 
 
@@ -96,9 +97,9 @@ class TableReport:
     preview: tuple[Mapping[str, Any], ...] = ()
 
     @property
-    def columns_option(self) -> dict[str, dict[str, str]]:
-        """The option `columns` that says of every column what it is used for now."""
-        return {column.name: column.use.to_json() for column in self.columns if column.use is not None}
+    def columns_option(self) -> dict[str, dict[str, Any]]:
+        """The option `columns` that says of every column what it is used for now, and what is a guess."""
+        return {column.name: column.use.as_option() for column in self.columns if column.use is not None}
 
     @property
     def ready(self) -> bool:
@@ -140,7 +141,15 @@ class Findings:
     def in_the_way(self) -> list[Problem]:
         """What stops a pool from being made; an error may follow from what is not decided yet."""
         found = [problem for problem in self.problems if problem.severity in ("error", "choice")]
-        return sorted(found, key=lambda problem: problem.severity != "choice")
+        return worst_first(found)
+
+
+def worst_first(problems: Sequence[Problem]) -> list[Problem]:
+    """Problems in the order to mend them: an error may follow from how it is read."""
+    order = ("error", "choice", "guess", "note")
+    reads = [problem.severity == "choice" and problem.code in _OF_READING for problem in problems]
+    pairs = zip(problems, reads, strict=True)
+    return [p for p, _ in sorted(pairs, key=lambda pair: (not pair[1], order.index(pair[0].severity)))]
 
 
 def counted(n: int, noun: str) -> str:

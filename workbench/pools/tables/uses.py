@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -26,10 +26,31 @@ AUTO = "auto"
 PICTURE_ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".pgm", ".ppm")
 ID_NAMES = ("id", "_id", "uuid", "item_id", "row_id")
 CLASS_NAMES = ("target", "label", "class", "y", "category")
+TEXT_NAMES = frozenset(
+    (
+        *("text", "comment", "comments", "title", "query", "review", "sentence", "tweet"),
+        *("content", "body", "message", "question", "answer", "utterance", "description", "headline"),
+        *(
+            "abstract",
+            "document",
+            "post",
+            "remark",
+            "feedback",
+            "note",
+            "notes",
+            "summary",
+            "prompt",
+            "response",
+        ),
+    )
+)
+"""Last words of the names of columns that hold texts, however short these are."""
+MAX_CLASSES = 1_000
 _CODES = ("code", "zip", "postcode", "type", "kind", "group", "cluster", "sector", "month", "weekday")
 # of whole numbers that are all different, these are no quantities: "customer number", pandas' "Unnamed: 0"
 _NUMBERED = frozenset({"number", "no", "nr", "num", "key", "unnamed", "index", "row", "serial", "#"})
 _FEWEST = 20
+_FEW_TEXTS = 12  # different texts up to which they are categories, whatever their column is called
 _SAMPLE = 20_000
 
 
@@ -43,12 +64,14 @@ class ColumnUse:
             for columns left out.
         format: of dates, one of `workbench.pools.dates.FORMATS`; "" finds it.
         decimal: of numbers written as text, "." or ","; "" is the table's, or found.
+        guessed: whether nobody said so: what the guess decides is told as long as it stands.
     """
 
     use: str
     empty: str = ""
     format: str = ""
     decimal: str = ""
+    guessed: bool = field(default=False, compare=False)
 
     @classmethod
     def of(cls, name: str, said: Any) -> ColumnUse:
@@ -56,7 +79,7 @@ class ColumnUse:
 
         Args:
             name: of the column, for messages.
-            said: a use, or {"use", "empty", "format", "decimal"}.
+            said: a use, or {"use", "empty", "format", "decimal", "guessed"}.
 
         Raises:
             InputError: no such use; says what there is.
@@ -64,7 +87,8 @@ class ColumnUse:
         if isinstance(said, ColumnUse):
             return said
         document = {"use": said} if isinstance(said, str) else said
-        if not isinstance(document, Mapping) or not set(document) <= {"use", "empty", "format", "decimal"}:
+        known = {"use", "empty", "format", "decimal", "guessed"}
+        if not isinstance(document, Mapping) or not set(document) <= known:
             raise InputError(
                 f"columns: {cut(name)} is {cut(said)}; say a use, or use, empty, format and decimal."
             )
@@ -83,15 +107,20 @@ class ColumnUse:
             )
         if decimal not in ("", ".", ","):
             raise InputError(f"columns: the decimal sign of {cut(name)} is '.' or ','; got {cut(decimal)}.")
+        guessed = document.get("guessed") is True
         if use in USUAL:
             of_numbers = decimal if use == "number" else ""
-            return cls(use, empty or USUAL[use], form if use == "date" else "", of_numbers)
-        return cls(use, "drop" if empty == "drop" and use != "leave out" else "")
+            return cls(use, empty or USUAL[use], form if use == "date" else "", of_numbers, guessed)
+        return cls(use, "drop" if empty == "drop" and use != "leave out" else "", guessed=guessed)
 
     def to_json(self) -> dict[str, str]:
         """As `of` takes it."""
         more = {"empty": self.empty, "format": self.format, "decimal": self.decimal}
         return {"use": self.use} | {name: value for name, value in more.items() if value}
+
+    def as_option(self) -> dict[str, Any]:
+        """The same, with the word that nobody said it."""
+        return self.to_json() | ({"guessed": True} if self.guessed else {})
 
 
 def uses_of(said: Any) -> dict[str, ColumnUse]:
@@ -127,11 +156,13 @@ def resolved(
     """
     taken = {use.use for use in said.values()}
     found: dict[str, ColumnUse] = {}
+    coordinates = _coordinates(frame)
     for name in frame.columns:
         if name in said:
             found[name] = said[name]
             continue
-        use = guessed(str(name), frame[name], decimals.get(name, ""), most, taken)
+        others = taken | ({"class"} if name in coordinates else set())
+        use = guessed(str(name), frame[name], decimals.get(name, ""), most, others)
         taken.add(use.use)
         found[name] = use
     features = [name for name, use in found.items() if use.use not in ("id", "class", "leave out")]
@@ -142,7 +173,33 @@ def resolved(
             found[name] = ColumnUse("leave out" if "id" in taken else "id")
             taken.add("id")
             features = [other for other in features if other != name]
-    return found
+    if not features:
+        # the only column that could be learnt from is one of texts, however short they are
+        left = [name for name, use in found.items() if use.use == "leave out" and name not in said]
+        left = [name for name in left if _has_words(frame[name])]
+        if left:
+            texts = max(left, key=lambda name: frame[name].nunique())
+            found[texts] = ColumnUse.of(texts, "text")
+    return {name: use if name in said else replace(use, guessed=True) for name, use in found.items()}
+
+
+def _coordinates(frame: Any) -> set[str]:
+    """Columns x and y, where both hold decimals: then y is no class."""
+    pair = [name for name in frame.columns if str(name).strip().lower() in ("x", "y")]
+    for name in pair:
+        values = read_numbers(frame[name].iloc[:_SAMPLE]).values
+        values = values[np.isfinite(values)]
+        if not len(values) or not (values % 1).any():
+            return set()
+    return set(pair) if len(pair) == 2 else set()
+
+
+def _has_words(column: Any) -> bool:
+    """Whether a column's cells differ and hold letters, or signs beyond ASCII."""
+    texts, blank = read_texts(column.iloc[:200])
+    filled = [str(text) for text in texts[~blank]]
+    lettered = [any(sign.isalpha() or sign > "\x7f" for sign in text) for text in filled]
+    return bool(is_text(column) and len(set(filled)) > 1 and np.mean(lettered) >= 0.5)
 
 
 def is_named_id(name: str) -> bool:
@@ -204,7 +261,8 @@ def guessed(name: str, column: Any, decimal: str, most: int, taken: set[str]) ->
     few = 2 <= len(different) <= max(2, min(most, len(filled) // 2)) and (
         step == 1 or column.nunique() <= most
     )
-    if "class" not in taken and low in CLASS_NAMES and few:
+    classes = few or (step == 1 and 2 <= len(different) <= min(MAX_CLASSES, len(filled) // 2))
+    if "class" not in taken and low in CLASS_NAMES and classes:
         return ColumnUse("class")
     pictures = "picture" not in taken and any(_is_picture(text) for text in filled[:100])
     if pictures and np.mean([_is_picture(text) for text in filled]) >= MOST:
@@ -221,15 +279,20 @@ def guessed(name: str, column: Any, decimal: str, most: int, taken: set[str]) ->
         coded = whole and any(word in low.replace("_", " ").split() for word in _CODES)
         if codes or (coded and few):
             return ColumnUse.of(name, "category")
-        if whole and unique and named_id:
-            return ColumnUse("leave out")
+        if whole and named_id:  # that of a customer says which, not how much
+            return ColumnUse.of(name, "category") if few and not unique else ColumnUse("leave out")
         return ColumnUse.of(name, "number")
     form = None if codes else date_format(column)
     if form is not None:
         return ColumnUse.of(name, {"use": "date", "format": form})
+    words = np.mean([len(text.split()) for text in filled])
+    ends = re.findall(r"[a-z]+", low)[-1:]
+    # texts may come several times each, since several people answered
+    many = len(different) > max(_FEW_TEXTS, len(filled) // 8 if words >= 3 else 0)
+    if many and (TEXT_NAMES & set(ends) or (words >= 3 and len(different) >= 2 * _FEWEST)):
+        return ColumnUse.of(name, "text")
     if few and np.mean([len(text) for text in filled]) <= 40:
         return ColumnUse.of(name, "category")
-    words = np.mean([len(text.split()) for text in filled])
     unspaced = np.mean([len(text) >= 10 and not text.isascii() for text in filled]) >= 0.5
     if words >= 3 or unspaced:  # Chinese and Japanese have no spaces; codes and addresses are no texts
         return ColumnUse.of(name, "text")
