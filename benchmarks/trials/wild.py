@@ -78,8 +78,9 @@ class Wild:
         if report.n_rows != self.n:
             found.append(f"{report.n_rows} rows, not {self.n}")
         reading = {k: v for k, v in self.options.items() if k in ("encoding", "quote", "header", "delimiter")}
-        frame = read_rows(self.data, file_name=self.name, **reading)
+        frame = read_rows(self.data, file_name=self.name, **reading) if self.cells else None
         for name, cells in self.cells.items():
+            assert frame is not None
             there = list(frame[name].iloc[: len(cells)]) if name in frame else []
             found += [] if there == list(cells) else [f"{name} holds {there}, not {list(cells)}"]
         for problem in report.problems:
@@ -264,7 +265,42 @@ def dates() -> list[Wild]:
     ]
 
 
-PARTS: tuple[Callable[[], list[Wild]], ...] = (quotes, encodings, classes, texts, dates)
+def heads() -> list[Wild]:
+    """Titles above the names, and lines that explain them below."""
+    columns = {"age": ["39", "50", "28"], "score": X, "label": AB}
+    uses, plain = {"age": "number", "score": "number", "label": "class"}, table(columns)
+    units = plain.replace("label\n", "label\nyears,points,\n", 1)
+    survey = table({"Q1": ["5", "3", "4"], "Q2": FILMS, "Q3": AB})
+    questions = 'How old?,"What, in your words?",Which?\n'
+    imports = questions + ",".join(f'"{{""ImportId"":""QID{i}""}}"' for i in range(3)) + "\n"
+    marks, commas = table(columns, ";"), "text\n" + "".join(f"yes, number {i}\n" for i in range(N))
+    return [
+        Wild("title.csv", "Sales of 2024\n" + plain, uses, findings=("title",), cells={"age": ["39", "50"]}),
+        Wild(
+            "titles.csv", "Sales,,\nof 2024,,\n\n" + plain, uses, findings=("title",), cells={"age": ["39"]}
+        ),
+        Wild("sep.csv", "sep=;\n" + marks, uses, quiet=("title", "ragged"), cells={"age": ["39", "50"]}),
+        Wild("units.csv", units, uses, findings=("explaining",), cells={"age": ["39", "50"]}),
+        Wild("kept.csv", units, {"label": "class"}, n=N + 1, options={"header": True}, quiet=("explaining",)),
+        Wild(
+            "qualtrics.csv",
+            survey.replace("Q3\n", "Q3\n" + imports, 1),
+            {"Q1": "number", "Q2": "category"},
+            findings=("explaining", "class?"),
+        ),
+        Wild("plain.csv", plain, uses, quiet=("title", "explaining", "header")),
+        Wild("commas.csv", commas, {}, n=0, findings=("ragged",)),
+        Wild(
+            "whole.csv",
+            commas,
+            {"text": "text"},
+            options={"delimiter": "none"},
+            cells={"text": ["yes, number 0"]},
+        ),
+    ]
+
+
+PARTS: tuple[Callable[[], list[Wild]], ...] = (quotes, encodings, classes, texts, dates, heads)
 
 
 def files() -> list[Wild]:

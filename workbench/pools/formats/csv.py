@@ -18,11 +18,13 @@ from workbench.pools.formats.encodings import settle_encoding
 from workbench.pools.formats.files import File, check_cells
 from workbench.pools.tables import table_reader
 from workbench.pools.tables.exported import is_of_ours
+from workbench.pools.tables.heads import LOOKED_AT, explaining, titles, told_titles
 from workbench.pools.tables.options import TableOptions
 from workbench.pools.tables.raw import Ragged, RawTable, check_names
 from workbench.pools.tables.report import Fix, Problem
 from workbench.reading import cut, reading
 
+_NOTHING = "\x1f"  # stands in no text: between cells where each line is one
 _DELIMITERS = (",", ";", "\t", "|")
 _SNIFF_CHARACTERS = 65_536
 _MAX_RAGGED = 10_000
@@ -57,7 +59,7 @@ def read(file: File, options: TableOptions) -> RawTable:
     data = file.content(options.max_bytes)
     if not data.strip(b"\r\n\t ,;|\xef\xbb\xbf"):
         raise InputError(f"{name} is empty. Give a file with a header line and a row for each item.")
-    encoding, told = settle_encoding(data, name, options.encoding)
+    encoding, told_encoding = settle_encoding(data, name, options.encoding)
     if encoding not in ("utf-8", "utf-8-sig"):
         data = data.decode(encoding).encode()
     data = data.removeprefix(codecs.BOM_UTF8)
@@ -65,10 +67,14 @@ def read(file: File, options: TableOptions) -> RawTable:
         raise InputError(
             f"{name} is not a text file (it holds zero bytes). Save the table as CSV or Parquet."
         )
-    delimiter = options.delimiter or _find_delimiter(data[:_SNIFF_CHARACTERS].decode("utf-8", "ignore"), file)
+    told = data[4:5].decode() if data.startswith(b"sep=") else ""  # by Excel, to itself
+    sniffed = data[:_SNIFF_CHARACTERS].decode("utf-8", "ignore")
+    delimiter = options.delimiter or told or _find_delimiter(sniffed, file)
+    delimiter = _NOTHING if delimiter == "none" else delimiter
     lines = _Lines(data, delimiter, name, options.quote or '"')
-    problems = (*told, *(_settle_quotes(lines) if options.quote is None and b'"' in data else ()))
-    names, header_lines = lines.first()
+    problems = (*told_encoding, *(_settle_quotes(lines) if options.quote is None and b'"' in data else ()))
+    above = [] if header is False else lines.titles()
+    names, header_lines = lines.first(len(above))
     looks_like_data = len(names) > 0 and all(_is_number(cell) for cell in names)
     # line ends bound the rows from above: enough to refuse before anything is parsed
     n_lines = data.count(b"\n") + data.count(b"\r") * (b"\n" not in data)
@@ -90,6 +96,8 @@ def read(file: File, options: TableOptions) -> RawTable:
     check_cells(name, len(frame), len(names), options.max_cells, options.max_columns)
     lines.width, lines.header_lines = len(names), header_lines
     frame, notes = _without_nothing(frame, renamed)
+    n_under, told_under = explaining(frame, None if header is None else int(header))
+    frame = frame.iloc[n_under:].reset_index(drop=True) if n_under else frame
     return RawTable(
         name,
         "csv",
@@ -101,9 +109,10 @@ def read(file: File, options: TableOptions) -> RawTable:
         n_ragged=n_ragged,
         renamed=tuple(given for given in renamed if given in frame),
         notes=notes,
-        problems=problems,
+        problems=(*problems, *told_titles(above), *told_under),
         n_there=lines.count() - (header is not False),
-        locate=lambda row: f"line {lines.line_of(row)}",
+        n_left=len(above) + n_under,
+        locate=lambda row: f"line {lines.line_of(row + n_under)}",
     )
 
 
@@ -165,9 +174,14 @@ class _Lines:
                     'it, or say quote="none" where quotes are part of the texts.'
                 ) from error
 
-    def first(self) -> tuple[list[str], int]:
-        """The first record and the number of lines down to its end."""
-        for _, end, record in self:
+    def titles(self) -> list[list[str]]:
+        """The records that stand above the names."""
+        records = [record for _, _, record in islice(self, LOOKED_AT)]
+        return records[: titles(records) or self.data.startswith(b"sep=")]
+
+    def first(self, n_above: int = 0) -> tuple[list[str], int]:
+        """The first record below some, and the number of lines down to its end."""
+        for _, end, record in islice(self, n_above, None):
             return list(record), end
         raise InputError(f"{self.name} is empty. Give a file with a header line and a row for each item.")
 
@@ -259,9 +273,11 @@ def _find_delimiter(head: str, file: File) -> str:
             continue
         if len(widths) > 2:
             widths = widths[:-1]  # the last one may be cut by the sample's end
-        agree = sum(width == widths[0] for width in widths) if widths and widths[0] > 1 else 0
+        # a title may stand above the names
+        width = widths[0] if widths and widths[0] > 1 else max(widths, key=widths.count, default=0)
+        agree = widths.count(width) if width > 1 else 0
         # lines that agree with the header count first, then the number of cells
-        score = (agree, widths[0] if widths else 0)
+        score = (agree, width)
         if score > best_score:
             best, best_score = candidate, score
     return best

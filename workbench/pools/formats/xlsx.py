@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 from workbench.errors import InputError
 from workbench.pools.formats.files import File, check_cells, check_size
 from workbench.pools.tables import table_reader
+from workbench.pools.tables.heads import LOOKED_AT, SAMPLE, explaining, titles, told_titles
 from workbench.pools.tables.options import TableOptions
 from workbench.pools.tables.raw import RawTable, check_names
 from workbench.reading import cut, listed, reading
@@ -75,7 +76,7 @@ def _table(name: str, book: Any, options: TableOptions, data: bytes) -> RawTable
             )
             raw = _framed(name, rows, at, notes, options)
             n_there = n_filled - (options.header is not False)
-            return replace(raw, n_there=n_there, n_left=n_left)
+            return replace(raw, n_there=n_there, n_left=raw.n_left + n_left)
     raise InputError(f"{name} is empty. Give a sheet with a line of names and a row for each item.")
 
 
@@ -181,6 +182,8 @@ def _framed(
 ) -> RawTable:
     import pandas as pd
 
+    n_above = 0 if options.header is False else titles([list(map(_text, row)) for row in rows[:LOOKED_AT]])
+    above, rows, at = rows[:n_above], rows[n_above:], at[n_above:]
     first = rows[0]
     numbers = all(isinstance(cell, int | float) for cell in first)
     names = [f"x{i + 1}" for i in range(len(first))]
@@ -190,6 +193,9 @@ def _framed(
         names = [_text(cell).strip() or f"column_{i + 1}" for i, cell in enumerate(first)]
         rows, at = rows[1:], at[1:]
     check_names(name, names)
+    cells = pd.DataFrame([list(map(_text, row)) for row in rows[:SAMPLE]], columns=names, dtype="str")
+    n_under, told = explaining(cells, None if options.header is None else int(options.header))
+    rows, at = rows[n_under:], at[n_under:]
     columns = {given: _column([row[i] for row in rows]) for i, given in enumerate(names)}
     return RawTable(
         name,
@@ -198,6 +204,8 @@ def _framed(
         header_looks_like_data=numbers and options.header is None,
         renamed=tuple(renamed),
         notes=notes,
+        problems=(*told_titles([list(map(_text, row)) for row in above]), *told),
+        n_left=n_above + n_under,
         locate=lambda row: f"row {at[row]}",
     )
 

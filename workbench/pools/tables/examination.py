@@ -83,11 +83,10 @@ class Examination:
         raw, options = self.raw, self.options
         if raw.n_ragged:
             if options.ragged == "error":
-                self.found.choice(
-                    "ragged",
-                    raw.ragged_message,
-                    fixes=(Fix("Leave those lines out", {"ragged": "drop"}),),
-                )
+                fixes = (Fix("Leave those lines out", {"ragged": "drop"}),)
+                if len(self.names) == 1:
+                    fixes = (Fix("Each line is one text", {"delimiter": "none"}),)
+                self.found.choice("ragged", raw.ragged_message, fixes=fixes)
             else:
                 self.found.note("ragged", f"{counted(raw.n_ragged, 'ragged line')} left out.")
         if raw.header_looks_like_data:

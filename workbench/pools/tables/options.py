@@ -31,7 +31,7 @@ _CHOICES = {
     "lines": (None, True, False),
     "text_features": ("topics", "pieces"),
     "decimal": (None, ".", ","),
-    "header": (None, True, False),
+    "header": (None, True, False, 2, 3, 4),
     "quote": (None, '"', "none", "backslash"),
 }
 
@@ -56,10 +56,11 @@ class TableOptions:
         unlabelled: names in the target that mean "no class"; None takes them as classes, and asks about NA,
             None, -, ? and the like.
         encoding: of a CSV that is not UTF-8.
-        delimiter: of a CSV; None finds it.
+        delimiter: of a CSV; None finds it, "none" takes each line as one cell.
         quote: of a CSV: '"' encloses cells, "none" is part of the texts, "backslash" stands before quotes
             inside a cell; None finds out.
-        header: whether a CSV's first line holds names; None takes it so unless it is all numbers.
+        header: whether a CSV's first line (below a title) holds names, or of how many lines its head is with
+            those that explain the names; None finds out, and asks where the first line reads like an item.
         decimal: "." or "," in numbers of a table of texts, with the other one between thousands; None takes
             points, and asks about columns that look otherwise.
         ragged: lines with too many or too few cells: "error" or "drop".
@@ -100,7 +101,7 @@ class TableOptions:
     encoding: str | None = None
     delimiter: str | None = None
     quote: str | None = None
-    header: bool | None = None
+    header: bool | int | None = None
     decimal: str | None = None
     ragged: str = "error"
     missing: str = "error"

@@ -93,9 +93,10 @@ class RawTable:
         more = f" Also line{'s' if self.n_ragged > 2 else ''} {lines}" if lines else ""
         more += f" and {self.n_ragged - 6:,} more." if self.n_ragged > 6 else ("." if lines else "")
         cells = f"{first.found:,} cell{'' if first.found == 1 else 's'}"
-        return (
-            f"{self.name}, line {first.line} has {cells}; the header has {first.expected}.{more} "
+        return f"{self.name}, line {first.line} has {cells}; the header has {first.expected}.{more} " + (
             'Correct the file, or leave such lines out with ragged="drop".'
+            if first.expected > 1
+            else 'Where each line is one text, say delimiter="none".'
         )
 
 

@@ -1,0 +1,93 @@
+"""Lines above and under the names of a table that are no items: titles, and what survey tools explain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from workbench.pools.cells import MOST, read_numbers
+from workbench.pools.tables.report import Fix, Problem
+from workbench.pools.tables.uses import TEXT_NAMES
+from workbench.reading import cut, listed
+
+LOOKED_AT = 20
+"""Lines that tell what stands above the names."""
+_MOST = 3  # lines that explain
+SAMPLE = 200
+_FEWEST = 5
+_IMPORT = '"ImportId"'  # what Qualtrics writes under its questions
+
+
+def titles(records: Sequence[Sequence[str]]) -> int:
+    """How many of the first lines stand above the names: one cell each, where all further lines are even.
+
+    Args:
+        records: cells of the first lines that hold something.
+    """
+    n = 0
+    while n < len(records) and _is_title(records[n]):
+        n += 1
+    below = records[n:]
+    if not n or len(below) < 3 or len({len(record) for record in below}) > 1:
+        return 0
+    import pandas as pd
+
+    names = [cell.strip() for cell in below[0] if cell.strip()]
+    named = len(names) > 1 and not any(np.isfinite(read_numbers(pd.Series(names)).values))
+    items = [set(cells) & {name} for name, *cells in zip(*below, strict=True) if name.strip()]
+    if any(items) or records[0][0].strip().lower() in TEXT_NAMES:
+        return 0  # they stand again as cells; a name alone above texts with commas
+    # a nameless column beside one with a name is no title
+    return n if named and all(len(record) < 2 or len(names) > 2 for record in records[:n]) else 0
+
+
+def _is_title(record: Sequence[str]) -> bool:
+    return bool(record) and bool(record[0].strip()) and not any(cell.strip() for cell in record[1:])
+
+
+def told_titles(lines: Sequence[Sequence[str]]) -> tuple[Problem, ...]:
+    """What is said of lines above the names, but for "sep=;", which Excel writes for itself."""
+    words = [line[0].strip() for line in lines if not line[0].startswith("sep=")]
+    if not words:
+        return ()
+    return (Problem("title", "note", f"Above the names stands {listed(words, 3)}: no item, left out."),)
+
+
+def explaining(frame: Any, header: int | None) -> tuple[int, tuple[Problem, ...]]:
+    """How many of the first rows explain the names (questions in full, units), and what is said of them.
+
+    Args:
+        frame: pandas DataFrame of texts.
+        header: lines of the head that somebody said, the names among them; None finds out.
+    """
+    n = _n_explaining(frame) if header is None else header - 1
+    if n < 1 or header is not None:
+        return max(n, 0), ()
+    first = next((str(cell) for cell in frame.iloc[0] if str(cell).strip()), "")
+    lines = "A line under the names explains" if n == 1 else f"{n} lines under the names explain"
+    return n, (
+        Problem(
+            "explaining",
+            "guess",
+            f"{lines} them, as {cut(first, 60)}: no item, left out.",
+            fixes=(Fix("No items", {"header": n + 1}), Fix("They are items", {"header": True})),
+        ),
+    )
+
+
+def _n_explaining(frame: Any) -> int:
+    """Rows that hold words in every column of numbers, of two and more, or down to Qualtrics' own row."""
+    head, below = frame.iloc[:_MOST], frame.iloc[_MOST : _MOST + SAMPLE]
+    for i in reversed(range(len(head))):
+        if any(_IMPORT in str(cell) for cell in head.iloc[i]):
+            return i + 1
+    words = []
+    for name in frame.columns if len(below) >= _FEWEST else ():
+        if np.isfinite(read_numbers(below[name]).values).mean() >= MOST:
+            words.append(read_numbers(head[name]).unreadable)
+            if not words[-1][0]:
+                return 0
+    together = np.append(np.all(words, axis=0), False) if len(words) > 1 else np.zeros(1, dtype=bool)
+    return int(together.argmin())
