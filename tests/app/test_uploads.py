@@ -233,10 +233,10 @@ def test_a_table_is_started_on_guesses_that_the_project_keeps() -> None:
     assert not test.exception, test.exception
     (record,) = Store.open().projects()
     assert record.pool["options"]["columns"] == {
-        "id": {"use": "id"},
-        "age": {"use": "number", "empty": "median"},
-        "colour": {"use": "category", "empty": "own"},
-        "label": {"use": "class"},
+        "id": {"use": "id", "guessed": True},
+        "age": {"use": "number", "empty": "median", "guessed": True},
+        "colour": {"use": "category", "empty": "own", "guessed": True},
+        "label": {"use": "class", "guessed": True},
     }
     assert record.n_items == 60
     assert "brought" not in test.session_state, "Data shows the project now, not the file once more"

@@ -62,9 +62,9 @@ def test_what_was_guessed_of_columns_stays_with_the_project(
     ]
     kept = [one.project.pool["options"]["columns"] for one in made]
     assert kept[0] == {
-        "a": {"use": "number", "empty": "median"},
-        "b": {"use": "category", "empty": "own"},
-        "label": {"use": "class"},
+        "a": {"use": "number", "empty": "median", "guessed": True},
+        "b": {"use": "category", "empty": "own", "guessed": True},
+        "label": {"use": "class", "guessed": True},
     }
     assert kept[1] == {**kept[0], "b": {"use": "leave out"}}, "what somebody said stays as it was said"
 

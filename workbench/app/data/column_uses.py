@@ -317,5 +317,4 @@ def _codes(report: TableReport) -> dict[str, Any] | None:
         button = "Yes, a category" if one else "Yes, categories"
         if not st.button(button, key="codes-are-categories", help="A code says which, not how much."):
             return None
-    used = {c.name: c.use.to_json() for c in report.columns if c.use is not None}
-    return used | {name: {"use": "category"} for name in found}
+    return report.columns_option | {name: {"use": "category"} for name in found}

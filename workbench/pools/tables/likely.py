@@ -45,7 +45,7 @@ def guessed_options(
     if not report.columns_option:
         return options
     said = options["columns"] if isinstance(options["columns"], Mapping) else {}
-    likely = {name: use for name, use in likely_uses(report).items() if name not in said}
+    likely = {name: use | {"guessed": True} for name, use in likely_uses(report).items() if name not in said}
     # a column that is said and not there stays, to be refused where the table is opened
     return options | {"columns": {**said, **report.columns_option, **likely}}
 
@@ -64,7 +64,7 @@ def _as_uses(given: Mapping[str, Any]) -> dict[str, Any]:
     return options | {"columns": uses or "auto"}
 
 
-def likely_uses(report: TableReport) -> dict[str, dict[str, Any]]:
+def likely_uses(report: TableReport) -> dict[str, dict[str, str]]:
     """Uses that are likelier than those guessed column by column, seen in the whole table.
 
     Often some of a table's rows have their labels already: a last column of few values, half of its cells
@@ -72,7 +72,7 @@ def likely_uses(report: TableReport) -> dict[str, dict[str, Any]]:
     words that are all different names the rows, but where nothing else could be learnt from: then it holds
     the texts, however short they are, and a second column of few values beside it their classes.
     """
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, dict[str, str]] = {}
     columns = report.columns
     uses = [column.use.use if column.use is not None else "" for column in columns]
     if len(columns) > 1 and "class" not in uses and uses[-1] == "category":
@@ -80,18 +80,18 @@ def likely_uses(report: TableReport) -> dict[str, dict[str, Any]]:
         mostly = last.n_missing >= report.n_rows / 2 and last.n_missing > 2 * others
         clearly = last.n_missing >= max(report.n_rows / 4, 10 * others)
         if (mostly or clearly) and not names_predictions(last.name) and 2 <= last.n_unique <= LIKELY_CLASSES:
-            found[last.name] = {"use": "class", "guessed": True}
+            found[last.name] = {"use": "class"}
     first = columns[0]
     if alone := _texts_alone(columns, uses, report.n_rows):
         return found | alone
     if "id" not in uses and uses[0] == "leave out" and first.n_unique == report.n_rows > 1:
-        found[first.name] = {"use": "id", "guessed": True}
+        found[first.name] = {"use": "id"}
     return found
 
 
 def _texts_alone(
     columns: Sequence[ColumnReport], uses: Sequence[str], n_rows: int
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, dict[str, str]]:
     """Of a table of texts and their classes alone: its texts, its classes; {} for another table."""
     texts = [one for one, use in zip(columns, uses, strict=True) if use in ("text", "leave out")]
     texts = [one for one in texts if one.type == "text" and one.n_unique > max(1, n_rows // 2)]
@@ -101,9 +101,9 @@ def _texts_alone(
         return {}
     if "class" in others and "category" in others:
         return {}
-    found = {texts[0].name: {"use": "text", "guessed": True}}
+    found = {texts[0].name: {"use": "text"}}
     return found | {
-        one.name: {"use": "class", "guessed": True}
+        one.name: {"use": "class"}
         for one, use in zip(columns, uses, strict=True)
         if use == "category" and not names_predictions(one.name)
     }
