@@ -12,7 +12,7 @@ import stat
 import zipfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import IO
@@ -200,6 +200,15 @@ class FolderMembers(Members):
         return file
 
 
+def _name_of(info: zipfile.ZipInfo) -> str:
+    """A member's name as it was meant: macOS does not say that it is UTF-8, Windows may write backslashes."""
+    name = info.filename
+    if not info.flag_bits & 0x800:
+        with suppress(UnicodeError):
+            name = name.encode("cp437").decode("utf-8")
+    return name.replace("\\", "/")
+
+
 class ZipMembers(Members):
     """The files in a zip.
 
@@ -210,7 +219,8 @@ class ZipMembers(Members):
 
     def __init__(self, packed: zipfile.ZipFile, label: str) -> None:
         self.packed, self.label = packed, label
-        self._infos = {info.filename: info for info in packed.infolist() if not info.is_dir()}
+        infos = {_name_of(info): info for info in packed.infolist()}
+        self._infos = {name: info for name, info in infos.items() if not name.endswith("/")}
 
     @cached_property
     def sizes(self) -> Mapping[str, int]:

@@ -6,6 +6,7 @@ where a file is refused, one of the ways out that are offered opens it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle, islice
@@ -240,7 +241,7 @@ def texts() -> list[Wild]:
         "Input.text": thrice,
         "Answer.sentiment": ["pos", "neg"],
     }
-    json = [
+    cells = [
         f'"[{{""task"":""T0"",""value"":""{animal}{i}""}}]"' for i in range(N) for animal in ("Cat", "Dog")
     ]
     return [
@@ -251,7 +252,7 @@ def texts() -> list[Wild]:
             table({"id": [str(i) for i in range(N)], "text": ["", *SENTENCES, "   "]}),
             {"text": "text"},
         ),
-        Wild("zooniverse.csv", table({"annotations": json, "x": X}), {"x": "number"}),
+        Wild("zooniverse.csv", table({"annotations": cells, "x": X}), {"x": "number"}),
     ]
 
 
@@ -300,7 +301,33 @@ def heads() -> list[Wild]:
     ]
 
 
-PARTS: tuple[Callable[[], list[Wild]], ...] = (quotes, encodings, classes, texts, dates, heads)
+def objects() -> list[Wild]:
+    """What labelling tools write as JSON."""
+    doccano = [{"id": i, "text": SENTENCES[i % 36], "label": [["pos"], ["neg"], []][i % 3]} for i in range(N)]
+    answers = ("accept", "reject", "ignore", "accept")
+    prodigy = [
+        {"text": text, "_input_hash": i, "_task_hash": i, "label": "pn"[i % 3 > 0], "answer": answers[i % 4]}
+        for i, text in enumerate(islice(cycle(SENTENCES), N))
+    ]
+    choices = [
+        {**{key: value for key, value in row.items() if key != "label"}, "accept": ["pn"[i % 2]]}
+        for i, row in enumerate(prodigy)
+    ]
+    amazon = [{"reviewText": SENTENCES[i % 36], "overall": 1.0 + i % 5} for i in range(N)]
+    uses = {"text": "text", "label": "class"}
+    return [
+        Wild("doccano.jsonl", _lines(doccano), uses, classes=("neg", "pos")),
+        Wild("prodigy.jsonl", _lines(prodigy), uses, classes=("n", "p")),
+        Wild("choices.jsonl", _lines(choices), uses, classes=("n", "p")),
+        Wild("amazon.json", _lines(amazon), {"reviewText": "text", "overall": "number"}),
+    ]
+
+
+def _lines(rows: Sequence[Mapping[str, Any]]) -> str:
+    return "".join(f"{json.dumps(row)}\n" for row in rows)
+
+
+PARTS: tuple[Callable[[], list[Wild]], ...] = (quotes, encodings, classes, texts, dates, heads, objects)
 
 
 def files() -> list[Wild]:

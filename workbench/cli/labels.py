@@ -175,9 +175,11 @@ def start_project(pool: str, pool_options: dict[str, Any], **settings: Any) -> N
         pool_options: of `load_pool`.
         settings: of `Session.create`.
     """
+    from workbench.cli.runs import say_notes
     from workbench.sessions import Session
 
     made = Session.create(pool, pool_options=pool_options, **settings)
+    say_notes(made.pool)
     with_classes = f", {len(made.classes)} classes" if made.classes else ""
     print(f"{made.project.name}: {len(made.pool):,} items{with_classes}, project {made.id}")
     if made.twins.n_groups:

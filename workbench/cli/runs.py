@@ -66,6 +66,8 @@ def _load(spec: RunSpec, load: Callable[[RunSpec], Pool] = RunSpec.load_pool, *,
         if not Path(spec.pool).expanduser().exists():
             raise
         hint = "Settings such as text=drop are given as --pool-set text=drop."
+        if "columns" not in spec.pool_options:
+            hint += " --pool-set columns=auto guesses what every column is for."
         if spec.target is None:
             hint += " The column that holds the classes is named by --target COLUMN."
         raise InputError(f"{error}\n{hint}") from error
@@ -74,7 +76,15 @@ def _load(spec: RunSpec, load: Callable[[RunSpec], Pool] = RunSpec.load_pool, *,
             f"Pool {pool.name!r} has no known classes, so no oracle can answer. Name the column that holds "
             "them (--target COLUMN), or label it as a person: workbench app."
         )
+    if not quiet:
+        say_notes(pool)
     return pool
+
+
+def say_notes(pool: Pool) -> None:
+    """Print what was guessed, left out or filled in on the way to a pool."""
+    for note in pool.notes:
+        print(note, file=sys.stderr)
 
 
 def _kept(spec: RunSpec, pool: Pool, progress: _Progress) -> RunResult:

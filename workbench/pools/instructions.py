@@ -98,7 +98,7 @@ def carried_instructions(source: File | str) -> Told | None:
         file = File.of(source)
         if not _may_carry(file):
             return None
-        members, prefix, text = _text(file)
+        members, prefix, text = _text(file, asked=False)
         if len(text) > LONGEST:
             text = text[:LONGEST].rpartition("\n\n")[0] or text[:LONGEST]
         if not text.strip():
@@ -128,14 +128,14 @@ def _may_carry(file: File) -> bool:
     return b'"expert_instruction"' in data or b'"label_config"' in data
 
 
-def _text(file: File) -> tuple[Members | None, str, str]:
+def _text(file: File, *, asked: bool = True) -> tuple[Members | None, str, str]:
     """Where pictures lie (members and the folder within them), and the text; "" where there is none."""
     if file.is_folder or file.plain_name.endswith(".zip"):
         members = file.members()
         for wanted in _NAMES:
             there = [n for n in members.sizes if PurePosixPath(n).name.lower() == wanted]
             for name in sorted(there, key=lambda n: (n.count("/"), n))[:1]:
-                found = _of(wanted, members.read(name, _MOST_TEXT), name)
+                found = _of(wanted, members.read(name, _MOST_TEXT), name, asked=asked)
                 if found.strip():
                     return members, name.rpartition("/")[0], found
         return members, "", ""
@@ -143,10 +143,10 @@ def _text(file: File) -> tuple[Members | None, str, str]:
     if file.size() > (64 << 20 if name.endswith(".json") else _MOST_TEXT):
         raise InputError(f"{file.name} has {file.size():,} bytes, too many for instructions.")
     beside = None if file.is_upload else FolderMembers(file.path.parent, file.name)
-    return beside, "", _of(name, file.content(), file.name)
+    return beside, "", _of(name, file.content(), file.name, asked=asked)
 
 
-def _of(name: str, data: bytes, label: str) -> str:
+def _of(name: str, data: bytes, label: str, *, asked: bool) -> str:
     if name.endswith(".json"):
         return _of_json(parse_json(data, label))
     text = valid_text(data.decode("utf-8-sig", "replace")).replace("\r\n", "\n")
@@ -155,14 +155,13 @@ def _of(name: str, data: bytes, label: str) -> str:
     if name.endswith((".html", ".htm")):
         return markdown_of(text)
     if name.endswith((".md", ".markdown", ".txt")):
-        return (
-            _of_card(text) if PurePosixPath(name).name == _CARD or text.startswith("---\n") else text.strip()
-        )
+        card = PurePosixPath(name).name == _CARD or text.startswith("---\n")
+        return _of_card(text, asked=asked) if card else text.strip()
     raise InputError(f"{label} is no file of instructions. Give Markdown (.md).")
 
 
-def _of_card(text: str) -> str:
-    """A dataset card's section on how to label, else its body."""
+def _of_card(text: str, *, asked: bool) -> str:
+    """A dataset card's section on how to label, else its body where somebody asked for it."""
     if text.startswith("---\n"):
         text = text.partition("\n---")[2].partition("\n")[2]
     lines = text.split("\n")
@@ -171,7 +170,11 @@ def _of_card(text: str) -> str:
         if 1 <= level <= 4 and _SECTION.fullmatch(title):
             end = next((i for i in range(at + 1, len(lines)) if 1 <= levels[i][0] <= level), None)
             return "\n".join(lines[at + 1 : end]).strip()
-    return "" if _OURS in text else "\n".join(x for x in lines if not any(y in x for y in _UNSAID)).strip()
+    return (
+        ""
+        if _OURS in text or not asked
+        else "\n".join(x for x in lines if not any(y in x for y in _UNSAID)).strip()
+    )
 
 
 def _heading(line: str) -> tuple[int, str]:

@@ -70,6 +70,8 @@ def read_document(file: File, options: TableOptions) -> RawTable:
             f"{file.name} has {len(data):,} bytes; the limit of one JSON document is {MAX_DOCUMENT:,}. "
             "Use JSON lines, an object a line (.jsonl)."
         )
+    if _is_lines(data):
+        return read_lines(file, options)
     document = parse_json(data, file.name)
     if isinstance(document, dict):
         lists = [value for value in document.values() if isinstance(value, list) and value]
@@ -87,6 +89,17 @@ def read_document(file: File, options: TableOptions) -> RawTable:
     else:
         raw = _framed(file.name, "json", document, options, lambda row: f"object {row + 1}")
     return replace(raw, n_there=len(document))
+
+
+def _is_lines(data: bytes) -> bool:
+    """Whether a document is several, an object a line, as Amazon and Yelp write them."""
+    first, _, rest = data.strip().partition(b"\n")
+    if not (first.startswith(b"{") and rest.lstrip().startswith(b"{")):
+        return False
+    try:
+        return isinstance(json.loads(first), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 LINES = table_reader(read_lines)
@@ -124,18 +137,42 @@ def _tasks(name: str, tasks: list[dict[str, Any]], options: TableOptions) -> Raw
 def _framed(name: str, form: str, rows: list[dict[str, Any]], options: TableOptions, locate: Any) -> RawTable:
     import pandas as pd
 
+    rows, told = _answered(rows)
     names = list(dict.fromkeys(str(key) for row in rows for key in row))
     if not names:
         raise InputError(f"{name} is empty. Give an object for each item.")
     check_names(name, names)
     check_cells(name, len(rows), len(names), options.max_cells, options.max_columns)
+    for key in [key for key in names if any(isinstance(row.get(key), list) for row in rows)]:
+        values = [row.get(key) for row in rows]
+        if all(value is None or isinstance(value, str) or _is_one(value) for value in values):
+            alone = [value if isinstance(value, str) else (value or [None])[0] for value in values]
+            rows = [{**row, key: value} for row, value in zip(rows, alone, strict=True)]
     nested = [key for key in names if any(isinstance(row.get(key), list | dict) for row in rows)]
     left = [key for key in names if key not in nested]
     if not left:
         raise InputError(f"{name} holds lists and objects only; give plain values, a name each.")
     notes = (f"Left out are lists and objects: {listed(nested)}.",) if nested else ()
     frame = pd.DataFrame({key: _column([row.get(key) for row in rows]) for key in left})
-    return RawTable(name, form, frame, notes=notes, locate=locate)
+    return RawTable(name, form, frame, notes=(*told, *notes), locate=locate)
+
+
+def _is_one(value: Any) -> bool:
+    """Whether a value is a list of one text or none, as doccano writes a class."""
+    return isinstance(value, list) and len(value) < 2 and all(isinstance(part, str) for part in value)
+
+
+def _answered(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+    """Examples of Prodigy as items: with the class that was accepted, or none."""
+    if not rows or not all({"_input_hash", "answer"} <= row.keys() for row in rows):
+        return rows, ()
+    items = []
+    for row in rows:
+        own = {key: value for key, value in row.items() if not key.startswith("_") and key != "answer"}
+        own[LABEL] = row.get(LABEL, row.get("accept")) if row["answer"] == "accept" else None
+        items.append({key: value for key, value in own.items() if key not in ("accept", "options")})
+    n = sum(row["answer"] != "accept" for row in rows)
+    return items, (f"Examples of Prodigy: {n:,} rejected or ignored, which have no class.",)
 
 
 def _column(values: list[Any]) -> Any:
