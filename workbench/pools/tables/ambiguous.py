@@ -142,8 +142,8 @@ def leave_copies_out(
     told = []
     for name in table.names:
         use = uses[name]
-        left = use.use == "leave out" and name not in said  # so by the guess before
-        if not (left or use.use in ("category", "number")) or not _copies_classes(table, name):
+        unused = use.use == "leave out" and name not in said  # so by the guess before
+        if not (unused or use.use in ("category", "number")) or not _copies_classes(table, name):
             continue
         told.append(name)
         one_to_one = f"Column {name!r} stands one to one with the classes in {target!r}"
@@ -155,7 +155,7 @@ def leave_copies_out(
                 (Fix("Leave the column out", {"columns": {name: {"use": "leave out"}}}),),
             )
             continue
-        back = {"use": "category"} if left else use.to_json()
+        back = {"use": "category"} if unused else use.to_json()
         uses[name] = ColumnUse("leave out", guessed=True)
         table.found.note(
             "copy",
