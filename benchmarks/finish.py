@@ -23,7 +23,8 @@ from benchmarks.finish_picture import cost_svg
 from benchmarks.label_efficiency import rival_model
 from benchmarks.rehearsing import rehearse
 from workbench.arrays import Array, Floats, Ints
-from workbench.certificates import Draws, confidence_at, first_reached, log_wealth, plan
+from workbench.certificates import Draws, Promise, Tally, confidence_at, first_reached, log_wealth, plan
+from workbench.certificates.drawing import FIRST_SHARE
 from workbench.pools import load_pool
 from workbench.pools.building import image_pool
 from workbench.pools.datasets.catalogue import find_file
@@ -187,24 +188,34 @@ def false_certificates(wrong: Array, sure: Floats, start: str, projects: int, se
     wrong = wrong[ranking]
     sizes = sets_of(wrong, sure[ranking], start)
     rng = np.random.default_rng(seed)
-    draws = min(DRAWS, len(wrong))
-    places = np.array([rng.permutation(len(wrong))[:draws] for _ in range(projects)])
-    answers = wrong[places]
-    alive = np.ones(projects, dtype=bool)
-    broken = np.zeros(projects, dtype=bool)
-    any_certified = np.zeros(projects, dtype=bool)
-    for size in sizes:
-        inside = places < size
-        order = np.argsort(~inside, axis=1, kind="stable")
-        length = int(inside.sum(axis=1).min())
-        evidence = log_wealth(np.take_along_axis(answers, order, axis=1)[:, :length], size, ERROR)
-        # the whole of delta at once, which no attempt has: the harder case
-        alive &= first_reached(evidence, CONFIDENCE) > 0
-        any_certified |= alive
-        broken |= alive & (wrong[:size].sum() > ERROR * size + 1e-9)
-        if not alive.any():
+    # a first attempt that spends the whole of delta, which none does: the harder case
+    confidence = 1.0 - (1.0 - CONFIDENCE) / FIRST_SHARE
+    promise = Promise(len(wrong), ERROR, confidence, tuple(dict.fromkeys(sizes)))
+    broken_sets = {size for size in sizes if wrong[:size].sum() >= promise.forbidden(size)}
+    false = certificates = 0
+    for _ in range(projects):
+        places = rng.permutation(len(wrong))[:DRAWS]
+        certified = certified_sets(promise, places, wrong[places])
+        certificates += bool(certified)
+        false += not broken_sets.isdisjoint(certified)
+    return false, certificates
+
+
+def certified_sets(promise: Promise, places: Ints, wrong: Array) -> list[int]:
+    """Sizes of the sets that are certified at any time, looked at until nothing can change any more.
+
+    Args:
+        promise: what is promised.
+        places: [t] ranks of the labels that are drawn.
+        wrong: [t] whether each is.
+    """
+    evidence, first, lost = Tally(promise), promise.sizes[0], 0
+    for place, is_wrong in zip(places.tolist(), wrong.tolist(), strict=True):
+        evidence.add(place, is_wrong)
+        lost += is_wrong and place < first
+        if evidence.at.all() or (not evidence.at[0] and lost >= promise.forbidden(first)):
             break
-    return int(broken.sum()), int(any_certified.sum())
+    return [size for size, _ in evidence.certified_at()]
 
 
 def coverage(place: Path, names: Sequence[str], projects: int, fits: int) -> None:

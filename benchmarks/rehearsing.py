@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from workbench.arrays import Array, Floats, Ints
-from workbench.certificates import AuditDesign, Draws, confidence_at, plan, tally
+from workbench.certificates import Draws, Promise, confidence_at, plan, tally
 from workbench.certificates.remaining import checks_to_go, looks_broken
 from workbench.certificates.validation import checks_of, confidence_of, error_of
 from workbench.errors import InputError
@@ -100,7 +100,8 @@ def rehearse(
             further,
             seed,
         )
-        found, t = _attempt(truth[ranking][places], places, sizes, error, here, better)
+        promise = Promise(len(ranking), error, confidence, tuple(map(int, sizes)), attempt)
+        found, t = _attempt(truth[ranking][places], places, promise, better)
         drawn += t
         if found is not None:
             size = int(sizes[found])
@@ -139,19 +140,13 @@ def _another_is_better(
 
 
 def _attempt(
-    wrong: Array,
-    places: Ints,
-    sizes: Ints,
-    error: float,
-    confidence: float,
-    better: Callable[[int, int | None], bool],
+    wrong: Array, places: Ints, promise: Promise, better: Callable[[int, int | None], bool]
 ) -> tuple[int | None, int]:
     """The set that is certified, and the draws until then or until it is given up."""
-    first = int(sizes[0])
-    order = tuple(int(size) for size in sizes)
-    made = tally(AuditDesign(len(wrong), error, order, confidence), wrong, places)
-    reached_at = {size: at for _, size, at in made.certified_at()}
-    certified = [reached_at.get(size, 0) for size in order]
+    sizes, error, confidence = promise.sizes, promise.error, promise.confidence_here
+    first = sizes[0]
+    reached_at = dict(tally(promise, wrong, places).certified_at())
+    certified = [reached_at.get(size, 0) for size in sizes]
     inside = places < first
     last, t = int(certified[0]) or len(wrong), _LOOK
     while t < last:

@@ -8,9 +8,12 @@ ROLES = (
 )
 
 FROZEN = {
-    **{"of": "model", "error": 0.05, "confidence": 0.95, "attempt": 1, "seed": 7, "size": 1, "sizes": [1]},
-    **{"classes": ["a"], "frozen": {"items": "", "codes": "", "confidence": ""}, "checksum": "0"},
-    **{"drawn_from": "0", "also": [], "whole": False, "strata": "", "per_class": False, "twice": False},
+    "promise": {
+        **{"size": 1, "error": 0.05, "confidence": 0.95, "sizes": [1], "attempt": 1},
+        **{"of": "model", "per_class": False},
+    },
+    **{"seed": 7, "classes": ["a"], "frozen": {"items": "", "codes": "", "confidence": ""}},
+    **{"checksum": "0", "drawn_from": "0"},
 }
 
 EVENTS = [

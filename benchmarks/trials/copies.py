@@ -31,14 +31,6 @@ CLASSIFIER = "logistic-regression"
 POOL, OPTIONS = "three-gaussians", {"n_items": 60}
 
 
-_HOW: tuple[dict[str, Any], ...] = (
-    {},
-    {"also": (0.1, 0.4), "per_class": True},
-    {"strata": "class"},
-    {"strata": "confidence", "twice": True},
-)
-
-
 def _said(rng: np.random.Generator, name: str) -> str | None:
     return None if rng.random() < 0.1 else name
 
@@ -69,19 +61,18 @@ def checks_of(session: Session) -> Any:
         now.phase,
         now.why,
         now.size,
-        now.held,
+        now.certified,
         np.round(now.curve, 12).tolist(),
         now.left,
-        now.disagreed,
+        now.second_looks,
         now.evidence.places.tolist(),
         now.evidence.wrong.tolist(),
         now.evidence.later,
         now.labelled_since,
-        frozen.attempt,
         frozen.seed,
         frozen.order(20).tolist(),
         frozen.codes.tolist(),
-        frozen.design,
+        frozen.promise,
         None if now.certificate is None else now.certificate["id"],
     )
 
@@ -110,7 +101,7 @@ def step(session: Session, rng: np.random.Generator) -> None:
         lambda: session.remove_class(name),
         session.refit,
         session.refit,
-        lambda: session.start_checks(0.2, 0.8, **_HOW[int(rng.integers(len(_HOW)))]),
+        lambda: session.start_checks(0.2, 0.8, per_class=bool(rng.integers(2))),
         lambda: [session.answer_check(ask.id, _said(rng, name)) for ask in session.next_checks(6)],
         lambda: [session.answer_check(ask.id, _said(rng, name)) for ask in session.next_checks(6)],
         session.certificate,

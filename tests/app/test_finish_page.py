@@ -115,7 +115,7 @@ def test_a_project_goes_from_the_promise_to_the_certificate(
     assert not page.exception
     certificate = session.certificate()
     assert certificate is not None and certificate.id in texts(page)
-    assert "at most 10 % of them are wrong" in texts(page)
+    assert "at most 10 % of them wrong" in texts(page)
     file = tmp_path / "finished.csv"
     file.write_bytes(export_labels(session, "csv", "finished"))
     assert verify(certificate, read_finished(file)).holds

@@ -44,7 +44,7 @@ def test_a_column_is_checked_and_certified(page: Any, server: Server, tmp_path: 
     page.click(".st-key-finish-start button")
     page.wait_for_selector(".desk .answers button:enabled")
     aside = page.locator(".desk .aside").inner_text()
-    assert "0 checks, 0 wrong" in aside and "guess" not in aside.lower()
+    assert "0 checks, 0 called wrong" in aside and "guess" not in aside.lower()
     assert not page.locator(".desk [data-command=skip], .desk [data-command=accept]").count()
     keys = [one.get_attribute("data-class") for one in page.locator(".desk .answer").all()]
     assert set(keys) == set(SAID)
@@ -58,7 +58,7 @@ def test_a_column_is_checked_and_certified(page: Any, server: Server, tmp_path: 
             page.locator(".desk .title").inner_text(),
         )
         page.keyboard.press(str(keys.index(next(n for n, says in SAID.items() if text.startswith(says))) + 1))
-    assert "at most 5 % of them are wrong" in page.inner_text(".st-key-certified")
+    assert "at most 5 % of them wrong" in page.inner_text(".st-key-certified")
     settled(page)
     for key, name in (("download-finished", "calls.csv"), ("download-certificate-json", "c.json")):
         with page.expect_download() as download:

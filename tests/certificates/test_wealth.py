@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from workbench.certificates import (
-    AuditDesign,
     Bound,
     Draws,
+    Promise,
     check_spent,
     confidence_at,
     delta_of,
@@ -20,6 +20,7 @@ from workbench.certificates import (
     threshold,
     upper_bound,
 )
+from workbench.certificates.drawing import FIRST_SHARE
 from workbench.certificates.validation import too_many
 from workbench.certificates.wealth import BETS, WEIGHTS
 from workbench.errors import InputError
@@ -162,8 +163,9 @@ def certified(
     wrong: np.ndarray, ranks: np.ndarray, sizes: list[int], error: float, confidence: float
 ) -> dict[int, int]:
     """Size -> draws after which the set was certified."""
-    made = tally(AuditDesign(max(sizes), error, tuple(sizes), confidence), wrong, ranks)
-    return {size: at for _, size, at in made.certified_at()}
+    spent = 1.0 - (1.0 - confidence) / FIRST_SHARE  # so that the first attempt reaches `confidence`
+    promise = Promise(max(sizes), error, spent, tuple(sizes))
+    return dict(tally(promise, wrong, ranks).certified_at())
 
 
 def test_nested_sets_stop_at_the_first_that_is_not_certified() -> None:

@@ -39,7 +39,7 @@ def test_a_project_is_finished_in_a_terminal(
         assert ask is not None and "llm" not in shown, shown
         item = session.state.asks[ask[1]].item
         said("--answer", f"{ask[1]}={names[item]}")
-    assert "at most 30 % of them are wrong" in said("--certificate", str(tmp_path / "c.json"))
+    assert "at most 30 % of them wrong" in said("--certificate", str(tmp_path / "c.json"))
     assert Certificate.from_json((tmp_path / "c.json").read_bytes()).holds
     said("--certificate", str(tmp_path / "c.html"))
     assert "<html" in (tmp_path / "c.html").read_text()

@@ -12,7 +12,7 @@ import pytest
 
 from tests.databases import database
 from tests.sessions.fakes import FAKE
-from workbench.certificates import Certificate, Labelled, verify
+from workbench.certificates import Certificate, Labelled, Promise, has_second_look, verify
 from workbench.errors import InputError
 from workbench.exchange import open_bundle, write_project_bundle
 from workbench.exchange.finished import read_finished
@@ -42,6 +42,12 @@ def made(folder, n=300, wrong=0.0, seed=0, store=None):
         store=store or Store.open(folder / "projects.sqlite"),
     )
     return session, names[truth].tolist()
+
+
+def is_drawn_again(session, item):
+    """Whether a check has a second look, once it was answered right."""
+    frozen = session.frozen_in()
+    return has_second_look(frozen.seed, frozen.ids[frozen.place_of[item]])
 
 
 def checked(session, truth, most=1000):
@@ -106,7 +112,7 @@ def test_a_column_of_many_errors_fails_and_the_next_attempt_spends_what_is_left(
     assert now.phase == "failed" and now.estimate > 0.2 and now.bound > 0.05
     assert session.certificate() is None
     again = session.start_checks(0.3, 0.95, of="column:llm")
-    assert again.frozen.attempt == 2 and again.frozen.spent == pytest.approx(0.0025)
+    assert again.promise.attempt == 2 and again.promise.delta == pytest.approx(0.0025)
     # answers of the first attempt are labels now, and no evidence for the second
     assert again.checks == 0 and again.frozen.size == 300 - now.evidence.checks
     assert len(session.state.training) == now.evidence.checks
@@ -118,7 +124,7 @@ def test_starting_again_with_the_same_promise_draws_nothing_anew(tmp_path):
     again = session.start_checks(0.1, 0.9, of="column:llm")
     assert again.frozen.started == first.frozen.started and len(session.state.frozen) == 1
     other = session.start_checks(0.2, 0.9, of="column:llm")
-    assert other.frozen.attempt == 2
+    assert other.promise.attempt == 2
     # the same labels have the same seed, whoever begins wherever; another attempt has another order
     assert other.frozen.seed == first.frozen.seed
     assert other.frozen.order(100).tolist() != first.frozen.order(100).tolist()
@@ -130,7 +136,7 @@ def test_a_second_attempt_promises_no_more_than_the_first_has_left(tmp_path):
     with pytest.raises(InputError, match="keep no 99 %"):
         session.start_checks(0.1, 0.99, of="column:llm")
     assert len(session.state.frozen) == 1
-    assert session.start_checks(0.2, 0.8, of="column:llm").frozen.attempt == 2
+    assert session.start_checks(0.2, 0.8, of="column:llm").promise.attempt == 2
 
 
 def test_people_share_the_checks_without_doubles(tmp_path):
@@ -155,7 +161,8 @@ def test_people_share_the_checks_without_doubles(tmp_path):
         assert session.answer_check(ask.id, truth[ask.item])
     now = session.finish_state()
     assert not now.evidence.later and now.evidence.checks == 17
-    assert not ben.answer_check(held[0].id, truth[held[0].item])
+    late = next(ask for ask in held if not is_drawn_again(session, ask.item))
+    assert not ben.answer_check(late.id, truth[late.item])
     # a question of the policy's is nobody's check, and the other way round
     assert not {a.role for a in session.ask(3)} & {"check"}
 
@@ -189,9 +196,10 @@ def test_a_check_that_is_taken_back_comes_up_again_and_nowhere_else(tmp_path):
 
 
 def test_two_people_on_one_check_the_first_answer_counts(tmp_path):
-    session, truth = made(tmp_path, n=50)
+    session, truth = made(tmp_path, n=51)
     session.start_checks(of="column:llm")
     ask = session.next_checks(1, lease=-1.0)[0]  # ran out under her eyes
+    assert not is_drawn_again(session, ask.item)  # else it would be a second look
     other = session.as_annotator("ben").next_check()
     assert other.item == ask.item
     assert session.as_annotator("ben").answer_check(other.id, truth[other.item])
@@ -289,14 +297,14 @@ def test_the_machines_labels_in_sets_of_the_surest(tmp_path):
     session.step(oracle, 12)
     forecast = session.forecast(0.2, 0.8)
     started = session.start_checks(0.2, 0.8, surest=60)
-    assert started.frozen.sizes == (60, started.frozen.size) and forecast.size == started.frozen.size
+    assert started.promise.sizes == (60, started.frozen.size) and forecast.size == started.frozen.size
     assert np.all(np.diff(started.frozen.confidences) <= 0)
     while session.finish_state().phase == "checking":
         ask = session.next_check()
         session.answer_check(ask.id, oracle(ask.item))
     now = session.finish_state()
-    assert now.phase == "certified" and now.size in started.frozen.sizes
-    assert [one.size for one in now.sets()] == list(started.frozen.sizes)
+    assert now.phase == "certified" and now.size in started.promise.sizes
+    assert [one.size for one in now.sets()] == list(started.promise.sizes)
     # the model may learn from the checks; what was frozen stays
     before = now.frozen.codes.tolist()
     session.refit()
@@ -306,7 +314,7 @@ def test_the_machines_labels_in_sets_of_the_surest(tmp_path):
 
 def test_checks_go_with_a_bundle_and_come_back(tmp_path):
     session, truth = made(tmp_path, n=120)
-    session.start_checks(0.2, 0.9, of="column:llm", also=(0.3,), strata="class", per_class=True)
+    session.start_checks(0.2, 0.9, of="column:llm", per_class=True)
     checked(session, truth, most=5)
     write_project_bundle(tmp_path / "bundle", session)
     other = Store.open(tmp_path / "other.sqlite")
@@ -360,92 +368,108 @@ def finished_rows(session):
     return rows + [Labelled(str(ids[i]), name, "machine") for i, (name, _) in machine.items()]
 
 
-@pytest.mark.parametrize(
-    "how",
-    [
-        {"also": (0.05, 0.2)},
-        {"strata": "class", "per_class": True},
-        {"per_class": True},
-    ],
-)
-def test_what_else_is_promised_is_certified_and_recomputed(tmp_path, how):
+def test_what_is_said_of_each_class_is_certified_and_recomputed(tmp_path):
     session, truth = made(tmp_path)
     for item in range(40):
         session.label_item(item, truth[item])
-    session.start_checks(0.1, 0.9, of="column:llm", **how)
+    session.start_checks(0.1, 0.9, of="column:llm", per_class=True)
     now = checked(session, truth)
     certificate = session.certificate()
     assert now.phase == "certified" and certificate.holds
     verdict = verify(Certificate.from_json(certificate.to_json()), finished_rows(session))
     assert verdict.holds, verdict.text()
-    if "also" in how:
-        assert dict(now.held)[max(how["also"])] == 260  # a larger error is sooner kept
-        assert {one.error: one.delivered for one in certificate.also} == dict(now.held[1:])
-        assert "By the same checks: all 260 at" in certificate.sentence
-    if how.get("per_class"):
-        assert [one.name for one in certificate.classes] == sorted(PETS)
-        assert sum(one.checks for one in certificate.classes) == now.checks
-        assert all(low <= 1.0 <= high for one in certificate.classes for low, high in [one.precision])
-        assert "Each class" in certificate.to_html()
-    # the same promise again is the same attempt; another way to draw is another one
-    assert session.start_checks(0.1, 0.9, of="column:llm", **how).frozen.attempt in (1, 2)
+    assert [one.name for one in certificate.classes] == sorted(PETS)
+    assert sum(one.checks for one in certificate.classes) == now.checks
+    assert all(low <= 1.0 <= high for one in certificate.classes for low, high in [one.precision])
+    assert "Each class" in certificate.to_html()
 
 
-def test_checks_within_classes_reach_a_rare_one(tmp_path):
-    session, truth = made(tmp_path)
-    rare = [i for i in range(300) if truth[i] == "owl"][8:]
-    for item in rare:
-        session.label_item(item, "owl")
-    session.start_checks(0.1, 0.9, of="column:llm", strata="class")
-    frozen = session.frozen_in()
-    drawn = frozen.order(48)
-    assert (frozen.codes[drawn] == frozen.classes.index("owl")).sum() == 8  # all of it
-    assert sorted(frozen.order(500).tolist()) == list(range(frozen.size))
+def test_page_certificate_and_log_have_one_promise(tmp_path):
+    session, truth = made(tmp_path, n=120)
+    session.start_checks(0.2, 0.9, of="column:llm")
+    now = checked(session, truth)
+    promise = Promise(120, 0.2, 0.9, (120,), 1, "column:llm")
+    assert now.promise == session.certificate().promise == promise
+    assert Promise.from_document(session.state.frozen[-1].payload["promise"]) == promise
 
 
-def test_the_machines_labels_at_several_errors_and_within_bands(tmp_path):
-    store = Store.open(tmp_path / "p.sqlite")
-    session = Session.create("iris", classifier=FAKE, policy="margin", annotator="ann", store=store)
-    oracle = ArrayOracle(session.pool)
-    session.step(oracle, 12)
-    session.start_checks(0.25, 0.8, also=(0.1, 0.4), strata="confidence", per_class=True)
-    while session.finish_state().phase == "checking" and (ask := session.next_check()):
-        session.answer_check(ask.id, oracle(ask.item))
-    now = session.finish_state()
-    assert now.phase == "certified"
-    certificate = session.certificate()
-    assert certificate.strata.by == "confidence" and len(certificate.strata.bands) == now.frozen.size
-    session.label_items(
-        [i for i in session.pool.trainable.tolist() if i not in session.state.codes][:3], "setosa"
+def test_a_certificate_counts_labels_of_the_file_and_says_nothing_of_them(tmp_path):
+    n, rng = 200, np.random.default_rng(0)
+    names = np.array(PETS)
+    truth = rng.integers(3, size=n)
+    vendor = np.where(rng.random(n) < 0.3, (truth + 1) % 3, truth)
+    kind = np.where(np.arange(n) < 100, names[vendor], "")
+    frame = pd.DataFrame({"x": rng.standard_normal(n), "kind": kind, "llm": names[truth]})
+    frame.to_csv(tmp_path / "half.csv", index=False)
+    session = Session.create(
+        str(tmp_path / "half.csv"),
+        pool_options={"target": "kind", "exclude": ["llm"]},
+        evaluation_share=0.0,
+        annotator="ann",
+        store=Store.open(tmp_path / "projects.sqlite"),
     )
+    session.start_checks(0.2, 0.9, of="column:llm")
+    checked(session, names[truth].tolist())
+    certificate = session.certificate()
+    assert certificate.beside == len(session.state.labels) - len(certificate.checks) > 70
+    assert certificate.sentence.startswith(f"{certificate.promise.size} labels; ")
     rows = finished_rows(session)
     assert verify(certificate, rows).holds
-    assert not verify(session.certificate(), rows[:-1]).holds
-    with pytest.raises(InputError, match="no confidences"):
-        made(tmp_path)[0].start_checks(of="column:llm", strata="confidence")
-    with pytest.raises(InputError, match="class or confidence"):
-        session.start_checks(strata="age")
+    for changed in (rows[1:], [*rows, Labelled("one more", "cat", "person")]):
+        assert not verify(certificate, changed).holds
 
 
-def test_two_people_a_check_and_their_disagreement(tmp_path):
+def looked_at_twice(session):
+    """Answer until a check that has a second look is answered; its item."""
+    frozen = session.frozen_in()
+    while True:
+        ask = session.next_check()
+        session.answer_check(ask.id, frozen.key(frozen.place_of[ask.item]))
+        if is_drawn_again(session, ask.item):
+            return ask.item
+
+
+def test_one_right_check_in_ten_is_asked_again_of_another_person(tmp_path):
     session, truth = made(tmp_path, n=80)
-    session.start_checks(0.2, 0.8, of="column:llm", twice=True)
+    session.start_checks(0.2, 0.8, of="column:llm")
     ben = session.as_annotator("ben")
-    first = session.next_check()
-    session.answer_check(first.id, truth[first.item])
-    assert session.next_check().item != first.item  # nobody answers twice
+    item = looked_at_twice(session)
+    before = session.finish_state()
+    assert before.second_looks == (1, 0, 0, 0) and before.wrong == 0
+    assert session.next_check().item != item, "nobody looks twice at one's own"
     theirs = ben.next_check()
-    assert theirs.item == first.item
-    wrong = next(name for name in PETS if name != truth[first.item])
+    assert theirs.item == item and theirs.role == "check" and theirs.guess == ()
+    wrong = next(name for name in PETS if name != truth[item])
     assert ben.answer_check(theirs.id, wrong)
     now = session.finish_state()
-    assert now.disagreed == 1 and now.wrong == 0 and now.checks == 1
-    assert ben.next_check().item != first.item
+    assert now.second_looks == (1, 1, 1, 1) and now.wrong == 1 and now.checks == before.checks
+    assert ben.next_check().item != item
+    # somebody decides, with both answers in sight
+    session.resolve(item, truth[item])
+    now = session.finish_state()
+    assert now.second_looks == (1, 1, 1, 0) and now.wrong == 0
     assert checked(session, truth).phase == "certified"
     certificate = session.certificate()
-    assert certificate.disputed == 1
-    assert dict(certificate.checks[0].answers) == {"ann": truth[first.item], "ben": wrong}
-    assert "disagreed about 1" in verify(certificate, finished_rows(session)).text()
+    check = next(check for check in certificate.checks if check.answers)
+    assert dict(check.answers) == {"ann": truth[item], "ben": wrong} and check.decided == truth[item]
+    verdict = verify(Certificate.from_json(certificate.to_json()), finished_rows(session))
+    assert verdict.holds and "1 disagreed" in verdict.text() and "1 disagreed" in certificate.to_html()
+
+
+def test_a_second_look_after_the_certificate_takes_it_back_until_somebody_decides(tmp_path):
+    session, truth = made(tmp_path, n=30)
+    session.start_checks(0.02, 0.8, of="column:llm")  # a census: one wrong label is too many
+    assert checked(session, truth).phase == "certified" and session.certificate().holds
+    looks = session.finish_state().second_looks
+    assert looks.drawn and not looks.made
+    ben = session.as_annotator("ben")
+    ask = ben.next_check()
+    assert ben.answer_check(ask.id, None)
+    now = session.finish_state()
+    assert now.second_looks.disagreed == 1 and now.wrong == 1 and now.phase == "failed"
+    assert session.certificate() is None
+    session.resolve(ask.item, truth[ask.item])
+    assert session.certificate().holds
 
 
 def test_two_certificates_of_one_project_each_hold_for_their_set(tmp_path):
@@ -458,7 +482,7 @@ def test_two_certificates_of_one_project_each_hold_for_their_set(tmp_path):
     assert session.finish_state().phase == "checking" and session.certificate() is None
     checked(session, truth)
     second = session.certificate()
-    assert second.attempt == 2 and second.id != first.id and second.people == first.people + len(first.checks)
+    assert second.promise.attempt == 2 and second.id != first.id and second.beside == len(first.checks)
     assert verify(second, finished_rows(session)).holds
     assert not verify(second, rows).holds and not verify(first, finished_rows(session)).holds
 
@@ -483,7 +507,7 @@ def test_an_item_that_is_relabelled_or_renamed_after_the_draw(tmp_path):
 def test_checks_on_a_server_are_shared_and_certified(tmp_path):
     with database("postgresql", tmp_path) as store:
         session, truth = made(tmp_path, n=120, store=store)
-        session.start_checks(0.2, 0.9, of="column:llm", strata="class", per_class=True)
+        session.start_checks(0.2, 0.9, of="column:llm", per_class=True)
         people = [session, Session.open(session.id, annotator="ben", store=store)]
         said = []
         while session.finish_state().phase == "checking":
@@ -513,7 +537,7 @@ def test_many_labels_are_frozen_drawn_and_checked(tmp_path):
         annotator="ann",
         store=Store.open(tmp_path / "projects.sqlite"),
     )
-    session.start_checks(0.1, 0.9, of="column:llm", strata="class")
+    session.start_checks(0.1, 0.9, of="column:llm")
     now = checked(session, said.tolist())
     assert now.phase == "certified" and now.frozen.size == n and now.checks < 60
     assert session.certificate().holds

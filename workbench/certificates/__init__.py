@@ -7,35 +7,40 @@ Equations and sources: docs/math.md, 14.
 from workbench.certificates.certificate import (
     Certificate,
     Check,
-    FurtherError,
-    Strata,
+    SecondLooks,
     WithdrawnLabel,
     certificate_of,
     checksum_of,
     listed_order,
 )
-from workbench.certificates.drawing import Draws, check_spent, confidence_at, delta_of, seed_of
+from workbench.certificates.classes import ClassBounds, by_class
+from workbench.certificates.drawing import (
+    Draws,
+    check_spent,
+    confidence_at,
+    delta_of,
+    has_second_look,
+    seed_of,
+)
 from workbench.certificates.planning import OperatingPoint, Plan, plan
+from workbench.certificates.promise import MODEL, Promise
 from workbench.certificates.remaining import checks_to_go, looks_broken
-from workbench.certificates.strata import ClassBounds, by_class, draws_of_strata, stratified
-from workbench.certificates.tally import AuditDesign, Promise, SequentialBound, Tally, least_checks, tally
+from workbench.certificates.tally import Tally, least_checks, tally
 from workbench.certificates.verifying import Labelled, Verdict, verify
 from workbench.certificates.wealth import Bound, first_reached, log_wealth, threshold, upper_bound
 
 __all__ = [
-    "AuditDesign",
+    "MODEL",
     "Bound",
     "Certificate",
     "Check",
     "ClassBounds",
     "Draws",
-    "FurtherError",
     "Labelled",
     "OperatingPoint",
     "Plan",
     "Promise",
-    "SequentialBound",
-    "Strata",
+    "SecondLooks",
     "Tally",
     "Verdict",
     "WithdrawnLabel",
@@ -46,15 +51,14 @@ __all__ = [
     "checksum_of",
     "confidence_at",
     "delta_of",
-    "draws_of_strata",
     "first_reached",
+    "has_second_look",
     "least_checks",
     "listed_order",
     "log_wealth",
     "looks_broken",
     "plan",
     "seed_of",
-    "stratified",
     "tally",
     "threshold",
     "upper_bound",

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from workbench.arrays import Ints
-from workbench.certificates.drawing import Draws, confidence_at, delta_of, seed_of
+from workbench.certificates.classes import ClassBounds, by_class
+from workbench.certificates.drawing import Draws, has_second_look, seed_of
 from workbench.certificates.page import html_of
-from workbench.certificates.strata import ClassBounds, by_class, draws_of_strata
-from workbench.certificates.tally import AuditDesign, Promise, SequentialBound, Tally, tally
-from workbench.certificates.validation import confidence_of, error_of, size_of
+from workbench.certificates.promise import Promise
+from workbench.certificates.tally import Tally, tally
+from workbench.certificates.wealth import Bound
 from workbench.certificates.words import facts_of, method_of, sentence_of
 from workbench.errors import InputError
 from workbench.reading import cut, parse_json
-
-BY_CLASS, BY_CONFIDENCE = "class", "confidence"
-"""What checks may be drawn within: labels of one class, or of one band of confidence."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +29,12 @@ class Check:
         draw: from 1 on, in the order of the draws.
         item: id of the item.
         label: the label that was frozen.
-        answer: what a person said; "" where nobody could tell, which counts as wrong.
+        answer: what the first person said; "" where they could not tell, which counts as wrong.
         rank: of the frozen label by confidence, from 0 on, the surest first.
         person: who answered.
         time: when, ISO 8601.
-        answers: (person, class) of everyone who answered, where they are several.
+        answers: (person, class) of everyone who answered, the first one first, where they are several.
+        decided: the class that somebody decided on after people disagreed; "" where nobody did.
     """
 
     draw: int
@@ -48,16 +45,27 @@ class Check:
     person: str = ""
     time: str = ""
     answers: tuple[tuple[str, str], ...] = ()
+    decided: str = ""
+
+    @property
+    def counted(self) -> str:
+        """The class that counts; "" where nobody could tell, or people disagree and nobody has decided."""
+        return self.decided if self.disputed else self.answer
 
     @property
     def wrong(self) -> bool:
-        """Whether the answer is another class."""
-        return self.answer != self.label
+        """Whether the label counts as wrong."""
+        return self.counted != self.label
 
     @property
     def disputed(self) -> bool:
         """Whether several people answered, differently."""
-        return len({said for _, said in self.answers}) > 1
+        return len({answer for _, answer in self.answers}) > 1
+
+    @property
+    def named(self) -> set[str]:
+        """All that the label may be after the check."""
+        return {self.answer, *(answer for _, answer in self.answers), self.decided} - {""}
 
 
 @dataclass(frozen=True)
@@ -72,42 +80,20 @@ class WithdrawnLabel:
     rank: int
 
 
-@dataclass(frozen=True)
-class FurtherError:
-    """A further error that was asked about, and the largest set that keeps it; 0 where none does."""
-
-    error: float
-    sizes: tuple[int, ...]
-    delivered: int = 0
-
-
-@dataclass(frozen=True)
-class Strata:
-    """How draws were made within strata.
+class SecondLooks(NamedTuple):
+    """Checks answered "right" that were asked again of another person.
 
     Attributes:
-        by: "class" or "confidence"; "" where draws were uniform over all.
-        names: [G] of the strata; of "class", the classes.
-        bands: of "confidence", the stratum of each frozen label as a digit, in the order of the listing.
-        counts: (size, labels in each stratum) of each set that is tested.
+        drawn: that the seed draws of them (`drawing.has_second_look`).
+        made: checks that several people answered.
+        disagreed: of these.
+        open: disagreements that nobody has decided: they count as wrong.
     """
 
-    by: str = ""
-    names: tuple[str, ...] = ()
-    bands: str = ""
-    counts: tuple[tuple[int, tuple[int, ...]], ...] = ()
-
-    def of(self, frozen: Mapping[str, str]) -> Ints:
-        """[N] the stratum of each frozen label, in the order of the listing; -1 where it has none.
-
-        Args:
-            frozen: id -> label.
-        """
-        if self.by == BY_CLASS:
-            place = {name: g for g, name in enumerate(self.names)}
-            return np.array([place.get(frozen[item], -1) for item in listed_order(frozen)], dtype=np.int64)
-        found = np.array([int(digit) if digit.isdecimal() else -1 for digit in self.bands], dtype=np.int64)
-        return np.where(found < len(self.names), found, -1)
+    drawn: int
+    made: int
+    disagreed: int
+    open: int
 
 
 @dataclass(frozen=True)
@@ -115,29 +101,22 @@ class Certificate:
     """What is known of frozen labels by random checks; build it with `certificate_of`.
 
     The draws are positions in the listing of the frozen labels sorted by id (`listed_order`): check t is the
-    item at `drawn(...)[t - 1]`, and all draws up to the last check are there.
+    item at `Draws(...).first(t)[t - 1]`, and all draws up to the last check are there.
 
     Attributes:
         project: its name.
-        of: whose labels: "model", or the column or file they come from.
-        error: allowed share of wrong labels.
-        confidence: of all attempts together.
-        attempt: from 1 on; what each spends is `delta_of`.
-        size: N, labels that were frozen.
-        sizes: sets to be certified, in the order of the test: so many of the surest.
+        promise: what was fixed before the first check.
         delivered: size of the largest set that is certified; 0 where none is.
-        people: items that people had labelled when the labels were frozen.
+        beside: labels of the finished set that were not frozen, so that nobody checked them.
         labels_sha256: `checksum_of` the frozen labels.
-        people_sha256: the same of what people labelled in the finished set, checks included; "" where the set
-            was not finished yet.
-        seed: of the order of the draws.
+        people_sha256: the same of all labels in the finished set that are not the machine's, checks included;
+            "" where the set was not finished yet.
+        seed: of the order of the draws, and of second looks.
         checks: all of them, in the order of the draws.
         drawn_from: checksum that the seed is made of: of the labels as classes were called then.
         apart: frozen labels that are neither checked nor machine labels of the finished set.
-        also: further errors, and what is certified at them by the same checks.
-        strata: how draws were made, where not uniformly over all.
-        class_sizes: (class, its labels in each stratum of the certified set), where precision and recall of
-            each class are stated.
+        class_sizes: (class, its labels in the certified set), where precision and recall of each class are
+            stated.
         made: when, ISO 8601.
         versions: of the programs.
         sentence: what is promised.
@@ -146,23 +125,16 @@ class Certificate:
     """
 
     project: str
-    of: str
-    error: float
-    confidence: float
-    attempt: int
-    size: int
-    sizes: tuple[int, ...]
+    promise: Promise
     delivered: int
-    people: int
+    beside: int
     labels_sha256: str
     people_sha256: str
     seed: int
     drawn_from: str
     checks: tuple[Check, ...]
     apart: tuple[WithdrawnLabel, ...] = ()
-    also: tuple[FurtherError, ...] = ()
-    strata: Strata = Strata()
-    class_sizes: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    class_sizes: tuple[tuple[str, int], ...] = ()
     made: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
     sentence: str = ""
@@ -170,14 +142,9 @@ class Certificate:
     id: str = ""
 
     def __post_init__(self) -> None:
-        for name, found in (("sentence", sentence_of), ("method", method_of), ("id", id_of)):
+        for name, make in (("sentence", sentence_of), ("method", method_of), ("id", id_of)):
             if not getattr(self, name):
-                object.__setattr__(self, name, found(self))
-
-    @property
-    def delta(self) -> float:
-        """What this attempt spends."""
-        return delta_of(self.confidence, self.attempt)
+                object.__setattr__(self, name, make(self))
 
     @property
     def holds(self) -> bool:
@@ -185,79 +152,45 @@ class Certificate:
         return self.delivered > 0
 
     @property
-    def total(self) -> int:
-        """All labels, people's included."""
-        return self.size + self.people
-
-    @property
-    def error_of_all(self) -> float:
-        """At most this share of the whole set is wrong, once people have labelled what is not certified."""
-        if not self.holds:
-            return 1.0
-        return self.error * self.delivered / self.total
-
-    @property
     def is_single(self) -> bool:
         """Whether all that was frozen is the only set, so that ranks say nothing."""
-        return {size for promise in self.design.promises for size in promise.sizes} == {self.size}
+        return set(self.promise.sizes) == {self.promise.size}
+
+    @property
+    def aim(self) -> int:
+        """Size of the certified set, or of the first one to be tested."""
+        return self.delivered or self.promise.sizes[0]
 
     @property
     def within(self) -> list[Check]:
-        """Checks of the certified set, or of the first one to be tested."""
-        return [check for check in self.checks if check.rank < (self.delivered or self.sizes[0])]
+        """Checks of that set."""
+        return [check for check in self.checks if check.rank < self.aim]
 
     @property
-    def disputed(self) -> int:
-        """Checks that several people answered, differently."""
-        return sum(check.disputed for check in self.checks)
-
-    @cached_property
-    def design(self) -> AuditDesign:
-        """What was fixed before the first check."""
-        return AuditDesign(
-            self.size,
-            self.error,
-            self.sizes,
-            confidence_at(self.confidence, self.attempt),
-            tuple(Promise(one.error, one.sizes) for one in self.also),
-            dict(self.strata.counts),
+    def second_looks(self) -> SecondLooks:
+        """How many checks several people answered, and what came of it."""
+        return SecondLooks(
+            sum(
+                check.answer == check.label and has_second_look(self.seed, check.item)
+                for check in self.checks
+            ),
+            sum(len(check.answers) > 1 for check in self.checks),
+            sum(check.disputed for check in self.checks),
+            sum(check.disputed and not check.decided for check in self.checks),
         )
 
-    def tally(self, strata: Sequence[int] | Ints | None = None) -> Tally:
-        """The evidence again.
-
-        Args:
-            strata: [t] of the checks, where they were drawn within strata; looked up by `verify`.
-        """
-        where = self.stratum_of_checks if strata is None else strata
+    def tally(self) -> Tally:
+        """The evidence again."""
         wrong, ranks = [check.wrong for check in self.checks], [check.rank for check in self.checks]
-        return tally(self.design, wrong, ranks, where)
-
-    @property
-    def stratum_of_checks(self) -> list[int] | None:
-        """[t] the stratum of each check; None where draws were uniform."""
-        if not self.strata.by:
-            return None
-        if self.strata.by == BY_CLASS:
-            place = {name: g for g, name in enumerate(self.strata.names)}
-            return [place.get(check.label, 0) for check in self.checks]
-        bands = self.strata.bands
-        return [int(bands[place]) for place in self._drawn.tolist()]
-
-    @property
-    def _drawn(self) -> Ints:
-        bands = np.array([int(digit) for digit in self.strata.bands], dtype=np.int64)
-        return draws_of_strata(bands, self.seed, len(self.checks), self.attempt)
+        return tally(self.promise, wrong, ranks)
 
     @cached_property
     def bound(self) -> float:
         """At most this share is wrong, of the certified set or of the first that was tested."""
-        size = self.delivered or self.sizes[0]
-        made, where = SequentialBound(self.design, size, self.design.confidence), self.stratum_of_checks
-        for t, check in enumerate(self.checks):
-            if check.rank < size:
-                made.add(check.wrong, 0 if where is None else where[t])
-        return made.curve[-1]
+        bound = Bound(self.aim, self.promise.confidence_here, [self.promise.error])
+        for check in self.within:
+            bound.add(check.wrong)
+        return bound.curve[-1]
 
     @cached_property
     def classes(self) -> list[ClassBounds]:
@@ -268,14 +201,11 @@ class Certificate:
         """
         if not self.class_sizes or not self.holds:
             return []
-        where = self.stratum_of_checks
-        inside = [(t, check) for t, check in enumerate(self.checks) if check.rank < self.delivered]
         return by_class(
-            [check.label for _, check in inside],
-            [check.answer for _, check in inside],
+            [check.label for check in self.within],
+            [check.counted for check in self.within],
             dict(self.class_sizes),
-            1.0 - self.delta / len(set(self.sizes)),
-            None if where is None else [where[t] for t, _ in inside],
+            1.0 - self.promise.delta / len(set(self.promise.sizes)),
         )
 
     def document(self) -> dict[str, Any]:
@@ -286,36 +216,23 @@ class Certificate:
             "sentence": self.sentence,
             "method": self.method,
             "project": self.project,
-            "of": self.of,
             "made": self.made,
-            "error": self.error,
-            "confidence": self.confidence,
-            "attempt": self.attempt,
-            "delta": self.delta,
-            "size": self.size,
-            "sizes": list(self.sizes),
+            "promise": self.promise.document(),
             "delivered": self.delivered,
-            "people": self.people,
+            "beside": self.beside,
             "labels_sha256": self.labels_sha256,
             "people_sha256": self.people_sha256,
             "seed": self.seed,
             "drawn_from": self.drawn_from,
-            "also": [asdict(one) | {"sizes": list(one.sizes)} for one in self.also],
-            "strata": {
-                "by": self.strata.by,
-                "names": list(self.strata.names),
-                "bands": self.strata.bands,
-                "counts": [{"size": size, "labels": list(one)} for size, one in self.strata.counts],
-            },
             "classes": [
                 {
                     "name": one.name,
-                    "sizes": list(sizes),
+                    "size": one.labels,
                     "checks": one.checks,
                     "precision": list(one.precision),
                     "recall": list(one.recall),
                 }
-                for one, (_, sizes) in zip(self.classes, self.class_sizes, strict=True)
+                for one in self.classes
             ],
             "checks": [_check_document(check) for check in self.checks],
             "apart": [asdict(one) for one in self.apart],
@@ -336,7 +253,7 @@ class Certificate:
                     f"{check.draw:,}",
                     check.item,
                     check.label,
-                    check.answer or "nobody could tell",
+                    check.counted or ("nobody has decided" if check.disputed else "nobody could tell"),
                     *([check.person] if several else []),
                 ],
             )
@@ -370,41 +287,23 @@ class Certificate:
         from workbench.documents.certificates import CertificateDocument
         from workbench.documents.checking import checked
 
-        found = text if isinstance(text, Mapping) else parse_json(text, what, "a certificate", finite=True)
+        parsed = text if isinstance(text, Mapping) else parse_json(text, what, "a certificate", finite=True)
         advice = "Take the file as it was written."
-        d = checked(CertificateDocument, found, what, advice, "is no certificate")
+        d = checked(CertificateDocument, parsed, what, advice, "is no certificate")
         made = cls(
             project=d.project,
-            of=d.of,
-            error=d.error,
-            confidence=d.confidence,
-            attempt=d.attempt,
-            size=d.size,
-            sizes=tuple(d.sizes),
+            promise=Promise.from_document(d.promise.model_dump()),
             delivered=d.delivered,
-            people=d.people,
+            beside=d.beside,
             labels_sha256=d.labels_sha256,
             people_sha256=d.people_sha256,
             seed=d.seed,
             drawn_from=d.drawn_from,
-            also=tuple(FurtherError(one.error, tuple(one.sizes), one.delivered) for one in d.also),
-            strata=Strata(
-                d.strata.by,
-                tuple(d.strata.names),
-                d.strata.bands,
-                tuple((one.size, tuple(one.labels)) for one in d.strata.counts),
-            ),
-            class_sizes=tuple((one.name, tuple(one.sizes)) for one in d.classes),
+            class_sizes=tuple((one.name, one.size) for one in d.classes),
             checks=tuple(
                 Check(
-                    one.draw,
-                    one.item,
-                    one.label,
-                    one.answer,
-                    one.rank,
-                    one.person,
-                    one.time,
-                    tuple((pair[0], pair[1]) for pair in one.answers),
+                    **one.model_dump(exclude={"wrong", "answers"}),
+                    answers=tuple((pair[0], pair[1]) for pair in one.answers),
                 )
                 for one in d.checks
             ),
@@ -419,34 +318,20 @@ class Certificate:
             if check.wrong != one.wrong:
                 raise InputError(
                     f"{what} is no certificate: check {check.draw} has wrong as {cut(one.wrong)}, against "
-                    f"its own label and answer. {advice}"
+                    f"its own label and answers. {advice}"
                 )
-        if made.delta != d.delta:
-            raise InputError(f"{what} is no certificate: delta is {cut(d.delta)}. {advice}")
-        try:
-            stated = made.document()["classes"]
-        except (IndexError, ValueError) as error:
-            raise InputError(f"{what} is no certificate: its strata fit no checks. {advice}") from error
-        if stated != [one.model_dump() for one in d.classes]:
+        if made.document()["classes"] != [one.model_dump() for one in d.classes]:
             raise InputError(f"{what} is no certificate: bounds of classes are not what checks say. {advice}")
         return made
 
 
 def certificate_of(
+    promise: Promise,
     frozen: Mapping[str, str],
     ranks: Mapping[str, int],
     checks: Sequence[Check],
     *,
-    error: float,
-    confidence: float,
-    sizes: Sequence[int] | Ints,
-    also: Sequence[Promise] = (),
-    strata: Strata | None = None,
-    per_class: bool = False,
-    attempt: int = 1,
     project: str = "",
-    of: str = "model",
-    people: int = 0,
     labelled: Mapping[str, str] | None = None,
     apart: Iterable[str] = (),
     made: str = "",
@@ -456,118 +341,66 @@ def certificate_of(
     """The certificate of frozen labels, as their checks have it now.
 
     Args:
+        promise: what was fixed before the first check.
         frozen: id -> label, all N that were frozen.
         ranks: id -> rank by confidence, 0 the surest; what is missing from a single set has rank 0.
         checks: answered draws, without a gap, in their order.
-        error: allowed share.
-        confidence: of all attempts together.
-        sizes: sets in the order of the test, as fixed before the first check.
-        also: further errors with their sets, fixed as well.
-        strata: how draws were made; uniformly over all unless given.
-        per_class: state precision and recall of each class, too.
-        attempt: from 1 on.
         project: its name.
-        of: whose labels.
-        people: items that people had labelled when the labels were frozen.
-        labelled: id -> class of everything in the finished set that a person labelled, checks included; None
-            where people go on.
-        apart: ids within the certified set that people labelled or removed since; those beyond it are added.
-        made: when, ISO 8601.
+        labelled: id -> label of all in the finished set that are not the machine's.
+        apart: ids of frozen labels that were not checked and are no machine labels of the finished set.
+        made: when.
         versions: of the programs.
-        drawn_from: checksum that the seed is made of, where classes were renamed since.
-
-    Returns:
-        The certificate; `holds` says whether anything is certified.
+        drawn_from: checksum that the order was made from, where classes were renamed since.
 
     Raises:
-        InputError: values outside their range, or checks that are not the draws of these labels.
+        InputError: the checks are not the draws of these labels, or are of another number of them.
     """
-    error_of(error), confidence_of(confidence)
-    size_of(len(frozen))
+    if promise.size != len(frozen):
+        raise InputError(f"The promise is of {promise.size:,} labels, and {len(frozen):,} are there.")
     order, checksum = listed_order(frozen), checksum_of(frozen)
-    how = Strata() if strata is None else strata
     seed = seed_of(drawn_from or checksum)
-    places = drawn(frozen, how, seed, len(checks), attempt)
-    for number, (check, place) in enumerate(zip(checks, places.tolist(), strict=False), 1):
+    places = Draws(len(order), seed, promise.attempt).first(len(checks)).tolist()
+    for number, (check, place) in enumerate(zip(checks, places, strict=False), 1):
         if check.draw != number or check.item != order[place] or check.label != frozen[check.item]:
             raise InputError(
                 f"Check {number} is not the draw of these labels: {cut(order[place])} is, as "
                 f"{cut(frozen[order[place]])}."
             )
-    where = how.of(frozen) if how.by else np.zeros(len(order), dtype=np.int64)
-    design = AuditDesign(
-        len(frozen),
-        float(error),
-        tuple(int(size) for size in sizes),
-        confidence_at(confidence, attempt),
-        tuple(also),
-        dict(how.counts),
-    )
-    found = tally(design, [check.wrong for check in checks], [check.rank for check in checks], where[places])
-    delivered = found.delivered()
+    evidence = tally(promise, [check.wrong for check in checks], [check.rank for check in checks])
+    delivered = evidence.delivered()
     away = set(apart) | ({item for item in order if ranks.get(item, 0) >= delivered} if delivered else set())
     away -= {check.item for check in checks}
-    inside = {
-        item: g for item, g in zip(order, where.tolist(), strict=True) if ranks.get(item, 0) < delivered
-    }
+    inside = {item for item in order if ranks.get(item, 0) < delivered}
     return Certificate(
         project=project,
-        of=of,
-        error=float(error),
-        confidence=float(confidence),
-        attempt=int(attempt),
-        size=len(frozen),
-        sizes=design.sizes,
+        promise=promise,
         delivered=delivered,
-        people=int(people),
+        beside=len(set(labelled or ()) - frozen.keys()),
         labels_sha256=checksum,
         people_sha256="" if labelled is None else checksum_of(labelled),
         seed=seed,
         drawn_from=drawn_from or checksum,
         checks=tuple(checks),
         apart=tuple(WithdrawnLabel(item, frozen[item], ranks.get(item, 0)) for item in sorted(away)),
-        also=tuple(FurtherError(p.error, p.sizes, found.delivered(j)) for j, p in enumerate(also, 1)),
-        strata=how,
-        class_sizes=class_sizes(frozen, inside, max(1, len(how.names)), checks) if per_class else (),
+        class_sizes=class_sizes(frozen, inside, checks) if promise.per_class else (),
         made=made,
         versions=dict(versions or {}),
     )
 
 
-def drawn(frozen: Mapping[str, str], strata: Strata, seed: int, count: int, attempt: int) -> Ints:
-    """[count] positions in the listing, in the order of the checks.
-
-    Args:
-        frozen: id -> label.
-        strata: how draws are made.
-        seed: `seed_of` the labels.
-        count: how many.
-        attempt: from 1 on.
-    """
-    if strata.by:
-        return draws_of_strata(strata.of(frozen), seed, count, attempt)
-    return Draws(len(frozen), seed, attempt).first(count)
-
-
 def class_sizes(
-    frozen: Mapping[str, str], inside: Mapping[str, int], groups: int, checks: Iterable[Check]
-) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """(class, its labels in each stratum) of a set, with classes that only answers name at the end.
+    frozen: Mapping[str, str], inside: Collection[str], checks: Iterable[Check]
+) -> tuple[tuple[str, int], ...]:
+    """(class, its labels) of a set, with classes that only answers name at the end.
 
     Args:
         frozen: id -> label.
-        inside: id -> stratum of what lies in the set.
-        groups: G.
+        inside: ids of the set.
         checks: whose answers may name other classes.
     """
-    found: dict[str, list[int]] = {}
-    for name in sorted({frozen[item] for item in inside}):
-        found[name] = [0] * groups
-    for item, stratum in inside.items():
-        found[frozen[item]][stratum] += 1
-    for name in sorted({check.answer for check in checks if check.item in inside and check.answer}):
-        found.setdefault(name, [0] * groups)
-    return tuple((name, tuple(counts)) for name, counts in found.items())
+    counts = Counter(frozen[item] for item in inside)
+    named = set().union(*(check.named for check in checks if check.item in inside))
+    return (*sorted(counts.items()), *((name, 0) for name in sorted(named - counts.keys())))
 
 
 def listed_order(ids: Iterable[str]) -> list[str]:
@@ -584,10 +417,10 @@ def checksum_of(labels: Mapping[str, str]) -> str:
     Returns:
         Of a JSON list [id, class] a line, sorted by id, in ASCII.
     """
-    found = hashlib.sha256()
+    checksum = hashlib.sha256()
     for item in listed_order(labels):
-        found.update((json.dumps([item, labels[item]], separators=(",", ":")) + "\n").encode("ascii"))
-    return found.hexdigest()
+        checksum.update((json.dumps([item, labels[item]], separators=(",", ":")) + "\n").encode("ascii"))
+    return checksum.hexdigest()
 
 
 def id_of(certificate: Certificate) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from collections.abc import Sequence
@@ -14,6 +15,8 @@ from workbench.errors import InputError
 
 FIRST_SHARE = 0.9
 """What the first attempt spends of delta: most projects need no other."""
+SECOND_LOOKS = 10
+"""Of so many checks that are answered "right", one is asked again of another person."""
 
 
 def delta_of(confidence: float, attempt: int = 1) -> float:
@@ -76,6 +79,17 @@ def seed_of(checksum: str) -> int:
     if not re.fullmatch("[0-9a-f]{64}", checksum):
         raise InputError(f"The order is made from the labels' checksum; got {checksum!r}.")
     return int(checksum[:16], 16) >> 2
+
+
+def has_second_look(seed: int, item: str) -> bool:
+    """Whether a check is asked again of another person once it was answered "right".
+
+    Args:
+        seed: of the draws.
+        item: id of the item.
+    """
+    digest = hashlib.sha256(f"{seed} {item}".encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:8], "big") % SECOND_LOOKS == 0
 
 
 class Draws:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-
-import numpy as np
 
 from workbench.certificates.certificate import (
     Certificate,
     checksum_of,
     class_sizes,
-    drawn,
     id_of,
     listed_order,
 )
-from workbench.certificates.drawing import seed_of
-from workbench.certificates.words import method_of, sentence_of, share
+from workbench.certificates.drawing import Draws, seed_of
+from workbench.certificates.promise import share
+from workbench.certificates.words import method_of, second_looks, sentence_of
 from workbench.errors import InputError
 from workbench.reading import cut
 
@@ -75,10 +73,6 @@ def verify(certificate: Certificate, labels: Iterable[Labelled]) -> Verdict:
     """
     c = certificate
     rows = list(labels)
-    try:
-        c.design  # noqa: B018
-    except InputError as error:
-        return Verdict(False, (str(error),), (), c.sentence)
     broken = [*_of_itself(c), *_of_draws_and_labels(c, rows)]
     remarks = []
     if c.drawn_from != c.labels_sha256:
@@ -87,12 +81,12 @@ def verify(certificate: Certificate, labels: Iterable[Labelled]) -> Verdict:
             "they were renamed since, so that these labels cannot show it."
         )
     if not c.people_sha256:
-        remarks.append("Labels that people gave beside the checks are not covered: the set was not finished.")
+        remarks.append("Labels beside the frozen ones are not covered: the set was not finished.")
     since = sum(one.rank < c.delivered for one in c.apart)
     if since:
         remarks.append(f"Of the certified labels {since:,} were labelled by a person or removed afterwards.")
-    if c.disputed:
-        remarks.append(f"People disagreed about {c.disputed:,} of the checks; the first answer counts.")
+    if c.second_looks.disagreed:
+        remarks.append(f"Second looks: {second_looks(c)}.")
     if not c.holds and not broken:
         broken.append(c.sentence)
     return Verdict(not broken, tuple(broken[:_MOST]), tuple(remarks), c.sentence)
@@ -106,37 +100,38 @@ def _of_itself(c: Certificate) -> list[str]:
     if [check.draw for check in c.checks] != list(range(1, len(c.checks) + 1)):
         broken.append("The checks are not numbered from 1 on: some were left out.")
     ranks = Counter([check.rank for check in c.checks])
-    if (ranks and max(ranks) >= c.size) or (not c.is_single and ranks and max(ranks.values()) > 1):
+    if (ranks and max(ranks) >= c.promise.size) or (not c.is_single and ranks and max(ranks.values()) > 1):
         broken.append("Ranks of checks are outside the frozen labels, or two checks have the same one.")
     if not broken or c.id == id_of(c):
-        broken += _of_evidence(c)
+        try:
+            broken += _of_evidence(c)
+        except InputError as error:
+            broken.append(str(error))
     return broken
 
 
 def _of_evidence(c: Certificate) -> list[str]:
     """Whether the checks say what the certificate does."""
     broken = []
-    try:
-        if c.seed != seed_of(c.drawn_from):
-            broken.append("The order of the draws was not made from the labels.")
-        found = c.tally()
-        for promise, stated in enumerate((c.delivered, *(one.delivered for one in c.also))):
-            size = found.delivered(promise)
-            if size != stated:
-                error = c.design.promises[promise].error
-                broken.append(
-                    f"The checks certify {size:,} labels at {share(error)}, the certificate says {stated:,}."
-                )
-        for name, said, made in (
-            ("sentence", c.sentence, sentence_of(c)),
-            ("method", c.method, method_of(c)),
-        ):
-            if said != made:
-                broken.append(f'The {name} is not what the checks say: "{made}"')
-    except InputError as error:
-        broken.append(str(error))
-    except (IndexError, ValueError):
-        broken.append("The strata do not fit the checks.")
+    if c.seed != seed_of(c.drawn_from):
+        broken.append("The order of the draws was not made from the labels.")
+    for check in c.checks:
+        if check.answers and (check.person, check.answer) != check.answers[0]:
+            broken.append(f"Check {check.draw} has another first answer than its answers say.")
+        if check.decided and not check.disputed:
+            broken.append(f"Check {check.draw} was decided, and nobody disagreed.")
+    size = c.tally().delivered()
+    if size != c.delivered:
+        broken.append(
+            f"The checks certify {size:,} labels at {share(c.promise.error)}, the certificate says "
+            f"{c.delivered:,}."
+        )
+    for name, stated, made in (
+        ("sentence", c.sentence, sentence_of(c)),
+        ("method", c.method, method_of(c)),
+    ):
+        if stated != made:
+            broken.append(f'The {name} is not what the checks say: "{made}"')
     return broken
 
 
@@ -152,11 +147,11 @@ def _of_draws_and_labels(c: Certificate, rows: list[Labelled]) -> list[str]:
     broken: list[str] = []
     frozen = {item: check.label for item, check in checks.items()}
     frozen |= {item: one.label for item, one in apart.items()}
-    by_people: dict[str, str] = {}
+    others: dict[str, str] = {}
     for row in rows:
         check = checks.get(row.item)
         if row.source is None and check is not None:
-            if row.label not in (check.label, check.answer):
+            if row.label not in {check.label, *check.named}:
                 broken.append(_says(row, f"was checked as {cut(check.answer)}"))
         elif row.source is None or row.source == MACHINE:
             if check is not None:
@@ -166,8 +161,8 @@ def _of_draws_and_labels(c: Certificate, rows: list[Labelled]) -> list[str]:
             else:
                 frozen[row.item] = row.label
         else:
-            by_people[row.item] = row.label
-            if check is not None and check.answer and row.label != check.answer:
+            others[row.item] = row.label
+            if check is not None and check.named and row.label not in check.named:
                 broken.append(_says(row, f"was checked as {cut(check.answer)}"))
     if not any(row.source is not None for row in rows):
         frozen |= {item: one.label for item, one in apart.items() if item not in frozen}
@@ -176,57 +171,37 @@ def _of_draws_and_labels(c: Certificate, rows: list[Labelled]) -> list[str]:
     if missing and not c.people_sha256:
         broken.append(f"Item {cut(missing[0])} was checked and is not among the labels.")
     broken += _of_frozen(c, frozen)
-    if c.people_sha256 and checksum_of(by_people) != c.people_sha256:
-        broken.append("Labels that people gave are not what they were when the set was finished.")
+    if c.people_sha256 and checksum_of(others) != c.people_sha256:
+        broken.append("Labels that are not the machine's are not what they were when the set was finished.")
+    beside = len(others.keys() - frozen.keys()) if c.people_sha256 else 0
+    if c.beside != beside:
+        broken.append(f"{beside:,} labels stand beside the frozen ones, the certificate says {c.beside:,}.")
     return broken
 
 
 def _of_frozen(c: Certificate, frozen: dict[str, str]) -> list[str]:
+    if len(frozen) != c.promise.size:
+        return [f"{c.promise.size:,} labels were frozen, and {len(frozen):,} are there."]
     broken = []
-    if len(frozen) != c.size:
-        broken.append(f"{c.size:,} labels were frozen, and {len(frozen):,} are there.")
-    elif checksum_of(frozen) != c.labels_sha256:
+    if checksum_of(frozen) != c.labels_sha256:
         broken.append("Labels were changed: the checksum of the frozen labels is another one.")
-    order = listed_order(frozen)
-    broken += _of_strata(c, frozen)
-    if not broken and len(c.checks) <= c.size:
-        places = drawn(frozen, c.strata, c.seed, len(c.checks), c.attempt)
+    ranks = {check.item: check.rank for check in c.checks} | {one.item: one.rank for one in c.apart}
+    # what is neither checked nor apart is a machine label of the certified set
+    inside = {item for item in frozen if ranks.get(item, 0) < c.delivered}
+    if c.class_sizes and c.class_sizes != class_sizes(frozen, inside, c.checks):
+        broken.append("The sizes of the classes are not those of the labels.")
+    if not broken and len(c.checks) <= c.promise.size:
+        order = listed_order(frozen)
+        places = Draws(c.promise.size, c.seed, c.promise.attempt).first(len(c.checks))
         for check, place in zip(c.checks, places.tolist(), strict=True):
             if check.item != order[place]:
                 broken.append(
                     f"Check {check.draw} is {cut(check.item)}; the seed draws {cut(order[place])} there."
                 )
                 break
-    if c.holds and not c.is_single:
-        away = sum(one.rank >= c.delivered for one in c.apart)
-        away += sum(check.rank >= c.delivered for check in c.checks)
-        if c.size - away != c.delivered:
-            broken.append(f"{c.size - away:,} labels lie in the certified set, which has {c.delivered:,}.")
+    if c.holds and not c.is_single and len(inside) != c.delivered:
+        broken.append(f"{len(inside):,} labels lie in the certified set, which has {c.delivered:,}.")
     return broken
-
-
-def _of_strata(c: Certificate, frozen: Mapping[str, str]) -> list[str]:
-    """Whether strata and sizes of classes are those of the labels, as far as the labels tell."""
-    if len(frozen) != c.size:
-        return []
-    ranks = {check.item: check.rank for check in c.checks} | {one.item: one.rank for one in c.apart}
-    order, groups = listed_order(frozen), max(1, len(c.strata.names))
-    where = c.strata.of(frozen) if c.strata.by else np.zeros(c.size, dtype=np.int64)
-    if c.strata.by and (len(where) != c.size or (where < 0).any()):
-        return ["The strata are not those of the labels."]
-    # what is neither checked nor apart is a machine label of the certified set
-    inside = {
-        item: g for item, g in zip(order, where.tolist(), strict=True) if ranks.get(item, 0) < c.delivered
-    }
-    for size, counts in c.strata.counts:
-        held = where.tolist() if size == c.size else list(inside.values())
-        if size in (c.size, c.delivered) and Counter(held) != Counter(
-            {g: n for g, n in enumerate(counts) if n}
-        ):
-            return [f"The strata of the surest {size:,} labels have other sizes."]
-    if c.class_sizes and c.class_sizes != class_sizes(frozen, inside, groups, c.checks):
-        return ["The sizes of the classes are not those of the labels."]
-    return []
 
 
 def _says(row: Labelled, instead: str) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from workbench.arrays import Array, Floats
+from workbench.arrays import Array, Floats, Ints
 from workbench.certificates.validation import checks_of, confidence_of, error_of, size_of, too_many
 
 BETS: Floats = np.array([0.03, 0.12, 0.30, 0.50, 0.65, 0.80, 0.90, 0.995])
@@ -97,6 +97,58 @@ def first_reached(evidence: Floats, confidence: float) -> Array:
     return first
 
 
+class Wealth:
+    """The wealth of the gambler against several hypotheses at once, kept up to date answer by answer.
+
+    Args:
+        sizes: [H] labels in the set that each is about.
+        forbidden: [H] wrong labels of it, or more, by each.
+    """
+
+    def __init__(self, sizes: ArrayLike, forbidden: ArrayLike) -> None:
+        self.sizes: Ints = np.asarray(sizes, dtype=np.int64)
+        self.forbidden: Ints = np.asarray(forbidden, dtype=np.int64)
+        self.checks: Ints = np.zeros(len(self.sizes), dtype=np.int64)
+        """[H] draws that fell into the set of each."""
+        self.wrong: Ints = np.zeros(len(self.sizes), dtype=np.int64)
+        """[H] of these."""
+        self._logs: Floats = np.repeat(np.log(WEIGHTS)[:, None], len(self.sizes), axis=1)
+
+    def add(self, wrong: bool, member: Array | slice = slice(None)) -> None:
+        """Take the answer to a draw.
+
+        Args:
+            wrong: whether the label is.
+            member: [H] whether the draw fell into the set of each.
+        """
+        if wrong:
+            self._logs[:, member] += np.log1p(-BETS)[:, None]
+        else:
+            left = np.maximum(self.sizes - self.checks, 1)[member]
+            chance = np.clip((self.forbidden - self.wrong)[member] / left, 0.0, 1.0)
+            self._logs[:, member] += np.log1p(BETS[:, None] * (chance / np.maximum(1.0 - chance, 1e-300)))
+        self.checks[member] += 1
+        self.wrong[member] += wrong
+
+    def evidence(self) -> Floats:
+        """[H] logarithm of the wealth, as `log_wealth` has it."""
+        peak = self._logs.max(axis=0, initial=-np.inf)
+        total: Floats = peak + np.log(np.exp(self._logs - peak).sum(axis=0))
+        total[self.wrong >= self.forbidden] = -np.inf
+        total[self.wrong + self.sizes - self.checks < self.forbidden] = np.inf
+        return total
+
+    def keep(self, which: Array) -> None:
+        """Go on with some of the hypotheses.
+
+        Args:
+            which: [H].
+        """
+        for name in ("sizes", "forbidden", "checks", "wrong"):
+            setattr(self, name, getattr(self, name)[which])
+        self._logs = self._logs[:, which]
+
+
 class Bound:
     """The upper bound on the share of wrong labels, kept up to date answer by answer.
 
@@ -115,19 +167,15 @@ class Bound:
 
     def __init__(self, size: int, confidence: float, at: Iterable[float] = ()) -> None:
         self.size = size_of(size)
-        self.most = 1.0 / (1.0 - confidence_of(confidence))
+        self._needed = threshold(confidence)
         self.checks = 0
         self.wrong = 0
         self.count = self.size
         """Labels that may be wrong at most."""
+        self.curve = [1.0]
+        """The bound before the first answer and after each."""
         levels = levels_of(self.size, [too_many(self.size, error_of(error)) for error in at])
-        self._levels = levels
-        self._wealth = np.repeat(WEIGHTS[:, None], len(levels), axis=1)
-
-    @property
-    def share(self) -> float:
-        """The bound, from 0 to 1."""
-        return self.count / self.size
+        self._wealth = Wealth(np.full(len(levels), self.size), levels)
 
     def add(self, wrong: bool | int) -> float:
         """Take one more answer.
@@ -136,30 +184,26 @@ class Bound:
             wrong: whether the label that was drawn is wrong.
 
         Returns:
-            The bound after it.
+            The bound after it, from 0 to 1.
 
         Raises:
             InputError: every item was drawn, or the answer is neither 0 nor 1.
         """
-        checks_of(np.zeros(self.checks + 1, dtype=bool), self.size)
-        is_wrong = bool(checks_of([wrong], 1)[0])
-        chance = np.minimum((self._levels - self.wrong) / (self.size - self.checks), 1.0)
+        is_wrong = bool(checks_of([wrong], self.size - self.checks)[0])
         self.checks += 1
         self.wrong += is_wrong
-        if is_wrong:
-            self._wealth *= (1.0 - BETS)[:, None]
-        else:
-            odds = chance / np.maximum(1.0 - chance, 1e-300)
-            self._wealth *= 1.0 + BETS[:, None] * odds
-        rejected = self._levels[self._wealth.sum(axis=0) >= self.most]
+        self._wealth.add(is_wrong)
+        levels = self._wealth.forbidden
+        rejected = levels[self._wealth.evidence() >= self._needed]
         if len(rejected):
             self.count = min(self.count, int(rejected[0]) - 1)
         self.count = max(min(self.count, self.wrong + self.size - self.checks), self.wrong)
         # levels that were rejected, and those that what was found rules out, are never looked at again
-        alive = (self._levels <= self.count) & (self._levels > self.wrong)
+        alive = (levels <= self.count) & (levels > self.wrong)
         if not alive.all():
-            self._levels, self._wealth = self._levels[alive], self._wealth[:, alive]
-        return self.share
+            self._wealth.keep(alive)
+        self.curve.append(self.count / self.size)
+        return self.curve[-1]
 
 
 def upper_bound(wrong: ArrayLike, size: int, confidence: float, at: Iterable[float] = ()) -> Floats:
@@ -172,7 +216,7 @@ def upper_bound(wrong: ArrayLike, size: int, confidence: float, at: Iterable[flo
         at: allowed errors at which the bound and `log_wealth` agree to the item.
 
     Returns:
-        [t], falling, never above 1; the share itself once all are drawn.
+        [t], never above 1; it rises only to what was found wrong, and is the share itself once all are drawn.
 
     Raises:
         InputError: another size, confidence or another kind of checks.
@@ -181,9 +225,9 @@ def upper_bound(wrong: ArrayLike, size: int, confidence: float, at: Iterable[flo
     return np.array([bound.add(answer) for answer in checks_of(wrong, bound.size)])
 
 
-def levels_of(size: int, also: list[int]) -> Array:
-    """Numbers of wrong items that are tested, rising; `also` and `size` among them, [L]."""
+def levels_of(size: int, more: list[int]) -> Array:
+    """Numbers of wrong items that are tested, rising; `more` and `size` among them, [L]."""
     steps = max(0, math.ceil(math.log(size / 100) / math.log(_FINENESS))) if size > 100 else 0
     coarse = np.floor(100 * _FINENESS ** np.arange(1, steps + 1)).astype(np.int64) + 1
-    levels = np.concatenate([np.arange(1, min(size, 100) + 1), coarse, [size], also])
+    levels = np.concatenate([np.arange(1, min(size, 100) + 1), coarse, [size], more])
     return np.unique(levels[levels <= size])

@@ -62,10 +62,6 @@ def audit_file(
     out: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Certificate and labels go here; beside FILE.")
     ] = None,
-    also: Annotated[
-        list[float] | None, typer.Option(help="A further error to say it for, by the same checks; repeat it.")
-    ] = None,
-    strata: Annotated[str, typer.Option(help="class: half of the checks in equal parts of each class.")] = "",
     per_class: Annotated[
         bool, typer.Option("--per-class", help="Precision and recall of each class.")
     ] = False,
@@ -88,8 +84,6 @@ def audit_file(
         id=id,
         kept=keep,
         hidden=hidden,
-        also=tuple(also or ()),
-        strata=strata,
         per_class=per_class,
     )
     if truth is not None:
@@ -141,7 +135,7 @@ def _say_next(audit: Audit, checks: Path | None, count: int, inputs: list[Path |
     done, wrong, bound, to_go = audit.progress()
     if audit.hopeless:
         print(
-            f"{wrong} of {done} are wrong, and at most {bound:.1%} of all: more checks will not do. "
+            f"{wrong} of {done} were called wrong, at most {bound:.1%} of all: more checks will not do. "
             "Mend the worst labels (with the column as a guess, Review lists what is likely wrong), "
             "then audit again."
         )

@@ -34,16 +34,9 @@ def finish_project(
     certificate: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the certificate: .json or .html.")
     ] = None,
-    also: Annotated[
-        list[float] | None, typer.Option(help="A further error to say it for, by the same checks; repeat it.")
-    ] = None,
-    strata: Annotated[
-        str, typer.Option(help="class or confidence: half of the checks in equal parts of each.")
-    ] = "",
     per_class: Annotated[
         bool, typer.Option("--per-class", help="Certify precision and recall of each class, too.")
     ] = False,
-    twice: Annotated[bool, typer.Option("--twice", help="Two people answer each check.")] = False,
     person: Annotated[str | None, typer.Option(help="Who answers; your login name unless given.")] = None,
     question: Annotated[
         str | None, typer.Option(metavar="NAME", help="Of a project that asks several.")
@@ -65,16 +58,8 @@ def finish_project(
     elif next:
         _show(session)
     else:
-        now = session.start_checks(
-            error,
-            confidence,
-            of=of,
-            also=also or (),
-            strata=strata,
-            per_class=per_class,
-            twice=twice,
-        )
-        print(f"Attempt {now.frozen.attempt}: {now.frozen.size:,} labels are frozen. {said(now)}")
+        now = session.start_checks(error, confidence, of=of, per_class=per_class)
+        print(f"Attempt {now.promise.attempt}: {now.frozen.size:,} labels are frozen. {said(now)}")
 
 
 def _forecast(session: Session, error: float, confidence: float, of: str) -> None:
@@ -88,20 +73,17 @@ def _forecast(session: Session, error: float, confidence: float, of: str) -> Non
 
 def said(now: FinishState) -> str:
     """How the checks stand, in a line."""
-    counts = f"{now.checks:,} checks, {now.wrong:,} wrong; at most {now.bound:.1%} are wrong"
-    if now.disagreed:
-        counts += f"; people disagreed about {now.disagreed:,} of them, the first answer counts"
+    counts = f"{now.checks:,} checks, {now.wrong:,} called wrong; {now.promise.words('them', now.bound)}"
+    looks = now.second_looks
+    if looks.made:
+        counts += f"; {looks.disagreed:,} of {looks.made:,} second looks disagreed"
     if now.phase == "certified":
-        others = "".join(f", {size:,} at {error:.1%}" for error, size in now.held[1:] if size)
-        return (
-            f"{counts}: {now.size:,} certified at {now.frozen.error:.1%}{others}. "
-            "--certificate FILE writes it."
-        )
+        return f"{counts}: {now.size:,} certified at {now.promise.error:.1%}. --certificate FILE writes it."
     if now.phase == "void":
         return now.why
     if now.phase == "failed":
         more = f" Label {now.advice:,} more where it is unsure and check again." if now.advice else ""
-        return f"{counts}: not at {now.frozen.error:.1%}, the estimate is {now.estimate:.1%}.{more}"
+        return f"{counts}: not at {now.promise.error:.1%}, the estimate is {now.estimate:.1%}.{more}"
     to_go = "not enough at this rate" if now.left is None else f"about {now.left:,} to go"
     return f"{counts}; {to_go}. --next shows the next check."
 
@@ -136,7 +118,6 @@ def _answer(session: Session, answer: str) -> None:
 
 
 def _write(session: Session, file: Path, replace: bool) -> None:
-    from workbench.certificates.words import of_all
     from workbench.cli.certified import classes_text
     from workbench.cli.labels import files_kept
     from workbench.writing import chosen_file
@@ -148,6 +129,5 @@ def _write(session: Session, file: Path, replace: bool) -> None:
     with chosen_file(file, protected=files_kept(), replace=replace) as out:
         out.write(text.encode())
     print(made.sentence)
-    print(f"Of all labels: {of_all(made)}.")
     if made.class_sizes:
         print(classes_text(made))

@@ -9,6 +9,18 @@ from pydantic import Field
 from workbench.documents.fields import MOST_ITEMS, Closed, Item, Long, Name, Seed, Share, Time, Word
 
 
+class PromiseDocument(Closed):
+    """What is fixed before the first check (`workbench.certificates.Promise`)."""
+
+    size: Annotated[int, Field(ge=1, lt=MOST_ITEMS)]
+    error: Annotated[float, Field(gt=0.0, lt=1.0)]
+    confidence: Annotated[float, Field(gt=0.0, lt=1.0)]
+    sizes: Annotated[list[Annotated[int, Field(ge=1, lt=MOST_ITEMS)]], Field(min_length=1, max_length=1_000)]
+    attempt: Annotated[int, Field(ge=1, le=50)]
+    of: Word
+    per_class: bool
+
+
 class CertificateCheck(Closed):
     """One label that a person looked at."""
 
@@ -23,6 +35,7 @@ class CertificateCheck(Closed):
     answers: Annotated[
         list[Annotated[list[Word], Field(min_length=2, max_length=2)]], Field(max_length=1_000)
     ]
+    decided: Word = ""
 
 
 class CertificateApart(Closed):
@@ -33,35 +46,11 @@ class CertificateApart(Closed):
     rank: Item
 
 
-class CertificateAlso(Closed):
-    """A further error that was asked about."""
-
-    error: Annotated[float, Field(gt=0.0, lt=1.0)]
-    sizes: Annotated[list[Annotated[int, Field(ge=1, lt=MOST_ITEMS)]], Field(min_length=1, max_length=1_000)]
-    delivered: Item
-
-
-class CertificateCounts(Closed):
-    """Labels of a set in each stratum."""
-
-    size: Annotated[int, Field(ge=1, lt=MOST_ITEMS)]
-    labels: Annotated[list[Item], Field(max_length=100_000)]
-
-
-class CertificateStrata(Closed):
-    """How checks were drawn within strata."""
-
-    by: Literal["", "class", "confidence"]
-    names: Annotated[list[Name], Field(max_length=100_000)]
-    bands: Annotated[str, Field(max_length=MOST_ITEMS)]
-    counts: Annotated[list[CertificateCounts], Field(max_length=10_000)]
-
-
 class CertificateClass(Closed):
     """What the checks say of one class."""
 
     name: Name
-    sizes: Annotated[list[Item], Field(max_length=100_000)]
+    size: Item
     checks: Item
     precision: Annotated[list[Share], Field(min_length=2, max_length=2)]
     recall: Annotated[list[Share], Field(min_length=2, max_length=2)]
@@ -75,22 +64,14 @@ class CertificateDocument(Closed):
     sentence: Long
     method: Long
     project: Word
-    of: Word
     made: Time
-    error: Annotated[float, Field(gt=0.0, lt=1.0)]
-    confidence: Annotated[float, Field(gt=0.0, lt=1.0)]
-    attempt: Annotated[int, Field(ge=1, le=50)]
-    delta: Share
-    size: Annotated[int, Field(ge=1, lt=MOST_ITEMS)]
-    sizes: Annotated[list[Annotated[int, Field(ge=1, lt=MOST_ITEMS)]], Field(min_length=1, max_length=1_000)]
+    promise: PromiseDocument
     delivered: Item
-    people: Item
+    beside: Item
     labels_sha256: Word
     people_sha256: Word
     seed: Seed
     drawn_from: Word
-    also: Annotated[list[CertificateAlso], Field(max_length=100)]
-    strata: CertificateStrata
     classes: Annotated[list[CertificateClass], Field(max_length=100_000)]
     checks: Annotated[list[CertificateCheck], Field(max_length=10_000_000)]
     apart: Annotated[list[CertificateApart], Field(max_length=100_000_000)]
@@ -101,10 +82,7 @@ class AuditAttempt(Closed):
     """Checks of one state of a column: (id, answer, time) each."""
 
     labels_sha256: Word
-    error: Annotated[float, Field(gt=0.0, lt=1.0)]
-    confidence: Annotated[float, Field(gt=0.0, lt=1.0)]
-    also: Annotated[list[Annotated[float, Field(gt=0.0, lt=1.0)]], Field(max_length=100)]
-    strata: Literal["", "class"]
+    promise: PromiseDocument
     answers: Annotated[
         list[Annotated[list[Word], Field(min_length=3, max_length=3)]], Field(max_length=10_000_000)
     ]

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, Field, StrictBool, TypeAdapter, model_validator
 
+from workbench.documents.certificates import PromiseDocument
 from workbench.documents.checking import checked
 from workbench.documents.fields import (
     MOST_ITEMS,
@@ -286,31 +287,15 @@ class Packed(Document):
     confidence: str
 
 
-class ChecksAlso(Closed):
-    """A further error, and the sets that are tested at it."""
-
-    error: float
-    sizes: Annotated[list[Count], Field(min_length=1, max_length=1_000)]
-
-
 class ChecksStarted(Payload):
     """Labels that are checked, and in which order."""
 
-    of: Word
-    error: float
-    confidence: float
-    attempt: Annotated[int, Field(strict=True, ge=1, le=50)]
+    promise: PromiseDocument
     seed: Annotated[int, Field(strict=True, ge=0, lt=2**63)]
-    size: Count
-    sizes: Annotated[list[Count], Field(min_length=1, max_length=1_000)]
     classes: Annotated[list[Name], Field(min_length=1)]
     frozen: Packed
     checksum: Word
     drawn_from: Word
-    also: Annotated[list[ChecksAlso], Field(max_length=100)]
-    strata: Literal["", "class", "confidence"]
-    per_class: bool
-    twice: bool
 
 
 class Certified(Payload):

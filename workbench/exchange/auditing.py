@@ -6,8 +6,8 @@ of the draws is made from the labels' checksum: whoever throws the answers away 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,25 +16,20 @@ import numpy as np
 
 from workbench.arrays import Array
 from workbench.certificates import (
-    AuditDesign,
+    Bound,
     Certificate,
     Check,
+    Draws,
     Labelled,
     Promise,
-    SequentialBound,
-    Strata,
-    Tally,
     certificate_of,
     check_spent,
     checksum_of,
-    confidence_at,
     listed_order,
     seed_of,
     tally,
 )
-from workbench.certificates.certificate import BY_CLASS, drawn
 from workbench.certificates.remaining import checks_to_go, looks_broken
-from workbench.certificates.validation import confidence_of, error_of
 from workbench.documents.certificates import AuditDocument
 from workbench.documents.checking import checked
 from workbench.errors import InputError
@@ -61,8 +56,6 @@ class Audit:
         id: column of the ids; without it rows are called by their numbers from 1 on.
         kept: where the audit is kept; beside the file unless given.
         hidden: columns that whoever answers does not see, beside the labels.
-        also: further errors; the same checks say whether the column keeps them, too.
-        strata: "class" has half of the draws in equal parts of each class; "" draws uniformly over all.
         per_class: state precision and recall of each class in the certificate.
 
     Raises:
@@ -79,16 +72,9 @@ class Audit:
         id: str = "id",
         kept: Path | None = None,
         hidden: tuple[str, ...] = (),
-        also: tuple[float, ...] = (),
-        strata: str = "",
         per_class: bool = False,
     ) -> None:
-        if strata not in ("", BY_CLASS):
-            raise InputError(f"Checks of a column are drawn within class; got {cut(strata)}.")
-        self.also = tuple(sorted({error_of(one) for one in also} - {error}))
-        self.per_class = per_class
         self.path, self.column = Path(path), column
-        self.error, self.confidence = error_of(error), confidence_of(confidence)
         self._frame = table_of(self.path)
         self._id, self._hidden = id, {column, *hidden}
         ids = ids_of(self._frame, id, self.path)
@@ -103,49 +89,35 @@ class Audit:
         self.classes = sorted(set(self.labels.values()))
         self.kept = kept or self.path.with_name(f"{self.path.name}.audit.json")
         self._attempts = self._read()
-        checksum = checksum_of(self.labels)
-        promise = (checksum, self.error, self.confidence, list(self.also), strata)
-        known = [n for n, one in enumerate(self._attempts) if _promise(one) == promise]
+        checksum, n = checksum_of(self.labels), len(self.labels)
+        promise = Promise(n, error, confidence, (n,), 1, f"column {column}", per_class)
+        earlier = [Promise.from_document(one["promise"]) for one in self._attempts]
+        known = [
+            number
+            for number, (one, stored) in enumerate(zip(earlier, self._attempts, strict=True), 1)
+            if (one.error, one.confidence, stored["labels_sha256"]) == (error, confidence, checksum)
+        ]
         if not known:
-            check_spent(self.confidence, [(one["confidence"], n) for n, one in enumerate(self._attempts, 1)])
+            check_spent(confidence, [(one.confidence, one.attempt) for one in earlier])
+        attempt = known[-1] if known else len(self._attempts) + 1
+        self.promise = replace(promise, attempt=attempt)
+        if not known:
             self._attempts.append(
-                {
-                    "labels_sha256": checksum,
-                    "error": self.error,
-                    "confidence": self.confidence,
-                    "also": list(self.also),
-                    "strata": strata,
-                    "answers": [],
-                }
+                {"labels_sha256": checksum, "promise": self.promise.document(), "answers": []}
             )
-        self.attempt = known[-1] + 1 if known else len(self._attempts)
-        self.confidence_here = confidence_at(self.confidence, self.attempt)
         self.seed = seed_of(checksum)
         self._given: dict[str, tuple[str, str]] = {
-            one[0]: (one[1], one[2]) for one in self._attempts[self.attempt - 1]["answers"]
+            one[0]: (one[1], one[2]) for one in self._attempts[self.promise.attempt - 1]["answers"]
         }
         self._ids = listed_order(self.labels)
-        self._strata = Strata()
-        if strata:
-            of_class = Counter(self.labels.values())
-            counts = tuple(of_class[name] for name in self.classes)
-            self._strata = Strata(BY_CLASS, tuple(self.classes), "", ((len(self._ids), counts),))
-        n = len(self._ids)
-        others = tuple(Promise(one, (n,)) for one in self.also)
-        self.design = AuditDesign(
-            n, self.error, (n,), self.confidence_here, others, strata=dict(self._strata.counts)
-        )
-        self._order: list[str] = []
+        self._draws = Draws(len(self._ids), self.seed, self.promise.attempt)
         self._column_of_truth: dict[str, list[str]] = {}
         if not known:
             self.save()  # the order is fixed before the first check
 
     def drawn(self, count: int) -> list[str]:
         """Ids of the first draws."""
-        if len(self._order) < min(count, len(self._ids)):
-            places = drawn(self.labels, self._strata, self.seed, max(256, 2 * count), self.attempt)
-            self._order = [self._ids[place] for place in places.tolist()]
-        return self._order[:count]
+        return [self._ids[place] for place in self._draws.first(count).tolist()]
 
     @property
     def checks(self) -> list[Check]:
@@ -205,7 +177,7 @@ class Audit:
     def save(self) -> None:
         """Write the audit where it is kept."""
         answers = [[item, *given] for item, given in self._given.items()]
-        self._attempts[self.attempt - 1]["answers"] = answers
+        self._attempts[self.promise.attempt - 1]["answers"] = answers
         write_whole(
             self.kept, json_text({"kind": "audit", "column": self.column, "attempts": self._attempts})
         )
@@ -223,59 +195,41 @@ class Audit:
     def certificate(self, *, made: str = "") -> Certificate:
         """What the answers certify now; `holds` says whether anything."""
         return certificate_of(
+            self.promise,
             self.labels,
             {},
             self.checks,
-            error=self.error,
-            confidence=self.confidence,
-            sizes=(len(self.labels),),
-            also=self.design.also,
-            strata=self._strata,
-            per_class=self.per_class,
-            attempt=self.attempt,
             project=self.path.name,
-            of=f"column {self.column}",
             made=made or datetime.now(UTC).isoformat(timespec="seconds"),
             versions=versions(),
         )
 
     def progress(self) -> tuple[int, int, float, int | None]:
         """(checks, wrong ones, upper bound now, about how many to go or None)."""
-        wrong, bound = self._wrong, SequentialBound(self.design, len(self.labels), self.confidence_here)
-        for check, is_wrong in zip(self.checks, wrong.tolist(), strict=True):
-            bound.add(is_wrong, self._stratum(check))
+        wrong = self._wrong
+        bound = Bound(len(self.labels), self.promise.confidence_here, [self.promise.error])
+        for answer in wrong.tolist():
+            bound.add(answer)
         return len(wrong), int(wrong.sum()), bound.curve[-1], self.to_go
 
     @property
     def to_go(self) -> int | None:
         """About how many checks are to go; None where none would do at this rate."""
-        if self._tally().delivered():
+        wrong, promise = self._wrong, self.promise
+        if tally(promise, wrong, [0] * len(wrong)).delivered():
             return 0
-        found = checks_to_go(self._wrong, len(self.labels), self.error, self.confidence_here)
-        return None if found is None else max(1, found)  # drawn by class it takes a few more than uniformly
+        return checks_to_go(wrong, promise.size, promise.error, promise.confidence_here)
 
     @property
     def hopeless(self) -> bool:
         """Whether more checks are likely to be wasted: mend labels, and audit again."""
         wrong = self._wrong
-        return looks_broken(int(wrong.sum()), len(wrong), self.error) and self.to_go is None
+        return looks_broken(int(wrong.sum()), len(wrong), self.promise.error) and self.to_go is None
 
     @property
     def decided(self) -> bool:
         """Whether there is nothing more to ask: certified, hopeless, or all of them looked at."""
         return self.to_go == 0 or self.hopeless or not self.open(1)
-
-    def _stratum(self, check: Check) -> int:
-        return self._strata.names.index(check.label) if self._strata.by else 0
-
-    def _tally(self) -> Tally:
-        checks = self.checks
-        return tally(
-            self.design,
-            [check.wrong for check in checks],
-            [0] * len(checks),
-            [self._stratum(check) for check in checks],
-        )
 
     @property
     def _wrong(self) -> Array:
@@ -337,10 +291,6 @@ class Audit:
             )
         attempts: list[dict[str, Any]] = document["attempts"]
         return attempts
-
-
-def _promise(attempt: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(attempt[name] for name in ("labels_sha256", "error", "confidence", "also", "strata"))
 
 
 def write_finished(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.arrays import Array, Ints
+from workbench.certificates import has_second_look
 from workbench.metrics.consensus import worth_asking
 from workbench.pools.neighbours.twins import Twins
 from workbench.pools.pool import Pool
@@ -207,7 +208,7 @@ class Questions:
         if ask.role == "second":
             return ask.item in state.second.get(ask.annotator, ())
         if ask.role == "check":
-            return is_unchecked(state, ask)
+            return is_unchecked(state, ask, str(self.pool.items.ids[ask.item]))
         return ask.item not in state.answered or self.wanted(ask.item, ask.annotator, state)
 
     def waiting(self, state: ProjectState, annotator: str) -> list[AskRecord]:
@@ -414,18 +415,21 @@ class Questions:
         return int(generator(self.seed, asked, COLD_START).choice(np.flatnonzero(free)))
 
 
-def is_unchecked(state: ProjectState, ask: AskRecord) -> bool:
-    """Whether the frozen label that a question checks is still frozen, and is open to its person."""
+def is_unchecked(state: ProjectState, ask: AskRecord, name: str) -> bool:
+    """Whether the frozen label that a question checks is still frozen, and is open to its person.
+
+    Args:
+        state: of the project.
+        ask: the question.
+        name: id of its item.
+    """
     started = int(ask.details.get("check", 0))
     if not state.frozen or state.frozen[-1].id != started:
         return False
     given = [who for who, check in state.checks.get(ask.item, {}).items() if check.started == started]
-    return len(given) < answers_wanted(state) and ask.annotator not in given
-
-
-def answers_wanted(state: ProjectState) -> int:
-    """How many people answer each check of what was frozen last."""
-    return 2 if state.frozen and state.frozen[-1].payload.get("twice") else 1
+    if len(given) == 1 and has_second_look(int(state.frozen[-1].payload["seed"]), name):
+        return ask.annotator not in given
+    return not given
 
 
 def guess_of(published: Published, item: int) -> tuple[tuple[str, float], ...]:

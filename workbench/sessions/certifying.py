@@ -7,9 +7,8 @@ from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 
-from workbench.certificates import Certificate, Check, Strata, certificate_of
-from workbench.certificates.certificate import BY_CLASS
-from workbench.sessions.checks import BANDS, Frozen, answers_of
+from workbench.certificates import Certificate, Check, certificate_of
+from workbench.sessions.checks import answers_of, decided_by
 from workbench.sessions.finish_state import FinishState
 from workbench.store import ProjectState
 
@@ -26,25 +25,16 @@ def issued(now: FinishState, state: ProjectState, ids: Sequence[str], project: s
     """
     frozen = now.frozen
     names = {key: state.class_names.get(key, state.removed.get(key, key)) for key in frozen.classes}
-    labels = frozen.named(ids, names)
-    people = state.labels
+    labels = state.labels
     return certificate_of(
-        labels,
-        {str(ids[item]): place for place, item in enumerate(frozen.items.tolist())},
-        [_check(now, state, ids, names, draw) for draw in range(now.evidence.checks)],
-        error=frozen.error,
-        confidence=frozen.confidence,
-        sizes=frozen.sizes,
-        also=frozen.also,
-        strata=_strata(frozen, names),
-        per_class=frozen.per_class,
+        frozen.promise,
+        frozen.named(names),
+        {item: place for place, item in enumerate(frozen.ids)},
+        [_check(now, state, names, draw) for draw in range(now.evidence.checks)],
         drawn_from=frozen.drawn_from,
-        attempt=frozen.attempt,
         project=project,
-        of=frozen.of,
-        people=frozen.n_labelled,
         labelled={str(ids[item]): name for item, name in state.decided.items()},  # as the set is exported
-        apart=[str(ids[item]) for item in frozen.items.tolist() if item in people],
+        apart=[name for item, name in zip(frozen.items.tolist(), frozen.ids, strict=True) if item in labels],
         made=made,
         versions=versions(),
     )
@@ -69,28 +59,22 @@ def machine_part(now: FinishState, state: ProjectState) -> dict[int, tuple[str, 
     return found
 
 
-def _check(
-    now: FinishState, state: ProjectState, ids: Sequence[str], names: dict[str, str], draw: int
-) -> Check:
+def _check(now: FinishState, state: ProjectState, names: dict[str, str], draw: int) -> Check:
     place = int(now.evidence.places[draw])
     item = int(now.frozen.items[place])
-    given = answers_of(now.frozen, state, item)
-    several = tuple((one.annotator, _name(one.key, state)) for one in given) if len(given) > 1 else ()
-    first = given[0]
-    label = names[now.frozen.key(place)]
+    answers = answers_of(now.frozen, state, item)
+    first, decided = answers[0], decided_by(state, item, answers)
     return Check(
-        draw + 1, str(ids[item]), label, _name(first.key, state), place, first.annotator, first.time, several
+        draw + 1,
+        now.frozen.ids[place],
+        names[now.frozen.key(place)],
+        _name(first.key, state),
+        place,
+        first.annotator,
+        first.time,
+        tuple((one.annotator, _name(one.key, state)) for one in answers) if len(answers) > 1 else (),
+        _name(decided, state),
     )
-
-
-def _strata(frozen: Frozen, names: dict[str, str]) -> Strata:
-    if not frozen.strata:
-        return Strata()
-    counts = tuple((size, tuple(one)) for size, one in frozen.strata_counts)
-    if frozen.strata == BY_CLASS:
-        return Strata(BY_CLASS, tuple(names[key] for key in frozen.classes), "", counts)
-    bands = "".join(map(str, frozen.stratum[frozen.listing].tolist()))
-    return Strata(frozen.strata, tuple(f"band {band + 1}" for band in range(BANDS)), bands, counts)
 
 
 def _name(key: str, state: ProjectState) -> str:

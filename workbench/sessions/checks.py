@@ -15,24 +15,18 @@ import numpy as np
 
 from workbench.arrays import Array, Floats, Ints
 from workbench.certificates import (
-    AuditDesign,
+    Bound,
     Draws,
     Promise,
-    SequentialBound,
+    SecondLooks,
     Tally,
     checksum_of,
-    confidence_at,
-    draws_of_strata,
+    has_second_look,
     listed_order,
 )
-from workbench.certificates.certificate import BY_CLASS
 from workbench.errors import InputError
 from workbench.store import Check, Event, ProjectState
 
-MODEL = "model"
-"""What freezes the model's own labels; else a column of somebody's, "column:NAME"."""
-BANDS = 5
-"""Of confidence, that draws may be made within."""
 _KEPT = 32
 
 
@@ -44,99 +38,42 @@ class Frozen:
         started: id of the event.
         by: who started.
         time: when.
-        of: "model", or the column the labels are of.
-        error: the share of wrong labels that is allowed.
-        confidence: of all attempts together.
-        attempt: from 1 on; what each spends is `delta_of`.
-        seed: of the order.
+        promise: what is promised of them.
+        seed: of the order, and of second looks.
         items: [N] indices into the pool, the surest first.
+        ids: [N] of the items.
         codes: [N] their labels, by the places of their keys in `classes`.
         confidences: [N] the model's; NaN of a column that gives none.
-        sizes: sets to be certified, in the order of the test: so many of the surest.
         classes: keys.
         listing: [N] places in the order of the items' ids, of which draws are positions.
-        drawn_from: checksum of the labels as classes were called when they were frozen; the seed is of it.
-        also: further errors with their sets.
-        strata: "class" or "confidence", what draws are made within; "" for none.
-        per_class: whether precision and recall of each class are stated.
-        twice: whether two people answer each check.
+        checksum: of the labels by keys of classes.
+        drawn_from: of the labels as classes were called when they were frozen; the seed is of it.
         round: number of the fit; -1 for a column.
-        n_labelled: labels that people had given.
     """
 
     started: int
     by: str
     time: str
-    of: str
-    error: float
-    confidence: float
-    attempt: int
+    promise: Promise
     seed: int
     items: Ints
+    ids: tuple[str, ...]
     codes: Ints
     confidences: Floats
-    sizes: tuple[int, ...]
     classes: tuple[str, ...]
     listing: Ints
     checksum: str
+    drawn_from: str
     round: int
-    n_labelled: int
-    drawn_from: str = ""
-    also: tuple[Promise, ...] = ()
-    strata: str = ""
-    per_class: bool = False
-    twice: bool = False
 
     @property
     def size(self) -> int:
         """N."""
         return int(self.items.size)
 
-    @property
-    def spent(self) -> float:
-        """The part of 1 - confidence that this attempt spends."""
-        return 1.0 - self.confidence_here
-
-    @property
-    def confidence_here(self) -> float:
-        """What this attempt has to reach, that all attempts together keep `confidence`."""
-        return confidence_at(self.confidence, self.attempt)
-
-    @cached_property
-    def design(self) -> AuditDesign:
-        """What was promised, for the test."""
-        return AuditDesign(
-            self.size,
-            self.error,
-            self.sizes,
-            self.confidence_here,
-            self.also,
-            {size: tuple(counts) for size, counts in self.strata_counts},
-        )
-
-    @cached_property
-    def stratum(self) -> Ints:
-        """[N] of each frozen label; all of one where draws are uniform over all."""
-        if not self.strata:
-            return np.zeros(self.size, dtype=np.int64)
-        return self.codes if self.strata == BY_CLASS else np.arange(self.size) * BANDS // self.size
-
-    @property
-    def strata_counts(self) -> list[tuple[int, list[int]]]:
-        """(size, labels in each stratum) of each set that is tested; none where draws are uniform."""
-        if not self.strata:
-            return []
-        sizes = {size for one in ((self.error, self.sizes), *self.also) for size in one[1]}
-        groups = len(self.classes) if self.strata == BY_CLASS else BANDS
-        return [(size, np.bincount(self.stratum[:size], minlength=groups).tolist()) for size in sorted(sizes)]
-
     @cached_property
     def _draws(self) -> Draws:
-        return Draws(self.size, self.seed, self.attempt)
-
-    @cached_property
-    def _within(self) -> list[Ints]:
-        return [np.empty(0, dtype=np.int64)]  # drawn so far, within strata
+        return Draws(self.size, self.seed, self.promise.attempt)
 
     @cached_property
     def sofar(self) -> dict[int, _Kept]:
@@ -151,17 +88,12 @@ class Frozen:
     def order(self, count: int) -> Ints:
         """[n] places of the first `count` draws."""
         with _LOCK:
-            if not self.strata:
-                return self.listing[self._draws.first(count)]
-            if len(self._within[0]) < min(count, self.size):
-                more = max(64, 2 * count)
-                self._within[0] = draws_of_strata(self.stratum[self.listing], self.seed, more, self.attempt)
-            return self.listing[self._within[0][:count]]
+            return self.listing[self._draws.first(count)]
 
-    def named(self, ids: Sequence[str], names: Mapping[str, str]) -> dict[str, str]:
+    def named(self, names: Mapping[str, str]) -> dict[str, str]:
         """Id -> frozen label, as people read it."""
         labels = [names.get(key, key) for key in self.classes]
-        return {str(ids[i]): labels[c] for i, c in zip(self.items.tolist(), self.codes.tolist(), strict=True)}
+        return {item: labels[c] for item, c in zip(self.ids, self.codes.tolist(), strict=True)}
 
     def key(self, place: int) -> str:
         """The class that was frozen at a place."""
@@ -169,34 +101,20 @@ class Frozen:
 
 
 def plan_of(
-    of: str,
-    error: float,
-    confidence: float,
-    attempt: int,
+    promise: Promise,
     seed: int,
     items: Ints,
     codes: Ints,
     confidences: Floats,
-    sizes: Sequence[int],
     classes: Sequence[str],
     ids: Sequence[str],
     number: int,
-    n_labelled: int,
     drawn_from: str,
-    also: Sequence[Promise] = (),
-    strata: str = "",
-    per_class: bool = False,
-    twice: bool = False,
 ) -> dict[str, Any]:
     """What is recorded of labels that are frozen; `frozen_of` reads it."""
     return {
-        "of": of,
-        "error": float(error),
-        "confidence": float(confidence),
-        "attempt": int(attempt),
+        "promise": promise.document(),
         "seed": int(seed),
-        "size": len(items),
-        "sizes": [int(size) for size in sizes],
         "classes": list(classes),
         "frozen": {
             "items": _packed(items, "<i8"),
@@ -207,12 +125,7 @@ def plan_of(
             {str(ids[i]): classes[c] for i, c in zip(items.tolist(), codes.tolist(), strict=True)}
         ),
         "round": int(number),
-        "n_labelled": int(n_labelled),
         "drawn_from": drawn_from,
-        "also": [{"error": one.error, "sizes": list(one.sizes)} for one in also],
-        "strata": strata,
-        "per_class": per_class,
-        "twice": twice,
     }
 
 
@@ -227,40 +140,34 @@ def frozen_of(event: Event, ids: Sequence[str]) -> Frozen:
         InputError: the record is damaged.
     """
     p = event.payload
-    key = (f"{p['checksum']} {p['error']} {p['confidence']}", event.id, event.time)
+    promise = Promise.from_document(p["promise"])
+    key = (str(p["checksum"]), promise, event.id, event.time)
     with _LOCK:
-        found = _FROZEN.get(key)
-    if found is not None:
-        return found
+        known = _FROZEN.get(key)
+    if known is not None:
+        return known
     packed = p["frozen"]
     items, codes = frozen_items(p), _unpacked(packed["codes"], "<i4").astype(np.int64)
     confidences = _unpacked(packed["confidence"], "<f4").astype(float)
     n = items.size
-    if not n or not n == codes.size == confidences.size == int(p["size"]) or codes.max() >= len(p["classes"]):
+    if not n or not n == codes.size == confidences.size == promise.size or codes.max() >= len(p["classes"]):
         raise InputError("The record of the frozen labels is damaged: start the checks anew.")
+    names = tuple(str(ids[item]) for item in items.tolist())
     made = Frozen(
         event.id,
         event.annotator,
         event.time,
-        str(p["of"]),
-        float(p["error"]),
-        float(p["confidence"]),
-        int(p["attempt"]),
+        promise,
         int(p["seed"]),
         items,
+        names,
         codes,
         confidences,
-        tuple(map(int, p["sizes"])),
         tuple(map(str, p["classes"])),
-        _listing([str(ids[item]) for item in items.tolist()]),
+        _listing(names),
         str(p["checksum"]),
-        int(p.get("round", -1)),
-        int(p.get("n_labelled", 0)),
         str(p["drawn_from"]),
-        tuple(Promise(float(one["error"]), tuple(map(int, one["sizes"]))) for one in p["also"]),
-        str(p["strata"]),
-        bool(p["per_class"]),
-        bool(p["twice"]),
+        int(p.get("round", -1)),
     )
     with _LOCK:
         while len(_FROZEN) >= _KEPT:
@@ -278,7 +185,7 @@ def frozen_items(payload: Mapping[str, Any]) -> Ints:
     return _unpacked(payload["frozen"]["items"], "<i8")
 
 
-def _listing(ids: list[str]) -> Ints:
+def _listing(ids: Sequence[str]) -> Ints:
     place_of = {one: place for place, one in enumerate(ids)}
     if len(place_of) < len(ids):
         raise InputError("Two items have the same id, so a certificate could not tell them apart.")
@@ -307,25 +214,42 @@ def drawn(frozen: Frozen) -> Iterator[int]:
         known = len(chunk)
 
 
+def decided_by(state: ProjectState, item: int, answers: Sequence[Check]) -> str:
+    """Key of the class that somebody decided on after people disagreed about a check; "" where nobody did."""
+    if len({check.key for check in answers}) < 2:
+        return ""
+    last = max(check.event for check in answers)
+    votes = [vote for vote in state.votes.get(item, {}).values() if vote.final and vote.event > last]
+    return max(votes, key=lambda vote: vote.event).key if votes else ""
+
+
+def is_looked_at_again(frozen: Frozen, place: int, answers: Sequence[Check]) -> bool:
+    """Whether a check is to be asked again of another person, or was."""
+    return (
+        bool(answers)
+        and answers[0].key == frozen.key(place)
+        and has_second_look(frozen.seed, frozen.ids[place])
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """The answers that count: those of the draws up to the first that nobody has answered.
 
     Attributes:
         places: [t] of the frozen labels.
-        wrong: [t] whether the answer is another class, or that nobody can tell.
-        strata: [t] that they were drawn within; 0 where draws are uniform over all.
+        wrong: [t] whether the label counts as wrong: the answer is another class, or nobody can tell, or
+            people disagree and nobody has decided.
         later: answers to draws after one that somebody still has before them.
         waits_for: item of that one; -1 where nothing waits.
-        disagreements: checks that several people answered, differently.
+        second_looks: drawn for a second person, made, where the two disagreed, and of these not decided.
     """
 
     places: Ints
     wrong: Array
-    strata: Ints
     later: int
     waits_for: int
-    disagreements: int
+    second_looks: SecondLooks
 
     @property
     def checks(self) -> int:
@@ -334,62 +258,65 @@ class Evidence:
 
     def within(self, size: int) -> Array:
         """[t'] of `wrong`, of the draws that fell among the surest `size`."""
-        found: Array = self.wrong[self.places < size]
-        return found
+        inside: Array = self.wrong[self.places < size]
+        return inside
 
 
 def evidence(frozen: Frozen, state: ProjectState) -> Evidence:
     """What the answers so far are worth."""
     places: list[int] = []
     wrong: list[bool] = []
-    disagreements = 0
+    drawn_again = made = disagreed = undecided = 0
     total = n_answered(frozen, state)
     waits = -1
     for place in drawn(frozen):
         item = int(frozen.items[place])
-        given = answers_of(frozen, state, item)
-        if not given:
+        answers = answers_of(frozen, state, item)
+        if not answers:
             waits = item if len(places) < total else -1
             break
+        is_disputed = len({check.key for check in answers}) > 1
+        key = decided_by(state, item, answers) if is_disputed else answers[0].key
         places.append(place)
-        wrong.append(given[0].key != frozen.key(place))
-        disagreements += len({check.key for check in given}) > 1
+        wrong.append(key != frozen.key(place))
+        drawn_again += is_looked_at_again(frozen, place, answers)
+        made += len(answers) > 1
+        disagreed += is_disputed
+        undecided += is_disputed and not key
     return Evidence(
         np.asarray(places, dtype=np.int64),
         np.asarray(wrong, dtype=bool),
-        frozen.stratum[np.asarray(places, dtype=np.int64)],
         total - len(places),
         waits,
-        disagreements,
+        SecondLooks(drawn_again, made, disagreed, undecided),
     )
 
 
 def bound_after(frozen: Frozen, size: int, found: Evidence) -> list[float]:
     """[t + 1] the upper bound on a set before its first check and after each, kept up to date."""
-    inside = found.places < size
-    given = list(zip(found.wrong[inside].tolist(), found.strata[inside].tolist(), strict=True))
+    answers = found.within(size).tolist()
     with _LOCK:
         kept = _kept(
             frozen,
             size,
-            given,
-            lambda: SequentialBound(frozen.design, size, frozen.confidence_here),
+            answers,
+            lambda: Bound(size, frozen.promise.confidence_here, [frozen.promise.error]),
         )
-        for wrong, stratum in given[len(kept.given) :]:
-            kept.made.add(wrong, stratum)
-        kept.given = given
+        for wrong in answers[len(kept.given) :]:
+            kept.made.add(wrong)
+        kept.given = answers
         return list(kept.made.curve)
 
 
-def tally_of(frozen: Frozen, found: Evidence) -> list[tuple[int, int, int]]:
-    """What is certified: (promise, size, draws it took) each; an answer adds to what is kept."""
-    given = list(zip(found.places.tolist(), found.wrong.tolist(), found.strata.tolist(), strict=True))
+def certified_of(frozen: Frozen, found: Evidence) -> int:
+    """Size of the largest set that is certified, 0 where none is; an answer adds to what is kept."""
+    answers = list(zip(found.places.tolist(), found.wrong.tolist(), strict=True))
     with _LOCK:
-        kept = _kept(frozen, 0, given, lambda: Tally(frozen.design))
-        for place, wrong, stratum in given[len(kept.given) :]:
-            kept.made.add(place, wrong, stratum)
-        kept.given = given
-        return list(kept.made.certified_at())
+        kept = _kept(frozen, 0, answers, lambda: Tally(frozen.promise))
+        for place, wrong in answers[len(kept.given) :]:
+            kept.made.add(place, wrong)
+        kept.given = answers
+        return int(kept.made.delivered())
 
 
 def _kept(frozen: Frozen, key: int, given: list[Any], make: Callable[[], Any]) -> _Kept:
@@ -421,4 +348,4 @@ def _unpacked(text: str, kind: str) -> Array:
 
 _MOST_OCTETS = 1 << 28
 _LOCK = threading.RLock()
-_FROZEN: OrderedDict[tuple[str, int, str], Frozen] = OrderedDict()
+_FROZEN: OrderedDict[tuple[str, Promise, int, str], Frozen] = OrderedDict()

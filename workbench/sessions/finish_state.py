@@ -9,8 +9,15 @@ from typing import Any, Literal
 import numpy as np
 
 from workbench.arrays import Floats
-from workbench.certificates import SequentialBound, checks_to_go, least_checks, looks_broken
-from workbench.sessions.checks import Evidence, Frozen, bound_after, evidence, tally_of
+from workbench.certificates import (
+    Bound,
+    Promise,
+    SecondLooks,
+    checks_to_go,
+    least_checks,
+    looks_broken,
+)
+from workbench.sessions.checks import Evidence, Frozen, bound_after, certified_of, evidence
 from workbench.store import Event, ProjectState
 
 Phase = Literal["checking", "certified", "failed", "void"]
@@ -50,8 +57,7 @@ class FinishState:
         checks: that fell into it.
         wrong: of these.
         curve: [checks + 1] the upper bound before the first and after each.
-        held: (allowed error, size of the largest set that is certified at it), the main error first; 0 where
-            none is.
+        certified: size of the largest set that is; 0 where none is.
         left: about how many answers are to go; None where none would do at this rate.
         estimate: share of wrong ones so far; NaN before the first.
         labelled_since: frozen items that people labelled without being asked to check them.
@@ -67,7 +73,7 @@ class FinishState:
     checks: int
     wrong: int
     curve: list[float]
-    held: list[tuple[float, int]]
+    certified: int
     left: int | None
     estimate: float
     labelled_since: int
@@ -81,22 +87,24 @@ class FinishState:
         return self.curve[-1]
 
     @property
-    def disagreed(self) -> int:
-        """Checks that several people answered, differently; the first answer counts."""
-        return self.evidence.disagreements
+    def promise(self) -> Promise:
+        """What was promised of the frozen labels."""
+        return self.frozen.promise
+
+    @property
+    def second_looks(self) -> SecondLooks:
+        """Checks that a second person was asked, and what came of it."""
+        return self.evidence.second_looks
 
     def sets(self) -> list[SetState]:
         """What the same checks say of every set, the smallest first; all bounds hold together."""
-        frozen, found, rows = self.frozen, self.evidence, []
-        confidence = 1.0 - frozen.spent / len(frozen.sizes)
-        for size in frozen.sizes:
-            made, inside = SequentialBound(frozen.design, size, confidence), found.places < size
-            for wrong, stratum in zip(
-                found.wrong[inside].tolist(), found.strata[inside].tolist(), strict=True
-            ):
-                made.add(wrong, stratum)
-            checks, wrong = int(inside.sum()), int(found.wrong[inside].sum())
-            rows.append(SetState(size, checks, wrong, made.curve[-1], 0 < size <= self.held[0][1]))
+        promise, rows = self.promise, []
+        confidence = 1.0 - promise.delta / len(promise.sizes)
+        for size in promise.sizes:
+            bound, wrong = Bound(size, confidence, [promise.error]), self.evidence.within(size)
+            for answer in wrong.tolist():
+                bound.add(answer)
+            rows.append(SetState(size, len(wrong), int(wrong.sum()), bound.curve[-1], size <= self.certified))
         return rows
 
 
@@ -107,21 +115,16 @@ def finish_state_of(frozen: Frozen, state: ProjectState) -> FinishState:
         frozen: as started last.
         state: of the project.
     """
-    found = evidence(frozen, state)
+    found, promise = evidence(frozen, state), frozen.promise
     certificate = standing_certificate(frozen, found, state)
-    certified = tally_of(frozen, found)
-    held = [
-        (one.error, max((size for place, size, _ in certified if place == j), default=0))
-        for j, one in enumerate(frozen.design.promises)
-    ]
-    reached = certificate is not None or held[0][1] > 0
-    size = held[0][1] or frozen.sizes[0]
-    wrong, allowed = found.within(size), frozen.error
+    certified = certified_of(frozen, found)
+    reached = certificate is not None or certified > 0
+    size = certified or promise.sizes[0]
+    wrong = found.within(size)
     curve = bound_after(frozen, size, found)
-    left = 0 if reached else checks_to_go(wrong, size, allowed, frozen.confidence_here)
+    left = 0 if reached else checks_to_go(wrong, size, promise.error, promise.confidence_here)
     if left is not None and not reached:
-        left = max(1, left)  # within strata it takes a few more than uniformly
-        left = math.ceil(left * frozen.size / size)  # draws that fall beside the set count as answers too
+        left = math.ceil(max(1, left) * frozen.size / size)  # draws beside the set count as answers too
     estimate = float(wrong.mean()) if len(wrong) else math.nan
     phase, why = _phase(frozen, state, wrong, size, reached, left)
     return FinishState(
@@ -132,7 +135,7 @@ def finish_state_of(frozen: Frozen, state: ProjectState) -> FinishState:
         len(wrong),
         int(wrong.sum()),
         curve,
-        held,
+        certified,
         left,
         estimate,
         _labelled_since(frozen, state),
@@ -189,7 +192,7 @@ def advised(frozen: Frozen, estimate: float) -> int:
         return 0
     mean: Floats = risk.cumsum() / np.arange(1, frozen.size + 1)
     scale = estimate / mean[-1] if mean[-1] > 0 else 1.0
-    kept = np.flatnonzero(mean * scale <= _AIM * frozen.error)
+    kept = np.flatnonzero(mean * scale <= _AIM * frozen.promise.error)
     return int(frozen.size - (kept[-1] + 1 if kept.size else 0))
 
 
@@ -227,8 +230,8 @@ def _phase(
     if reached:
         return "certified", ""
     t, s = len(wrong), int(wrong.sum())
-    allowed = frozen.error
-    if s >= math.floor(allowed * size + 1e-9) + 1:
+    allowed = frozen.promise.error
+    if s >= frozen.promise.forbidden(size):
         return "failed", f"{s:,} wrong labels were found: more than {allowed:.1%} of {size:,} may be."
     if left is None and looks_broken(s, t, allowed):
         return "failed", ""

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from workbench.arrays import Array, Floats, Ints
 from workbench.certificates import (
-    AuditDesign,
+    MODEL,
     Certificate,
     Plan,
     Promise,
@@ -21,16 +20,22 @@ from workbench.certificates import (
     plan,
     seed_of,
 )
-from workbench.certificates.certificate import BY_CLASS, BY_CONFIDENCE
 from workbench.errors import InputError
 from workbench.guesses import columns_of, guess_of
-from workbench.reading import cut
 from workbench.sessions.asking import Ask, new_ask
 from workbench.sessions.certifying import issued
-from workbench.sessions.checks import MODEL, Frozen, answers_of, drawn, frozen_of, n_answered, plan_of
+from workbench.sessions.checks import (
+    Frozen,
+    answers_of,
+    drawn,
+    frozen_of,
+    is_looked_at_again,
+    n_answered,
+    plan_of,
+)
 from workbench.sessions.finish_state import FinishState, finish_state_of, last_frozen, void_because
 from workbench.sessions.labelling import Labelling
-from workbench.store import Event, ProjectState
+from workbench.store import Check, Event, ProjectState
 from workbench.store.events import now as utc_now
 from workbench.store.retry import retried
 
@@ -154,10 +159,7 @@ class Finishing(Labelling):
         *,
         of: str = MODEL,
         surest: int | None = None,
-        also: Sequence[float] = (),
-        strata: str = "",
         per_class: bool = False,
-        twice: bool = False,
     ) -> FinishState:
         """Freeze the labels, and the order in which they are checked.
 
@@ -169,10 +171,7 @@ class Finishing(Labelling):
             confidence: of all attempts together.
             of: "model", or "column:NAME".
             surest: begin with so many of the surest; what the forecast finds cheapest unless given.
-            also: further errors; the same checks say how many labels hold at them, too.
-            strata: "class" or "confidence": half of the draws in equal parts of each class, or band of it.
             per_class: state precision and recall of each class in the certificate.
-            twice: two people answer each check; the first answer counts, and disagreement is reported.
 
         Returns:
             What the checks say now.
@@ -184,44 +183,23 @@ class Finishing(Labelling):
         size = len(found.items)
         if surest is not None and not 1 <= surest <= size:
             raise InputError(f"There are {size:,} labels to freeze; the surest can be 1 to {size:,} of them.")
-        if strata not in ("", BY_CLASS, BY_CONFIDENCE):
-            raise InputError(f"Checks are drawn within class or confidence; got {cut(strata)}.")
-        if strata == BY_CONFIDENCE and np.isnan(found.confidences).any():
-            raise InputError(f"{of} has no confidences to draw within. Draw within class instead.")
-
-        def sets_at(share: float) -> list[int]:
-            if surest is not None:
-                return list(dict.fromkeys([surest, size]))
-            if of != MODEL:
-                return [size]  # no confidence tells which of them are surer
-            return [int(n) for n in self.forecast(share, confidence, found=found).sizes()]
-
-        sizes = sets_at(error)
-        others = []
-        for share in sorted({float(one) for one in also} - {error}):
-            chain = sets_at(share)
-            # a larger error holds for the first set as soon as the main one does, and begins there
-            chain = [sizes[0], *(n for n in chain if n > sizes[0])] if share > error else chain
-            others.append(Promise(share, tuple(chain)))
-        how = {"also": others, "strata": strata, "per_class": per_class, "twice": twice}
-        AuditDesign(
-            size,
-            error,
-            tuple(sizes),
-            confidence_at(confidence, self.attempt_next),
-            tuple(others),
+        if surest is not None:
+            sizes = list(dict.fromkeys([surest, size]))
+        elif of != MODEL:
+            sizes = [size]  # no confidence tells which of them are surer
+        else:
+            sizes = [int(n) for n in self.forecast(error, confidence, found=found).sizes()]
+        return self._start(
+            found,
+            Promise(size, float(error), float(confidence), tuple(sizes), self.attempt_next, of, per_class),
         )
-        return self._start(found, error, confidence, sizes, how)
 
     @retried
-    def _start(
-        self, found: Candidates, error: float, confidence: float, sizes: list[int], how: dict[str, Any]
-    ) -> FinishState:
+    def _start(self, found: Candidates, promise: Promise) -> FinishState:
         ids = self.pool.items.ids
         with self._project.recording() as transaction:
             state = transaction.state
-            attempt = len(state.frozen) + 1
-            confidence_at(confidence, attempt)  # refuses one too many
+            promise = replace(promise, attempt=len(state.frozen) + 1)  # refuses one too many
             names = [state.class_names.get(key, key) for key in found.keys]
             checksum = checksum_of(
                 {
@@ -230,29 +208,23 @@ class Finishing(Labelling):
                 }
             )
             payload = plan_of(
-                found.of,
-                error,
-                confidence,
-                attempt,
+                promise,
                 seed_of(checksum),
                 found.items,
                 found.codes,
                 found.confidences,
-                sizes,
                 found.keys,
                 ids,
                 found.round,
-                len(state.codes),
                 checksum,
-                **how,
             )
             before = self.frozen_in(state)
-            if before is not None and not void_because(before, state) and _same(before, payload):
-                return finish_state_of(before, state)
-            check_spent(
-                confidence,
-                [(float(e.payload["confidence"]), int(e.payload["attempt"])) for e in state.frozen],
-            )
+            if before is not None and not void_because(before, state):
+                same = replace(promise, attempt=before.promise.attempt)
+                if (before.promise, before.checksum) == (same, payload["checksum"]):
+                    return finish_state_of(before, state)
+            earlier = [Promise.from_document(event.payload["promise"]) for event in state.frozen]
+            check_spent(promise.confidence, [(one.confidence, one.attempt) for one in earlier])
             given_back = [
                 i
                 for who in state.waiting.values()
@@ -328,22 +300,26 @@ class Finishing(Labelling):
             if len(found) == k:
                 break
             item = int(frozen.items[place])
-            given = answers_of(frozen, state, item)
-            again = frozen.twice and len(given) == 1 and given[0].annotator != self.annotator
-            later -= bool(given)
-            if given and not again:
+            answers = answers_of(frozen, state, item)
+            later -= bool(answers)
+            if answers and not self._looks_again(frozen, place, answers):
                 continue
             if item in mine:
                 found.append(Ask.of(mine[item]))
-            elif item not in taken or (later >= PASSED and not given):
+            elif item not in taken or (later >= PASSED and not answers):
                 found.append(replace(new_ask(item, "check"), check=frozen.started))
         return found
+
+    def _looks_again(self, frozen: Frozen, place: int, answers: Sequence[Check]) -> bool:
+        """Whether a check that somebody has answered is one for this annotator to answer, too."""
+        is_new = len(answers) == 1 and answers[0].annotator != self.annotator
+        return is_new and is_looked_at_again(frozen, place, answers)
 
     def hidden_from_checks(self) -> frozenset[str]:
         """Columns that hold the labels which are checked, or a guess: whoever checks sees none of them."""
         frozen = self.frozen_in()
         read = {str(one["source"]) for one in self.settings.get("guesses") or ()}
-        read |= set() if frozen is None else {frozen.of}
+        read |= set() if frozen is None else {frozen.promise.of}
         names = [str(name) for name in self.pool.items.show(0).row or {}]
         return frozenset(name for source in read if ":" in source for name in columns_of(source, names))
 
@@ -410,10 +386,3 @@ def _surest_first(
     return Candidates(
         of, items[order], np.asarray(codes)[order], confidences[order], tuple(keys), number, known
     )
-
-
-def _same(before: Frozen, payload: Mapping[str, Any]) -> bool:
-    names = ("of", "error", "confidence", "checksum", "strata", "per_class", "twice")
-    also = [{"error": one.error, "sizes": list(one.sizes)} for one in before.also]
-    same = all(getattr(before, name) == payload[name] for name in names) and also == payload["also"]
-    return same and before.sizes == tuple(payload["sizes"])

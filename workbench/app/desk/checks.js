@@ -9,10 +9,10 @@ const figure = (tag, attributes = {}, ...children) => {
 
 const share = (x, digits = 1) => `${Number((100 * x).toFixed(100 * x >= 10 ? 0 : digits))} %`;
 
-// "41 checks, 0 wrong; about 44 to go"
+// "41 checks, 0 called wrong; about 44 to go"
 const checksSaid = (c) => {
   if (!c.curve) return "no checks were started";
-  const so_far = `${counted(c.checks, "check")}, ${c.wrong.toLocaleString("en")} wrong`;
+  const so_far = `${counted(c.checks, "check")}, ${c.wrong.toLocaleString("en")} called wrong`;
   if (c.phase === "certified") return `${so_far}; that is enough`;
   return c.left === null ? so_far : `${so_far}; about ${c.left.toLocaleString("en")} to go`;
 };
@@ -40,21 +40,18 @@ const checksChart = (c) => {
     figure("text", { class: "tick", x: left, y: height - 5 }, "0"),
     figure("text", { class: "tick", x: width - 8, y: height - 5, "text-anchor": "end" }, `${n.toLocaleString("en")} checks`),
   );
-  const said = `Of the labels at most ${share(bound)} are wrong; the line is at ${share(c.error)}.`;
+  const said = `A checker calls at most ${share(bound)} of the labels wrong; the line is at ${share(c.error)}.`;
   return figure("svg", { class: "falling", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": said }, ...parts);
 };
 
 const checksPanel = (c) => {
-  const bound = c.curve.at(-1)[1];
-  const sure = share(c.confidence, 0);
-  const words = c.checks
-    ? `With ${sure} confidence at most ${share(bound)} of the ${c.size.toLocaleString("en")} labels are wrong. Enough is ${share(c.error)}.`
-    : `At most ${share(c.error)} of the ${c.size.toLocaleString("en")} labels may be wrong.`;
+  const words = `${c.words[0].toUpperCase()}${c.words.slice(1)}.${c.checks ? ` Enough is ${share(c.error)}.` : ""}`;
   const parts = [
     make("h2", { class: "counter", textContent: checksSaid(c) }),
     checksChart(c),
     make("p", { class: "small", textContent: words }),
   ];
+  if (c.second_looks) parts.push(make("p", { class: "small", textContent: `${counted(c.second_looks, "second look")}, ${c.disagreed.toLocaleString("en")} disagreed.` }));
   if (c.left === null && c.checks >= 20) parts.push(make("p", { class: "small", textContent: "At this rate no number of checks would be enough." }));
   if (c.later) parts.push(make("p", { class: "small", textContent: `${counted(c.later, "answer")} count once an earlier check is answered, which somebody has on screen.` }));
   parts.push(make("p", { class: "small quietly", textContent: "Drawn at random; what the machine says is hidden, so that it does not lead you. What nobody can tell counts as wrong." }));

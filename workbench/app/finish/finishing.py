@@ -28,18 +28,20 @@ _GREEN = (
 
 
 def promise_line(now: FinishState) -> None:
-    """What was frozen, in a line."""
-    frozen = now.frozen
-    attempt = f" Attempt {frozen.attempt}." if frozen.attempt > 1 else ""
+    """What was frozen and promised, and what second people said, a line each."""
+    frozen, promise, looks = now.frozen, now.promise, now.second_looks
+    attempt = f" Attempt {promise.attempt}." if promise.attempt > 1 else ""
     st.caption(
-        f"{plural(frozen.size, 'label')} of {verbatim(title_of(frozen.of))}, frozen "
-        f"{frozen.time[:16].replace('T', ' ')} UTC by {verbatim(frozen.by, 40)}. The promise: at most "
-        f"{percent(frozen.error)} of them wrong, with {percent(frozen.confidence, 0)} confidence.{attempt}"
+        f"{plural(frozen.size, 'label')} of {verbatim(title_of(promise.of))}, frozen "
+        f"{frozen.time[:16].replace('T', ' ')} UTC by {verbatim(frozen.by, 40)}. The promise: "
+        f"{promise.words()}.{attempt}"
     )
-    if now.disagreed:
+    if looks.drawn:
+        undecided = plural(looks.open, "check counts", "checks count")
         st.caption(
-            f"People disagreed about {plural(now.disagreed, 'check')}; the first answer counts. What people "
-            "disagree about is no certain error of the machine's."
+            f"Second looks: {looks.made:,} of {looks.drawn:,} were made by another person, "
+            f"{looks.disagreed:,} disagreed."
+            + (f" {undecided} as wrong until somebody decides." if looks.open else "")
         )
     if now.labelled_since:
         st.caption(
@@ -50,12 +52,11 @@ def promise_line(now: FinishState) -> None:
 
 def failed(session: Session, now: FinishState) -> None:
     """What the checks found, and what to do next."""
-    frozen = now.frozen
     with st.container(border=True, key="finish-failed"):
         st.markdown(
-            f"**Not at {percent(frozen.error)}: the estimate is {percent(now.estimate)}, "
+            f"**Not at {percent(now.promise.error)}: the estimate is {percent(now.estimate)}, "
             f"bound {percent(now.bound)}.** "
-            + (now.why or f"{plural(now.checks, 'check')}, {now.wrong:,} wrong.")
+            + (now.why or f"{plural(now.checks, 'check')}, {now.wrong:,} called wrong.")
         )
         st.markdown(_next_step(now))
         with st.container(horizontal=True, key="finish-failed-steps"):
@@ -66,10 +67,10 @@ def failed(session: Session, now: FinishState) -> None:
                 key="finish-label-more",
             ):
                 ask_about(session, least_sure(session, now, now.advice), "where the machine is unsure")
-            if frozen.of != MODEL and st.button(
+            if now.promise.of != MODEL and st.button(
                 "Show me the likeliest errors", type="primary", icon=":material/label:", key="finish-mend"
             ):
-                mend(session, frozen.of)
+                mend(session, now.promise.of)
             st.button("Check again, with another promise", key="finish-again", on_click=anew)
             st.button("Go on checking", key="finish-go-on", on_click=go_on)
     falling(now)
@@ -77,7 +78,7 @@ def failed(session: Session, now: FinishState) -> None:
 
 
 def _next_step(now: FinishState) -> str:
-    if now.frozen.of != MODEL:
+    if now.promise.of != MODEL:
         wrong = round(now.estimate * now.frozen.size)
         return (
             f"About {wrong:,} of the {now.frozen.size:,} labels are wrong. Mend those that are most likely "
@@ -146,17 +147,15 @@ def falling(now: FinishState) -> None:
 
     wrong = (now.evidence.within(now.size).nonzero()[0] + 1).tolist()
     widgets.figure(
-        falling_bound(now.curve, now.frozen.error, wrong),
+        falling_bound(now.curve, now.promise.error, wrong),
         "finish-bound",
-        f"The upper bound on the share of wrong labels after each of {now.checks:,} checks; now "
-        f"{percent(now.bound)}, promised {percent(now.frozen.error)}.",
+        f"The upper bound on the share of labels called wrong after each of {now.checks:,} checks; now "
+        f"{percent(now.bound)}, promised {percent(now.promise.error)}.",
     )
 
 
 def certified(session: Session, now: FinishState) -> None:
     """The calm page of a finish: the sentence, the finished set, the certificate."""
-    from workbench.certificates.words import of_all
-
     certificate = session.certificate()
     if certificate is None:
         return
@@ -164,13 +163,12 @@ def certified(session: Session, now: FinishState) -> None:
     widgets.style(_GREEN)
     with st.container(key="certified"):
         st.markdown(verbatim(certificate.sentence))
-        if certificate.delivered < certificate.total:
-            st.caption(f"Of the whole set, people's labels included, {verbatim(of_all(certificate))}.")
-    people = len(session.state.codes)
-    rest = int(session.pool.trainable.size) - people - _machine_left(session, now)
+    labelled, machine = len(session.state.codes), _machine_left(session, now)
+    rest = int(session.pool.trainable.size) - labelled - machine
     st.markdown(
-        f"The finished set holds {plural(people, 'label')} by people and "
-        f"{_machine_left(session, now):,} of {verbatim(title_of(now.frozen.of))}."
+        f"The finished set holds {machine:,} labels of {verbatim(title_of(now.promise.of))} and "
+        f"{plural(labelled, 'label')} of the project, checks included; of labels that were not frozen the "
+        "certificate says nothing."
         + (f" {plural(rest, 'item')} beyond it are left to people." if rest else "")
     )
     takeaway(session, certificate)
@@ -179,10 +177,7 @@ def certified(session: Session, now: FinishState) -> None:
         st.header("The checks")
         falling(now)
     with right:
-        if now.frozen.also:
-            st.header("By the same checks")
-            others(now)
-        if len(now.frozen.sizes) > 1:
+        if len(now.promise.sizes) > 1:
             st.header("Sets of the surest")
             sets(now)
     if certificate.classes:
@@ -193,7 +188,7 @@ def certified(session: Session, now: FinishState) -> None:
         if rest and st.button("Label the rest", icon=":material/label:", key="finish-rest"):
             items = [i for i in now.frozen.items[now.size :].tolist() if i not in session.state.codes]
             ask_about(session, items, "beyond what is certified")
-        if now.size < max(now.frozen.sizes) or now.evidence.checks < now.frozen.size:
+        if now.size < max(now.promise.sizes) or now.evidence.checks < now.frozen.size:
             st.button("Go on checking", key="finish-go-on", on_click=go_on)
         st.button("Another promise", key="finish-again", on_click=anew)
 
@@ -263,9 +258,9 @@ def sets(now: FinishState) -> None:
             [
                 {
                     "The surest": f"{one.size:,} ({percent(one.size / now.frozen.size, 0)})",
-                    "Checks": f"{one.checks:,}, {one.wrong:,} wrong",
+                    "Checks": f"{one.checks:,}, {one.wrong:,} called wrong",
                     "At most wrong": percent(one.bound),
-                    f"At {percent(now.frozen.error)}": "certified" if one.certified else "not yet",
+                    f"At {percent(now.promise.error)}": "certified" if one.certified else "not yet",
                 }
                 for one in shown
             ]
@@ -275,29 +270,6 @@ def sets(now: FinishState) -> None:
         alt="Sets of the surest labels, with how many of them are wrong at most",
     )
     st.caption("The bounds hold together, so each is a little wider than it would be alone.")
-
-
-def others(now: FinishState) -> None:
-    """What is certified at each error that was asked about."""
-    import pandas as pd
-
-    rows = [
-        {
-            "At most wrong": f"{100 * error:g} % of them",
-            "Certified": "nothing yet" if not size else _set(size, now.frozen.size),
-        }
-        for error, size in sorted(now.held, reverse=True)
-    ]
-    st.table(
-        pd.DataFrame(rows),
-        border="horizontal",
-        hide_index=True,
-        alt="How many labels are certified at each allowed error",
-    )
-
-
-def _set(size: int, total: int) -> str:
-    return f"all {size:,}" if size == total else f"the surest {size:,} ({percent(size / total, 0)})"
 
 
 def classes(certificate: Any) -> None:
@@ -325,10 +297,7 @@ def classes(certificate: Any) -> None:
         alt="Precision and recall of each class",
         height=520 if len(rows) > 14 else "content",
     )
-    st.caption(
-        "All of these intervals hold together, beside the promise above. Where they say too few checks, "
-        "checks drawn by class tell more."
-    )
+    st.caption("All of these intervals hold together, beside the promise above.")
 
 
 def void(session: Session, now: FinishState) -> None:

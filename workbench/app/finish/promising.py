@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 MODEL = "model"
 ANEW, ON = "finish-anew", "finish-on"
 ERRORS = (0.01, 0.02, 0.03, 0.04, 0.05, 0.07, 0.1, 0.15, 0.2)
-OTHERS = (0.01, 0.02, 0.05, 0.07, 0.1)
-"""Further errors that are offered."""
-_DRAWN = {"": "alike", "class": "by class", "confidence": "by confidence"}
 _WAITING = (
     ".st-key-finish-waiting > div, .st-key-finish-waiting-picture > div { border-radius: 8px; background:"
     " color-mix(in srgb, currentColor 8%, transparent); animation: finish-waits 1.4s ease-in-out infinite; }"
@@ -67,10 +64,10 @@ def lead(session: Session, of: str, n: int, sure: float) -> str:
 
 
 def counts(session: Session, of: str, n: int, sure: float) -> None:
-    """What people labelled, what the machine would, and how wrong that is expected to be."""
+    """What is labelled, what the machine would label, and how wrong that is expected to be."""
     with st.container(key="finish-counts"):
         columns = st.columns(3)
-        columns[0].metric("Labelled by people", f"{len(session.state.codes):,}", border=True)
+        columns[0].metric("Labelled", f"{len(session.state.codes):,}", border=True)
         whose = "The machine would label" if of == MODEL else f"Labels of {title_of(of)}"
         columns[1].metric(verbatim(whose, 40), f"{n:,}", border=True)
         value, words = _expected(session, of, sure)
@@ -102,7 +99,7 @@ class Forecasting:
         project: id.
         fit: of the model; "" for a column.
         of: "model" or "column:NAME".
-        labels: that people gave.
+        labels: that there are.
         attempt: the next one.
         error: allowed share.
         confidence: of all attempts together.
@@ -145,7 +142,12 @@ def start(session: Session) -> None:
             "Confidence, %", (80.0, 99.0, 95.0, 1.0), "finish-confidence", "confidence of a certificate"
         )
         is_dear, place = census(session, n, error, confidence), st.container()
-        how = more(session, of, error)
+        per_class = st.toggle(
+            "Precision and recall of each class",
+            key="finish-per-class",
+            persist_state="session",
+            help=explain("bounds of classes"),
+        )
         job = forecast_job(session, of, error, confidence)
         job.wait(0.1)
         forecast = job.partial
@@ -164,7 +166,7 @@ def start(session: Session) -> None:
         if st.button(
             "Start the checks", type="secondary" if is_dear else "primary", icon=icon, key="finish-start"
         ):
-            begin(session, of, error, confidence, how)
+            begin(session, of, error, confidence, bool(per_class))
         st.caption(
             "The labels are frozen, and so is the order in which they are checked: nobody can draw until it "
             "looks good. You answer without seeing what the machine says."
@@ -217,49 +219,6 @@ def _candidates(session: Session, of: str) -> tuple[int, float]:
     return caching.cached(key, make)
 
 
-def more(session: Session, of: str, error: float) -> dict[str, Any]:
-    """What else may be promised, by the same checks; folded away."""
-    with st.expander("More to promise", icon=":material/tune:", key="finish-more"):
-        also = st.pills(
-            "Say it for other errors, too",
-            [one for one in OTHERS if abs(one - error) > 1e-9],
-            selection_mode="multi",
-            format_func=lambda one: f"{100 * one:g} %",
-            key="finish-also",
-            persist_state="session",
-            help=explain("further errors"),
-        )
-        drawn = [one for one in _DRAWN if of == MODEL or one != "confidence"]
-        strata = st.segmented_control(
-            "Checks are drawn",
-            drawn,
-            default="",
-            required=True,
-            format_func=_DRAWN.__getitem__,
-            key="finish-strata",
-            persist_state="session",
-            help=explain("drawing within strata"),
-        )
-        per_class = st.toggle(
-            "Precision and recall of each class",
-            key="finish-per-class",
-            persist_state="session",
-            help=explain("bounds of classes"),
-        )
-        twice = st.toggle(
-            "Two people answer each check",
-            key="finish-twice",
-            persist_state="session",
-            help=explain("checked twice"),
-        )
-    return {
-        "also": tuple(also or ()),
-        "strata": strata or "",
-        "per_class": bool(per_class),
-        "twice": bool(twice),
-    }
-
-
 def census(session: Session, n: int, error: float, confidence: float) -> bool:
     """Where few labels are left, say that people had better give them all; whether it was said."""
     from workbench.certificates import confidence_at
@@ -298,7 +257,7 @@ def nothing(session: Session) -> None:
     """There is nothing to freeze: what is missing, and the way there."""
     with st.container(border=True, key="finish-empty"):
         if session.n_left == 0 and session.state.codes:
-            st.markdown("**Every item has a label of a person's.** Nothing is left for the machine.")
+            st.markdown("**Every item has a label.** Nothing is left for the machine.")
             frame.link("history", "Download the labels", ":material/arrow_forward:")
             return
         st.markdown("**There is nothing to check yet.**")
@@ -309,10 +268,10 @@ def nothing(session: Session) -> None:
         frame.link("label", "Label items", ":material/arrow_forward:")
 
 
-def begin(session: Session, of: str, error: float, confidence: float, how: dict[str, Any]) -> None:
+def begin(session: Session, of: str, error: float, confidence: float, per_class: bool) -> None:
     """Freeze the labels and go on with the checks, or say why not."""
     try:
-        session.start_checks(error, confidence, of=of, **how)
+        session.start_checks(error, confidence, of=of, per_class=per_class)
     except InputError as problem:
         st.error(verbatim(problem), icon=":material/error:")
         return

@@ -115,8 +115,9 @@ def _change(event: Any, state: Any) -> str:
         used = [str(one["source"]) for one in payload["sources"] if one["on"]]
         return ", ".join(used) or "none"
     if kind == "checks-started":
-        promise = f"at most {payload['error']:.1%} wrong, attempt {payload['attempt']}"
-        return f"{plural(payload['size'], 'label')} frozen, {promise}"
+        promise = payload["promise"]
+        words = f"at most {promise['error']:.1%} wrong, attempt {promise['attempt']}"
+        return f"{plural(promise['size'], 'label')} frozen, {words}"
     if kind == "certified":
         return str(payload["certificate"].get("sentence", ""))
     if kind == "note":
