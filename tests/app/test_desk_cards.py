@@ -5,6 +5,7 @@ import io
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from workbench.app.serving import caching, explanations
 from workbench.app.words.text import plain
 from workbench.errors import InputError
 from workbench.exchange import label_table
+from workbench.pools import load_pool
 from workbench.sessions import Session
 
 
@@ -293,3 +295,19 @@ def test_what_the_model_says_is_in_the_classes_as_they_are_now(flowers: Session)
 
 def test_why_an_item_was_asked_is_said_in_words_wherever_it_is_told() -> None:
     assert set(cards.BADGES) <= set(WHY)
+
+
+@pytest.mark.parametrize("learn", [False, True])
+def test_a_text_stands_large_and_the_other_columns_small_below_it(tmp_path: Path, learn: bool) -> None:
+    path = tmp_path / "comments.csv"
+    texts = [" ".join(f"word{(i * k) % 37}" for k in range(1, 10)) for i in range(40)]
+    rows = [f"c{i},{('sales', 'lab')[i % 2]},{text}" for i, text in enumerate(texts)]
+    path.write_text("\n".join(["comment_id,department,comment", *rows]), encoding="utf-8")
+    columns: Any = {"department": {"use": "category"}} if learn else "auto"
+    pool = load_pool(str(path), columns=columns)
+    assert pool.kind == ("table" if learn else "text")
+    shown = cards.face(pool, 3, "")
+    assert (shown["kind"], shown["text"]) == ("text", texts[3])
+    assert ["department", "lab", None] in shown["rows"] and texts[3] not in [row[1] for row in shown["rows"]]
+    assert cards.thumbnail_face(pool, 3, "") == {"kind": "text", "text": texts[3]}
+    assert summary(pool, 3) == texts[3]

@@ -243,6 +243,13 @@ def test_classes_are_changed_in_their_table(page: Any, server: Server) -> None:
 
     # the first of two merged classes is gone, its labels count as the other
     page.click(".st-key-classes button")
+    # it names no classes by itself: a press merges nothing
+    page.locator("[role=dialog] button", has_text="Merge").click()
+    settled(page)
+    assert not any(event.kind == "class-merged" for event in events(server, id_)[0])
+    for key, name in (("class-to-merge", "a class"), ("class-merged-into", "versicolor")):
+        page.click(f".st-key-{key} [data-baseweb=select]")
+        page.get_by_role("option", name=name, exact=True).click()
     page.locator("[role=dialog] button", has_text="Merge").click()
     page.wait_for_function(f"() => {DESK}?.querySelectorAll('.answer').length === 2")
     log, state = events(server, id_)

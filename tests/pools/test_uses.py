@@ -1,6 +1,8 @@
 """What each column is for: guesses, choices that change their own column only, and their replay."""
 
 import json
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -243,3 +245,57 @@ def test_dates(cells, form, first):
     if form is not None:
         found = read_dates(column, form)
         assert found.values[0] == pytest.approx(first) and not found.unreadable.any()
+
+
+def _comments(tmp_path: Path, words: int = 9) -> Path:
+    texts = [" ".join(f"word{(i * k) % 37}" for k in range(1, words + 1)) for i in range(40)]
+    lines = [f"c{i},{('sales', 'lab')[i % 2]},2026-0{1 + i % 9}-11,{text}" for i, text in enumerate(texts)]
+    path = tmp_path / "comments.csv"
+    path.write_text("\n".join(["comment_id,department,date,comment", *lines]), encoding="utf-8")
+    return path
+
+
+def test_a_long_text_is_the_item_and_the_rest_is_shown_beside_it(tmp_path: Path) -> None:
+    path = _comments(tmp_path)
+    pool, alone = load_pool(str(path), columns="auto"), load_pool(str(path), text_column="comment")
+    assert pool.kind == "text" and pool.uses is not None and pool.uses["department"] == {"use": "shown"}
+    assert pool.items.show(3).row == {"department": "lab", "date": "2026-04-11"}
+    assert pool.items.show(3).text == alone.items.show(3).text
+    assert set(pool.feature_map.columns) and not any("department" in c for c in pool.feature_map.columns)
+
+    # the page says so, with one switch to learn from them, too, and one back
+    def note(columns: Any) -> Any:
+        report = inspect_table(str(path), columns=columns)
+        return next(problem for problem in report.problems if problem.code == "item")
+
+    told = note("auto")
+    assert "'comment' alone" in told.message and told.fixes[0].label == "Learn from them, too"
+    mixed = load_pool(str(path), **told.fixes[0].options)
+    assert mixed.kind == "table" and "date" in mixed.feature_map.columns
+    back = note(told.fixes[0].options["columns"])
+    assert load_pool(str(path), **back.fixes[0].options).fingerprint == pool.fingerprint
+
+
+def test_a_short_text_is_one_of_the_columns(tmp_path: Path) -> None:
+    pool = load_pool(str(_comments(tmp_path, words=5)), columns="auto")
+    assert pool.kind == "table" and pool.uses is not None and pool.uses["department"]["use"] == "category"
+
+
+@pytest.mark.parametrize(
+    ("name", "cell", "use"),
+    [
+        ("postcode", lambda i: str(10_000 + 37 * i), "shown"),
+        ("agent", lambda i: f"agent_{i % 40:02d}", "shown"),
+        ("agent number", lambda i: str(500 + i % 150), "shown"),
+        ("postcode", lambda i: str(10_000 + i % 4), "category"),
+        ("rooms", lambda i: str(i % 150), "number"),
+        ("number of rooms", lambda i: str(i % 150), "number"),
+    ],
+)
+def test_codes_of_many_values_are_no_numbers(tmp_path: Path, name: str, cell: Any, use: str) -> None:
+    path = tmp_path / "own.csv"
+    rows = "\n".join(f"{i / 7:.3f},{cell(i)},{i * i % 11}.5" for i in range(300))
+    path.write_text(f"size,{name},weight\n{rows}\n", encoding="utf-8")
+    pool = load_pool(str(path), columns="auto")
+    assert pool.uses is not None and pool.uses[name]["use"] == use
+    assert any(name in column for column in pool.feature_map.columns) is (use != "shown")

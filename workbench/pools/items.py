@@ -137,16 +137,19 @@ class TextItems:
     Attributes:
         ids: [N] ids.
         texts: [N].
-        cells: column name -> [N] values, of a table that has more than the text; not shown with it.
+        cells: column name -> [N] values, of a table that has more than the text.
+        beside: those of the columns that are shown with it.
     """
 
     ids: Sequence[str]
     texts: Sequence[str]
     cells: Mapping[str, Any] | None = None
+    beside: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def show(self, index: int) -> Shown:
-        """Text `index`."""
-        return Shown("text", text=str(self.texts[index]))
+        """Text `index`, with what stands beside it."""
+        row = {name: plain((self.cells or {})[name][index]) for name in self.beside} or None
+        return Shown("text", text=str(self.texts[index]), row=row)

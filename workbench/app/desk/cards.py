@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import heapq
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
@@ -18,6 +18,7 @@ from workbench.errors import InputError
 from workbench.guesses import columns_of
 from workbench.pools.cells import BLANKS
 from workbench.pools.images.photos import PhotoItems
+from workbench.pools.tables.uses import LONG_TEXT
 from workbench.sessions.guessing import FEW, said_of, source_words, weight_words
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def card(session: Session, ask: Ask, picture: str) -> dict[str, Any]:
         "twins": len(session.open_twins(ask.item)),
         "notes": [[note.annotator, note.text] for note in session.state.notes.get(ask.item, ())],
     }
-    if found["face"]["kind"] == "row":
+    if "rows" in found["face"]:
         # the column that names the item is its title already
         said = _naming(session.pool) | _guessed(session)
         said |= session.hidden_from_checks() if ask.check else frozenset()
@@ -190,7 +191,12 @@ def _face(pool: Pool, item: int) -> dict[str, Any]:
             return found | {"src": src}
         return found | {"src": f"{src}&side={SHOWN}", "large": src}
     if shown.text is not None:
-        return {"kind": "text", "text": shown.text}
+        return {"kind": "text", "text": shown.text} | _beside(_cells(pool, item))
+    if column := item_text(pool):
+        others = _cells(pool, item)
+        return {"kind": "text", "text": others[column]} | _beside(
+            {name: cell for name, cell in others.items() if name != column}
+        )
     row, places = _cells(pool, item), _places(pool, item)
     # an empty cell has no place among the others: what the model takes in its stead is not the item's
     rows = [[name, v, None if v in BLANKS else places.get(name)] for name, v in row.items()]
@@ -198,6 +204,37 @@ def _face(pool: Pool, item: int) -> dict[str, Any]:
     return {"kind": "row", "rows": rows[:_MOST_ROWS]} | (
         {"more": len(rows) - _MOST_ROWS} if len(rows) > _MOST_ROWS else {}
     )
+
+
+def _beside(cells: Mapping[str, str]) -> dict[str, Any]:
+    """The columns that stand small below a text; {} for none."""
+    rows = [[name, cell, None] for name, cell in cells.items()]
+    more = {"more": len(rows) - _MOST_ROWS} if len(rows) > _MOST_ROWS else {}
+    return {"rows": rows[:_MOST_ROWS], **more} if rows else {}
+
+
+def _alone(face: dict[str, Any]) -> dict[str, Any]:
+    """A text without the columns beside it, to stand among many."""
+    if face["kind"] != "text":
+        return face
+    return {name: value for name, value in face.items() if name not in ("rows", "more")}
+
+
+def item_text(pool: Pool) -> str:
+    """The column of a table whose text is what people read first: it has the most words; "" for none."""
+    return caching.cached((pool.fingerprint, "text of the item"), lambda: _item_text(pool))
+
+
+def _item_text(pool: Pool) -> str:
+    columns = [name for name, use in (pool.uses or {}).items() if use["use"] == "text"]
+    if pool.kind != "table" or not columns:
+        return ""
+    rows = [pool.items.show(i).row or {} for i in range(0, len(pool), max(1, len(pool) // 200))]
+    words = {
+        name: float(np.median([len(plain(row.get(name, "")).split()) for row in rows])) for name in columns
+    }
+    most = max(words, key=words.__getitem__)
+    return most if words[most] >= LONG_TEXT else ""
 
 
 def model_input(pool: Pool, item: int) -> dict[str, Any]:
@@ -228,6 +265,8 @@ def thumbnail_face(pool: Pool, item: int, picture: str) -> dict[str, Any]:
         # one column too many takes no more room than the words that say so
         few = rows if len(rows) <= _TILE_ROWS + 1 else rows[:_TILE_ROWS]
         return found | {"rows": few, "more": len(rows) - len(few) + found.get("more", 0)}
+    if found["kind"] == "text":
+        return _alone(found)
     if found["kind"] == "image" and not str(found["src"]).startswith("data:"):
         return found | {
             "src": f"{picture.format(item=item)}&side={2 * SMALL}",
@@ -246,7 +285,7 @@ def neighbour_faces(pool: Pool, items: Sequence[int], shown: int, picture: str) 
         picture: address of pictures.
     """
     if pool.kind != "table":
-        found = [(item, face(pool, item, picture)) for item in items]
+        found = [(item, _alone(face(pool, item, picture))) for item in items]
         return [
             one | ({"src": f"{picture.format(item=item)}&side={SMALL}"} if "large" in one else {})
             for item, one in found

@@ -184,7 +184,13 @@ const faces = {
     if (size) picture.style.maxHeight = size;
     return picture;
   },
-  text: (face) => make("div", { class: "text", textContent: face.text, tabIndex: 0 }),
+  text: (face) => {
+    const text = make("div", { class: "text", textContent: face.text, tabIndex: 0 });
+    if (!face.rows?.length) return text;
+    // what is known beside it: small, below the text, so that it is read second
+    const beside = face.rows.map(([name, value]) => make("div", {}, make("dt", {}, ...broken(name)), make("dd", { textContent: value === "" ? "empty" : value })));
+    return make("div", { class: "whole" }, text, make("dl", { class: "beside" }, ...beside));
+  },
   row: (face) => {
     const body = make("tbody");
     for (const [name, value, place] of face.rows) {

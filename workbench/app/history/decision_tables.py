@@ -29,8 +29,15 @@ def summary(pool: Pool, item: int) -> str:
     if shown.text is not None:
         line = " ".join(shown.text.split())
     elif shown.row is not None:
-        cells = list(shown.row.items())
-        names = short_names(list(shown.row), _NAME)
+        # the text is what people know an item by
+        from workbench.app.desk.cards import item_text
+
+        first = item_text(pool)
+        cells = sorted(shown.row.items(), key=lambda cell: cell[0] != first)
+        if first:
+            line = " ".join(plain(cells[0][1]).split())
+            return line if len(line) <= _SUMMARY else line[: _SUMMARY - 1].rstrip() + "…"
+        names = short_names([name for name, _ in cells], _NAME)
         line = " · ".join(
             f"{name} {plain(value, 4) or NOTHING}"
             for name, (_, value) in zip(names[:_COLUMNS], cells, strict=False)

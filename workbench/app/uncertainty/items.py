@@ -57,6 +57,9 @@ def show(pool: Pool, item: int, key: str) -> None:
         long = len(shown.text) > SHORT or shown.text.count("\n") > SHORT // 60
         with st.container(border=True, height=SIDE if long else "content"):
             st.text(shown.text)
+        if shown.row:
+            cells = (f"{one_line(name, 40)}: {plain(value) or NOTHING}" for name, value in shown.row.items())
+            st.caption(verbatim(" · ".join(cells), 600))
     elif shown.row is not None:
         _row(pool, item, dict(shown.row), key)
 

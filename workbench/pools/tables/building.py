@@ -208,13 +208,14 @@ def _text_pool(table: Examination, rows: Ints, name: str) -> Pool:
     made = f"Features are {len(feature_map.columns)} {what} of {column!r}."
     others = [name for name in table.names if name not in (table.options.target, column)]
     cells = {name: table.frame[name].iloc[rows].array for name in others}
+    beside = tuple(name for name in others if table.uses is not None and table.uses[name].use == "shown")
     return Pool(
         name=name,
         kind="text",
         features=features,
         classes=table.classes,
         truth=None if table.truth is None else table.truth[rows],
-        items=TextItems(item_ids(table, rows), texts, cells or None),
+        items=TextItems(item_ids(table, rows), texts, cells or None, beside),
         feature_map=feature_map,
         fingerprints=words,
         title=table.raw.name,

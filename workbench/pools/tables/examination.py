@@ -11,7 +11,7 @@ import numpy as np
 
 from workbench.arrays import Array, Ints
 from workbench.errors import InputError
-from workbench.pools.cells import AMBIGUOUS, MARKS, is_text, read_texts
+from workbench.pools.cells import AMBIGUOUS, MARKS, is_text, read_numbers, read_texts
 from workbench.pools.items import plain
 from workbench.pools.labels import class_names, class_order
 from workbench.pools.tables.ambiguous import (
@@ -30,6 +30,7 @@ from workbench.pools.tables.uses import (
     CLASS_NAMES,
     ID_NAMES,
     ColumnUse,
+    beside_item,
     check_uses,
     is_named_id,
     numbers_rows,
@@ -165,7 +166,8 @@ class Examination:
         except InputError as error:
             self.found.error("columns", str(error))
             said = {name: use for name, use in said.items() if name in self.names}
-        fixed = said  # what was guessed before stays, and is told as a guess
+        # what was guessed before stays, and is told as a guess; what stands beside an item is found anew
+        fixed = {name: use for name, use in said.items() if not (use.guessed and use.use == "shown")}
         said = {name: use for name, use in said.items() if not use.guessed}
         signs = decimal_signs(self, said)
         readable = {name: "," if sign == AMBIGUOUS else sign for name, sign in signs.items()}
@@ -195,16 +197,14 @@ class Examination:
         say_what_is_lost(self, self.uses, {*said, *copies})
         if not target and options.classes is None:
             ask_for_the_class(self, self.uses)
+        self._say_what_is_shown(said)
         shown = by_use.get("picture", [])
-        features = [name for name in self.feature_names if name not in shown]
+        seen = {*shown, *(name for name, use in self.uses.items() if use.use == "shown")}
+        features = [name for name in self.feature_names if name not in seen]
         if shown:
             from workbench.pools.tables.pictures import find_pictures
 
             self.pictures = find_pictures(self, shown[0])
-            if features:
-                self.found.note(
-                    "picture", f"The model sees the pictures; {listed(features)} are shown beside them."
-                )
         elif len(features) == 1 and self.uses[features[0]].use == "text":
             self.options = replace(self.options, text_column=features[0])
             self._read_items(features[0])
@@ -353,6 +353,47 @@ class Examination:
             f"Another whole number in each row: {', '.join(parts)}.",
             names[0],
             (Fix("It is a quantity" if len(names) == 1 else "They are quantities", {"columns": quantities}),),
+        )
+
+    def _say_what_is_shown(self, said: Mapping[str, ColumnUse]) -> None:
+        """Columns beside a text or a picture, and codes of many values, are shown and not learnt from."""
+        assert self.uses is not None
+        codes = [name for name, use in self.uses.items() if use.use == "shown" and name not in said]
+        if codes:
+            self.found.note(
+                "codes",
+                f"Codes of many values are shown and not learnt from: {listed(codes)}.",
+                codes[0],
+                (Fix("They are quantities", {"columns": {name: {"use": "number"} for name in codes}}),)
+                if all(np.isfinite(read_numbers(self.frame[name]).values).any() for name in codes)
+                else (),
+            )
+        item, others = beside_item(self.frame, self.uses, said)
+        if not others:
+            learnt = [
+                n for n, use in self.uses.items() if n != item and use.use in ("number", "category", "date")
+            ]
+            if item and learnt and self.uses[item].use == "text":
+                alone = {name: {"use": "shown"} for name in learnt}
+                self.found.note(
+                    "item",
+                    f"The model learns from the text in {item!r} and from {listed(learnt)}.",
+                    item,
+                    (Fix("Learn from the text alone", {"columns": alone}),),
+                )
+            return
+        self.uses |= {name: ColumnUse("shown", guessed=True) for name in others}
+        self.options = replace(self.options, columns=self.uses)
+        noun, fixes = "pictures", tuple[Fix, ...]()
+        if self.uses[item].use == "text":
+            noun = "text"
+            learn = {name: use.to_json() for name, use in others.items()}
+            fixes = (Fix("Learn from them, too", {"columns": learn}),)
+        self.found.note(
+            "item",
+            f"The model learns from the {noun} in {item!r} alone; shown beside it: {listed(list(others))}.",
+            item,
+            fixes,
         )
 
     def _check_classes_given(self) -> None:

@@ -75,6 +75,13 @@ def likely_uses(report: TableReport) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     columns = report.columns
     uses = [column.use.use if column.use is not None else "" for column in columns]
+    # what is only shown beside a text may be its classes
+    few = [
+        2 <= column.n_unique <= LIKELY_CLASSES
+        and not all(re.fullmatch(r"[\d\s.,/:-]+", one) for one in column.examples)  # numbers and dates
+        for column in columns
+    ]
+    uses = ["category" if use == "shown" and n else use for use, n in zip(uses, few, strict=True)]
     if len(columns) > 1 and "class" not in uses and uses[-1] == "category":
         last, others = columns[-1], max(column.n_missing for column in columns[:-1])
         mostly = last.n_missing >= report.n_rows / 2 and last.n_missing > 2 * others

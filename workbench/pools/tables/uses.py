@@ -15,8 +15,8 @@ from workbench.pools.cells import MOST, is_text, read_numbers, read_texts
 from workbench.pools.dates import FORMATS, date_format, is_date
 from workbench.reading import cut, listed
 
-USES = ("number", "category", "text", "date", "id", "class", "picture", "leave out")
-"""What a column may be used for."""
+USES = ("number", "category", "text", "date", "shown", "id", "class", "picture", "leave out")
+"""What a column may be used for; "shown" is seen beside the item, and not learnt from."""
 EMPTY = ("median", "own", "drop")
 """What empty cells become: the median (of categories the commonest), a category of their own, or the row
 is left out."""
@@ -46,11 +46,19 @@ TEXT_NAMES = frozenset(
 )
 """Last words of the names of columns that hold texts, however short these are."""
 MAX_CLASSES = 1_000
-_CODES = ("code", "zip", "postcode", "type", "kind", "group", "cluster", "sector", "month", "weekday")
+_CODES = frozenset(
+    (
+        *("code", "zip", "postcode", "postal", "agent", "type"),
+        *("kind", "group", "cluster", "sector", "month", "weekday"),
+    )
+)
 # of whole numbers that are all different, these are no quantities: "customer number", pandas' "Unnamed: 0"
 _NUMBERED = frozenset({"number", "no", "nr", "num", "key", "unnamed", "index", "row", "serial", "#"})
 _FEWEST = 20
 _FEW_TEXTS = 12  # different texts up to which they are categories, whatever their column is called
+_MOST_CODES = 20  # different codes up to which they are categories
+_CODED = re.compile(r"[^\W\d]*[\s_#-]?\d+")  # "agent_07", "AG-113"
+LONG_TEXT = 8  # words in the median from which on a text is the item, and the other columns are about it
 _SAMPLE = 20_000
 
 
@@ -165,7 +173,7 @@ def resolved(
         use = guessed(str(name), frame[name], decimals.get(name, ""), most, others)
         taken.add(use.use)
         found[name] = use
-    features = [name for name, use in found.items() if use.use not in ("id", "class", "leave out")]
+    features = [name for name, use in found.items() if use.use not in ("id", "class", "shown", "leave out")]
     for name in features:
         if name in said or found[name].use != "number" or len(features) < 2:
             continue
@@ -276,15 +284,20 @@ def guessed(name: str, column: Any, decimal: str, most: int, taken: set[str]) ->
     codes = is_text(column) and any(_is_code(text) for text in filled)
     if readable.any() and readable.sum() >= MOST * (~cells.blank).sum() and not (codes and not few):
         whole = bool((cells.values[readable] % 1 == 0).all())
-        coded = whole and any(word in low.replace("_", " ").split() for word in _CODES)
+        named = low.replace("_", " ").split()
+        coded = whole and (any(word in named for word in _CODES) or named[-1:] == ["number"])
         if codes or (coded and few):
             return ColumnUse.of(name, "category")
+        if coded and step == 1 and len(different) > most:
+            return ColumnUse("shown")
         if whole and named_id:  # that of a customer says which, not how much
             return ColumnUse.of(name, "category") if few and not unique else ColumnUse("leave out")
         return ColumnUse.of(name, "number")
     form = None if codes else date_format(column)
     if form is not None:
         return ColumnUse.of(name, {"use": "date", "format": form})
+    if len(different) > _MOST_CODES and np.mean([bool(_CODED.fullmatch(t)) for t in different]) >= MOST:
+        return ColumnUse("shown")  # one of many agents, branches, machines
     words = np.mean([len(text.split()) for text in filled])
     ends = re.findall(r"[a-z]+", low)[-1:]
     # texts may come several times each, since several people answered
@@ -297,6 +310,41 @@ def guessed(name: str, column: Any, decimal: str, most: int, taken: set[str]) ->
     if words >= 3 or unspaced:  # Chinese and Japanese have no spaces; codes and addresses are no texts
         return ColumnUse.of(name, "text")
     return ColumnUse("leave out")
+
+
+def beside_item(
+    frame: Any, uses: Mapping[str, ColumnUse], said: Mapping[str, ColumnUse]
+) -> tuple[str, dict[str, ColumnUse]]:
+    """The column that is the item, and those that are then shown beside it and not learnt from.
+
+    A picture is the item, and else a text of eight words or more in the median. What somebody said of a
+    column stays.
+
+    Args:
+        frame: pandas DataFrame.
+        uses: of all columns.
+        said: those that somebody said.
+
+    Returns:
+        The column, "" for none, and the uses of the others as they would be learnt from.
+    """
+    item = next((name for name, use in uses.items() if use.use == "picture"), "")
+    if not item:
+        texts = {name: _median_words(frame[name]) for name, use in uses.items() if use.use == "text"}
+        item = max(texts, key=texts.__getitem__, default="")
+        if not item or texts[item] < LONG_TEXT:
+            return "", {}
+    learnt = ("number", "category", "date", "text")
+    others = {name: use for name, use in uses.items() if use.use in learnt and name not in {*said, item}}
+    # two long texts, a title and a body say, are one item
+    return item, {n: u for n, u in others.items() if u.use != "text" or _median_words(frame[n]) < LONG_TEXT}
+
+
+def _median_words(column: Any) -> float:
+    step = max(1, len(column) // 1_000)
+    texts, blank = read_texts(column.iloc[::step], blanks=("",))
+    words = [len(str(text).split()) for text in texts[~blank]]
+    return float(np.median(words)) if words else 0.0
 
 
 def check_uses(uses: Mapping[str, ColumnUse], names: list[str], table: str) -> None:
