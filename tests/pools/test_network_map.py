@@ -59,6 +59,17 @@ def test_it_survives_json_to_the_last_bit(replayed, digits, tmp_path):
     )
 
 
+def test_it_is_written_over_no_other_file(replayed, tmp_path):
+    pool, place = tmp_path / "pool.csv", tmp_path / "net.json"
+    pool.write_text("id,text\n1,a\n")
+    replayed.save(place)
+    for path, replace, why in ((place, False, "is there already"), (pool, True, "not a saved feature map")):
+        with pytest.raises(InputError, match=why):
+            replayed.save(path, replace=replace)
+    replayed.save(place, replace=True)
+    assert NetworkFeatureMap.read(place).columns == replayed.columns and pool.read_text() == "id,text\n1,a\n"
+
+
 def test_a_pool_takes_the_networks_features_and_keeps_its_items(replayed, digits):
     pool = with_network(digits, replayed)
     assert pool.n_features == 64 and pool.common_scale and pool.image_shape is None

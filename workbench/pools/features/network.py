@@ -18,6 +18,7 @@ from workbench.pools.formats.files import File
 from workbench.pools.items import ImageItems
 from workbench.pools.pool import Pool
 from workbench.reading import cut, parse_json, reading
+from workbench.writing import chosen_file
 
 _FLOATS = 1 << 23  # of the widest layer's patches in one chunk
 
@@ -114,13 +115,22 @@ class NetworkFeatureMap:
         found.transform(np.zeros((1, *pixels.shape)))  # raises where its layers do not fit each other
         return found
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, *, replace: bool = False) -> None:
         """Write the map to a file that `load_pool(..., features=path)` reads.
 
         Args:
             path: should end in .json.
+            replace: write over another such map that is there.
+
+        Raises:
+            InputError: a file that is there, with `replace` one that is no such map, or a place that cannot
+                be written.
         """
-        Path(path).write_text(json.dumps(self.to_json()) + "\n", encoding="utf-8")
+        path = Path(path)
+        if replace and path.exists():
+            type(self).read(path)
+        with chosen_file(path, replace=replace) as file:
+            file.write(json.dumps(self.to_json()).encode() + b"\n")
 
     @classmethod
     def read(cls, path: str | Path) -> NetworkFeatureMap:
