@@ -385,6 +385,10 @@ def test_the_keys_of_review_name_the_item_on_screen_and_are_drawn_with_it_alone(
     test = open_page("history", flowers.id)
     shown = [b.key for b in test.button if b.key and b.key.startswith("label-is-right-")]
     assert len(shown) == 1
+    # most labels are right: that is the first button, and the blue one
+    both = [b for b in test.button if b.key and "-is-right-" in b.key]
+    assert [(b.key or "")[:5] for b in both] == ["label", "model"]
+    assert [b.proto.type for b in both] == ["primary", "secondary"]
     test.button(key=shown[0]).click().run()
     after = [b.key for b in test.button if b.key and b.key.startswith("label-is-right-")]
     # a second press of the first button is of no button that is there

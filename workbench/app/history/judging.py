@@ -72,10 +72,19 @@ def panel(
         many = len(said) > 1
         first = next(iter(said.values()), "")
         st.button(
+            "The labels are right" if len(rows) > 1 else "The label is right",
+            key=f"label-is-right-{row.item}-{len(rows)}",
+            type="primary",  # most of what is listed is right
+            shortcut=LABEL_IS_RIGHT,
+            width="stretch",
+            on_click=label_is_right,
+            args=(list(rows),),
+            help="It goes to the end of the table while you are on this page, and the next one comes.",
+        )
+        st.button(
             f"The model is right about {len(said):,}" if many else "The model is right",
             # of the item: a press that comes when another one is shown is for nothing
             key=f"model-is-right-{row.item}-{len(rows)}",
-            type="primary",
             disabled=not said,
             shortcut=MODEL_IS_RIGHT,
             width="stretch",
@@ -86,15 +95,6 @@ def panel(
             else f"It becomes {verbatim(first, 40)}; Undo takes it back."
             if said
             else "The model says nothing else.",
-        )
-        st.button(
-            "The labels are right" if len(rows) > 1 else "The label is right",
-            key=f"label-is-right-{row.item}-{len(rows)}",
-            shortcut=LABEL_IS_RIGHT,
-            width="stretch",
-            on_click=label_is_right,
-            args=(list(rows),),
-            help="It goes to the end of the table while you are on this page, and the next one comes.",
         )
 
 
