@@ -262,12 +262,21 @@ def test_folders_called_train_and_test_are_the_split(tmp_path, features):
         (["x/cat/1", "x/cat/2", "x/dog/1", "y/cat/1", "y/dog/1"], ("cat", "dog"), "which all hold the same"),
         (["x/cat/1", "x/dog/1", "y/bird/1", "y/bird/2"], ("x", "y"), ""),
         (["train/1/a", "train/1/b", "val/2/a", "val/1/a"], ("1", "2"), "are splits, taken together"),
-        (["cat/1", "cat/2", "dog/1", "3"], (), "1 of 4 images lie in none"),
+        (["cat/1", "cat/2", "dog/1", "3"], ("cat", "dog"), "Folders are classes; 1 of 4 images lie in none"),
+        (["cat/1", "dog/1", "dog/2", *"345678"], ("cat", "dog"), "6 of 9 images lie in none"),
+        (
+            ["cat/1", "dog/1", "dog/2", *"3456789"],
+            (),
+            "not taken for classes, since 7 of 10 images lie in none",
+        ),
     ],
 )
 def test_which_folders_are_classes(tmp_path, paths, classes, note):
     pool = load_pool(images_in(tmp_path, [f"{path}.png" for path in paths]))
     assert pool.classes == classes and pool.test is None
+    if classes == ("cat", "dog") and "lie in none" in note:
+        inside = ["/" in path for path in pool.items.ids]
+        assert [code >= 0 for code in pool.truth] == inside
     assert not note or any(note in one for one in pool.notes)
 
 

@@ -43,8 +43,8 @@ def classes_by_folder(label: str, paths: Sequence[str], labelled: bool | None) -
     Args:
         label: of the file, for messages.
         paths: [N] of the images.
-        labelled: whether folders are classes; None says yes where there are two or more and no image lies
-            outside them.
+        labelled: whether folders are classes; None says yes where there are two or more and a third of the
+            images lies in them. The others have no class yet.
 
     Raises:
         InputError: an image outside of folders, one class, or as many classes as images.
@@ -61,21 +61,22 @@ def classes_by_folder(label: str, paths: Sequence[str], labelled: bool | None) -
             notes = (f"The classes are the folders below {listed(first, 4)}, which all hold the same ones.",)
     folders = [part[0] if part else "" for part in parts]
     strays = folders.count("")
+    partly = labelled is None and 3 * (len(paths) - strays) >= len(paths) > strays and len(set(folders)) > 2
     if labelled is None:
-        labelled = not strays and len(set(folders)) > 1
+        labelled = partly or (not strays and len(set(folders)) > 1)
         if strays and len(set(folders)) > 2:
-            stray = paths[folders.index("")]
-            notes = (
-                *notes,
-                f"Folders are not taken for classes, since {strays:,} of {len(paths):,} images lie in none, "
-                f"the first {cut(stray)}.",
-            )
+            stray = cut(paths[folders.index("")])
+            lie = f"{strays:,} of {len(paths):,} images lie in none, the first {stray}."
+            words = f"Folders are not taken for classes, since {lie}"
+            if partly:
+                words = f"Folders are classes; {lie} These have no class yet."
+            notes = (*notes, words)
     if not labelled:
         return Folders(None, (), test, notes)
-    if strays:
+    if strays and not partly:
         stray = paths[folders.index("")]
         raise InputError(f"{label}: {cut(stray)} lies in no folder, so it has no class. Move it into one.")
-    classes = tuple(class_order(sorted(set(folders))))
+    classes = tuple(class_order(sorted({*folders} - {""})))
     if len(classes) < 2:
         raise InputError(
             f"{label} has one folder of images only ({cut(classes[0])}): one class, nothing to tell."
@@ -85,7 +86,7 @@ def classes_by_folder(label: str, paths: Sequence[str], labelled: bool | None) -
             f"{label} has {len(classes)} folders for {len(paths)} images; a class needs several."
         )
     position = {name: code for code, name in enumerate(classes)}
-    truth = np.array([position[folder] for folder in folders], dtype=np.int64)
+    truth = np.array([position.get(folder, -1) for folder in folders], dtype=np.int64)
     return Folders(truth, classes, test, notes)
 
 
