@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench.store import Event, EventFold, ProjectState, fold
 from workbench.store.fold_classes import distinct_names
+from workbench.store.layered_mapping import FEW, LayeredMapping
 
 PEOPLE = ("ann", "bob", "eve")
 KEYS = ("a", "b", "c")
@@ -120,12 +122,13 @@ def test_redo_undoes_undo(before: list[Event], person: str, n: int) -> None:
 
 
 def in_order(state: ProjectState) -> dict[str, Any]:
-    """Everything of a state, its maps as sequences; of what is a set of items the order says nothing."""
+    """Everything of a state, its maps as sequences; of sets and of remarks the order says nothing."""
     names = [f.name for f in fields(state)]
     found = {name: getattr(state, name) for name in names} | {"counts": state.counts, "keys": state.keys}
-    return {n: list(v.items()) if isinstance(v, Mapping) else v for n, v in found.items()} | {
-        "each": [list(votes.items()) for votes in state.votes.values()]
-    }
+    unordered = ("flagged", "notes", "checks")
+    return {
+        n: list(v.items()) if isinstance(v, Mapping) and n not in unordered else v for n, v in found.items()
+    } | {"each": [list(votes.items()) for votes in state.votes.values()]}
 
 
 @given(histories, st.lists(st.booleans(), min_size=25, max_size=25))
@@ -191,6 +194,9 @@ def test_undoing_leaves_what_the_standing_events_alone_would_give(events: list[E
     whole = EventFold(everything)
     plain = [e for e in everything if e.id in whole.standing and e.kind not in ("undo", "redo")]
     state, wanted = whole.state(), fold(plain)
+    for found in (state, wanted):  # who answered a check first is told by what was taken back, too
+        for said in found.checks.values():
+            said.update({who: replace(check, first=0) for who, check in said.items()})
     assert content(state) == content(wanted)
     for name in ("class_names", "votes", "standing", "codes", "training"):
         assert list(getattr(state, name).items()) == list(getattr(wanted, name).items()), name
@@ -518,6 +524,43 @@ def test_a_check_keeps_who_answered_what() -> None:
         "ann": (4, "a"),
         "bob": (4, ""),
     }
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        [Event.label("b", 0, role="check", check=4)],
+        [Event.undo(), Event.label("a", 0, role="check", check=4)],
+        [Event.undo(), Event.redo()],
+    ],
+    ids=["corrected", "taken back and said again", "put back"],
+)
+def test_an_answer_to_a_check_keeps_its_place_whatever_its_person_says_later(later: list[Event]) -> None:
+    check = Event.label("a", 0, role="check", check=4)
+    steps = [by("ann", check), by("bob", check), *(by("ann", event) for event in later)]
+    said = fold(numbered(steps)).checks[0]
+    assert sorted(said, key=lambda who: said[who].first) == ["ann", "bob"]
+    again = [*steps, by("bob", replace(check, payload={**check.payload, "check": 9}))]
+    assert fold(numbered(again)).checks[0]["bob"].first == len(START) + len(again)
+
+
+def test_a_remark_costs_nothing_that_grows_with_those_before() -> None:
+    """Their maps are layered as those of labels are: none is made anew for one more entry."""
+    pieces = EventFold(numbered([by("ann", Event.flag(list(range(FEW + 1)), True))]))
+    pieces.state()
+    pieces.extend(numbered([by("ann", Event.flag(FEW + 1, True))])[-1:])
+    assert isinstance(pieces.state().flagged, LayeredMapping)
+
+
+def test_what_is_wanted_is_looked_through_again_only_where_it_may_have_changed() -> None:
+    pieces = EventFold(numbered([by("ann", Event.wanted([0, 1, 2], "found"))]))
+    before = pieces.state().wanted
+    pieces.extend([by("ann", Event.label("a", 5))])
+    assert pieces.state().wanted is before
+    pieces.extend([by("ann", Event.label("a", 1))])
+    assert pieces.state().wanted == {"ann": (0, 2)}
+    pieces.extend([by("ann", Event.undo()), by("ann", Event.undo()), by("ann", Event.undo())])
+    assert pieces.state().wanted == {}
 
 
 def test_a_flag_is_taken_off_and_an_example_is_one_of_one_class_at_most() -> None:

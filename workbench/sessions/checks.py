@@ -195,7 +195,7 @@ def _listing(ids: Sequence[str]) -> Ints:
 def answers_of(frozen: Frozen, state: ProjectState, item: int) -> list[Check]:
     """What people said of an item in these checks, the first answer first."""
     given = (check for check in state.checks.get(item, {}).values() if check.started == frozen.started)
-    return sorted(given, key=lambda check: check.event)
+    return sorted(given, key=lambda check: check.first)
 
 
 def n_answered(frozen: Frozen, state: ProjectState) -> int:

@@ -44,6 +44,9 @@ class EventFold:
         # Items with several votes: a merge may decide or undo their majority.
         self._several: set[int] = set()
         self._wanted: list[int] = []
+        # What of it is left, and the items that were ever wanted; None after one more event of this kind.
+        self._left: tuple[dict[str, tuple[int, ...]], dict[str, tuple[int, ...]]] | None = None
+        self._ever_wanted: set[int] = set()
         self._answered_asks: set[str] = set()
         self._model: dict[str, Any] = {}
         self._instructions = InstructionFold()
@@ -122,6 +125,8 @@ class EventFold:
                 self._recode = True
             elif kind == "wanted":
                 self._wanted.append(position)
+                self._ever_wanted.update(map(int, event.payload["items"]))
+                self._left = None
             else:
                 self._about_items(position, event)
         elif kind == "asked":
@@ -193,10 +198,11 @@ class EventFold:
             self._rebuild_classes()
             return
         if event.kind == "wanted":
+            self._left = None
             return
         keys = set()
         for item, key in event.said:
-            fresh = ItemFold()
+            fresh = ItemFold(self._items[item])
             for place, k in self._history[item]:
                 p = place >> 32
                 if p not in self._inactive:
@@ -301,6 +307,8 @@ class EventFold:
 
     def _chosen(self) -> tuple[dict[str, tuple[int, ...]], dict[str, tuple[int, ...]]]:
         """What each annotator wants to be asked about, and to look at again."""
+        if self._left is not None:
+            return self._left
         answered = self._maps["answered"]
         found: tuple[dict[str, tuple[int, ...]], dict[str, tuple[int, ...]]] = ({}, {})
         for position in self._wanted:
@@ -315,6 +323,7 @@ class EventFold:
             kind = found[1 if event.payload.get("second") else 0]
             if more := tuple(dict.fromkeys((*kind.get(who, ()), *left))):
                 kind[who] = more
+        self._left = found
         return found
 
     def _looks_again(self, item: int, annotator: str, asked: int) -> bool:
@@ -342,20 +351,16 @@ class EventFold:
         elif self._maps[name].get(item) != value:
             self._own(name)[item] = value
 
-    def _remark(self, name: str, item: int, value: Any) -> None:
-        """What is said of an item beside its class; few have any, so these maps are in the items' order."""
-        new = value is not None and item not in self._maps[name]
-        self._value(name, item, value)
-        if new:
-            self._maps[name] = dict(sorted(self._maps[name].items()))
-
     def _settle(self) -> None:
         """Bring the maps up to the items that were touched.
 
         However often a state was looked at, what it maps is in one order: labelled items in that of the
-        events that their labels began with, a model's training set among them, remarks by item.
+        events that their labels began with, a model's training set among them. The order of remarks says
+        nothing.
         """
         items = list(self._touched)
+        if self._ever_wanted and not self._ever_wanted.isdisjoint(self._touched):
+            self._left = None
         if len(items) > 1:
             items.sort(key=lambda i: self._items[i].since)
         self._count_uses(items)
@@ -369,9 +374,9 @@ class EventFold:
             self._member("unsure", item, found.unsure)
             self._member("requeued", item, found.requeued)
             self._member("answered", item, bool(found.votes) or found.skipped or found.unsure)
-            self._remark("flagged", item, found.flag)
-            self._remark("notes", item, found.notes or None)
-            self._remark("checks", item, found.checks or None)
+            self._value("flagged", item, found.flag)
+            self._value("notes", item, found.notes or None)
+            self._value("checks", item, found.checks or None)
             if self._placed.get(item, found.since) != found.since or not found.votes:
                 self._placed.pop(item, None)
                 for name in ("votes", "standing", "codes", "training"):

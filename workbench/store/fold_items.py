@@ -13,11 +13,28 @@ _SECOND = "second"
 
 
 class ItemFold:
-    """What the standing events about one item add up to; `since` is where its present label began."""
+    """What the standing events about one item add up to; `since` is where its present label began.
 
-    __slots__ = ("checks", "flag", "notes", "requeued", "seconds", "since", "skipped", "unsure", "votes")
+    Args:
+        before: what the events added up to until one of them was taken back, or put back.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = (
+        "checks",
+        "firsts",
+        "flag",
+        "notes",
+        "requeued",
+        "seconds",
+        "since",
+        "skipped",
+        "unsure",
+        "votes",
+    )
+
+    def __init__(self, before: ItemFold | None = None) -> None:
+        # (checks, annotator) -> event of their first answer, also of one that is taken back
+        self.firsts: dict[tuple[int, str], int] | None = None if before is None else before.firsts
         self.seconds: dict[str, int] | None = None  # annotator -> event of their last second look
         self.votes: dict[str, Vote] = {}
         self.checks: dict[str, Check] = {}
@@ -52,7 +69,9 @@ class ItemFold:
         if role == _SECOND:
             self.seconds = {**(self.seconds or {}), event.annotator: event.id}
         if "check" in payload and kind in ("label", "unsure"):
-            answer = Check(int(payload["check"]), key or "", event.annotator, event.id, event.time)
+            started, self.firsts = int(payload["check"]), self.firsts or {}
+            first = self.firsts.setdefault((started, event.annotator), event.id)
+            answer = Check(started, key or "", event.annotator, event.id, event.time, first)
             self.checks = {**self.checks, event.annotator: answer}
         if key is not None:
             final = kind == "resolved" or payload.get("final", False)

@@ -57,6 +57,8 @@ class Check:
         annotator: who.
         event: id of the event.
         time: of the event.
+        first: id of the event of their first answer in these checks: its place among those of others stays,
+            whatever they say later, and where they take it back and answer again.
     """
 
     started: int
@@ -64,6 +66,7 @@ class Check:
     annotator: str
     event: int
     time: str
+    first: int
 
 
 @dataclass(frozen=True)

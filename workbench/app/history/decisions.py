@@ -92,7 +92,8 @@ def decisions(session: Session) -> list[Decision]:
     payloads = {event.id: event.payload for event in session.events}
     aside = {e.item: e for e in session.events if e.kind in ("skip", "unsure")}
     disputed = frozenset(state.conflicts)
-    items = dict.fromkeys((*state.votes, *state.skipped, *state.unsure, *state.flagged, *state.notes))
+    beside = sorted({*state.skipped, *state.unsure, *state.flagged, *state.notes})
+    items = dict.fromkeys((*state.votes, *beside))
     rows = []
     for item in items:
         more: dict[str, Any] = {
