@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from workbench.errors import InputError
+from workbench.errors import Cancelled, InputError
 
 _LONGEST = 200
 """Bytes of a name that its neighbour repeats: file systems end at 255."""
+_LOOK = 0.1  # seconds between two looks at whether it is one's turn
 _LEFT = re.compile(r"\..+\.[0-9a-f]{8}\.new", re.DOTALL)
 
 
@@ -167,11 +169,15 @@ def sweep(folder: Path) -> None:
 
 
 @contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
+def alone_in(folder: Path, stop: Callable[[], bool] | None = None) -> Iterator[None]:
     """A block that one program at a time is in, for a folder; others wait, and a killed one lets go.
 
     Args:
         folder: that exists. Where the system cannot lock folders (Windows), nobody waits.
+        stop: asked again and again while it waits, whether it is to give up.
+
+    Raises:
+        Cancelled: `stop` said so.
     """
     try:
         import fcntl
@@ -180,10 +186,24 @@ def alone_in(folder: Path) -> Iterator[None]:
         return
     handle = os.open(folder, os.O_RDONLY)
     try:
+        while stop is not None and not _locked_at_once(handle):
+            if stop():
+                raise Cancelled("before its turn")
+            time.sleep(_LOOK)
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
     finally:
         os.close(handle)
+
+
+def _locked_at_once(handle: int) -> bool:
+    import fcntl
+
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def sync_folder(folder: Path) -> None:

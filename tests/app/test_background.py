@@ -34,7 +34,7 @@ def processes(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def companion(home: Path) -> Iterator[Companion]:
-    made = Companion("test-beside", {"WORKBENCH_TEST_DEATHS": str(home / "left")}, alone=False)
+    made = Companion("test-beside", {"WORKBENCH_TEST_DEATHS": str(home / "left")})
     yield made
     made.end()
 

@@ -233,7 +233,7 @@ def test_who_opens_a_project_waits_for_no_process_that_is_at_something_else(
 ) -> None:
     monkeypatch.setenv("WORKBENCH_FIT", "beside")
     # of its own: that of the server may have been started by whatever was tested before
-    busy = Companion("busy", alone=False)
+    busy = Companion("busy")
     monkeypatch.setattr(current.fit_process, "fitter", lambda: busy)
     session = made()
     labelled(session, 6)

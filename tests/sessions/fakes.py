@@ -82,6 +82,14 @@ def random_pausing(belief: Belief, rng: np.random.Generator) -> Floats:
     return rng.random(len(belief))
 
 
+class Hanging(NearestMean):
+    """Its fit tells nothing and never ends."""
+
+    def fit(self, X: Any, y: Any, callback: Any = None) -> "Hanging":
+        threading.Event().wait()
+        return self
+
+
 class Dying(NearestMean):
     """Ends its process in a fit, as many times as the file of WORKBENCH_TEST_DEATHS says.
 
@@ -131,6 +139,7 @@ class Endless(NearestMean):
 
 DYING = CodeName("tests.sessions.fakes:Dying")
 FAILING = CodeName("tests.sessions.fakes:Failing")
+HANGING = CodeName("tests.sessions.fakes:Hanging")
 ENDLESS = CodeName("tests.sessions.fakes:Endless")
 
 

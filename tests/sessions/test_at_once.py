@@ -151,6 +151,8 @@ def test_a_view_stays_as_it_is(start: Start, store: Store) -> None:
         session.label_item(int(session.pool.trainable[0]), session.classes[0])
         assert len(session.state.labels) == 2 and session.events[: len(events)] == events
     assert not before.labels and session.state.n_labelled == 2
+    session.note(0, "and no thread keeps a view of its own for good")
+    assert session._project._pinned.view is None
     with pytest.raises(RuntimeError), session._project.recording() as transaction:
         session._answers.relabel(transaction, [int(session.pool.trainable[2])], session.classes[0])
         raise RuntimeError

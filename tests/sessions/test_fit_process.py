@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests.sessions.conftest import answer
-from tests.sessions.fakes import DYING, FAKE
+from tests.sessions.fakes import DYING, FAKE, HANGING
 from workbench.errors import Cancelled, InputError
 from workbench.pools.pool import Pool
 from workbench.registry import trust
@@ -21,6 +21,7 @@ from workbench.sessions import Session
 from workbench.sessions.fit_process import refit_in_process, take_up_known
 from workbench.store import Store
 from workbench.work.companion import Companion, DiedError
+from workbench.writing import alone_in
 
 Start = Callable[..., Session]
 CALLS = "tests.sessions.fakes:"
@@ -121,7 +122,7 @@ def test_calls_follow_each_other_and_one_that_waits_can_be_given_up(companion: C
 def test_a_process_that_nobody_calls_is_ended_for_its_memory() -> None:
     import psutil
 
-    made = Companion("idle", alone=False, idle=0.01)
+    made = Companion("idle", idle=0.01)
     watched = psutil.Process(made.call(CALLS + "pid"))
     psutil.wait_procs([watched], timeout=600)
     assert not watched.is_running() or watched.status() == psutil.STATUS_ZOMBIE
@@ -265,6 +266,24 @@ def test_a_fit_that_dies_is_told_and_made_again(
     assert session.model.n_labelled == 8 and session.state.n_labelled == 10 and session.stale
     deaths(companion, 0)
     assert refit_in_process(session, companion) and session.model.n_labelled == 10
+
+
+def test_one_that_waits_for_another_program_or_hangs_stops_when_it_is_told(
+    start: Start, iris: Pool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workbench.work.companion.PATIENCE", 0.1)
+    trust(HANGING)
+    session = start(classifier=HANGING)
+    answer(session, iris, 8)
+    made = Companion("turn", turns=tmp_path)
+    (tmp_path / "turn").mkdir()
+    with alone_in(tmp_path / "turn"), pytest.raises(Cancelled):
+        made.call(CALLS + "added", 1, 1, stop=lambda: True)
+    assert made.pid is None and made.call(CALLS + "added", 1, 1) == 2
+    with pytest.raises(Cancelled):
+        refit_in_process(session, made, stop=lambda: True)
+    assert made.pid is None and session.stale
+    made.end()
 
 
 def test_what_is_stored_and_cannot_be_read_is_said(

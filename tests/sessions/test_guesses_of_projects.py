@@ -88,6 +88,15 @@ def test_sources_are_switched_off_and_on(session, path):
         session.change_guesses(["column:llm", "column:llm"])
 
 
+def test_predictions_taken_in_again_with_other_confidences_are_learnt_from(session):
+    session.add_guess("file:llm", [(item, PETS[item % 3], 0.99) for item in range(200)])
+    session.refit()
+    before = session.predict_item(0)
+    session.add_guess("file:llm", [(item, PETS[item % 3], 0.4) for item in range(200)])
+    assert session.stale and session.refit() is not None
+    assert session.predict_item(0) != before
+
+
 def test_a_source_that_is_gone_lets_the_project_open(session, monkeypatch):
     session.refit()
 

@@ -84,3 +84,5 @@ def test_a_project_finds_its_groups_again(start: Start, copies: Pool) -> None:
     session = start(copies, classes=["a", "b"])
     again = Session(session.store, session.store.project(session.id), copies, "ben")
     assert again.twins.groups == session.twins.groups and "20 items are copies" in again.twins.say()
+    # a reply that looks at the settings walks through no number of the groups
+    assert again.settings["twins"] is again.project.settings["twins"]

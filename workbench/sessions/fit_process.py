@@ -34,6 +34,7 @@ def refit_in_process(
     *,
     tell: Callable[[str], None] | None = None,
     ready: Callable[[FittedModel], None] | None = None,
+    stop: Callable[[], bool] | None = None,
 ) -> bool:
     """As `Session.refit`, in another process.
 
@@ -43,6 +44,7 @@ def refit_in_process(
         callback: as that of `Session.refit`.
         tell: called with a sentence where the process died and the fit is made again.
         ready: called with the fitted model before anybody sees it.
+        stop: asked again and again whether to stop, also of a fit that tells nothing.
 
     Returns:
         Whether there is a new fit; False where there are no labels of two classes yet and no guess, or where
@@ -51,6 +53,7 @@ def refit_in_process(
     Raises:
         InputError: the process died several times over, or what it stored cannot be read; and as
             `Session.refit`.
+        Cancelled: `stop` said so, and the fit did not end by itself.
     """
 
     def hear(said: Any) -> bool | None:
@@ -62,7 +65,7 @@ def refit_in_process(
     for tried in range(1, TRIES + 1):
         try:
             with session._fits.made_elsewhere():
-                made = companion.call(f"{__name__}:fit_there", *given, hear=hear)
+                made = companion.call(f"{__name__}:fit_there", *given, hear=hear, stop=stop)
                 return made is not None and session._fits.take_up(made, ready)
         except DiedError as died:
             if tried == TRIES:

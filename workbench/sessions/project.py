@@ -131,8 +131,9 @@ class OpenProject:
         state = self.state() if state is None else state
         where = f"Project {self.record.name!r}"
         now = {**self.record.settings, **state.model}
-        # guesses name no code, and may hold a prediction of every item
-        return {k: v if k == "guesses" else from_file(v, where) for k, v in now.items()}
+        # what is said of the items names no code, and may hold a number for each of them
+        of_items = ("guesses", "test", "twins")
+        return {k: v if k in of_items else from_file(v, where) for k, v in now.items()}
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -234,8 +235,8 @@ class OpenProject:
             raise
         self._leave(group)
         group.wait(self._settle)
-        # what this thread has recorded it sees, also within `snapshot`
-        self._pinned.view = self._view
+        if getattr(self._pinned, "on", False):  # what this thread has recorded it sees
+            self._pinned.view = self._view
 
     @property
     def is_writing(self) -> bool:

@@ -11,10 +11,9 @@ import os
 import pickle
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -45,7 +44,7 @@ class Companion:
     Args:
         name: of what it does.
         environment: further variables for it.
-        alone: of all companions of this name, of a machine and a user, one works at a time.
+        turns: a folder; of all companions of this name that have the same, one works at a time.
         idle: seconds without a call after which the process is ended, for its memory; None keeps it.
     """
 
@@ -54,12 +53,13 @@ class Companion:
         name: str,
         environment: dict[str, str] | None = None,
         *,
-        alone: bool = True,
+        turns: Path | None = None,
         idle: float | None = None,
     ) -> None:
         self.name = name
         self._environment = dict(environment or {})
-        self._alone, self._idle = alone, idle
+        self._turns = None if turns is None else turns / name
+        self._idle = idle
         self._turn = threading.Lock()
         self._writing = threading.Lock()
         self._calls = 0
@@ -102,7 +102,7 @@ class Companion:
             Cancelled: `stop` said so before it was this call's turn, or the process was ended for it.
             Exception: whatever the function raised; of an error that cannot be pickled its words.
         """
-        with self._in_turn(stop), alone_in(_meeting_place(self.name)) if self._alone else nullcontext():
+        with self._in_turn(stop), self._alone(stop):
             process = self._started()
             try:
                 with self._watched(process, stop):
@@ -139,6 +139,16 @@ class Companion:
                 timer = threading.Timer(self._idle, self._end_if_idle, (self._calls,))
                 timer.daemon = True
                 timer.start()
+
+    @contextmanager
+    def _alone(self, stop: Callable[[], bool] | None) -> Iterator[None]:
+        """While no other program's companion of this name is at a call."""
+        if self._turns is None:
+            yield
+            return
+        self._turns.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with alone_in(self._turns, stop):
+            yield
 
     def _end_if_idle(self, calls: int) -> None:
         """End the process unless it was called since, or is at a call now."""
@@ -223,14 +233,6 @@ def _heard(hear: Callable[[Any], bool | None], value: Any) -> bool | None:
         return hear(value)
     except (EOFError, OSError) as error:  # the caller's own, not of a pipe
         raise InputError(f"{type(error).__name__}: {error}") from error
-
-
-def _meeting_place(name: str) -> Path:
-    """A folder of this user's on this machine, whatever their home folders are."""
-    user = os.getuid() if hasattr(os, "getuid") else "me"
-    folder = Path(tempfile.gettempdir()) / f"workbench-{name}-{user}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    return folder
 
 
 def _how(process: subprocess.Popen[bytes]) -> str:

@@ -242,7 +242,7 @@ def _fit_what_is_new(current: Session, job: Job) -> int:
             job.report(fraction, what)
             return False
 
-        made = fit_process.refit(current, watch, partial(setattr, job, "about"))
+        made = fit_process.refit(current, watch, partial(setattr, job, "about"), job.should_stop)
         if not made:
             break
     model = current.model

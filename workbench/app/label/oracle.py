@@ -48,7 +48,7 @@ def answer_by_oracle(session: Session, n: int) -> Job:
                 job.report(done / n, f"{done} of {n} answered" + (f"; this fit: {words}" if words else ""))
                 return False
 
-            fit_process.refit(session, watch)
+            fit_process.refit(session, watch, stop=job.should_stop)
         return done
 
     return manager().submit(session.id, "oracle", work, title="The known classes answer")

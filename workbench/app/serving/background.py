@@ -48,7 +48,7 @@ def file_work() -> Companion:
 
 
 def _process(name: str) -> Companion:
-    made = Companion(name, {"WORKBENCH_FIT": "inline"}, alone=False, idle=IDLE)
+    made = Companion(name, {"WORKBENCH_FIT": "inline"}, idle=IDLE)
     atexit.register(made.end)
     return made
 

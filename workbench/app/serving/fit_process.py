@@ -29,7 +29,9 @@ PATIENCE = 5.0
 @cache
 def fitter() -> Companion:
     """The process that fits, one a server; nobody waits for its end."""
-    made = Companion("fits", {"WORKBENCH_FIT": "inline"})
+    from workbench.store.places import workbench_home
+
+    made = Companion("fits", {"WORKBENCH_FIT": "inline"}, turns=workbench_home() / "turns")
     atexit.register(made.end)
     return made
 
@@ -99,7 +101,10 @@ def take_up_known(session: Session, answer: Future[Made | None] | None) -> None:
 
 
 def refit(
-    session: Session, callback: FitCallback | None = None, tell: Callable[[str], None] | None = None
+    session: Session,
+    callback: FitCallback | None = None,
+    tell: Callable[[str], None] | None = None,
+    stop: Callable[[], bool] | None = None,
 ) -> bool:
     """As `Session.refit`, in the process that fits where there is one.
 
@@ -107,11 +112,13 @@ def refit(
         session: of the project.
         callback: as that of `Session.refit`.
         tell: called with a sentence where the process died and the fit is made again.
+        stop: as that of `refit_in_process`.
 
     Returns:
         Whether there is a new fit.
 
     Raises:
+        Cancelled: as `refit_in_process`.
         InputError: as `Session.refit` and `refit_in_process`.
     """
     if not uses_processes():
@@ -119,4 +126,5 @@ def refit(
     from workbench.app.serving.explanations import prepare
     from workbench.sessions.fit_process import refit_in_process
 
-    return refit_in_process(session, fitter(), callback, tell=tell, ready=partial(prepare, session))
+    ready = partial(prepare, session)
+    return refit_in_process(session, fitter(), callback, tell=tell, ready=ready, stop=stop)
