@@ -80,6 +80,20 @@ def test_a_tie_with_somebody_whom_the_others_contradict_is_learnt_from():
     assert row["consensus"] == names[0] and row["consensus_certainty"] > 2 / 3
 
 
+def test_a_reply_makes_no_consensus_to_say_whether_a_fit_would_see_anything_new(monkeypatch):
+    session, items = labelled(["ann", "bob"], n=12)
+    session.refit()
+    again = of(session, "ann")
+    monkeypatch.setattr("workbench.sessions.people.item_consensus", lambda state: pytest.fail("made anew"))
+    assert not session.stale and not again.stale
+    mine = of(session, "eve")
+    mine.label_item(items[0], "virginica")
+    assert session.stale and again.stale
+    mine.undo()
+    mine.note(items[1], "a remark teaches nothing")
+    assert not session.stale and not again.stale
+
+
 def test_two_who_differ_and_nothing_else_teach_nothing():
     session = project()
     (item,) = spread(session, 1)

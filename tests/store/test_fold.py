@@ -97,6 +97,7 @@ def content(state: ProjectState) -> dict[str, Any]:
         "evaluation",
         "rounds",
         "checks",
+        "learnable",
     )
     return {name: getattr(state, name) for name in names} | {"labels": state.labels}
 

@@ -98,6 +98,7 @@ class ProjectRound(RoundRecord):
     events: Count = 0
     n_items: Count = 0
     training: Word = ""
+    votes: Word = ""
     guess: Options = {}
     queue: list[Item] = []
     queue_utilities: list[Measure] = []

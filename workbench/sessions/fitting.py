@@ -190,6 +190,7 @@ class Fits:
         split = project.pool.test
         self._test = frozenset() if split is None else frozenset(split.test.tolist())
         self._learnt: tuple[tuple[Any, ...], Mapping[int, int]] | None = None
+        self._apart: tuple[tuple[Published, Any], bool] | None = None
         self.problem = ""
 
     def published(self, state: ProjectState | None = None) -> Published | None:
@@ -227,13 +228,21 @@ class Fits:
     def is_stale(self) -> bool:
         """Whether a refit would see labels, classes or settings that the published model has not seen."""
         state = self._project.state()
-        training, chosen = self._training(state), self._chosen(state)
-        if len(set(training.values())) < 2 and (
-            not chosen["guess"] or self.guesses.known_to_be_empty(chosen["guess"], state.classes)
-        ):
-            return False
+        chosen = self._chosen(state)
         published = self.published(state)
-        return published is None or not published.is_of(state, training, chosen)
+        if published is not None:
+            return not published.is_of(state, chosen) or self._is_apart(state, published)
+        if chosen["guess"] and not self.guesses.known_to_be_empty(chosen["guess"], state.classes):
+            return True
+        return len(set(self._training(state).values())) > 1
+
+    def _is_apart(self, state: ProjectState, published: Published) -> bool:
+        """Whether the model has learnt from a copy of an item that is measured on by now."""
+        key = (published, state.evaluation)
+        if self._apart is None or any(a is not b for a, b in zip(self._apart[0], key, strict=True)):
+            copies = self._project.twins.spread(state.evaluation)
+            self._apart = key, any(item in published.training for item in copies)
+        return self._apart[1]
 
     @contextmanager
     def made_elsewhere(self) -> Iterator[None]:
@@ -331,7 +340,9 @@ class Fits:
                 queue, utilities = turn.answer.indices, turn.answer.utilities
             self._unsaved = (
                 finished,
-                Published(turn.model, training, state.keys, chosen, queue, utilities, state.merged),
+                Published(
+                    turn.model, training, state.keys, chosen, queue, utilities, state.merged, state.learnable
+                ),
                 state,
                 annotator,
             )
@@ -472,6 +483,7 @@ class Fits:
             "n_items": len(self._project.pool),
             "events": state.last_event,
             "training": _digest(items, codes),
+            "votes": published.learnable,
             "queue": published.queue.tolist(),
             "queue_utilities": [None if np.isnan(u) else u for u in utilities],
         }
@@ -541,7 +553,8 @@ class Fits:
         if ready is not None:
             ready(model)
         keys, merged = tuple(record["keys"]), record.get("merged", {})
-        published = Published(model, training, keys, chosen, queue, utilities, merged)
+        votes = str(record.get("votes", ""))
+        published = Published(model, training, keys, chosen, queue, utilities, merged, votes)
         _ = published.ranked  # before anybody asks
         self._published = published
 

@@ -47,6 +47,7 @@ class Published:
         chosen: classifier, options, policy and what it starts from ("guess").
         queue: items to ask next, best first.
         utilities: [N] the policy's, NaN where it gave none.
+        learnable: of the state that it was made from.
     """
 
     model: FittedModel
@@ -56,6 +57,7 @@ class Published:
     queue: Ints
     utilities: Floats
     merged: Mapping[str, str] = field(default_factory=dict)
+    learnable: str = ""
 
     @cached_property
     def ranked(self) -> Ints:
@@ -95,11 +97,11 @@ class Published:
         roots = [state.resolve(key) for key in self.keys]
         return tuple(state.class_names.get(root) or state.removed.get(root, root) for root in roots)
 
-    def is_of(self, state: ProjectState, training: Mapping[int, int], chosen: Mapping[str, Any]) -> bool:
-        """Whether a refit on this training set would give nothing new."""
+    def is_of(self, state: ProjectState, chosen: Mapping[str, Any]) -> bool:
+        """Whether it was made from the same votes, classes and settings; costs nothing that grows."""
         return (
-            self.keys == state.keys
+            self.learnable == state.learnable
+            and self.keys == state.keys
             and self.model.classes == state.classes
-            and (self.training is training or self.training == training)
             and self.chosen == chosen
         )

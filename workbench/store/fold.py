@@ -10,7 +10,7 @@ from typing import Any
 from workbench.store.events import ANSWERS, UNDOABLE, Event
 from workbench.store.fold_classes import ClassFold, distinct_names
 from workbench.store.fold_instructions import InstructionFold
-from workbench.store.fold_items import ItemFold, standing_vote
+from workbench.store.fold_items import ItemFold, digest, standing_vote
 from workbench.store.layered_mapping import another
 from workbench.store.project_state import AskRecord, ProjectState, Vote
 
@@ -41,6 +41,8 @@ class EventFold:
         # How many votes name a class; those removed that none does are gone.
         self._uses: Counter[str] = Counter()
         self._gone: frozenset[str] = frozenset()
+        # Of the votes that a model may learn from; see `ProjectState.learnable`.
+        self._learnable = 0
         # Items with several votes: a merge may decide or undo their majority.
         self._several: set[int] = set()
         self._wanted: list[int] = []
@@ -296,6 +298,7 @@ class EventFold:
                 (reclaimed if looked_at else fresh).append(id_)
             if record.role == "evaluation" and record.item not in self._maps["evaluation"]:
                 self._own("evaluation").add(record.item)
+                self._learnable -= digest(record.item, self._maps["votes"].get(record.item, {}))
                 if record.item in self._items:
                     self._touched[record.item] = None
         self._most_places = max(self._most_places, self._places)
@@ -421,8 +424,10 @@ class EventFold:
     def _count_uses(self, items: Iterable[int]) -> None:
         """How many votes name each class, and what is gone for want of any; before the items' maps change."""
         for item in items:
-            found = self._items[item].votes
-            for vote in self._maps["votes"].get(item, {}).values():
+            found, before = self._items[item].votes, self._maps["votes"].get(item, {})
+            if item not in self._maps["evaluation"]:
+                self._learnable += digest(item, found) - digest(item, before)
+            for vote in before.values():
                 self._uses[vote.key] -= 1
             for vote in found.values():
                 self._uses[vote.key] += 1
@@ -476,6 +481,7 @@ class EventFold:
             reopened=reopened,
             undoable={a: self.events[p[-1]] for a, p in self._done.items() if p},
             redoable={a: self.events[p[-1]] for a, p in self._undone.items() if p},
+            learnable=f"{self._learnable % 2**64:016x}",
             places=self._places,
             most_places=self._most_places,
             n_events=len(self.events),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from hashlib import blake2b
 
 from workbench.store.events import Event, FileVote
 from workbench.store.project_state import REVIEW, Check, Note, Vote
@@ -116,3 +118,25 @@ def standing_vote(votes: Sequence[Vote], root: Callable[[str], str]) -> tuple[Vo
     tie = torn or (len(counts) == 2 and counts[0][1] == counts[1][1])
     best = votes if tie else [vote for vote in votes if root(vote.key) == counts[0][0]]
     return max(best, key=lambda v: v.event), tie
+
+
+def digest(item: int, votes: Mapping[str, Vote]) -> int:
+    """A number that another set of votes about the item, or another item, has by chance alone.
+
+    It is the same in every process. Those of several items add up to one of them all.
+
+    Args:
+        item: index into the pool.
+        votes: annotator -> standing vote.
+    """
+    total = 0
+    for vote in votes.values():
+        latest = vote.event if vote.final else 0  # of several decisions the last one counts
+        said = (_number(vote.annotator), _number(vote.key), _number(vote.by_themselves))
+        total += hash((item, latest, *said))  # of integers, which no process salts
+    return total
+
+
+@lru_cache(maxsize=4096)
+def _number(text: str) -> int:
+    return int.from_bytes(blake2b(text.encode(), digest_size=7).digest(), "big")

@@ -166,6 +166,7 @@ class ProjectState:
         reopened: annotator -> items whose answer they took back and that have none now, latest first.
         undoable: annotator -> the event an undo of theirs would take back.
         redoable: annotator -> the event a redo of theirs would put back.
+        learnable: a text that is the same only for the same votes on items that are not measured on.
         places: questions that were drawn, or might have been, for measuring and were not given back.
         most_places: the most that these have been: so many draws were made.
         n_events: how many events were folded.
@@ -206,6 +207,7 @@ class ProjectState:
     reopened: Mapping[str, tuple[int, ...]]
     undoable: Mapping[str, Event]
     redoable: Mapping[str, Event]
+    learnable: str
     places: int
     most_places: int
     n_events: int
