@@ -92,7 +92,8 @@ def test_predictions_taken_in_again_with_other_confidences_are_learnt_from(sessi
     session.add_guess("file:llm", [(item, PETS[item % 3], 0.99) for item in range(200)])
     session.refit()
     before = session.predict_item(0)
-    session.add_guess("file:llm", [(item, PETS[item % 3], 0.4) for item in range(200)])
+    doubted = [(item, PETS[item % 3], 0.5 if item < 100 else 0.99) for item in range(200)]
+    session.add_guess("file:llm", doubted)
     assert session.stale and session.refit() is not None
     assert session.predict_item(0) != before
 
