@@ -131,9 +131,10 @@ def digest(item: int, votes: Mapping[str, Vote]) -> int:
     """
     total = 0
     for vote in votes.values():
-        latest = vote.event if vote.final else 0  # of several decisions the last one counts
+        # of several decisions the last one counts, and votes of one file may tie
+        at = vote.event if vote.final or vote.role == IMPORTED else 0
         said = (_number(vote.annotator), _number(vote.key), _number(vote.by_themselves))
-        total += hash((item, latest, *said))  # of integers, which no process salts
+        total += hash((item, at, vote.final, *said))  # of integers, which no process salts
     return total
 
 
