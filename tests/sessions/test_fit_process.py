@@ -177,7 +177,7 @@ def test_a_fit_apart_is_the_fit_that_is_made_here(
     assert np.allclose(
         one.utilities, other.utilities, equal_nan=True
     )  # of all items, as questions are chosen
-    assert one.queue.tolist() == other.queue.tolist() and one.is_of(session.state, one.training, one.chosen)
+    assert one.queue.tolist() == other.queue.tolist() and one.is_of(session.state, one.chosen)
     assert [r.n_labelled for r in session.rounds] == [8]
     # nothing new: the newest one stands
     assert not refit_in_process(session, companion) and len(session.rounds) == 1
