@@ -11,6 +11,7 @@ from tests.policies.helpers import belief, rng
 from workbench.classifiers.latent import Latent
 from workbench.errors import InputError
 from workbench.policies import POLICIES, Belief, query, utilities, variation_ratio
+from workbench.policies.rowwise import softmax
 from workbench.registry import CodeName
 
 NAMES = list(POLICIES)
@@ -120,6 +121,22 @@ def test_bald_is_the_mutual_information() -> None:
     np.testing.assert_allclose(got, exact, rtol=0.08)
     sure = belief(latent=Latent(mean, np.zeros_like(variance)), n=4, n_labelled=0)
     np.testing.assert_allclose(utilities("bald", sure, rng()), 0.0, atol=1e-12)
+
+
+def test_two_seeds_agree_on_what_bald_asks_first() -> None:
+    g = np.random.default_rng(3)
+    latent = Latent(g.normal(0.0, 1.5, (1800, 10)), g.uniform(0.3, 3.0, (1800, 10)))
+    b = belief(n=1800, n_labelled=0, C=10, latent=latent)
+    values = [utilities("bald", b, rng(seed)) for seed in range(5)]
+    tops = [np.argsort(-value)[:10] for value in values]
+    shared = [len(np.intersect1d(a, c)) for i, a in enumerate(tops) for c in tops[i + 1 :]]
+    assert np.mean(shared) >= 8.5, "128 random draws share six"
+    mean, deviation = latent.mean[tops[0]], np.sqrt(latent.variance[tops[0]])
+    p = softmax(b.temperature * (mean[:, None] + deviation[:, None] * rng(9).standard_normal((100_000, 10))))
+    exact = scipy_entropy(p.mean(axis=1), axis=1) - scipy_entropy(p, axis=2).mean(axis=1)
+    for value in values:
+        np.testing.assert_allclose(value[tops[0]], exact, atol=0.012)
+    assert (utilities("bald", b, rng(0)) == values[0]).all(), "the same for a seed"
 
 
 def test_ties_are_broken_by_the_rng() -> None:
