@@ -248,8 +248,9 @@ def test_classes_are_changed_in_their_table(page: Any, server: Server) -> None:
     settled(page)
     assert not any(event.kind == "class-merged" for event in events(server, id_)[0])
     for key, name in (("class-to-merge", "a class"), ("class-merged-into", "versicolor")):
-        page.click(f".st-key-{key} [data-baseweb=select]")
-        page.get_by_role("option", name=name, exact=True).click()
+        page.locator(f".st-key-{key} input").click()
+        page.locator("[role=option]", has_text=name).click()
+        settled(page)
     page.locator("[role=dialog] button", has_text="Merge").click()
     page.wait_for_function(f"() => {DESK}?.querySelectorAll('.answer').length === 2")
     log, state = events(server, id_)
