@@ -27,12 +27,12 @@ _MARKS = {"strong": "strong", "em": "em", "link": "link"}
 def _parser(pictures: Mapping[str, str]) -> MarkdownIt:
     """A reader of Markdown whose targets are addresses that a browser may open, or pictures of the text."""
 
-    def is_known(target: str) -> bool:
-        return target in pictures or target.lower().startswith((*_SCHEMES, KEPT))
+    def is_known(url: str) -> bool:
+        return url in pictures or url.lower().startswith((*_SCHEMES, KEPT))
 
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     parser.validateLink = is_known  # type: ignore[method-assign]
-    parser.normalizeLink = lambda target: target  # type: ignore[method-assign]
+    parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
     return parser
 
 
