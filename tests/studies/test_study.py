@@ -186,8 +186,8 @@ def test_a_run_that_keeps_killing_workers_fails_and_goes_on_later(
 ) -> None:
     run_study(DEADLY, out=tmp_path / "whole")
     monkeypatch.setenv("DEADLY_FIT", "5")
-    dying = run_study(DEADLY, out=tmp_path / "dying", workers=2)
-    assert dying.status == "failed" and "The workers died over iris" in dying.trouble
+    with pytest.raises(InputError, match="The workers died over iris"):
+        run_study(DEADLY, out=tmp_path / "dying", workers=2)
     heard: list[int] = []
     run_study(DEADLY, lambda one, r: heard.append(r.number), out=tmp_path / "dying")
     assert len(heard) == 4 * 7
@@ -289,8 +289,8 @@ def test_an_error_in_a_worker_arrives_as_it_is(scheduler: str) -> None:
     wrong = StudySpec(
         "s", pools=("iris",), classifiers=(FAKE,), policies=("random",), options={"sharpness": "no"}, seeds=2
     )
-    result = run_study(wrong, scheduler=scheduler)
-    assert len(result.failures) == 2 and "cannot be fitted with sharpness" in result.trouble
+    with pytest.raises(InputError, match=r"2 of 2 runs failed.*cannot be fitted with sharpness"):
+        run_study(wrong, scheduler=scheduler)
 
 
 def test_a_study_from_toml(tmp_path: Path) -> None:

@@ -170,8 +170,6 @@ def run_comparison(
             workers=workers,
             scheduler=scheduler,
         )
-    if not result.runs:
-        raise InputError(result.trouble)
     found = curves(result)
     called = {name: answered_title(name) if is_answered(name) else name for name in spec.pools}
     rows = []

@@ -128,7 +128,8 @@ def run_study(
         The result; a run that fails leaves the others standing.
 
     Raises:
-        InputError: what cannot be run, a folder that holds another study, or runs on a pool that has changed.
+        InputError: what cannot be run, a folder that holds another study, runs on a pool that has changed, or
+            not one run that could be made.
     """
     check_workers(workers)
     if out is not None and store is not None:
@@ -186,6 +187,8 @@ def run_study(
         status = "cancelled"
     runs = [(planned[i], found[i]) for i in sorted(found) if found[i]]
     result = StudyResult(spec, runs, status, [(planned[i], failed[i]) for i in sorted(failed)])
+    if status == "failed" and not runs:
+        raise InputError(result.trouble)
     if place is not None and status != "cancelled":
         write_whole(place / "comparison.csv", csv_text((*COLUMNS, *METRICS), result.rows()))
     return result
