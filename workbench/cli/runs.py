@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from workbench.metrics import LabelsSaved
     from workbench.pools.pool import Pool
     from workbench.studies import RunResult
+    from workbench.studies.statistics import Curves
 
 _SHOWN = 8
 
@@ -153,7 +154,6 @@ def run_comparison(
         enough,
         headline,
         rank_policies,
-        summarise,
     )
     from workbench.studies.workers import pool_of
     from workbench.writing import write_whole
@@ -172,6 +172,41 @@ def run_comparison(
         )
     found = curves(result)
     called = {name: answered_title(name) if is_answered(name) else name for name in spec.pools}
+    columns, rows = _summary(found, called)
+    print_table(columns, rows)
+    for group in found:
+        sentence = headline(group)
+        if sentence:
+            # not among the columns, which other programs read
+            print(f"{called[group.pool]}, {group.classifier}: {sentence}", file=sys.stderr)
+    if out is not None:
+        write_whole(out / "summary.csv", csv_text(columns, rows))
+    n_pools = len({group.pool for group in found})
+    if n_pools > 1 and len(spec.policies) > 1:
+        ranking = rank_policies(found)
+        order = np.argsort(ranking.mean_ranks)
+        ranks = ", ".join(f"{ranking.names[i]} {ranking.mean_ranks[i]:.2f}" for i in order)
+        test = f"; Friedman p = {ranking.p:.2g}" if np.isfinite(ranking.p) else ""
+        test += f"; critical difference {ranking.critical_difference:.2f}"
+        few = f"; a test wants {FEWEST_POOLS} pools or more"
+        print(f"Mean ranks over {n_pools} pools: {ranks}{test if n_pools >= FEWEST_POOLS else few}")
+    if "random" not in spec.policies:
+        print("Add --policy random to see whether asking is any better than chance.", file=sys.stderr)
+    if not enough(spec.seeds):
+        print(f"{spec.seeds} seed(s) are too few to tell policies apart; use 6 or more.", file=sys.stderr)
+    if result.failures:
+        import typer
+
+        print(f"{result.trouble}\nThe same command tries them again.", file=sys.stderr)
+        raise typer.Exit(1)
+
+
+def _summary(
+    found: Sequence[Curves], called: Mapping[str, str]
+) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """The table of a comparison: its columns, and a row a policy of each pool and classifier."""
+    from workbench.studies.statistics import enough, summarise
+
     rows = []
     for group in found:
         for s in summarise(group):
@@ -207,32 +242,7 @@ def run_comparison(
         "labels saved",
         "beats random",
     )
-    print_table(columns, rows)
-    for group in found:
-        sentence = headline(group)
-        if sentence:
-            # not among the columns, which other programs read
-            print(f"{called[group.pool]}, {group.classifier}: {sentence}", file=sys.stderr)
-    if out is not None:
-        write_whole(out / "summary.csv", csv_text(columns, rows))
-    n_pools = len({group.pool for group in found})
-    if n_pools > 1 and len(spec.policies) > 1:
-        ranking = rank_policies(found)
-        order = np.argsort(ranking.mean_ranks)
-        ranks = ", ".join(f"{ranking.names[i]} {ranking.mean_ranks[i]:.2f}" for i in order)
-        test = f"; Friedman p = {ranking.p:.2g}" if np.isfinite(ranking.p) else ""
-        test += f"; critical difference {ranking.critical_difference:.2f}"
-        few = f"; a test wants {FEWEST_POOLS} pools or more"
-        print(f"Mean ranks over {n_pools} pools: {ranks}{test if n_pools >= FEWEST_POOLS else few}")
-    if "random" not in spec.policies:
-        print("Add --policy random to see whether asking is any better than chance.", file=sys.stderr)
-    if not enough(spec.seeds):
-        print(f"{spec.seeds} seed(s) are too few to tell policies apart; use 6 or more.", file=sys.stderr)
-    if result.failures:
-        import typer
-
-        print(f"{result.trouble}\nThe same command tries them again.", file=sys.stderr)
-        raise typer.Exit(1)
+    return columns, rows
 
 
 def _labels_saved(saved: LabelsSaved) -> str:
