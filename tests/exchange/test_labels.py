@@ -169,7 +169,6 @@ def test_an_empty_project_exports_an_empty_table(start: Callable[..., Session]) 
         ("csv", b"item,label\n-1,a\n", "has no item -1"),
         ("csv", b"id,label\n1\n", "line 2 has 1 cell; the header has 2"),
         ("csv", b"id,label\n1,a,b\n", "line 2 has 3 cells; the header has 2"),
-        ("csv", "id,label\n1,ä".encode("latin-1"), "not UTF-8"),
         ("jsonl", b'{"id": "1"\n', "Line 1 of the file is not JSON"),
         ("jsonl", b"[1]\n", "not an object with names"),
         ("parquet", b"PAR1 nothing", "is not a Parquet file that can be read"),

@@ -91,7 +91,9 @@ def likely_uses(report: TableReport) -> dict[str, dict[str, str]]:
     first = columns[0]
     if alone := _texts_alone(columns, uses, report.n_rows):
         return found | alone
-    if "id" not in uses and uses[0] == "leave out" and first.n_unique == report.n_rows > 1:
+    unused = first.use is not None and first.use.use in ("shown", "leave out")
+    words = first.type == "text" or uses[0] == "leave out"
+    if "id" not in uses and unused and words and first.n_unique == report.n_rows > 1:
         found[first.name] = {"use": "id"}
     return found
 
