@@ -30,7 +30,7 @@ QUESTIONS: tuple[tuple[str, ...], ...] = (("class",), ("class", "urgent"))
 
 @dataclass
 class Told:
-    """What the programs of a project said before they were killed.
+    """Answers of a project's programs before they were killed.
 
     Attributes:
         tried: operations -> names of the questions that they are about.
@@ -103,7 +103,7 @@ def run(count: int = 100, seed: int = 0) -> Row:
 
 
 def _compared(session: Session, told: Told, counts: Counter[str]) -> list[str]:
-    """What was told of a project against what is stored."""
+    """Compare what a project's programs told with what is stored."""
     failures: list[str] = []
     stored: dict[str, dict[str, Any]] = {}
     for name in session.questions:
@@ -162,7 +162,7 @@ def _label(session: Session, say: Callable[[str], None], number: int, rng: np.ra
 
 
 def _batch(session: Session, key: str, what: int, rng: np.random.Generator) -> list[Operation]:
-    """What is sent of one question: an answer, a skip, an undo, or three answers at once."""
+    """Send changes of one question: an answer, a skip, an undo, or three answers at once."""
     asks = session.ask(3)
     if len(asks) < 3:
         return []
@@ -178,7 +178,7 @@ def _batch(session: Session, key: str, what: int, rng: np.random.Generator) -> l
 
 
 def _rows(session: Session, key: str, what: int, rng: np.random.Generator) -> list[Operation]:
-    """What is sent of several questions: rows that are answered or skipped, or an undo."""
+    """Send changes of several questions: rows that are answered or skipped, or an undo."""
     if what == 4:
         return [Operation(key, "undo")]
     asks = session.ask_items(3)

@@ -43,7 +43,7 @@ _ON_PURPOSE = "This answer is refused on purpose."
 
 @dataclass
 class Told:
-    """What the people of a program were told.
+    """Replies that the people of a program got.
 
     Attributes:
         saved: operation -> name of a question in which it must be stored -> item and class that stand there
@@ -115,7 +115,7 @@ def _tried(url: str, count: int, seed: int, share: float, counts: Counter[str]) 
 
 
 def _compared(logs: Mapping[str, list[Any]], told: list[Told], counts: Counter[str]) -> list[str]:
-    """What was told against what is stored."""
+    """Compare the replies with what is stored."""
     stored = {name: Counter(e.operation for e in events if e.operation) for name, events in logs.items()}
     failures = [line for one in told for line in one.problems]
     for name, numbers in stored.items():
@@ -229,7 +229,7 @@ def _person(session: Session, number: int, k: int, each: int, seed: int, told: T
 
 
 def _of_storage(error: BaseException) -> bool:
-    """Whether it is what `_fail` raises, or the sentence about it."""
+    """Tell whether an error is that of `_fail`, or the sentence about it."""
     from sqlalchemy.exc import OperationalError
 
     return isinstance(error, StorageError | OperationalError)

@@ -57,7 +57,7 @@ class Wild:
         return self.text.encode(self.encoding)
 
     def faults(self) -> list[str]:
-        """What is wrong with how it is read, a line each."""
+        """Faults of how the file is read, a line each."""
         try:
             return self._faults()
         except InputError as error:
@@ -302,7 +302,7 @@ def heads() -> list[Wild]:
 
 
 def objects() -> list[Wild]:
-    """What labelling tools write as JSON."""
+    """JSON as labelling tools write it."""
     doccano = [{"id": i, "text": SENTENCES[i % 36], "label": [["pos"], ["neg"], []][i % 3]} for i in range(N)]
     answers = ("accept", "reject", "ignore", "accept")
     prodigy = [

@@ -1,4 +1,4 @@
-"""What was promised before the first check keeps its confidence, set by set."""
+"""A promise that was made before the first check keeps its confidence, set by set."""
 
 import numpy as np
 import pytest

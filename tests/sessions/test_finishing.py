@@ -45,7 +45,7 @@ def made(folder, n=300, wrong=0.0, seed=0, store=None):
 
 
 def is_drawn_again(session, item):
-    """Whether a check has a second look, once it was answered right."""
+    """Second looks at checks that were answered right."""
     frozen = session.frozen_in()
     return has_second_look(frozen.seed, frozen.ids[frozen.place_of[item]])
 

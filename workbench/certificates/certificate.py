@@ -54,7 +54,7 @@ class Check:
 
     @property
     def wrong(self) -> bool:
-        """Whether the label counts as wrong."""
+        """True where the label counts as wrong."""
         return self.counted != self.label
 
     @property
@@ -168,7 +168,7 @@ class Certificate:
 
     @property
     def second_looks(self) -> SecondLooks:
-        """How many checks several people answered, and what came of it."""
+        """Number of checks that several people answered, and what came of it."""
         return SecondLooks(
             sum(
                 check.answer == check.label and has_second_look(self.seed, check.item)

@@ -18,7 +18,7 @@ WIDEST = 0.3
 
 @dataclass(frozen=True)
 class ClassBounds:
-    """What the checks say of one class; all intervals of all classes hold together.
+    """Bounds of one class by the checks; all intervals of all classes hold together.
 
     Attributes:
         name: of the class.
@@ -36,7 +36,7 @@ class ClassBounds:
 
     @property
     def too_few(self) -> tuple[bool, bool]:
-        """Whether precision, and recall, would need more checks to say anything."""
+        """True, for precision and for recall, where more checks are needed to say anything."""
         return tuple(high - low > WIDEST for low, high in (self.precision, self.recall))  # type: ignore[return-value]
 
 

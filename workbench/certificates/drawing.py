@@ -82,7 +82,7 @@ def seed_of(checksum: str) -> int:
 
 
 def has_second_look(seed: int, item: str) -> bool:
-    """Whether a check is asked again of another person once it was answered "right".
+    """Tell whether a check is asked again of another person once it was answered "right".
 
     Args:
         seed: of the draws.

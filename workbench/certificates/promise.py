@@ -1,4 +1,4 @@
-"""What is promised of frozen labels before the first check: one object that everybody reads."""
+"""Promise about frozen labels, made before the first check: one object that everybody reads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workbench.certificates.validation import error_of, size_of, too_many
 from workbench.errors import InputError
 
 MODEL = "model"
-"""What freezes a model's own labels; else somebody's column, file or other source."""
+"""Source of a model's own labels; others are somebody's column, file or other source."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Promise:
 
     @property
     def confidence_here(self) -> float:
-        """What this attempt has to reach, that all of them together keep `confidence`."""
+        """Confidence that this attempt has to reach, so that all of them together keep `confidence`."""
         return confidence_at(self.confidence, self.attempt)
 
     def forbidden(self, size: int) -> int:

@@ -46,7 +46,7 @@ def method_of(certificate: Certificate) -> str:
 
 
 def second_looks(certificate: Certificate) -> str:
-    """What came of the second looks, "3 of 9 were made, 1 disagreed and counts as wrong"."""
+    """Words on the second looks, "3 of 9 were made, 1 disagreed and counts as wrong"."""
     looks = certificate.second_looks
     if not looks.disagreed:
         return f"{looks.made:,} of {looks.drawn:,} were made, none disagreed"

@@ -10,7 +10,7 @@ from workbench.documents.fields import MOST_ITEMS, Closed, Item, Long, Name, See
 
 
 class PromiseDocument(Closed):
-    """What is fixed before the first check (`workbench.certificates.Promise`)."""
+    """Promise that is fixed before the first check (`workbench.certificates.Promise`)."""
 
     size: Annotated[int, Field(ge=1, lt=MOST_ITEMS)]
     error: Annotated[float, Field(gt=0.0, lt=1.0)]

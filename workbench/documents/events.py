@@ -30,7 +30,7 @@ from workbench.errors import InputError
 from workbench.reading import cut
 
 _OF_PERSON = TypeAdapter(tuple[Word, Time, StrictBool])
-"""Whose a label of a file is, when it was given, and whether it decides."""
+"""Person and time of a file's label, and whether it decides."""
 
 
 def _is_label(label: list[Any]) -> list[Any]:

@@ -425,7 +425,7 @@ def _answer(cell: Any, kind: str, name: str, where: str) -> str | None:
 def _votes(
     name: str, chosen: Mapping[int, Sequence[Choice]], wheres: Mapping[int, str]
 ) -> list[tuple[int, str] | FileVote]:
-    """What is said of one question: pairs, or votes where the file names persons."""
+    """Answers to one question: pairs, or votes where the file names persons."""
     found: list[tuple[int, str] | FileVote] = []
     for item, choices in chosen.items():
         for vote in votes_of(choices, f"{wheres[item]}, question {name!r},"):

@@ -388,7 +388,7 @@ class CalibrationVerdict:
 def calibration_verdict(
     y: ArrayLike, probabilities: ArrayLike, n_bins: int = 10, *, class_code: int | None = None
 ) -> CalibrationVerdict:
-    """Whether confidences can be taken at their word, and where not.
+    """Verdict whether confidences can be taken at their word, and where not.
 
     A model is calibrated where the interval of its calibration error begins at 0 and its mean confidence lies
     in Wilson's interval of the share of hits. Else the bins say in which direction it is off; where none

@@ -173,7 +173,7 @@ class Answers:
         )
 
     def stands(self, state: ProjectState, item: int, event: Event) -> bool:
-        """Whether what an answer says of an item is what stands about it already."""
+        """Tell whether what an answer says of an item stands about it already."""
         if event.kind != "label":
             return item in (state.unsure if event.kind == "unsure" else state.skipped)
         standing, said = state.standing.get(item), str(event.payload["class"])

@@ -416,7 +416,7 @@ class Questions:
 
 
 def is_unchecked(state: ProjectState, ask: AskRecord, name: str) -> bool:
-    """Whether the frozen label that a question checks is still frozen, and is open to its person.
+    """Tell whether the frozen label that a question checks is still frozen, and is open to its person.
 
     Args:
         state: of the project.

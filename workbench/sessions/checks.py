@@ -224,7 +224,7 @@ def decided_by(state: ProjectState, item: int, answers: Sequence[Check]) -> str:
 
 
 def is_looked_at_again(frozen: Frozen, place: int, answers: Sequence[Check]) -> bool:
-    """Whether a check is to be asked again of another person, or was."""
+    """Tell whether a check is to be asked again of another person, or was."""
     return (
         bool(answers)
         and answers[0].key == frozen.key(place)

@@ -144,7 +144,7 @@ def _vote(row: tuple[int, str] | FileVote, item: int, source: str) -> FileVote:
 
 
 def _stands(vote: FileVote, state: ProjectState) -> bool:
-    """Whether a vote of a file says nothing new: it is there, or is nobody's and the item has its class."""
+    """Tell whether a file's vote is nothing new: it is there, or is nobody's and the item has its class."""
     if vote.person:
         standing = state.votes.get(vote.item, {}).get(vote.person)
         return standing is not None and (standing.key, standing.final) == (vote.label, vote.final)

@@ -88,7 +88,7 @@ class FinishState:
 
     @property
     def promise(self) -> Promise:
-        """What was promised of the frozen labels."""
+        """Promise about the frozen labels."""
         return self.frozen.promise
 
     @property

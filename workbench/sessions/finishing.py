@@ -311,7 +311,7 @@ class Finishing(Labelling):
         return found
 
     def _looks_again(self, frozen: Frozen, place: int, answers: Sequence[Check]) -> bool:
-        """Whether a check that somebody has answered is one for this annotator to answer, too."""
+        """Tell whether a check that somebody has answered is one for this annotator to answer, too."""
         is_new = len(answers) == 1 and answers[0].annotator != self.annotator
         return is_new and is_looked_at_again(frozen, place, answers)
 

@@ -237,7 +237,7 @@ class Fits:
         return len(set(self._training(state).values())) > 1
 
     def _is_apart(self, state: ProjectState, published: Published) -> bool:
-        """Whether the model has learnt from a copy of an item that is measured on by now."""
+        """Tell whether the model has learnt from a copy of an item that is measured on by now."""
         key = (published, state.evaluation)
         if self._apart is None or any(a is not b for a, b in zip(self._apart[0], key, strict=True)):
             copies = self._project.twins.spread(state.evaluation)

@@ -131,7 +131,7 @@ class Calibration:
 
     @cached_property
     def verdict(self) -> metrics.CalibrationVerdict:
-        """Whether its percentages can be taken at their word, and where not."""
+        """Verdict whether its percentages can be taken at their word, and where not."""
         return metrics.calibration_verdict(self.truth, self.probabilities, self.n_bins, class_code=self.code)
 
     @property

@@ -47,7 +47,7 @@ class Taken(NamedTuple):
 
 
 class Precision(NamedTuple):
-    """How often a model was right of the measured items that it takes for a class.
+    """Share of the measured items that a model takes for a class and that are of it.
 
     Attributes:
         n: how many it takes for the class.
@@ -59,16 +59,16 @@ class Precision(NamedTuple):
 
     @property
     def told(self) -> bool:
-        """Whether n allows to tell (20 or more)."""
+        """True where n allows to tell (20 or more)."""
         return self.n >= ENOUGH
 
     @property
     def bears(self) -> bool:
-        """Whether many items of the class may be confirmed at once."""
+        """True where many items of the class may be confirmed at once."""
         return not self.told or self.right >= LEAST_PRECISION * self.n
 
     def words(self, name: str) -> str:
-        """What was measured, in a sentence.
+        """Sentence on what was measured.
 
         Args:
             name: of the class.
@@ -220,7 +220,7 @@ class Opened:
         }
 
     def precision_of(self, name: str) -> Precision:
-        """How often the published fit was right of the measured items that it takes for a class.
+        """Share of the measured items that the published fit takes for a class and that are of it.
 
         Args:
             name: of the class, as it is called now.

@@ -98,7 +98,7 @@ class Published:
         return tuple(state.class_names.get(root) or state.removed.get(root, root) for root in roots)
 
     def is_of(self, state: ProjectState, chosen: Mapping[str, Any]) -> bool:
-        """Whether it was made from the same votes, classes and settings; costs nothing that grows."""
+        """Tell whether it was made from the same votes, classes and settings; costs nothing that grows."""
         return (
             self.learnable == state.learnable
             and self.keys == state.keys

@@ -364,7 +364,7 @@ class Several(Labelling):
 
     @retried
     def tell_many(self, operations: Sequence[Operation]) -> list[Acknowledgement]:
-        """What an annotator did, in one transaction; durable before it returns.
+        """Carry out what an annotator did, in one transaction; durable before it returns.
 
         A skip, a flag and a note are about the item and are recorded with every question; an undo takes back
         in all of them what was said at once.

@@ -15,7 +15,7 @@ _SECOND = "second"
 
 
 class ItemFold:
-    """What the standing events about one item add up to; `since` is where its present label began.
+    """Sum of the standing events about one item; `since` is where its present label began.
 
     Args:
         before: what the events added up to until one of them was taken back, or put back.

@@ -63,7 +63,7 @@ class Failure:
 
 
 Told = Round | Failure | None
-"""What is heard of a run: a round, or None at its end, or why it has none."""
+"""Message of a run: a round, or None at its end, or why it has none."""
 
 
 def stream_runs(

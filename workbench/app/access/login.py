@@ -42,7 +42,7 @@ LIMITS = {
 _LOCKED = False
 _KNOWN: dict[str, tuple[str, str]] = {}
 Act = Literal["use", "open", "change"]
-"""What somebody may do: use the server; open a project, and delete, share or set it up."""
+"""Acts of a person: use the server; open a project, and delete, share or set it up."""
 _log = logging.getLogger(__name__)
 
 

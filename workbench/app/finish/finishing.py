@@ -28,7 +28,7 @@ _GREEN = (
 
 
 def promise_line(now: FinishState) -> None:
-    """What was frozen and promised, and what second people said, a line each."""
+    """Lines about the frozen labels, the promise and the second looks."""
     frozen, promise, looks = now.frozen, now.promise, now.second_looks
     attempt = f" Attempt {promise.attempt}." if promise.attempt > 1 else ""
     st.caption(

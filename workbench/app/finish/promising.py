@@ -64,7 +64,7 @@ def lead(session: Session, of: str, n: int, sure: float) -> str:
 
 
 def counts(session: Session, of: str, n: int, sure: float) -> None:
-    """What is labelled, what the machine would label, and how wrong that is expected to be."""
+    """Numbers of labels by people and by the machine, and the error that is expected of these."""
     with st.container(key="finish-counts"):
         columns = st.columns(3)
         columns[0].metric("Labelled", f"{len(session.state.codes):,}", border=True)

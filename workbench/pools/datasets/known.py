@@ -344,7 +344,7 @@ READ: dict[str, str] = {}
 
 
 def same_files(files: Mapping[str, str]) -> bool:
-    """Whether files of known sets are those that were read before.
+    """Tell whether files of known sets are those that were read before.
 
     Args:
         files: as in `READ`.

@@ -187,7 +187,7 @@ class _Lines:
 
     @property
     def names_quoted(self) -> bool:
-        """Whether a quote stands around each name of the first line, as programs write that quote texts."""
+        """Tell whether each name of the first line is quoted, as programs write that quote texts."""
         head = self.data[: self.data.find(b"\n") + 1].rstrip(b"\r\n").split(self.delimiter.encode())
         return self.quote == '"' and all(len(name) > 1 and name[:1] == name[-1:] == b'"' for name in head)
 
@@ -251,7 +251,7 @@ def _settle_quotes(lines: _Lines) -> tuple[Problem, ...]:
 
 
 def _even(lines: _Lines, quote: str, then: str) -> int:
-    """How many records lines have under a way to take quotes, all of one width; 0 where they differ."""
+    """Number of records under a way to take quotes, all of one width; 0 where widths differ."""
     lines.quote = quote
     try:
         widths = Counter(len(record) for _, _, record in lines.records(strict=True))
@@ -346,7 +346,7 @@ def _line_end(data: bytes, start: int) -> int:
 
 
 def _is_an_item(names: list[str], frame: Any) -> bool:
-    """Whether a first line reads like one of the rows: a decimal number, or a cell that stands below again.
+    """Tell whether a first line reads like a row: a decimal number, or a cell that stands below again.
 
     Whole numbers that follow each other are names, as of pixels and years; so are single letters.
     """

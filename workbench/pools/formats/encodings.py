@@ -144,7 +144,7 @@ def likely_encodings(data: bytes) -> dict[str, str]:
 
 
 def _oddity(text: str) -> tuple[int, int]:
-    """How many words of a text no language writes so, and how many its likeliest language does not."""
+    """Numbers of words that no language writes so, and that the text's likeliest language does not."""
     words = [word.strip(_SIGNS) for word in re.findall(r"[^\s\x00-@\[-`{-\x7f]+", text)]
     words = [word for word in words if not word.isascii()]
     letters = [{letter for letter in word.lower() if letter > "\x7f" and letter != "’"} for word in words]

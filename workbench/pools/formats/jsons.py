@@ -92,7 +92,7 @@ def read_document(file: File, options: TableOptions) -> RawTable:
 
 
 def _is_lines(data: bytes) -> bool:
-    """Whether a document is several, an object a line, as Amazon and Yelp write them."""
+    """Tell whether a document is several, an object a line, as Amazon and Yelp write them."""
     first, _, rest = data.strip().partition(b"\n")
     if not (first.startswith(b"{") and rest.lstrip().startswith(b"{")):
         return False
@@ -158,7 +158,7 @@ def _framed(name: str, form: str, rows: list[dict[str, Any]], options: TableOpti
 
 
 def _is_one(value: Any) -> bool:
-    """Whether a value is a list of one text or none, as doccano writes a class."""
+    """Tell whether a value is a list of one text or none, as doccano writes a class."""
     return isinstance(value, list) and len(value) < 2 and all(isinstance(part, str) for part in value)
 
 

@@ -21,7 +21,7 @@ _IMPORT = '"ImportId"'  # what Qualtrics writes under its questions
 
 
 def titles(records: Sequence[Sequence[str]]) -> int:
-    """How many of the first lines stand above the names: one cell each, where all further lines are even.
+    """Number of lines above the names: one cell each, where all further lines are even.
 
     Args:
         records: cells of the first lines that hold something.
@@ -48,7 +48,7 @@ def _is_title(record: Sequence[str]) -> bool:
 
 
 def told_titles(lines: Sequence[Sequence[str]]) -> tuple[Problem, ...]:
-    """What is said of lines above the names, but for "sep=;", which Excel writes for itself."""
+    """Note on lines above the names, but for "sep=;", which Excel writes for itself."""
     words = [line[0].strip() for line in lines if not line[0].startswith("sep=")]
     if not words:
         return ()
@@ -56,7 +56,7 @@ def told_titles(lines: Sequence[Sequence[str]]) -> tuple[Problem, ...]:
 
 
 def explaining(frame: Any, header: int | None) -> tuple[int, tuple[Problem, ...]]:
-    """How many of the first rows explain the names (questions in full, units), and what is said of them.
+    """Number of first rows that explain the names (questions in full, units), and a note on them.
 
     Args:
         frame: pandas DataFrame of texts.

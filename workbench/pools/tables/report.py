@@ -134,12 +134,12 @@ class Findings:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was noted and guessed."""
+        """Notes and guesses."""
         return tuple(problem.message for problem in self.problems if problem.severity in ("guess", "note"))
 
     @property
     def in_the_way(self) -> list[Problem]:
-        """What stops a pool from being made; an error may follow from what is not decided yet."""
+        """Problems that stop a pool from being made; an error may follow from what is not decided yet."""
         found = [problem for problem in self.problems if problem.severity in ("error", "choice")]
         return worst_first(found)
 

@@ -16,7 +16,7 @@ from workbench.pools.dates import FORMATS, date_format, is_date
 from workbench.reading import cut, listed
 
 USES = ("number", "category", "text", "date", "shown", "id", "class", "picture", "leave out")
-"""What a column may be used for; "shown" is seen beside the item, and not learnt from."""
+"""Uses of a column; "shown" is seen beside the item, and not learnt from."""
 EMPTY = ("median", "own", "drop")
 """What empty cells become: the median (of categories the commonest), a category of their own, or the row
 is left out."""
@@ -203,7 +203,7 @@ def _coordinates(frame: Any) -> set[str]:
 
 
 def _has_words(column: Any) -> bool:
-    """Whether a column's cells differ and hold letters, or signs beyond ASCII."""
+    """Tell whether a column's cells differ and hold letters, or signs beyond ASCII."""
     texts, blank = read_texts(column.iloc[:200])
     filled = [str(text) for text in texts[~blank]]
     lettered = [any(sign.isalpha() or sign > "\x7f" for sign in text) for text in filled]
