@@ -37,7 +37,7 @@ COST_POOLS = ("digits", "satimage", "pendigits", "banking77", "mnist", "segmenta
 """Of the noisy pool no model labels 95 % as it is: nobody would finish there."""
 MODELS = ("calibrated", "over-confident", "under-confident", "adversarial", "guess")
 STARTS = ("planned", "just broken")
-PROJECTS = 2_000
+PROJECTS = 200
 FITS = 20
 DRAWS = 800
 """Checks after which a simulated project of the coverage ends."""
