@@ -154,6 +154,18 @@ def test_actions_say_what_they_did_and_change_only_what_differs(project: Session
     before = project.state.n_events
     assert "Nothing to change" in corrections.relabel(project, [item], "setosa")
     assert project.state.n_events == before
+    n, said = len(project.events), {item: "virginica", others[0]: "setosa"}
+    assert corrections.relabel_each(project, said) == "1 item labelled virginica."
+    assert "Nothing to change" in corrections.relabel_each(project, said), "a key that was pressed twice"
+    assert len(project.events) == n + 1
+    # a class that two people gave and neither decided is nobody's yet
+    project.undo()
+    project.clear([item])
+    for person, name in (("ann", "setosa"), ("bob", "virginica")):
+        project.as_annotator(person).label_item(item, name)
+    assert item in project.state.undecided
+    assert corrections.relabel(project, [item], "virginica") == "1 item labelled virginica."
+    assert project.state.decided[item] == "virginica"
     assert corrections.set_flag(project, [item, *project.state.flagged], True) == "1 item flagged."
     assert corrections.set_flag(project, list(project.state.flagged), False) == "2 flags cleared."
     assert not project.state.flagged

@@ -21,8 +21,8 @@ def relabel(session: Session, items: Sequence[int], name: str) -> str:
     Raises:
         InputError: no such class, or an item of the test split; then nothing is changed.
     """
-    labels = session.state.labels
-    changing = [item for item in items if labels.get(item) != name]
+    decided = session.state.decided
+    changing = [item for item in items if decided.get(item) != name]
     if not changing:
         return f"Nothing to change: all are {name} already."
     session.relabel(changing, name)
@@ -30,7 +30,7 @@ def relabel(session: Session, items: Sequence[int], name: str) -> str:
 
 
 def relabel_each(session: Session, said: Mapping[int, str]) -> str:
-    """Give each of some items a class of its own: one act for each class.
+    """Give each of some items a class of its own, one act for each class; items that have it are left.
 
     Args:
         session: of whoever decides.
@@ -41,6 +41,10 @@ def relabel_each(session: Session, said: Mapping[int, str]) -> str:
     """
     if not said:
         raise InputError("The model says nothing else of these.")
+    decided = session.state.decided
+    said = {item: name for item, name in said.items() if decided.get(item) != name}
+    if not said:  # a key that was pressed twice
+        return "Nothing to change: they are labelled so already."
     by_class: dict[str, list[int]] = {}
     for item, name in said.items():
         by_class.setdefault(name, []).append(item)
