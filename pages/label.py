@@ -121,7 +121,11 @@ def progress_line(session: Any) -> None:
     whose = f"**{verbatim(session.question_name, 40)}**: " if several else ""
     st.markdown(whose + " · ".join([*parts, came] if came else parts))
     quiet = labelling_speed.line(
-        session.events, session.annotator, session.rounds, labelling_speed.left(session)
+        session.events,
+        session.annotator,
+        session.rounds,
+        labelling_speed.left(session),
+        session.verdict,
     )
     if quiet:
         st.caption(verbatim(quiet))

@@ -38,10 +38,10 @@ def what_to_label() -> None:
         st.markdown("**No item is left to ask about.**")
         return
     if not found.n:
-        st.markdown(f"**The model is sure of all {found.of:,} open items**: none has a doubt above 25 %.")
+        st.markdown(f"**{session.verdict.of_no_doubt(found.of)}**")
         return
     many = f"{found.n:,} of {plural(found.of, 'open item')}"
-    words = f"**The model is unsure of {many}.** "
+    words = f"**The model is unsure of {many}.** {session.verdict.against_itself} ".replace("  ", " ")
     words += "These are most useful to label:" if found.groups else ""
     st.markdown(words, help=explain("doubt"))
     widgets.style(

@@ -23,6 +23,8 @@ from workbench.exchange.finished import read_finished
 from workbench.exchange.labels import OF_IMAGES
 from workbench.figures.finish import Cost, answers_needed, falling_bound
 from workbench.sessions import Session
+from workbench.sessions.measure import Evaluation
+from workbench.sessions.verdict import ModelVerdict
 
 PETS = ["cat", "dog", "owl"]
 
@@ -204,10 +206,18 @@ def test_the_pictures_hold_the_forecast_and_the_bound() -> None:
     assert list(falling.data[0].y) == [1.0, 0.6, 0.7] and list(falling.data[1].x) == [2]
 
 
-def test_how_many_labels_are_wrong_follows_from_the_error_that_stands_below() -> None:
-    session: Any = SimpleNamespace(evaluation=SimpleNamespace(enough=False, n=3, error=0.0))
-    sure = 1 - 0.1075
-    assert promising._expected(session, promising.MODEL, sure)[0] == "about 11 %"
-    assert "the other 87 items, about 10 of them wrong, by its own word" in promising.lead(
-        session, promising.MODEL, 87, sure
-    )
+@pytest.mark.parametrize(
+    ("n", "wrong", "expected", "words"),
+    [
+        (0, 0, "unknown", "nobody has measured how many of them are wrong"),
+        (30, 3, "3 % to 26 %", "between 3 and 23 of them wrong (30 measured: too few to tell)"),
+        (150, 3, "2.0 % (0.7 % to 5.7 %)", "at most about 5 of them wrong, as 150 measured items tell"),
+    ],
+)
+def test_what_finish_says_of_the_rest_is_no_more_than_what_was_measured(
+    n: int, wrong: int, expected: str, words: str
+) -> None:
+    found = Evaluation.of(n, wrong, "evaluation set")
+    session: Any = SimpleNamespace(evaluation=found, verdict=ModelVerdict(found, 0.0))
+    assert promising._expected(session, promising.MODEL)[0] == expected
+    assert words in promising.lead(session, promising.MODEL, 87)

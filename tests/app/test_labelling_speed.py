@@ -16,6 +16,7 @@ from workbench.classifiers import CLASSIFIERS
 from workbench.figures.curves import learning_curve
 from workbench.sessions import Event, Session
 from workbench.sessions.measure import Evaluation
+from workbench.sessions.verdict import ModelVerdict
 from workbench.store import Store
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -109,12 +110,25 @@ def test_what_is_known_of_the_error_is_said_in_one_way() -> None:
 
 
 def test_advice_follows_what_fits_still_change() -> None:
-    assert labelling_speed.advice([]) == ""
-    assert "labels still help" in labelling_speed.advice(rounds(0.0, 0.0, 0.0, 0.0, 0.021))
-    assert "2.1" in labelling_speed.advice(rounds(0.021))
-    assert "may be enough" in labelling_speed.advice(rounds(0.2, 0.0, 0.004, 0.0, 0.0, 0.001))
-    assert labelling_speed.line([], "ann", [], 7) == ""
-    quiet = labelling_speed.advice(rounds(0.021, 0.02, 0.0))
+    many = ModelVerdict(Evaluation.of(150, 3, "evaluation set"))
+
+    def advice(*changed: float, verdict: ModelVerdict = many) -> str:
+        return labelling_speed.advice(rounds(*changed), verdict)
+
+    assert advice() == "" and labelling_speed.line([], "ann", [], 7, many) == ""
+    assert "labels still help" in advice(0.0, 0.0, 0.0, 0.0, 0.021)
+    assert "2.1" in advice(0.021)
+    still = (0.2, 0.0, 0.004, 0.0, 0.0, 0.001)
+    assert advice(*still) == (
+        "the last 5 fits changed at most 4 of 1,000 predictions, and at most 5.8 % wrong, as 150 measured "
+        "items tell: this may be enough"
+    )
+    few = ModelVerdict(Evaluation.of(30, 3, "evaluation set"))
+    assert advice(*still, verdict=few) == (
+        "the last 5 fits changed at most 4 of 1,000 predictions; of 30 measured between 3 and 26 % wrong: "
+        "too few to tell"
+    )
+    quiet = advice(0.021, 0.02, 0.0)
     assert "0.0 %" in quiet and "labels still help" not in quiet, "no label helps that changes nothing"
     assert "4 more fits like it" in quiet
 

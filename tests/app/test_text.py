@@ -77,8 +77,9 @@ def verdict(*groups: tuple[float, float, int], code: int | None = None) -> Calib
     [
         (0.9, 0.83, 359, "too sure"),
         (0.7, 0.83, 359, "too modest"),
-        (0.9, 0.85, 20, "within chance"),
-        (1.0, 1.0, 5, "within chance"),
+        (0.9, 0.88, 359, "within chance"),
+        (0.9, 0.85, 20, "too few to tell"),
+        (1.0, 1.0, 5, "too few to tell"),
     ],
 )
 def test_a_verdict_says_the_direction_and_knows_chance(
@@ -91,9 +92,8 @@ def test_a_verdict_says_the_direction_and_knows_chance(
 
 
 def test_few_items_are_not_said_to_tell_more_than_they_can() -> None:
-    assert calibration_meaning(verdict((0.95, 0.9, 40))).startswith(
-        "As far as 40 items can tell, you can take"
-    )
+    few = calibration_meaning(verdict((0.95, 0.9, 40)))
+    assert few.startswith("40 measured items are too few to tell") and "at their word" not in few
     assert calibration_meaning(verdict((0.9, 0.9, 359))).startswith("You can take its percentages")
     assert "too high" in calibration_meaning(verdict((0.9, 0.6, 40)))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
@@ -22,6 +23,7 @@ from workbench.sessions.latents import MANY
 from workbench.sessions.measure import ENOUGH, Evaluation
 from workbench.sessions.project import Transaction
 from workbench.sessions.rounds import Round
+from workbench.sessions.verdict import ModelVerdict
 from workbench.store import Event, ProjectRecord, ProjectState, Store
 from workbench.store.events import SOURCE
 from workbench.store.retry import retried
@@ -338,6 +340,14 @@ class Opened:
         wrong = int((p.argmax(axis=1) != truth).sum())
         among = 0 if self.pool.test is None else self.pool.test.test.size
         return Evaluation.of(int(items.size), wrong, source, int(among) if drawn else 0)
+
+    @property
+    def verdict(self) -> ModelVerdict:
+        """Verdict on the published model, by its measured error and its own doubt."""
+        rounds = self.rounds
+        return ModelVerdict(
+            self.evaluation, rounds[-1].signs.get("uncertainty", math.nan) if rounds else math.nan
+        )
 
     def held_out(self, state: ProjectState | None = None) -> tuple[Ints, Ints]:
         """Items to measure on and their codes among the classes of `model`; never trained on.

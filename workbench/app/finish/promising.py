@@ -49,41 +49,34 @@ def title_of(of: str) -> str:
     return "the model" if of == MODEL else f"column {of.split(':')[1]}"
 
 
-def lead(session: Session, of: str, n: int, sure: float) -> str:
+def lead(session: Session, of: str, n: int) -> str:
     """What can be had here, in two sentences: how many labels, how wrong they may be, what a person does."""
     what = "Decide how wrong they may be, check some at random, and take them with a bound that holds."
     if of != MODEL:
         return f"**{title_of(of).capitalize()} has {plural(n, 'label')} that nobody has looked at.** {what}"
-    found = session.evaluation
-    share = found.error if found.enough else 1.0 - sure
-    # from the whole per cents that stand below, so that the two agree
-    wrong = round(share * n) if found.enough else round(round(share, 2) * n)
-    whose = "as measured" if found.enough else "by its own word"
-    amount = f"about {wrong:,} of them wrong" if wrong else "hardly one of them wrong"
-    return f"**The machine can label the other {plural(n, 'item')}, {amount}, {whose}.** {what}"
+    return (
+        f"**The machine can label the other {plural(n, 'item')}, {session.verdict.of_the_rest(n)}.** {what}"
+    )
 
 
-def counts(session: Session, of: str, n: int, sure: float) -> None:
+def counts(session: Session, of: str, n: int) -> None:
     """Numbers of labels by people and by the machine, and the error that is expected of these."""
     with st.container(key="finish-counts"):
         columns = st.columns(3)
         columns[0].metric("Labelled", f"{len(session.state.codes):,}", border=True)
         whose = "The machine would label" if of == MODEL else f"Labels of {title_of(of)}"
         columns[1].metric(verbatim(whose, 40), f"{n:,}", border=True)
-        value, words = _expected(session, of, sure)
+        value, words = _expected(session, of)
         columns[2].metric("Expected error", value, border=True, help=words)
 
 
-def _expected(session: Session, of: str, sure: float) -> tuple[str, str]:
+def _expected(session: Session, of: str) -> tuple[str, str]:
     if of != MODEL:
         return "unknown", "Nobody has looked at these labels yet: the checks say how wrong they are."
     found = session.evaluation
-    if not found.enough:
-        said = 1.0 - sure
-        return f"about {percent(said, 0)}", (
-            f"What the model says of itself; {plural(found.n, 'item')} to measure on are too few to tell "
-            "before 20."
-        )
+    if not session.verdict.told:
+        value = f"{percent(found.low, 0)} to {percent(found.high, 0)}" if found.n else "unknown"
+        return value, f"Too few to tell: {session.verdict.between}."
     return (
         f"{percent(found.error)} ({percent(found.low)} to {percent(found.high)})",
         f"95 % interval {percent(found.low)} to {percent(found.high)}, on {found.where}; a forecast for the "
@@ -128,12 +121,12 @@ def start(session: Session) -> None:
             "Whose labels", offered, default=offered[0], format_func=title_of, key="finish-of", required=True
         )
     try:
-        n, sure = _candidates(session, of)
+        n = _candidates(session, of)
     except InputError as problem:
         st.info(verbatim(problem), icon=":material/check_circle:")
         return
-    st.markdown(lead(session, of, n, sure))
-    counts(session, of, n, sure)
+    st.markdown(lead(session, of, n))
+    counts(session, of, n)
     left, right = widgets.split([2, 3], "finish-promise")
     with left:
         st.header("What can you live with?")
@@ -206,17 +199,12 @@ def _percent(label: str, scale: tuple[float, float, float, float], key: str, ter
     return percent / 100.0
 
 
-def _candidates(session: Session, of: str) -> tuple[int, float]:
-    """(labels that would be frozen, their mean confidence)."""
+def _candidates(session: Session, of: str) -> int:
+    """How many labels would be frozen."""
     model = session.model
     fit = "" if of != MODEL or model is None else model.uid
     key = ("finish-candidates", session.id, fit, of, len(session.state.codes), session.state.n_events)
-
-    def make() -> tuple[int, float]:
-        found = session.candidates(of)
-        return len(found.items), float(found.confidences.mean())
-
-    return caching.cached(key, make)
+    return caching.cached(key, lambda: len(session.candidates(of).items))
 
 
 def census(session: Session, n: int, error: float, confidence: float) -> bool:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from workbench.pools import Pool
     from workbench.sessions import Event, Round, Session
     from workbench.sessions.measure import Evaluation
+    from workbench.sessions.verdict import ModelVerdict
     from workbench.store import ProjectState
 
 PAUSE = 180.0
@@ -128,10 +129,14 @@ def changes(events: Sequence[Event]) -> dict[str, int]:
     return found
 
 
-def advice(rounds: Sequence[Round]) -> str:
+def advice(rounds: Sequence[Round], verdict: ModelVerdict) -> str:
     """Whether more labels still change what is predicted, in a few words; "" where it cannot be said.
 
     The rule is that of Zhu, Wang and Hovy (2008), on the whole pool.
+
+    Args:
+        rounds: of the project.
+        verdict: on its model.
     """
     from workbench.sessions.stopping import ClassificationChange
 
@@ -141,12 +146,12 @@ def advice(rounds: Sequence[Round]) -> str:
         return ""
     last = changed[-rule.rounds :]
     if len(last) == rule.rounds and max(last) <= rule.share:
-        return f"the last {rule.rounds} fits changed hardly a prediction: this may be enough"
+        return verdict.of_no_change(rule.rounds, max(last))
     said = f"the last fit changed {percent(changed[-1])} of the predictions"
     if changed[-1] > rule.share:
         return f"{said}: labels still help"
     quiet = next((i for i, share in enumerate(reversed(changed)) if share > rule.share), len(changed))
-    return f"{said}; {plural(rule.rounds - quiet, 'more fit')} like it would say that this is enough"
+    return f"{said}; after {plural(rule.rounds - quiet, 'more fit')} like it labels change hardly anything"
 
 
 def progress(session: Session) -> tuple[str, str]:
@@ -164,10 +169,10 @@ def progress(session: Session) -> tuple[str, str]:
         )
     right = f"the model is right on {percent(1 - found.error)} of what it never learnt from"
     ends = f"({percent(1 - found.high)} to {percent(1 - found.low)})"
-    said = advice(session.rounds)
+    said = advice(session.rounds, session.verdict)
     if n >= total:
         meaning = "All is labelled: look at the labels again on History, or take them away there."
-    elif said.endswith("enough"):
+    elif session.verdict.told and said.endswith("enough"):
         meaning = f"{said[0].upper()}{said[1:]}. Finish says what the rest would be worth."
     elif said:
         meaning = f"{said[0].upper()}{said[1:]}."
@@ -213,7 +218,9 @@ def left(session: Session) -> int:
     return session.n_left + sum(1 for item in state.evaluation if item not in state.answered)
 
 
-def line(events: Sequence[Event], person: str, rounds: Sequence[Round], left: int) -> str:
+def line(
+    events: Sequence[Event], person: str, rounds: Sequence[Round], left: int, verdict: ModelVerdict
+) -> str:
     """Pace, time left and advice in one quiet line; "" before anything can be said.
 
     Args:
@@ -221,6 +228,7 @@ def line(events: Sequence[Event], person: str, rounds: Sequence[Round], left: in
         person: who labels.
         rounds: of the project.
         left: items that nobody has answered.
+        verdict: on the model.
     """
     speed = labels_an_hour(events, person)
     parts = []
@@ -228,6 +236,6 @@ def line(events: Sequence[Event], person: str, rounds: Sequence[Round], left: in
         parts.append(f"{round(speed, -1 if speed >= 100 else 0):,.0f} labels an hour")
         if left:
             parts.append(f"the other {left:,} would take about {in_words(left / speed)}")
-    said = advice(rounds)
+    said = advice(rounds, verdict)
     words = " · ".join([*parts, said] if said else parts)
     return words[:1].upper() + words[1:]

@@ -70,12 +70,10 @@ def plural(n: int, one: str, many: str | None = None) -> str:
     return f"{n:,} {one if n == 1 else (many or one + 's')}"
 
 
-MANY = 200
-"""Items from which on a gap of seven points is noticed; with fewer a verdict says how few they are."""
-
-
 def calibration_meaning(verdict: CalibrationVerdict, event: str = "") -> str:
     """The use of a model's percentages, by whether they are right; arguments as in `calibration_sentence`."""
+    from workbench.sessions.verdict import TOLD
+
     n = verdict.error.n
     share = f"it is {event} in" if event else "it is right in"
     places = sorted(verdict.bins, key=lambda place: -place[2] * abs(place[0] - place[1]))[:2]
@@ -84,10 +82,16 @@ def calibration_meaning(verdict: CalibrationVerdict, event: str = "") -> str:
     )
     where = f" {where[0].upper()}{where[1:]}." if where else ""
     if verdict.direction == "calibrated":
-        far = "You" if n >= MANY else f"As far as {plural(n, 'item')} can tell, you"
+        if n < TOLD:
+            return (
+                f"{plural(n, 'measured item')} are too few to tell whether its percentages are right: "
+                f"{TOLD} tell more."
+            )
         right = f"are {event}" if event else "are right"
+        far = percent(verdict.error.high, 0)
         return (
-            f"{far} can take its percentages at their word: of what it gives 90 %, about nine in ten {right}."
+            f"You can take its percentages at their word, to within {far} in the mean: of what it gives "
+            f"90 %, about nine in ten {right}."
         )
     if verdict.direction == "off both ways":
         return f"Do not take its percentages at their word: some are too high, others too low.{where}"
@@ -107,8 +111,11 @@ def calibration_sentence(verdict: CalibrationVerdict, event: str = "") -> str:
     Returns:
         "Says 90 %, is right 83 %: too sure (n = 359)."; a gap that chance alone can make is called one.
     """
+    from workbench.sessions.verdict import TOLD
+
     said, share = percent(verdict.confidence, 0), percent(verdict.accuracy, 0)
-    word = "within chance" if verdict.direction == "calibrated" else verdict.direction
+    few = "too few to tell" if verdict.error.n < TOLD else "within chance"
+    word = few if verdict.direction == "calibrated" else verdict.direction
     did = f"it is {event} in {share}" if event else f"is right {share}"
     return f"Says {said}, {did}: {word} (n = {verdict.error.n:,})."
 
