@@ -82,6 +82,9 @@ def test_a_tie_with_somebody_whom_the_others_contradict_is_learnt_from():
 
 def test_a_reply_makes_no_consensus_to_say_whether_a_fit_would_see_anything_new(monkeypatch):
     session, items = labelled(["ann", "bob"], n=12)
+    with monkeypatch.context() as patched:
+        patched.setattr("workbench.sessions.people.item_consensus", lambda state: pytest.fail("made anew"))
+        assert session.stale  # also before there is a fit
     session.refit()
     again = of(session, "ann")
     monkeypatch.setattr("workbench.sessions.people.item_consensus", lambda state: pytest.fail("made anew"))

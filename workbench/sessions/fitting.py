@@ -234,7 +234,16 @@ class Fits:
             return not published.is_of(state, chosen) or self._is_apart(state, published)
         if chosen["guess"] and not self.guesses.known_to_be_empty(chosen["guess"], state.classes):
             return True
-        return len(set(self._training(state).values())) > 1
+        return self._names_two(state)
+
+    def _names_two(self, state: ProjectState) -> bool:
+        """Whether labels that may be learnt from name two classes; the consensus of a fit may say less."""
+        if len(state.trained_classes) < 2:
+            return False
+        apart = self._test | frozenset(self._project.twins.spread(state.evaluation))
+        codes = (code for item, code in state.training.items() if item not in apart)
+        first = next(codes, -1)
+        return any(code != first for code in codes)
 
     def _is_apart(self, state: ProjectState, published: Published) -> bool:
         """Tell whether the model has learnt from a copy of an item that is measured on by now."""
