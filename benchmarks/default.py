@@ -1,4 +1,4 @@
-"""What a new project has. "Default" in a benchmark means this, and nothing else is called so."""
+"""Settings of a new project. "Default" in a benchmark means these, and nothing else is called so."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Default(NamedTuple):
 
 
 def default() -> Default:
-    """What `Session.create` gives a project that asks for nothing."""
+    """Settings that `Session.create` gives a project that asks for nothing."""
     from workbench.sessions import Session
     from workbench.sessions.spec import with_choice
 

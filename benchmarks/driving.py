@@ -93,7 +93,7 @@ class Server:
 
     @property
     def log(self) -> str:
-        """What it has printed."""
+        """Lines that it has printed."""
         return (self.home / "server.log").read_text(encoding="utf-8", errors="replace")
 
     @property

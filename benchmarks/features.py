@@ -391,7 +391,7 @@ def curves_of(
 
 
 def paired(mine: Sequence[list[float]], base: Sequence[list[float]]) -> list[tuple[float, float]]:
-    """How much more errors there are than with the default, and the standard error over seeds.
+    """Ratio of errors to those of the default, and the standard error over seeds.
 
     Args:
         mine: errors of each seed at each number of labels.

@@ -264,7 +264,7 @@ class Stage(NamedTuple):
 
 
 def asked(name: str, side: str, seed: int, labels: Sequence[int]) -> list[Stage]:
-    """What a side knows at some numbers of labels.
+    """Knowledge of a side at some numbers of labels.
 
     Args:
         name: of the pool.

@@ -36,7 +36,7 @@ FEATURES, CLASSES = 10, "abcd"
 
 @dataclass
 class Person:
-    """What one person did.
+    """Record of one person's work.
 
     Attributes:
         name: theirs.

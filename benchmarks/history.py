@@ -44,7 +44,7 @@ def yardstick() -> None:
 
 
 def costs(folder: Path) -> dict[str, Callable[[], Any]]:
-    """What is measured: name -> work, everything it needs made before."""
+    """Work to measure: name -> function, everything it needs made before."""
     from workbench import Session
     from workbench.classifiers import make_classifier
     from workbench.policies.scan import score_pool

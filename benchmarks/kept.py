@@ -44,7 +44,7 @@ def processor() -> str:
 
 
 def lines(place: Path) -> list[dict[str, Any]]:
-    """What a file of kept lines holds; nothing where there is none."""
+    """Content of a file of kept lines; nothing where there is none."""
     if not place.is_file():
         return []
     return [json.loads(line) for line in place.read_text(encoding="utf-8").splitlines()]
@@ -58,7 +58,7 @@ def keep(place: Path, line: Mapping[str, Any]) -> None:
 
 
 def once(place: Path, asked: Mapping[str, Any], make: Callable[[], Any]) -> Any:
-    """What the same code found when it was asked the same; else what it finds now, which is kept.
+    """Result that the same code gave for the same question; else what it gives now, which is kept.
 
     Args:
         place: file of kept lines.
@@ -119,7 +119,7 @@ class Tee(io.TextIOBase):
         self._out.flush()
 
     def text(self) -> str:
-        """What was written."""
+        """Lines written so far."""
         return self._heard.getvalue()
 
 
@@ -135,7 +135,7 @@ def heading() -> str:
 
 
 def origins(lines: Iterable[Mapping[str, Any]]) -> str:
-    """What code kept lines are of, in one sentence: one version, or several that are not to be compared.
+    """Version of the code of kept lines, in a sentence: one, or several that are not to be compared.
 
     Args:
         lines: with `commit` and `code`, where they have them.

@@ -1,4 +1,4 @@
-"""How few labels: questions by margin against random ones, a chosen geometry against a fixed one, and rivals.
+"""Label efficiency: margin against random questions, a chosen geometry against a fixed one, and rivals.
 
 `python -m benchmarks.label_efficiency [--quick] [--sets ...] [--sides ...] [--seeds N] [--questions N]`:
 one label a class of a set of PMLB, then single questions; every side has the same split and first labels.

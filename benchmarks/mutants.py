@@ -84,7 +84,7 @@ class Mutant(NamedTuple):
 
 
 def changed(node: ast.AST) -> Iterator[ast.AST]:
-    """What a node may be turned into."""
+    """Mutants of a node."""
     match node:
         case ast.Compare(ops=[op, *_]) if type(op) in TURNED:
             new = copy.deepcopy(node)
@@ -157,7 +157,7 @@ def sample(folders: Sequence[str], count: int, seed: int) -> list[tuple[str, Mut
 
 
 def tested(folder: str, place: Path, module: str, limit: float | None = None) -> tuple[str, float]:
-    """How the tests of a folder end ("passed", "failed" or "hangs"), and the seconds that took."""
+    """Outcome of the tests of a folder ("passed", "failed" or "hangs"), and the seconds that took."""
     guards = GUARDS[folder.partition("/")[0]]
     files = [path for guard in guards for path in sorted((ROOT / guard).glob("test_*.py"))]
     # those that speak of the module first: most faults fall to them

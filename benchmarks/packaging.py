@@ -134,7 +134,7 @@ def install(style: str, python: str, package: Path, dependencies: str, place: Pa
 
 
 def resolution(platform: str, python: str) -> str:
-    """Whether everything that `make run` installs has a wheel there: a line of a table in Markdown.
+    """Table in Markdown of the wheels of everything that `make run` installs: a line a platform.
 
     Args:
         platform: one of `PLATFORMS`.

@@ -64,7 +64,7 @@ class Section(NamedTuple):
 
     @property
     def unkept(self) -> bool:
-        """Whether a paragraph of its own says that nothing of the section was kept."""
+        """True if a paragraph of its own says that nothing of the section was kept."""
         said = any(UNKEPT in block.lower() and not figures(block) for block in self.blocks())
         return said or (self.above is not None and self.above.unkept)
 
@@ -121,7 +121,7 @@ def _stands(figure: str, values: list[float]) -> bool:
 
 @cache
 def printed(command: str) -> str:
-    """What a command prints out of kept lines."""
+    """Output of a command out of kept lines."""
     module, *words = shlex.split(command.rstrip(".,;)"))
     if module == "benchmarks":
         module, words = f"benchmarks.{words[0]}", words[1:]

@@ -1,4 +1,4 @@
-"""What a queue costs in labels: questions that were chosen some answers before they are answered."""
+"""Cost of a queue in labels: questions that were chosen some answers before they are answered."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def more_error(old: np.ndarray, new: np.ndarray) -> np.ndarray:
 
 
 class Cost(NamedTuple):
-    """What a way costs over pools, each with its 95 % interval.
+    """Cost of each way over pools, each with its 95 % interval.
 
     Attributes:
         error: mean error more (less, below 0) over the run, with its ends.
@@ -120,7 +120,7 @@ class Cost(NamedTuple):
 
     @property
     def met(self) -> bool:
-        """Whether it is shown to cost no more than `MORE`."""
+        """True if it is shown to cost no more than `MORE`."""
         return self.error[2] <= MORE
 
     def __str__(self) -> str:
@@ -133,7 +133,7 @@ class Cost(NamedTuple):
 
 
 def interval(by_pool: list[tuple[np.ndarray, np.ndarray]], draws: int = 2000) -> Cost:
-    """What the new way costs over pools; intervals from seeds drawn with replacement.
+    """Cost of the new way over pools; intervals from seeds drawn with replacement.
 
     Args:
         by_pool: (one at a time, another age) of each pool, [seeds, answers + 1], seeds in one order.

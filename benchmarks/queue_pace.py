@@ -25,7 +25,7 @@ KEPT = Path(__file__).parent / "results" / "queue_pace.jsonl"
 
 @dataclass(frozen=True)
 class Pace:
-    """How fast somebody answers, and how long a fit takes.
+    """Pace of a person, and the time of a fit.
 
     Attributes:
         answer: seconds an answer takes in the mean; they vary as people's do (lognormal, sigma 0.4).
@@ -119,7 +119,7 @@ def asked(run: Run, way: str, pace: Pace, budget: int = BUDGET) -> tuple[int, ..
         return sum(t <= moment for t in times)
 
     def chosen(n: int) -> Iterator[int]:
-        """What the newest model asks of what is neither answered nor waiting."""
+        """Questions of the newest model among what is neither answered nor waiting."""
         order = run.after(items[:published])[1]
         shut = {*items, *queue, *run.first}
         yield from [item for item in order if item not in shut][:n]

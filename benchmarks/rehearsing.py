@@ -128,7 +128,7 @@ def _another_is_better(
     t: int,
     to_go: int | None,
 ) -> bool:
-    """Whether another attempt, by what t checks taught, is likely to cost less than `to_go` more of them."""
+    """True if another attempt, by what t checks taught, is likely to cost less than `to_go` more of them."""
     if confidence is None:
         return False
     seen, rest = places[:t], places[t:]

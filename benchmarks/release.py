@@ -36,7 +36,7 @@ def shell(command: str, where: Path) -> str:
 
 
 def licence(of: Distribution) -> str:
-    """What a package says of its licence: its expression, classifiers or free text."""
+    """Licence of a package: its expression, classifiers or free text."""
     meta = of.metadata
     expression = meta.get("License-Expression") or ""
     classed = [c.rpartition(" :: ")[2] for c in meta.get_all("Classifier") or () if c.startswith("License")]

@@ -49,7 +49,7 @@ def glossary() -> str:
 
 
 def imports() -> dict[tuple[str, str], int]:
-    """How many files of one folder import another folder: (from, to) -> files."""
+    """Number of files of one folder that import another folder: (from, to) -> files."""
     found: dict[tuple[str, str], int] = {}
     package = ROOT / "workbench"
     for path in sorted(package.rglob("*.py")):

@@ -1,4 +1,4 @@
-"""What a study costs over its rounds run bare, and where a round's time goes.
+"""Cost of a study over its rounds run bare, and the parts of a round's time.
 
     python -m benchmarks.studies [--quick] [--workers 2] [--profile]
 

@@ -28,7 +28,7 @@ class NoRatioError(ValueError):
 
 
 class Ratio(NamedTuple):
-    """How many times the one side takes what the other takes.
+    """Ratio of the times of two sides.
 
     Attributes:
         value: median of the turns' ratios; exchanged sides give the inverse.
@@ -107,7 +107,7 @@ class Sides:
         return float(np.median(self.seconds[side]))
 
     def ratio(self, of: str, to: str) -> Ratio:
-        """How many times `of` takes what `to` takes, turn by turn.
+        """Ratio of the times of `of` and `to`, turn by turn.
 
         Raises:
             NoRatioError: a side failed, never got there, or ran another number of times.
@@ -181,7 +181,7 @@ def tree_memory(pid: int) -> float:
 
 
 class Child(NamedTuple):
-    """What a process of its own gave.
+    """Result of a process of its own.
 
     Attributes:
         peak: most resident memory of it and its children at one moment, or its own high-water mark, in MB.

@@ -124,7 +124,7 @@ def run_experiment(name: str) -> None:
 
 
 def controls(model: Any, versions: dict[str, str]) -> tuple[int, int, str]:
-    """Whose confidence, in how many bins, and by which reading of the model."""
+    """Choice of a confidence, its bins, and the reading of the model."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         names = ["The prediction", *model.classes]
         which = st.selectbox(
@@ -211,7 +211,7 @@ def reliability(shown: Calibration, event: str) -> None:
 
 
 def confidences(h: ConfidenceHistogram) -> None:
-    """How many items the model is how sure of, right and wrong ones."""
+    """Numbers of items by confidence, right and wrong ones."""
     from workbench.figures.reliability import confidence_histogram
 
     fig = confidence_histogram(h, height=420)

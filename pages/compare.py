@@ -186,7 +186,7 @@ def choose_policies(possible: list[str], first: str, why: str, key: str) -> list
 
 
 def machinery(row: Any) -> tuple[int, int]:
-    """How many items are asked about at a time, and how many processes run: good as they are."""
+    """Number of items asked about at a time, and of processes that run; good as they are."""
     with row.popover("More", icon=":material/tune:", key="compare-more"):
         batch = st.number_input("Asked at a time", 1, 100, 1, key="compare-batch")
         workers = st.number_input(
@@ -225,7 +225,7 @@ def spec_of(
 
 
 def how_long(job: Job | None, times: int) -> None:
-    """What was measured of the time that the runs will take.
+    """Measurement of the time that the runs will take.
 
     Args:
         job: of `comparison.expected`.
@@ -358,7 +358,7 @@ def shown(token: str) -> None:
 
 
 def answer(results: StudyResult, measure: str) -> None:
-    """What the comparison says, in one sentence."""
+    """Result of the comparison, in one sentence."""
     from workbench.studies.statistics import headline
 
     found = comparison_results.paired_curves(results, measure)

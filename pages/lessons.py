@@ -94,7 +94,7 @@ def shown(lesson: lessons.Lesson, values: lessons.Values, made: Any, job: Any) -
 
 
 def beside(lesson: lessons.Lesson, values: lessons.Values, said: str, *, found: bool) -> None:
-    """What stands beside the figures: how to read them, what came out, and what to look for."""
+    """Words beside the figures: how to read them, what came out, and what to look for."""
     if found:
         teaching.compare_guess(lesson)
     teaching.tell(lesson, "read", values, watch=True)
@@ -121,7 +121,7 @@ def head(lesson: lessons.Lesson) -> tuple[Any, Any]:
 
 
 def bar(lesson: lessons.Lesson) -> tuple[Any, Any]:
-    """What stands above a lesson: places for this state's address, None in class mode, and for the students'.
+    """Header of a lesson: places for this state's address, None in class mode, and for the students'.
 
     Buttons here leave the lesson or change its frame, so that they run the whole page.
     """

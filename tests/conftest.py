@@ -1,4 +1,4 @@
-"""What every test shares."""
+"""Fixtures that every test shares."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What collection imported stays: no garbage collection looks through TensorFlow's objects again."""
+    """Objects that collection imported stay: the garbage collector skips TensorFlow's objects."""
     gc.collect()
     gc.freeze()
     gc.enable()

@@ -1,4 +1,4 @@
-"""What the commands around the project decide."""
+"""Decisions of the commands around the project."""
 
 import argparse
 import importlib

@@ -1,4 +1,4 @@
-"""What optional tests need is there in continuous integration, so that none of them is skipped unseen."""
+"""Optional packages of tests are there in continuous integration, so that none of them is skipped unseen."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What the texts of the repository point at is in the repository."""
+"""Links and names in the texts of the repository lead to something in the repository."""
 
 import re
 from pathlib import Path

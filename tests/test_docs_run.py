@@ -1,4 +1,4 @@
-"""What the pages of the documentation tell people to type works as it stands there.
+"""Commands on the pages of the documentation work as they stand there.
 
 Every command is read by the program's own parser; in the full checks every block is carried out, page by
 page, in a folder that holds the files the pages speak of: the README's in one that has a checkout's files

@@ -1,4 +1,4 @@
-"""What `make run` says where it cannot go on: which it is, and what to do."""
+"""Messages of `make run` where it cannot go on: the cause, and what to do."""
 
 import os
 import re
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="there is n
 
 @pytest.fixture
 def checkout() -> Iterator[Path]:
-    """What make looks at, where another user may enter as well."""
+    """Folders that make looks at, where another user may enter as well."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         place.chmod(0o755)
@@ -46,7 +46,7 @@ def environment() -> dict[str, str]:
 
 
 def said(checkout: Path, *arguments: str, user: int | None = None) -> str:
-    """What `make run` says as it fails."""
+    """Messages of `make run` as it fails."""
     done = subprocess.run(
         ["make", "run", *arguments],
         cwd=checkout,

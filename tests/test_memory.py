@@ -1,4 +1,4 @@
-"""What is free goes back to the system."""
+"""Free memory goes back to the system."""
 
 import subprocess
 import sys

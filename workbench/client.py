@@ -48,7 +48,7 @@ class Client:
         self._key, self._seconds, self._tries = key, seconds, tries
 
     def progress(self) -> dict[str, Any]:
-        """How far the project is."""
+        """Progress of the project."""
         return self._asked("GET", "")
 
     def questions(self, n: int = 1) -> list[dict[str, Any]]:

@@ -86,7 +86,7 @@ class Members(ABC):
         """
 
     def __contains__(self, name: object) -> bool:
-        """Whether a name is one of a plain file here."""
+        """True if a name is one of a plain file here."""
         try:
             self.size(str(name))
         except InputError:
@@ -261,6 +261,6 @@ class _Below(Members):
 
 
 def _is_plain(info: zipfile.ZipInfo) -> bool:
-    """Whether an archive's entry is a file: some say nothing of what they are, which means one."""
+    """True if an archive's entry is a file; an entry without a type is one."""
     kind = stat.S_IFMT(info.external_attr >> 16)
     return kind in (0, stat.S_IFREG)

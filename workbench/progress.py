@@ -1,4 +1,4 @@
-"""What long work is called back with, and how work deep down says how far it is."""
+"""Callbacks of long work, by which it says how far it is."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class Registry(Mapping[str, E], Generic[E]):
 
 @cache
 def plugins(group: str, describe: Callable[[str, str, Any], E]) -> tuple[E, ...]:
-    """What installed packages offer under a group of entry points; looked up once a process.
+    """Objects that installed packages offer under a group of entry points; looked up once a process.
 
     A package offers either the thing itself (a function, a class), or an `Entry` that describes it.
 
@@ -183,7 +183,7 @@ def typed(value: Any) -> Any:
 
 
 def from_file(value: Any, where: str, *, trust_code: bool = False) -> Any:
-    """What a file says: texts, and names of code only where a person vouched for them.
+    """Content of a file: texts, and names of code only where a person vouched for them.
 
     Args:
         value: a text, or lists and mappings of texts and other values.

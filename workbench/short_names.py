@@ -50,7 +50,7 @@ def _end(name: str, limit: int) -> str:
 
 
 def _begun(names: Sequence[str]) -> int:
-    """How many characters all names begin with, up to the end of a word."""
+    """Number of characters with which all names begin, up to the end of a word."""
     first, last = min(names), max(names)
     pairs = takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
     common = "".join(one for one, _ in pairs)

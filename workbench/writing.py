@@ -82,7 +82,7 @@ def _remove_abandoned(folder: Path) -> None:
 
 
 def _lock(handle: int, *, wait: bool) -> bool:
-    """Whether a file could be locked; False also where the system or the disk cannot lock."""
+    """True if a file could be locked; False also where the system or the disk cannot lock."""
     try:
         import fcntl
 
@@ -150,7 +150,7 @@ def check_place(path: Path, *, protected: Iterable[Path | str | None] = (), repl
 
 
 def _is_within(path: Path, other: Path) -> bool:
-    """Whether two paths are one file, by whatever name, or the first lies in the folder of the second."""
+    """True if two paths are one file, by whatever name, or the first lies in the folder of the second."""
     try:
         return path.samefile(other) or (other.is_dir() and path.resolve().is_relative_to(other.resolve()))
     except OSError:

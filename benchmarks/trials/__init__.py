@@ -17,7 +17,7 @@ FIRST = 40
 
 @dataclass(frozen=True)
 class Row:
-    """What a trial found.
+    """Result of a trial.
 
     Attributes:
         trial: what was tried, in a few words.

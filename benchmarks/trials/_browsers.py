@@ -1,4 +1,4 @@
-"""What the trials under a browser share: hands that press keys, ears that hear what is acknowledged."""
+"""Shared parts of the trials in a browser: they press keys and record what is acknowledged."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ class Tab:
             raise AssertionError(f"not everything is acknowledged: {self.words()}") from late
 
     def words(self) -> str:
-        """What the desk says of saving, and what else the page says where there is no desk."""
+        """Words of the desk about saving, and other words of the page where there is no desk."""
         said = self.page.evaluate(
             f"() => {DESK}?.querySelector('.status')?.innerText || 'no desk: ' + document.body.innerText"
         )
@@ -201,7 +201,7 @@ def sessions_of(home: Path, project: str) -> Iterator[Session]:
 
 
 def compared(session: Session, tabs: list[Tab]) -> list[str]:
-    """What was pressed and acknowledged in tabs of one project against what is stored: a line a fault."""
+    """Presses and acknowledgements in tabs of one project against what is stored: a line a fault."""
     ids = session.pool.items.ids
     labels = [e for e in session.events if e.kind == "label"]
     stored = {str(e.operation): e for e in labels if e.operation}

@@ -1,4 +1,4 @@
-"""What the trials of sessions share: a classifier that takes no time, and children that can be killed."""
+"""Shared parts of the trials of sessions: a classifier that takes no time, children that can be killed."""
 
 from __future__ import annotations
 

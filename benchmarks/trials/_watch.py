@@ -1,4 +1,4 @@
-"""What a piece of code does: imports, processes, unpickling, writing, connecting, looking elsewhere."""
+"""Record of the acts of code: imports, processes, unpickling, writing, connecting, looking elsewhere."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _is_outside(path: object) -> bool:
-    """Whether a path that is opened leads to where nothing may be read, also by a link."""
+    """True if a path that is opened leads to where nothing may be read, also by a link."""
     if not _outside or not isinstance(path, str | bytes | os.PathLike):
         return False
     return os.path.realpath(os.fsdecode(path)).startswith(_outside)
@@ -65,7 +65,7 @@ _packages: set[str] = set()
 
 @contextmanager
 def watched(outside: Sequence[str] = (), may_write: bool = False) -> Iterator[list[str]]:
-    """What the code inside did that reading a file must not do, as it happens.
+    """Acts of the code inside that reading a file must not do, as they happen.
 
     Args:
         outside: folders and files that it must not read.

@@ -83,7 +83,7 @@ _ODD: tuple[Any, ...] = (
 
 
 def names_of(outside: Path) -> tuple[str, ...]:
-    """What a document may name of the machine."""
+    """Names of the machine that a document may hold."""
     return (
         *(
             str(outside / "rows.csv"),
@@ -107,7 +107,7 @@ def names_of(outside: Path) -> tuple[str, ...]:
 
 
 def make(place: Path) -> None:
-    """What will be changed, each in a folder of its own."""
+    """Documents to change, each in a folder of its own."""
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(40, 3)).round(3)
     text = "".join(f"r{i},{','.join(map(str, row))},{'xyz'[i % 3]}\n" for i, row in enumerate(rows))
@@ -151,7 +151,7 @@ def make(place: Path) -> None:
 
 
 def run_of(document: str, place: Path) -> Callable[[], Any]:
-    """How the whole that a document belongs to is read and used."""
+    """Reader and use of the whole that a document belongs to."""
     kind = document.partition("/")[0]
     return {"project": _project, "run": _run, "study": _study, "half": _half}[kind](place)
 

@@ -102,7 +102,7 @@ def _label(session: Session, say: Callable[[str], None], key: str, most: int) ->
 def _worked(
     home: Path, project: str, key: str, most: int, before: Callable[[], None]
 ) -> tuple[set[str], str]:
-    """What a child that labels was told is saved, and what it was told when it could go on no more."""
+    """Answers that a labelling child was told are saved, and the words at which it could go on no more."""
 
     def work(say: Callable[[str], None]) -> None:
         before()

@@ -1,4 +1,4 @@
-"""What a project says does not depend on where it lies or when it was looked at.
+"""Copies of a project: its state does not depend on where it lies or when it was looked at.
 
 Random histories of two people, checks of frozen labels among them, go whole, piecewise, reopened, duplicated,
 through a bundle, through a backup, and, where WORKBENCH_TEST_POSTGRESQL names a server's empty database,
@@ -52,7 +52,7 @@ def _skipped(session: Session) -> None:
 
 
 def checks_of(session: Session) -> Any:
-    """What the checks of frozen labels say, and which comes next in the order."""
+    """State of the checks of frozen labels, and the next one in the order."""
     now = session.finish_state()
     if now is None:
         return None
@@ -150,7 +150,7 @@ def told(session: Session) -> dict[str, Any]:
 
 
 def differences(session: Session, ways: dict[str, Session]) -> list[str]:
-    """What the project says otherwise in another place."""
+    """Differences of the project's state in another place."""
     here = told(session)
     found = []
     state = fold(session.events)

@@ -135,7 +135,7 @@ def _compared(session: Session, told: Told, counts: Counter[str]) -> list[str]:
 
 
 def _label(session: Session, say: Callable[[str], None], number: int, rng: np.random.Generator) -> None:
-    """What a person does, one thing after the other, each said when it was acknowledged."""
+    """Acts of a person, one after the other, each printed when it was acknowledged."""
     several = len(session.questions) > 1
     for step in range(10_000):
         key, what = f"k{number}-{step}", int(rng.integers(6))

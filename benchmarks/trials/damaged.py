@@ -304,7 +304,7 @@ def _reseal(path: Path) -> None:
 
 
 def _readers(whole: Path) -> dict[str, tuple[list[str], Callable[[Path], Any]]]:
-    """What to damage, and how it is read."""
+    """Files to damage, and their readers."""
     rows = np.asarray(load_pool("iris").features[:7])
     found: dict[str, tuple[list[str], Callable[[Path], Any]]] = {}
 

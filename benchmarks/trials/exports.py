@@ -186,7 +186,7 @@ def run(count: int = 5_000, seed: int = 0) -> Row:
 
 
 def checks(session: Session, images: bool, folder: Path) -> list[tuple[str, Any]]:
-    """What is looked at of a project: each format and scope, the tables of its bundle, a figure."""
+    """Outputs of a project: each format and scope, the tables of its bundle, a figure."""
     found: list[tuple[str, Any]] = []
     for format in FORMATS:
         for what in SCOPES:

@@ -29,7 +29,7 @@ _LARGE = 500 << 20
 
 
 class Outcome(NamedTuple):
-    """What came of one file.
+    """Outcome for one file.
 
     Attributes:
         wrong: what went wrong, or "".

@@ -1,4 +1,4 @@
-"""How a project grows: a round, an undo and opening it, at the hundredth round and at the count-th.
+"""Growth of a project: a round, an undo and opening it, at the hundredth round and at the count-th.
 
 Run with `python -m benchmarks.trials growth --count 10000`.
 """

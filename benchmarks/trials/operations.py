@@ -178,7 +178,7 @@ def _shape(rng: random.Random, session: Any, number: int) -> str:
 
 
 def _wrong(given: Any, own: list[Any], session: Any) -> str:
-    """What is wrong about the events that an operation was stored as; "" for nothing."""
+    """Faults of the events that an operation was stored as; "" for none."""
     if not isinstance(given, dict) or given.get("person") != PERSON or given.get("project") != session.id:
         return "stored although it is nobody's here"
     if given["kind"] == "requeue":

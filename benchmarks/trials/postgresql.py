@@ -74,7 +74,7 @@ def run(count: int = 100, seed: int = 0) -> Row:
 
 
 class _Told:
-    """What people were told is saved, and what they should not have been shown."""
+    """Answers that people were told are saved, and answers that they should not have been shown."""
 
     def __init__(self) -> None:
         self.operations: dict[str, tuple[str, int, str]] = {}
@@ -117,7 +117,7 @@ def _end_connections(
 
 
 def _label(session: Session, told: _Told, stop: threading.Event, seed: int, number: int) -> None:
-    """What one person does until told to stop; whatever is raised is a failure."""
+    """Acts of one person until told to stop; whatever is raised is a failure."""
     rng = np.random.default_rng([seed, number])
     step = 0
     try:
@@ -146,7 +146,7 @@ def _label(session: Session, told: _Told, stop: threading.Event, seed: int, numb
 
 
 def _compared(session: Session, told: _Told) -> list[str]:
-    """What was acknowledged against what is stored."""
+    """Comparison of what was acknowledged with what is stored."""
     events = [e for e in session.events if e.operation]
     stored = {str(e.operation): (e.annotator, e.item, str(e.payload["class"])) for e in events}
     failures = [f"{key} was acknowledged and is lost" for key in told.operations if key not in stored]

@@ -246,7 +246,7 @@ def plain(name: str, cell: Any, decimal: str = ".") -> Any:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two cells are equal; numbers to the twelve digits that every program writes."""
+    """True if two cells are equal; numbers to the twelve digits that every program writes."""
     if isinstance(one, float) and isinstance(other, float):
         return math.isclose(one, other, rel_tol=1e-12)
     return bool(one == other)
@@ -382,7 +382,7 @@ def run(count: int = 400, seed: int = 0) -> Row:
 
 
 def _comma(path: Path, options: dict[str, Any]) -> bool:
-    """Whether a CSV has decimal commas: no number of it has a point."""
+    """True if a CSV has decimal commas: no number of it has a point."""
     text = path.read_bytes().decode(options.get("encoding", "utf-8"))
     rows = csv.DictReader(io.StringIO(text), delimiter=options["delimiter"])
     return any("," in row["x"] for row in rows)

@@ -39,7 +39,7 @@ def _as_the_server_runs_pages() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _computed_here() -> Iterator[None]:
-    """What a test puts in the way of a fit or a lesson is in this process."""
+    """Obstacles that a test puts in the way of a fit or a lesson stay in this process."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WORKBENCH_FIT", "inline")
         yield

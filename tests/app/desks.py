@@ -1,4 +1,4 @@
-"""What the tests of the desk share: requests as its browser makes them."""
+"""Shared parts of the tests of the desk: requests as its browser makes them."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def guarded(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, A
 
 
 def done(project: str) -> list[tuple[str, str, str]]:
-    """What was done to a project, oldest first."""
+    """Acts on a project, oldest first."""
     return [(one.what, one.name, one.detail) for one in reversed(Store.open().audited(project=project))]
 
 

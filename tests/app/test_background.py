@@ -162,7 +162,7 @@ def test_the_model_of_a_round_is_fitted_beside_and_read_here(
 
 
 def test_cards_need_no_classifier_of_a_fit_that_was_made_beside(home: Path, companion: Companion) -> None:
-    """What every card shows comes with the fit; the classifier is made where somebody looks at more."""
+    """Cards come with the fit; the classifier is made where somebody looks at more."""
     for kind in ("logistic-regression", "large-margin"):
         session = labelled(Session.create("iris", classifier=kind, policy="margin", annotator="ann"))
         assert refit_in_process(session, companion, ready=partial(explanations.prepare, session))

@@ -1,4 +1,4 @@
-"""What somebody changes in the table of classes is done, or said why not."""
+"""Changes in the table of classes are done, or refused with a reason."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the desk's cards say of an item."""
+"""Words of the desk's cards about an item."""
 
 import base64
 import io

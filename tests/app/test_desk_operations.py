@@ -1,4 +1,4 @@
-"""What a browser sends has one shape; anything else is refused by its field and never saved as item 0."""
+"""Operations of a browser have one shape; anything else is refused by its field and never saved as item 0."""
 
 import re
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ def session(request: pytest.FixtureRequest, tmp_path: Path, home: Path) -> Itera
 
 
 def sent(session: Session, *written: str) -> list[dict[str, Any]]:
-    """What becomes of operations, written as JSON, that are posted together: one answer each."""
+    """Answers to operations, written as JSON, that are posted together: one each."""
     client = TestClient(Starlette(routes=routes()), base_url="http://localhost:8501")
     whose = f'"person": "ann", "project": "{session.id}"'
     body = ", ".join(one.replace("WHOSE", whose) for one in written)

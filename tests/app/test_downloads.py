@@ -87,7 +87,7 @@ def addresses(shown: AppTest) -> list[str]:
 
 
 def not_made(client: TestClient, address: str, name: str) -> str:
-    """What a person finds in the place of a file that cannot be made: a text of another name."""
+    """Text in the place of a file that cannot be made, under another name."""
     answer = client.get(address)
     # a status that says "failed" would have the browser throw the words away
     assert answer.status_code == 200 and answer.headers["content-type"].startswith("text/plain")

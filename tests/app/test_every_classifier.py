@@ -24,7 +24,7 @@ def setting(name: str) -> tuple[str, str]:
 
 
 def shown(name: str) -> tuple[bool, ...]:
-    """What the pages ask of a classifier."""
+    """Demands of the pages on a classifier."""
     entry = CLASSIFIERS[name]
     return entry.has_latent, entry.gradients, entry.image_only
 

@@ -1,4 +1,4 @@
-"""How long things will take, said before and while they run; what an empty page shows."""
+"""Expected times, told before and while things run; previews of an empty page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a form chooses at first, what it says of the measured policies, and how a project is called."""
+"""Defaults of a form, its words on measured policies, and the name of a project."""
 
 from pathlib import Path
 

@@ -24,7 +24,7 @@ INNER = (299, {}, b"passed on")
 def asked(
     app: Any, path: str, *, method: str = "GET", headers: tuple = (), client: str = "127.0.0.1"
 ) -> tuple[int, dict, bytes]:
-    """What an app answers: status, headers, body."""
+    """Answer of an app: status, headers, body."""
     sent: list[dict] = []
 
     async def send(message: dict) -> None:

@@ -1,4 +1,4 @@
-"""What pages keep is found again by all that it depends on, and by nothing less."""
+"""Values that pages keep are found again by all that they depend on, and by nothing less."""
 
 import sys
 import threading

@@ -110,7 +110,7 @@ def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def _listed() -> list[bool]:
-    """Whether Ann, who is on the list, and whether Mallory, who is not, may come in."""
+    """Access of Ann, who is on the list, and of Mallory, who is not."""
     return [login._listed(address) for address in ("ann@example.org", "mallory@evil.org")]
 
 
@@ -168,7 +168,7 @@ class ServedError(Exception):
 
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """What Streamlit would be started with."""
+    """Options that Streamlit would be started with."""
     import streamlit as st
 
     told: dict[str, Any] = {}

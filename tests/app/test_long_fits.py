@@ -1,4 +1,4 @@
-"""What takes long says so before, and goes on saying how far it is; time here is a number the test sets."""
+"""Long work tells its time before and its progress while it runs; time here is a number the test sets."""
 
 import threading
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Which items may be among the nearest: never one too few, whatever was asked before."""
+"""Candidates for the nearest items: never one too few, whatever was asked before."""
 
 import threading
 

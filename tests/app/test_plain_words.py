@@ -94,7 +94,7 @@ def words_of(element: Any) -> str:
 
 
 def written_in_figure(part: Any, key: str = "") -> list[str]:
-    """What a figure writes on itself: not what it says under the pointer."""
+    """Texts that a figure writes on itself, without those under the pointer."""
     if isinstance(part, str):
         return [part] if key in ("text", "name", "title", "ticktext") else []
     if isinstance(part, list):
@@ -192,7 +192,7 @@ def test_the_desk_and_the_figures_are_seen(project: Session) -> None:
 
 
 def test_why_an_item_is_asked_about_is_said_without_terms() -> None:
-    """What the desk says of each policy, which no page's script draws."""
+    """Words of the desk about each policy, which no page's script draws."""
     said = " ".join(entry.sentence(0.31, (0.5, 0.4)) for entry in POLICIES.values() if entry.says)
     assert "close calls" in said
     assert [

@@ -43,7 +43,7 @@ def project(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
 
 
 def offered(test: AppTest, key: str) -> set[str]:
-    """What the widgets of the page whose keys begin so offer."""
+    """Options of the page's widgets whose keys begin so."""
     kinds = ("selectbox", "multiselect", "button_group", "select_slider", "radio")
     found: list[Any] = [
         widget for kind in kinds for widget in test.get(kind) if str(widget.key).startswith(key)

@@ -160,7 +160,7 @@ def test_the_gate_answers_before_the_app_hears_of_it() -> None:
 
 
 def test_the_container_listens_to_itself_unless_told_and_runs_without_rights() -> None:
-    """What its lines say: there may be no engine here to build it with."""
+    """Lines of the process: there may be no engine here to build it with."""
     text = (ROOT / "Containerfile").read_text(encoding="utf-8").replace("\\\n", " ")
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     said = {

@@ -1,4 +1,4 @@
-"""What lessons show when they open is stored: the same as a fresh computation, and read without an engine."""
+"""Lessons open with stored values: the same as a fresh computation, and read without an engine."""
 
 import subprocess
 import sys

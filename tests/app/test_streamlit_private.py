@@ -170,7 +170,7 @@ class Runner:
 
 
 def ticked(monkeypatch: pytest.MonkeyPatch, *, delivers: bool) -> tuple[list[str], int]:
-    """What reaches the page of a run that ended just before a tick, and how many runs the tick began."""
+    """Words on the page of a run that ended just before a tick, and the runs that the tick began."""
     from streamlit.proto.ClientState_pb2 import ClientState
     from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
     from streamlit.runtime import app_session

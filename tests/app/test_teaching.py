@@ -24,7 +24,7 @@ from workbench.studies import calibration
 
 
 def said(test: Any) -> str:
-    """What the page says, without the marks that keep Markdown away."""
+    """Text of the page, without the marks that keep Markdown away."""
     return texts(test).replace("\\", "")
 
 

@@ -1,4 +1,4 @@
-"""What stands at the desk besides the item: the question, notes and flags, names of classes, and where."""
+"""The desk besides the item: the question, notes and flags, names of classes, and their places."""
 
 from __future__ import annotations
 

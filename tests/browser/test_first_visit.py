@@ -1,4 +1,4 @@
-"""What a browser asks for that was never here."""
+"""Requests of a browser that was never here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What has the focus keeps its keys on every page; what a person did goes out as theirs and no other's."""
+"""The focus keeps its keys on every page; what a person did goes out as theirs and no other's."""
 
 from __future__ import annotations
 

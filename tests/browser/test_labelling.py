@@ -65,7 +65,7 @@ def press_and_wait(page: Any, key: str) -> None:
 
 
 def labelled(page: Any) -> int:
-    """How many the sidebar says are labelled."""
+    """Number of labels that the sidebar shows."""
     words = page.locator("[data-testid=stSidebar]").inner_text()
     found = re.search(r"([\d,]+) of [\d,]+ items? labelled", words)
     assert found is not None, words

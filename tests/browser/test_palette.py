@@ -73,7 +73,7 @@ def test_where_the_server_is_behind_a_proxy_with_a_path_of_its_own(page: Any, se
     page.goto(f"{server.url}/_stcore/health")
 
     def told(path: str, address: str) -> Any:
-        """What the script of a page says that a browser sees at an address."""
+        """Words of a page's script that a browser sees at an address."""
         code = re.sub("</?script>", "", backend_of(path))
         return page.evaluate(
             "([code, at]) => { const window = {}, location = { origin: 'https://a.org', pathname: at };"

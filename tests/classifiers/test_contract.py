@@ -288,7 +288,7 @@ def test_labels_that_do_not_fit_are_refused(name):
 
 
 class Stop(Exception):
-    """What a page raises to end a script."""
+    """Exception that a page raises to end a script."""
 
 
 def equal_models(one, other, X):

@@ -1,4 +1,4 @@
-"""How tests give a command, in this process or in one of its own, and read what it prints."""
+"""Commands of tests, in this process or in one of its own, and what they print."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""What the command line says of itself."""
+"""Help and version of the command line."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What stands before TensorFlow is imported."""
+"""Environment before TensorFlow is imported."""
 
 import subprocess
 import sys

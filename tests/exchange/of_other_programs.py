@@ -48,5 +48,5 @@ def answered(store: Any) -> Session:
 
 
 def labels_of(session: Session) -> dict[str, dict[int, str]]:
-    """What is answered: name of a question -> item -> class."""
+    """Answers: name of a question -> item -> class."""
     return {one.question_name: dict(one.state.labels) for one in session.asked()}

@@ -34,7 +34,7 @@ def new(store: Store, pool: Any = None) -> Session:
 
 
 def lived(store: Store) -> Session:
-    """What two people do in an afternoon."""
+    """Acts of two people in an afternoon."""
     ann = new(store)
     ben = ann.as_annotator('ben, "B"')
     items = ann.pool.trainable.tolist()

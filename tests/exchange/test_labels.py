@@ -1,4 +1,4 @@
-"""What leaves the program can be read by others, and comes back."""
+"""Exported labels can be read by other programs, and come back."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""What an import would do is said before it is done."""
+"""Plan of an import: told before anything is done."""
 
 from pathlib import Path
 

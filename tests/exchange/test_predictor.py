@@ -99,7 +99,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def alone(bare: Path, folder: Path, rows: Path) -> np.ndarray:
-    """What predict.py prints where NumPy is all there is."""
+    """Output of predict.py where NumPy is all there is."""
     run = (
         f"import runpy, sys; sys.path.append({str(bare)!r}); sys.argv = ['predict.py', {str(rows)!r}]\n"
         f"runpy.run_path({str(folder / 'predict.py')!r}, run_name='__main__')\n"

@@ -51,7 +51,7 @@ def busy(pool: str, store: Store, **more: object) -> Session:
 
 
 def state_of(session: Session) -> dict[str, object]:
-    """What a project adds up to, but for the numbers of its events."""
+    """Sum of a project, without the numbers of its events."""
     state = session.state
     votes = {
         item: {who: (vote.key, vote.time, vote.role) for who, vote in given.items()}

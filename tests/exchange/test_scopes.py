@@ -1,4 +1,4 @@
-"""What an export holds: labels only, everything, predictions for the rest; and that all of it comes back."""
+"""Scopes of an export: labels only, everything, predictions for the rest; and that all of it comes back."""
 
 import io
 import json

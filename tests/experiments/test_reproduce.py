@@ -347,7 +347,7 @@ class Counted:
 
 
 def test_a_fit_is_measured_after_another_of_its_kind() -> None:
-    """What is imported and compiled once is in no time: it is of another fit, as large as a minibatch."""
+    """Time of imports and compilation is in no figure: it is of another fit, as large as a minibatch."""
     X, y = np.zeros((900, 2)), np.arange(900) % 2
     for kind in ("a", "a", "b"):
         measured_fit(Counted, X, y, X[:4], y[:4], kind=("counted", kind))

@@ -1,4 +1,4 @@
-"""What the teaching figures draw, as numbers."""
+"""Numbers behind the teaching figures."""
 
 import numpy as np
 import plotly.graph_objects as go

@@ -1,4 +1,4 @@
-"""What was read once is read so again: maps of grown pools, caches with one writer, images of files."""
+"""Files are read again as they were once: maps of grown pools, caches with one writer, images of files."""
 
 import io
 import json

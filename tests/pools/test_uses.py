@@ -1,4 +1,4 @@
-"""What each column is for: guesses, choices that change their own column only, and their replay."""
+"""Uses of columns: guesses, choices that change their own column only, and their replay."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is in a file is in its pool, or a sentence says why not; and what can be read in two ways is asked."""
+"""A file is whole in its pool, or a sentence says why not; what can be read in two ways is asked."""
 
 import dataclasses
 import io

@@ -1,4 +1,4 @@
-"""What a person does beside answering: correcting, review, wishes, second looks, classes."""
+"""Acts of a person besides answering: correcting, review, wishes, second looks, classes."""
 
 from collections.abc import Callable
 

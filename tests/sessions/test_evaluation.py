@@ -1,4 +1,4 @@
-"""What a session measures itself on: uniform questions, and the interval of an error."""
+"""Measurement of a session: uniform questions, and the interval of an error."""
 
 from collections.abc import Callable
 

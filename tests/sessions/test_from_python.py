@@ -1,4 +1,4 @@
-"""What a notebook does: its own objects in, a project that opens again, tables and files out."""
+"""Work in a notebook: its own objects in, a project that opens again, tables and files out."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def commits(store: Store) -> Iterator[list[int]]:
 
 
 def at_once(session: Session, first: Callable[[], Any], others: list[Callable[[], Any]]) -> list[Any]:
-    """What each gave or raised, where all others come while the first is in its block."""
+    """Result or exception of each call, where all others come while the first is in its block."""
     project, door = session._project, Door()
     project.lock = door  # type: ignore[assignment]
     inside, go = threading.Event(), threading.Event()

@@ -1,4 +1,4 @@
-"""What pages compute about one model, as numbers."""
+"""Numbers that pages compute about one model."""
 
 from dataclasses import replace
 from typing import Any

@@ -148,7 +148,7 @@ def test_a_question_given_back_is_not_answered_over_somebody_else(start: Start, 
 
 
 def told(session: Session, ask: str, label: str = "setosa", kind: str = "label") -> str:
-    """What becomes of a key pressed at the desk."""
+    """Outcome of a key pressed at the desk."""
     (ack,) = session.tell_many([Operation(secrets.token_hex(4), kind, ask=ask, label=label)])
     return ack.status
 

@@ -1,4 +1,4 @@
-"""What a busy database, a long computation or a left grid must not cost."""
+"""A busy database, a long computation or a left grid loses nothing."""
 
 from collections.abc import Callable
 

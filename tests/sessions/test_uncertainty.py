@@ -1,4 +1,4 @@
-"""What a model doubts, in chances, and the groups worth labelling."""
+"""Doubts of a model, in chances, and the groups worth labelling."""
 
 from types import SimpleNamespace
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is said of a model: no more than what was measured bears."""
+"""Verdict on a model: no more than what was measured bears."""
 
 from __future__ import annotations
 

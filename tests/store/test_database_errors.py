@@ -1,4 +1,4 @@
-"""What SQLite says about its place, in words."""
+"""Words for SQLite's errors about its place."""
 
 import sqlite3
 from pathlib import Path

@@ -78,7 +78,7 @@ def numbered(events: list[Event]) -> list[Event]:
 
 
 def content(state: ProjectState) -> dict[str, Any]:
-    """What people see; not who could undo what, nor how many events it took."""
+    """State that people see; not who could undo what, nor how many events it took."""
     names = (
         "class_names",
         "class_about",

@@ -1,4 +1,4 @@
-"""What only a database server does: writers at once, and connections that it ends."""
+"""Database servers: writers at once, and connections that the server ends."""
 
 import threading
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What studies add up to: planted differences are found, planted equality is not called one."""
+"""Statistics of studies: planted differences are found, planted equality is not called one."""
 
 from types import SimpleNamespace
 

@@ -32,7 +32,7 @@ def detectors_for(model: Any) -> tuple[str, ...]:
 
 
 class Scores(NamedTuple):
-    """What a model says about images.
+    """Scores of a model for images.
 
     Attributes:
         codes: [N] predicted classes.
@@ -101,7 +101,7 @@ def roc(clean: Floats, attacked: Floats) -> metrics.RocCurve:
 
 
 def _pooled(clean: Floats, attacked: Floats) -> tuple[Array, Floats]:
-    """Whether each was attacked, and the scores."""
+    """True for attacked rows, and the scores."""
     return np.repeat([False, True], [len(clean), len(attacked)]), np.concatenate([clean, attacked])
 
 
@@ -137,7 +137,7 @@ class Confusion(NamedTuple):
 
 
 def confusion_at(clean: Floats, attacked: Floats, threshold: float) -> Confusion:
-    """How many images of either kind a threshold flags.
+    """Shares of both kinds of images that a threshold flags.
 
     Args:
         clean: [n] scores.

@@ -1,4 +1,4 @@
-"""What attacks ask of images and strengths; no TensorFlow."""
+"""Checks of the images and strengths of attacks; no TensorFlow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an attack raises: functions of latent moments and the true class, in TensorFlow.
+"""Losses that attacks raise: functions of latent moments and the true class, in TensorFlow.
 
 Each is (mean [n, C], variance [n, C] or None, codes [n]) -> [n], higher = better for the attacker.
 Models without latent functions give their logits as means, and no variance: losses that need one are
@@ -30,7 +30,7 @@ def objective(mean: Any, variance: Any, codes: Any) -> Any:
 
 
 def adaptive(mean: Any, variance: Any, codes: Any) -> Any:
-    """How surely the best wrong class t is the largest [n].
+    """Margin of the best wrong class t over all others [n].
 
     The smallest over j of (mu_t - mu_j) / sqrt(s_t^2 + s_j^2), docs/math.md, 10.
     """

@@ -95,7 +95,7 @@ def compiled_for(target: Target, loss: str) -> Compiled:
 
 
 def trace_counts(model: Any, loss: str = "cross-entropy") -> dict[str, int]:
-    """How often the attacks on this model's kind with this loss were traced in this process."""
+    """Number of traces in this process of the attacks on this model's kind with this loss."""
     target = target_of(model)
     run = compiled_for(target, loss)
     return {name: f.experimental_get_tracing_count() for name, f in run._asdict().items()}

@@ -48,7 +48,7 @@ class Examples(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Robustness:
-    """What was measured. A attacks, S strengths, K detectors, N images.
+    """Measurements of attacks. A attacks, S strengths, K detectors, N images.
 
     Attributes:
         attacks: [A] names.

@@ -43,7 +43,7 @@ class Target(NamedTuple):
 
     @property
     def has_variance(self) -> bool:
-        """Whether it has latent functions with uncertainty."""
+        """True if it has latent functions with uncertainty."""
         return self.key[0] != "softmax"
 
     @property
@@ -197,7 +197,7 @@ def moments(key: tuple[Any, ...]) -> Moments:
 
 
 def _kernel_moments(arrays: Any, X: Any, name: str, binary: bool, _: int, sloped: bool) -> tuple[Any, Any]:
-    """What `Predictor` computes, differentiably."""
+    """Differentiable form of what `Predictor` computes."""
     (
         shift,
         scale,

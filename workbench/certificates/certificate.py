@@ -59,7 +59,7 @@ class Check:
 
     @property
     def disputed(self) -> bool:
-        """Whether several people answered, differently."""
+        """True if several people answered, differently."""
         return len({answer for _, answer in self.answers}) > 1
 
     @property
@@ -98,7 +98,7 @@ class SecondLooks(NamedTuple):
 
 @dataclass(frozen=True)
 class Certificate:
-    """What is known of frozen labels by random checks; build it with `certificate_of`.
+    """Result of random checks of frozen labels; build it with `certificate_of`.
 
     The draws are positions in the listing of the frozen labels sorted by id (`listed_order`): check t is the
     item at `Draws(...).first(t)[t - 1]`, and all draws up to the last check are there.
@@ -148,12 +148,12 @@ class Certificate:
 
     @property
     def holds(self) -> bool:
-        """Whether anything was certified."""
+        """True if anything was certified."""
         return self.delivered > 0
 
     @property
     def is_single(self) -> bool:
-        """Whether all that was frozen is the only set, so that ranks say nothing."""
+        """True if all that was frozen is the only set, so that ranks say nothing."""
         return set(self.promise.sizes) == {self.promise.size}
 
     @property
@@ -424,7 +424,7 @@ def checksum_of(labels: Mapping[str, str]) -> str:
 
 
 def id_of(certificate: Certificate) -> str:
-    """What names this content: 16 hexadecimal digits of its SHA-256."""
+    """Name of this content: 16 hexadecimal digits of its SHA-256."""
     document = {key: value for key, value in certificate.document().items() if key != "id"}
     text = json.dumps(document, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode("ascii")).hexdigest()[:16]

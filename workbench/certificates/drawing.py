@@ -20,7 +20,7 @@ SECOND_LOOKS = 10
 
 
 def delta_of(confidence: float, attempt: int = 1) -> float:
-    """What attempt `attempt` may spend of delta = 1 - confidence: nine tenths, then half of the rest each.
+    """Share of delta = 1 - confidence for attempt `attempt`: nine tenths, then half of the rest each.
 
     All of them together spend delta, however many there are.
 

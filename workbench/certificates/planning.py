@@ -48,7 +48,7 @@ class OperatingPoint:
     answers_range: tuple[float, float]
 
     def in_checks(self, strong: str = "") -> str:
-        """What it costs in words, "60 checks (50 to 80)"; without the range where that is one number.
+        """Cost in words, "60 checks (50 to 80)"; without the range where that is one number.
 
         Args:
             strong: put around the number, such as "**" in Markdown.
@@ -103,7 +103,7 @@ def plan(
     held_out: tuple[ArrayLike, ArrayLike] | None = None,
     seed: int = 0,
 ) -> Plan:
-    """Which threshold on the confidence costs fewest human answers, checks and the rest together.
+    """Threshold on the confidence that costs fewest human answers, checks and the rest together.
 
     Args:
         predicted_error: [N], chance that each machine label is wrong, as 1 - confidence.

@@ -39,7 +39,7 @@ def checks_to_go(
 
 
 def looks_broken(wrong: int, checks: int, error: float) -> bool:
-    """Whether a set looks worse than is allowed, so that more checks are likely to be wasted.
+    """True if a set looks worse than is allowed, so that more checks are likely to be wasted.
 
     Wilson's lower end of the share at 90 % lies above `error`. Advice, no part of the guarantee.
     """

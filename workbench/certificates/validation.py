@@ -1,4 +1,4 @@
-"""What every function of this folder refuses, in one place."""
+"""Checks of arguments that every function of this folder makes, in one place."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Labelled:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a certificate holds for labels.
+    """Verification that a certificate holds for labels.
 
     Attributes:
         holds: nothing is broken, and something was certified.
@@ -93,7 +93,7 @@ def verify(certificate: Certificate, labels: Iterable[Labelled]) -> Verdict:
 
 
 def _of_itself(c: Certificate) -> list[str]:
-    """What the certificate says against itself."""
+    """Contradictions inside a certificate."""
     broken = []
     if c.id != id_of(c):
         broken.append(f"The certificate was changed: its id is {cut(c.id)}, its content has {id_of(c)}.")
@@ -111,7 +111,7 @@ def _of_itself(c: Certificate) -> list[str]:
 
 
 def _of_evidence(c: Certificate) -> list[str]:
-    """Whether the checks say what the certificate does."""
+    """Comparison of the checks with the numbers of the certificate."""
     broken = []
     if c.seed != seed_of(c.drawn_from):
         broken.append("The order of the draws was not made from the labels.")

@@ -30,7 +30,7 @@ _FINENESS = 1.01  # between two levels that the bound may stand at, from 100 ite
 
 
 def threshold(confidence: float) -> float:
-    """What the logarithm of the wealth has to reach: log(1 / delta), delta = 1 - confidence.
+    """Bound for the logarithm of the wealth: log(1 / delta), delta = 1 - confidence.
 
     Args:
         confidence: as 0.95.

@@ -13,7 +13,7 @@ Certificate = Any
 
 
 def sentence_of(certificate: Certificate) -> str:
-    """What is promised, in words."""
+    """The promise, in words."""
     c, within = certificate, certificate.within
     wrong = sum(check.wrong for check in within)
     checks = f"{_count(len(within), 'random check')}, {wrong:,} called wrong."
@@ -27,7 +27,7 @@ def sentence_of(certificate: Certificate) -> str:
 
 
 def method_of(certificate: Certificate) -> str:
-    """How it was found out, in words."""
+    """Method of the certificate, in words."""
     c, p = certificate, certificate.promise
     order = ", ".join(f"{size:,}" for size in p.sizes)
     nests = f" Sets of the surest {order} labels were tested in this order, up to the first that failed." * (
@@ -55,7 +55,7 @@ def second_looks(certificate: Certificate) -> str:
 
 
 def facts_of(certificate: Certificate) -> list[tuple[str, str]]:
-    """What it rests on, by name; "" where there is nothing to say."""
+    """Assumptions of the certificate, by name; "" where there is nothing to say."""
     c, p, within = certificate, certificate.promise, certificate.within
     beside = len(c.checks) - len(within)
     return [

@@ -93,7 +93,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _of_the_machine(error: Exception) -> str:
-    """What a full disk, a missing permission or a database out of reach means for a person, or ""."""
+    """Meaning for a person of a full disk, a missing permission or a database out of reach, or ""."""
     found: BaseException | None = error
     while found is not None:
         if isinstance(found, OSError) and found.errno in _OF_THE_MACHINE:

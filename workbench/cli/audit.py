@@ -1,4 +1,4 @@
-"""What the command line does to projects, for the audit."""
+"""Entries of the audit for what the command line does to projects."""
 
 from __future__ import annotations
 

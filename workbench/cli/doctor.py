@@ -61,7 +61,7 @@ def examine() -> bool:
 
 
 def _import_name() -> tuple[str, str, str]:
-    """Whether another distribution brings a package that is called as ours is when imported."""
+    """True if another distribution brings a package that is called as ours is when imported."""
     called = {name.lower() for name in packages_distributions().get("workbench", ())}
     called |= {one.metadata["Name"].lower() for one in distributions(name="workbench")}
     others = sorted(called - {"workbench-labels"})

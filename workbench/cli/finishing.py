@@ -72,7 +72,7 @@ def _forecast(session: Session, error: float, confidence: float, of: str) -> Non
 
 
 def said(now: FinishState) -> str:
-    """How the checks stand, in a line."""
+    """State of the checks, in a line."""
     counts = f"{now.checks:,} checks, {now.wrong:,} called wrong; {now.promise.words('them', now.bound)}"
     looks = now.second_looks
     if looks.made:

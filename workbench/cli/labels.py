@@ -90,7 +90,7 @@ def score_file(
 
 
 def _source(pool: str, saved: SavedModel, options: dict[str, Any]) -> tuple[Any, Any]:
-    """What to score: a pool with a name, or a file through the model's own feature map."""
+    """Rows to score: a pool with a name, or a file through the model's own feature map."""
     from workbench.pools import load_pool
     from workbench.pools.loading import is_named
 

@@ -312,7 +312,7 @@ def steps(quiet: bool) -> Iterator[OnProgress]:
 
 
 class _Progress:
-    """What a run says on the way: its rounds in a bar, and how long a fit takes that takes long.
+    """Progress of a run: its rounds in a bar, and the time of a fit that takes long.
 
     Args:
         show: changes the words beside the bar, or None where there is no terminal: then a fit that takes

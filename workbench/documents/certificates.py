@@ -47,7 +47,7 @@ class CertificateApart(Closed):
 
 
 class CertificateClass(Closed):
-    """What the checks say of one class."""
+    """Result of the checks for one class."""
 
     name: Name
     size: Item
@@ -89,7 +89,7 @@ class AuditAttempt(Closed):
 
 
 class AuditDocument(Closed):
-    """What is kept of an audit (`workbench.exchange.auditing.Audit`)."""
+    """Stored part of an audit (`workbench.exchange.auditing.Audit`)."""
 
     kind: Literal["audit"]
     column: Name

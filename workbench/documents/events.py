@@ -61,7 +61,7 @@ def _is_picture(event: PictureKept) -> PictureKept:
 
 
 class Payload(Document):
-    """What any event may hold beside: how a question came about, and what the person took."""
+    """Fields that any event may hold: the origin of a question, and the time the person took."""
 
     operation: Identity | None = None
     ask: Identity | None = None
@@ -179,7 +179,7 @@ class Wanted(OfItems):
 
 
 class Undo(Payload):
-    """What is taken back, or put back."""
+    """Event that is taken back, or put back."""
 
     of: Count | None = None
 
@@ -240,7 +240,7 @@ class InWords(Payload):
 
 
 class Hidden(Payload):
-    """Whether people are numbered where it is said how they do."""
+    """Setting: people are numbered where figures of each are shown."""
 
     on: bool
 
@@ -262,7 +262,7 @@ class Written(Payload):
 
 
 class Read(Payload):
-    """What somebody has read of the instructions."""
+    """Versions of the instructions that somebody has read."""
 
     version: Count
 
@@ -274,7 +274,7 @@ class Example(Label):
 
 
 class Guesses(Payload):
-    """What fits start from."""
+    """Starting values of fits."""
 
     sources: Annotated[list[GuessSource], Field(max_length=1_000)]
 

@@ -1,4 +1,4 @@
-"""What documents are made of: numbers, words and times as far as they may go; open and closed ones."""
+"""Fields of documents: numbers, words and times within their limits; open and closed documents."""
 
 from __future__ import annotations
 

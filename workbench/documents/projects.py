@@ -10,7 +10,7 @@ from workbench.documents.fields import Closed, Count, Document, Item, Name, Opti
 
 
 class Reference(Closed):
-    """How a pool is loaded again."""
+    """Recipe by which a pool is loaded again."""
 
     name: Name
     options: Options = {}
@@ -26,7 +26,7 @@ class Split(Closed):
 
 
 class Overlap(Closed):
-    """How many items several people label."""
+    """Share of the items that several people label."""
 
     share: Share
     people: Annotated[int, Field(ge=2, le=1_000)]

@@ -112,7 +112,7 @@ class StoredRound(Closed):
 
 
 class PoolOfRun(Document):
-    """What a run's bundle says of its pool."""
+    """Pool of a run, as its bundle describes it."""
 
     name: Word
     fingerprint: Word

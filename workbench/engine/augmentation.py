@@ -145,7 +145,7 @@ def own_curvature(hinge: AugmentedHinge, share: Any, tau: Any, xp: ModuleType = 
 
 
 def _straight(hinge: AugmentedHinge, share: Any) -> Any:
-    """What bends where the shares are held: pi w (1 - (w d)^2)."""
+    """Slope where the shares are held: pi w (1 - (w d)^2)."""
     ratio = hinge.margin / hinge.root
     return share * (1.0 - ratio * ratio) / hinge.root
 

@@ -1,4 +1,4 @@
-"""What every fit shares: the result it ends with, the callback it reports to, and its minibatches."""
+"""Parts that every fit shares: its result, the callback it reports to, and its minibatches."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workbench.progress import FitCallback
 
 
 class FitResult(NamedTuple):
-    """What a fit ends with.
+    """Result of a fit.
 
     Attributes:
         posterior: the best state met, in the family's own form.
@@ -67,7 +67,7 @@ class Progress:
 
     @property
     def stopped(self) -> bool:
-        """Whether the callback asked to stop before the end."""
+        """True if the callback asked to stop before the end."""
         return self._whole._stopped
 
     def __call__(self, fraction: float, objective: float) -> bool:

@@ -303,7 +303,7 @@ class GPflowKernel:
 
 
 def as_kernel(kernel: Any) -> DescribedKernel | GPflowKernel:
-    """What the engine evaluates for a GPflow kernel.
+    """Evaluation of a GPflow kernel by the engine.
 
     Args:
         kernel: a `gpflow.kernels.Kernel`, or what this gave for one.

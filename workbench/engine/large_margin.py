@@ -51,7 +51,7 @@ _DIGIT = 128  # of a class when rows are put in the order of classes: two digits
 
 
 class LargeMarginFit(NamedTuple):
-    """What a fit returns.
+    """Result of a fit.
 
     Attributes:
         posterior: where it ended.
@@ -314,7 +314,7 @@ def _tensor(value: Any) -> Any:
 
 
 def trace_count(dtype: str = "float64") -> int:
-    """How often the sweeps were traced in this process in one precision, for any number of classes."""
+    """Number of traces of the sweeps in this process in one precision, for any number of classes."""
     made = (make(dtype, blocked) for make in (newton.solver, _solver) for blocked in (False, True))
     return sum(solver.experimental_get_tracing_count() for solver in made)
 
@@ -337,7 +337,7 @@ def _traced(make: Callable[..., Any], *key: Any) -> Any:
 
 
 class _NaturalGradientState(NamedTuple):
-    """What the next call goes on from: share of the step, and how many small gains came in a row."""
+    """State for the next call: share of the step, and how many small gains came in a row."""
 
     rho: Any
     small: Any

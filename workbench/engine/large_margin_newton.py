@@ -48,7 +48,7 @@ _RATIO = 0.25  # gain of a sweep over that of the one before: no better is belie
 
 
 class NewtonState(NamedTuple):
-    """What the next call goes on from.
+    """State for the next call.
 
     Attributes:
         rho: share of the natural-gradient step.

@@ -1,4 +1,4 @@
-"""What the large-margin solvers pass around: data, posterior, and their signatures."""
+"""Values that the large-margin solvers pass around: data, posterior, and their signatures."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Draws(NamedTuple):
 
 
 class Diagnostics(NamedTuple):
-    """Whether the chains agree.
+    """True if the chains agree.
 
     Attributes:
         r_hat: largest split R-hat over items, classes and the log likelihood; near 1 when the

@@ -141,7 +141,7 @@ def ascend(
 
 
 class Schedule(NamedTuple):
-    """How minibatch steps shrink: rho_t = max(floor, rate (1 + delay t)^-decay).
+    """Step sizes of minibatches: rho_t = max(floor, rate (1 + delay t)^-decay).
 
     Attributes:
         rate: the first step.
@@ -254,7 +254,7 @@ def ascend_stochastic(
 
 
 def _shifted(blocks: Iterable[Any]) -> bool:
-    """Whether the rows have a prior mean of their own."""
+    """True if the rows have a prior mean of their own."""
     if isinstance(blocks, ProjectedRows):
         return blocks.shifted
     return isinstance(next(iter(blocks)), Shifted)

@@ -61,7 +61,7 @@ class MeanPrior(NamedTuple):
     variance: float | None = None
 
     def tensors(self, dtype: Any) -> tuple[Any, Any]:
-        """Whether m0 is learned, and its centre and precision [2]."""
+        """True if m0 is learned, and its centre and precision [2]."""
         precision = 0.0 if self.variance is None else 1.0 / self.variance
         return tf.constant(self.variance is not None), tf.constant([self.mean, precision], dtype)
 
@@ -254,7 +254,7 @@ class Compiled:
         return (*(tf.gather(a, some) for a in state[3:6]), tf.gather(state.totals, some, axis=1))
 
     def _targets(self, block: Any, state: Any, rows: Any, some: Any, scale: Any) -> Any:
-        """What a minibatch says the natural parameters of the classes in `some` should be."""
+        """Estimate by a minibatch of the natural parameters of the classes in `some`."""
         of_all, of_classes = block[:2], block[2:]
         few = self.kind(
             *(tf.gather(part, rows) for part in of_all),
@@ -352,6 +352,6 @@ def _compiled(likelihood: SiteLikelihood, dtype_name: str, shifted: bool) -> Com
 
 
 def trace_count(likelihood: SiteLikelihood, dtype: str = "float64") -> int:
-    """How often the step was traced in this process for a likelihood object, for tests and the doctor."""
+    """Number of traces of the step in this process for a likelihood object, for tests and the doctor."""
     run = compiled(likelihood, dtype)
     return max(f.experimental_get_tracing_count() for f in (run.sums, run.advance))

@@ -24,7 +24,7 @@ JITTER = 1e-5  # relative to the kernel's variance: points may meet while they m
 
 
 class Head(NamedTuple):
-    """What joint training moves besides the network.
+    """Variables that joint training moves besides the network.
 
     Attributes:
         points: [P, d] inducing points in feature space.

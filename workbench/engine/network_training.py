@@ -1,4 +1,4 @@
-"""What runs on a network: its features of many rows, and minibatch training with either head.
+"""Work on a network: its features of many rows, and minibatch training with either head.
 
 A compiled function is made once per (network, input shape) and serves every fitted classifier of the
 process, from any thread; a classifier is plain arrays that copy, pickle and save exactly.
@@ -198,7 +198,7 @@ def chunk_rows(network: str, input_shape: Shape, most: int = 128) -> int:
 
 
 class Trained(NamedTuple):
-    """What training ends with.
+    """Result of training.
 
     Attributes:
         variables: trained, in the order given.
@@ -317,7 +317,7 @@ def _train(
 
 
 def trace_counts(network: str, input_shape: Shape) -> dict[str, int]:
-    """How often each compiled function of a network was traced in this process."""
+    """Number of traces in this process of each compiled function of a network."""
     return {
         name: function.experimental_get_tracing_count()
         for name, function in compiled(network, input_shape)._asdict().items()

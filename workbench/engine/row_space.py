@@ -55,7 +55,7 @@ class SpannedPosterior:
 
 
 class RowTerms(NamedTuple):
-    """What each row says at the end of a fit; it stays much the same at another kernel or other points.
+    """Messages of the rows at the end of a fit; they stay much the same at another kernel or other points.
 
     At an optimum the precision is Lam_c = I + Phi' diag(W_c) Phi and the mean Lam_c^-1 Phi' (W_c F_c + u_c),
     with u = dG/dF and W the weights of section 2 of docs/math.md. With the Phi of another kernel they are a

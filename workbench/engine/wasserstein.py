@@ -278,7 +278,7 @@ class Steps(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """What the terms of the objective are made with.
+    """Constants of the terms of the objective.
 
     Attributes:
         prior: P_j.
@@ -386,7 +386,7 @@ def _compiled(network: str, input_shape: Shape, printed: bool) -> Any:
 
 
 def trace_count(network: str, input_shape: Shape, printed: bool = False) -> int:
-    """How often the training step was traced in this process, for tests and the doctor."""
+    """Number of traces of the training step in this process, for tests and the doctor."""
     return compiled(network, input_shape, printed).experimental_get_tracing_count()
 
 

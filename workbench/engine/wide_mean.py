@@ -37,7 +37,7 @@ _SINGLE_FROM = 128  # wider bases are factored in float32 there
 
 
 def enough_labels(n: int, n_classes: int, unit_length: bool = False) -> bool:
-    """Whether n labels carry a wide mean, and a choice of the kernel.
+    """True if n labels carry a wide mean, and a choice of the kernel.
 
     Args:
         n: labels.

@@ -147,7 +147,7 @@ def active(context: Context) -> Report:
 def _setting(
     report: Report, points: int | str, found: list[Curves]
 ) -> tuple[dict[str, float], dict[str, Floats]]:
-    """What one setting of the model shows: its claim, the ranks drawn, and the errors set by set.
+    """Results of one setting of the model: its claim, the ranks drawn, and the errors set by set.
 
     Returns:
         Mean rank of each policy, and the areas under its error curves, [sets].

@@ -231,7 +231,7 @@ def mean_update() -> Erratum:
     slope = kappa.T @ half
 
     def bound(mean: Floats) -> float:
-        """What of the bound depends on the mean, at fixed local parameters."""
+        """Part of the bound that depends on the mean, at fixed local parameters."""
         return float(mean @ slope - 0.5 * mean @ precision @ mean)
 
     right, printed = bound(covariance @ slope), bound(precision @ slope)

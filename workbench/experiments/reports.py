@@ -1,4 +1,4 @@
-"""What a reproduced experiment hands back, and how it is written down.
+"""Results of a reproduced experiment, and the file they are written to.
 
 A report holds findings (the paper's figure, ours, a verdict by a stated rule), tables and figures.
 It is written as Markdown with the tables as CSV and the figures as HTML, and as PNG where a browser
@@ -101,7 +101,7 @@ class Figure:
 
 @dataclass
 class Report:
-    """What an experiment hands back.
+    """Result of an experiment.
 
     Attributes:
         title: of the report.

@@ -99,7 +99,7 @@ class Grid:
 
 @dataclass
 class Context:
-    """What an experiment is given.
+    """Arguments of an experiment.
 
     Attributes:
         name: of the experiment.
@@ -144,7 +144,7 @@ class Context:
         return quick
 
     def seeds(self, full: int, quick: int, what: str = "seeds") -> int:
-        """How many seeds: `--max-seeds`, else `quick` in a quick run, else `full`; said in the report.
+        """Number of seeds: `--max-seeds`, else `quick` in a quick run, else `full`; said in the report.
 
         Args:
             full: of a run in full.

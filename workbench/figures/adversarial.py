@@ -164,7 +164,7 @@ def score_histograms(
     bins: int = 40,
     height: int = 340,
 ) -> go.Figure:
-    """How a detector's scores are spread over clean and attacked images, with the threshold.
+    """Distributions of a detector's scores over clean and attacked images, with the threshold.
 
     Args:
         clean: [n] scores.
@@ -257,7 +257,7 @@ def latent_bars(
 
 
 def perturbation_image(before: Array, after: Array, strength: float) -> Array:
-    """What an attack added, as an image: grey is no change, white and black are the full strength.
+    """Difference that an attack added, as an image: grey is no change, white and black are the full strength.
 
     Args:
         before: [H, W] or [H, W, 3] in [0, 1].

@@ -273,7 +273,7 @@ def _looks(curves: Sequence[Curve]) -> dict[str, parts.Look]:
 
 
 def _tint(curves: Sequence[Curve]) -> float:
-    """How dark bands are: the more lie over each other, the lighter."""
+    """Opacity of bands: the more lie over each other, the lighter."""
     return min(0.16, 0.3 / max(1, sum(bool(np.isfinite(c.low).any()) for c in curves)))
 
 

@@ -1,4 +1,4 @@
-"""What a page will show, drawn from made numbers and greyed: for places that are still empty."""
+"""Previews of a page's figures, drawn from made numbers and greyed: for places that are still empty."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def doubt(height: int = 380) -> go.Figure:
 
 
 def reliability(height: int = 340) -> go.Figure:
-    """How often a model is right against how sure it says it is, on made numbers."""
+    """Share of right predictions against confidence, on made numbers."""
     sure = np.array([0.35, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97])
     right = np.array([0.3, 0.42, 0.55, 0.68, 0.8, 0.91, 0.98])
     count = np.array([6, 9, 14, 22, 35, 70, 160])

@@ -1,4 +1,4 @@
-"""What a finish costs and how sure it is: answers against the allowed error, and the bound as it falls."""
+"""Cost of a finish and its certainty: answers against the allowed error, and the bound as it falls."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WRONG = "#CC4D4F"
 
 
 class Cost(NamedTuple):
-    """What a promise costs, by the forecast.
+    """Cost of a promise, by the forecast.
 
     Attributes:
         error: allowed share of wrong labels.

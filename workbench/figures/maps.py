@@ -20,7 +20,7 @@ _FEW_LINES = 100  # between neighbours: so few are drawn to be seen one by one
 
 @dataclass(frozen=True)
 class Regions:
-    """What a model predicts on a grid over the plane.
+    """Predictions of a model on a grid over the plane.
 
     Attributes:
         x: [W] coordinates of the columns.
@@ -36,7 +36,7 @@ class Regions:
 
 
 def thinned(n: int, keep: Ints, limit: int = theme.THIN_FROM) -> Ints:
-    """Which of n points to draw: all up to `limit`, else an even sample that keeps `keep`.
+    """Rows of n points to draw: all up to `limit`, else an even sample that keeps `keep`.
 
     Returns:
         Ascending indices.
@@ -155,7 +155,7 @@ def pool_map(
 
 
 class _About(NamedTuple):
-    """What is known of each item, for the words at the pointer; fields as in `pool_map`."""
+    """Facts of each item, for the words at the pointer; fields as in `pool_map`."""
 
     names: Sequence[object] | None
     details: Sequence[str] | None

@@ -17,7 +17,7 @@ DASHES = ("solid", "dash", "dashdot", "longdash", "longdashdot", "dot")
 
 
 class Look(NamedTuple):
-    """How a line is drawn.
+    """Style of a line.
 
     Attributes:
         colour: `#rrggbb`.

@@ -1,4 +1,4 @@
-"""What studies measure and figures draw, as plain records: no Plotly here."""
+"""Records that studies measure and figures draw; no Plotly here."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Scores(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CalibrationReport:
-    """How well some probabilities are calibrated.
+    """Calibration of some probabilities.
 
     Attributes:
         title: whose.

@@ -130,7 +130,7 @@ def reliability_diagram(
 
 
 def confidence_histogram(histogram: ConfidenceHistogram, *, height: int = 380) -> go.Figure:
-    """How many items were predicted with which confidence, right ones below wrong ones.
+    """Numbers of items by predicted confidence, right ones below wrong ones.
 
     Args:
         histogram: the bins; its accuracy is marked by a solid line and its mean confidence by a dashed

@@ -1,4 +1,4 @@
-"""What stopping rules look at, round by round."""
+"""Values that stopping rules look at, round by round."""
 
 from __future__ import annotations
 

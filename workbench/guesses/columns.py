@@ -284,7 +284,7 @@ def columns_like(pattern: str, columns: Sequence[str]) -> dict[str, str]:
 
 
 def is_empty(value: Any) -> bool:
-    """Whether a cell holds nothing."""
+    """True if a cell holds nothing."""
     return (
         value is None
         or (isinstance(value, float) and math.isnan(value))

@@ -1,4 +1,4 @@
-"""What a guess is: scores of every class for every item, on one scale for all sources."""
+"""Guess: scores of every class for every item, on one scale for all sources."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ENOUGH = 10  # labels that tell a column of labels from a good guess
 
 
 class Agreement(NamedTuple):
-    """How a guess does on items whose class is known.
+    """Quality of a guess on items whose class is known.
 
     Attributes:
         right: how many it names rightly.
@@ -83,7 +83,7 @@ class Guess:
         return np.where(self.known, self.values.argmax(axis=1), -1)
 
     def agreement(self, items: Ints, codes: Ints) -> Agreement:
-        """How it does on labelled items.
+        """Quality of the guess on labelled items.
 
         Args:
             items: [n] places in the pool.

@@ -1,4 +1,4 @@
-"""What a fitted model of somebody's says of a pool."""
+"""Scores of a pool by a person's own fitted model."""
 
 from __future__ import annotations
 

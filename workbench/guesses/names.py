@@ -1,4 +1,4 @@
-"""What the classes' names say of a text: how alike they are, in words and pieces of words."""
+"""Similarity of texts to the names of classes, in words and pieces of words."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def of_names(
     terms: Terms | None = None,
     source: str = "names",
 ) -> Guess:
-    """How alike a text is to each class's "name: guidance".
+    """Similarity of a text to each class's "name: guidance".
 
     Args:
         texts: [N] of the pool.
@@ -124,7 +124,7 @@ class Terms(NamedTuple):
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, Array]) -> Terms:
-        """What `arrays` gave."""
+        """Values that `arrays` gave."""
         return cls(
             _unpacked(arrays["words"]),
             np.asarray(arrays["word_weights"], dtype=np.float64),
@@ -186,7 +186,7 @@ def _unpacked(octets: Array) -> tuple[str, ...]:
 def of_class_vectors(
     items: Array, described: Array, known: Array, classes: Sequence[str], source: str = "names"
 ) -> Guess:
-    """How alike items are to classes, by vectors of both from one encoder.
+    """Similarity of items to classes, by vectors of both from one encoder.
 
     Args:
         items: [N, D] features.

@@ -38,7 +38,7 @@ class SavedGuesses:
 
     @classmethod
     def of(cls, pool: Pool, chosen: Mapping[str, Any], classes: Sequence[str]) -> SavedGuesses:
-        """What `chosen` needs of a pool.
+        """Values that `chosen` needs of a pool.
 
         Args:
             pool: the model was fitted on.
@@ -129,7 +129,7 @@ class SavedGuesses:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any], arrays: Mapping[str, Array] | None) -> SavedGuesses:
-        """What `to_json` and `arrays` gave."""
+        """Values that `to_json` and `arrays` gave."""
         made = cls(tuple(document["classes"]), tuple(document["sources"]), dict(document["guidance"]))
         return made if not arrays else replace(made, terms=Terms.of_arrays(arrays))
 

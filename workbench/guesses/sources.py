@@ -177,7 +177,7 @@ def class_vectors_of(pool: Pool, classes: Sequence[str]) -> tuple[Array, Array] 
 
 
 def names_speak(pool: Pool) -> bool:
-    """Whether the names of classes can be a guess: of texts, and where the classes have vectors."""
+    """True if the names of classes can be a guess: of texts, and where the classes have vectors."""
     return pool.kind == "text" or class_vectors_of(pool, ()) is not None
 
 
@@ -188,7 +188,7 @@ def texts_in(pool: Pool) -> Sequence[str]:
 
 
 def uses_encoder(pool: Pool) -> bool:
-    """Whether names are compared by the pool's own features: those of an encoder that reads texts."""
+    """True if names are compared by the pool's own features: those of an encoder that reads texts."""
     if isinstance(pool.feature_map, TextFeatureMap | PiecesFeatureMap):
         return False
     try:

@@ -1,4 +1,4 @@
-"""How far people agree beyond chance: Cohen's kappa of two, Krippendorff's alpha of any number."""
+"""Agreement of people beyond chance: Cohen's kappa of two, Krippendorff's alpha of any number."""
 
 from __future__ import annotations
 

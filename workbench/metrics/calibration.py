@@ -217,7 +217,7 @@ def brier_parts(
 
 @dataclass(frozen=True, eq=False)
 class ConfidenceHistogram:
-    """How confident predictions are, and how many of them are right.
+    """Confidence of predictions against the share of them that is right.
 
     Attributes:
         lower: [B] left ends (excluded).

@@ -1,4 +1,4 @@
-"""What every metric asks of its arguments."""
+"""Checks of the arguments of every metric."""
 
 from __future__ import annotations
 

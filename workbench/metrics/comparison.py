@@ -156,12 +156,12 @@ class LabelsSaved(NamedTuple):
 
     @property
     def mostly_arrived(self) -> bool:
-        """Whether the policy got there on at least half of the seeds: else there is no saving to speak of."""
+        """True if the policy got there on at least half of the seeds: else there is no saving to speak of."""
         return self.n_arrived > 0 and 2 * self.n_arrived >= self.n
 
     @property
     def bound(self) -> Literal["", "at least", "at most", "about"]:
-        """What the mean says of the labels saved, were there no end: a bound where a side never arrived."""
+        """Mean of the labels saved, were there no end: a bound where a side never arrived."""
         neither = self.n - self.n_both - self.n_only_policy - self.n_only_baseline
         if neither or (self.n_only_policy and self.n_only_baseline):
             return "about"
@@ -173,7 +173,7 @@ class LabelsSaved(NamedTuple):
 def labels_saved(
     n_labelled: ArrayLike, policy: ArrayLike, baseline: ArrayLike, target: float, level: float = 0.95
 ) -> LabelsSaved:
-    """How many labels a policy saves against a baseline.
+    """Labels that a policy saves against a baseline.
 
     Args:
         n_labelled: [R] labels, the same for both.
@@ -239,7 +239,7 @@ def _snapped(values: Floats, scale: float) -> Floats:
 
 
 class PairedCounts(NamedTuple):
-    """How often one of two paired samples is lower, by the differences that the test is made of.
+    """Share of pairs in which one sample is lower, by the differences that the test is made of.
 
     Attributes:
         lower: pairs in which the first is lower.

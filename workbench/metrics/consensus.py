@@ -1,4 +1,4 @@
-"""What several people mean together: a confusion matrix a person, and a classifier beside them.
+"""Consensus of several people: a confusion matrix a person, and a classifier beside them.
 
 Dawid & Skene (1979) with priors, so that three labels say little: a person's rows are drawn to their own
 accuracy, that to everybody's. A classifier's probabilities, of before anybody answered, stand beside the
@@ -25,7 +25,7 @@ _CHANGE = 1e-4
 
 
 class Consensus(NamedTuple):
-    """What people mean together.
+    """Consensus of several people.
 
     Attributes:
         probabilities: [n, C] of each item's class.

@@ -21,7 +21,7 @@ Quality = Literal["self-confidence", "normalised-margin"]
 
 @dataclass(frozen=True, eq=False)
 class LabelErrors:
-    """What confident learning says about given labels.
+    """Result of confident learning on given labels.
 
     Attributes:
         thresholds: [C] mean probability of a class over the items that were given it; infinite for a class

@@ -1,4 +1,4 @@
-"""How much of who-is-near-whom a layout keeps."""
+"""Share of nearest neighbours that a layout keeps."""
 
 from __future__ import annotations
 

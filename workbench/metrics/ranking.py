@@ -1,4 +1,4 @@
-"""How well a score tells two groups apart."""
+"""Separation of two groups by a score."""
 
 from __future__ import annotations
 

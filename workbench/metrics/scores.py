@@ -1,4 +1,4 @@
-"""How often and how confidently predictions are wrong."""
+"""Errors of predictions, and the confidence behind them."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ class WorkbenchStrategy(SingleAnnotatorPoolQueryStrategy):
 
 
 def _belief_of(model: Any, X: Array, y: Array, known: Array, rows: Ints) -> Belief:
-    """What a fitted classifier believes about a pool.
+    """Belief of a fitted classifier about a pool.
 
     Args:
         model: with predict_proba, perhaps predict_latent.

@@ -1,4 +1,4 @@
-"""What a policy sees of a model, and what it answers."""
+"""Belief of a model, as a policy sees it, and the policy's answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Selector = Callable[["Belief", int, Generator], Ints]
 
 
 class Belief:
-    """What the model believes about the pool; fields are computed when first asked for.
+    """Belief of the model about the pool; fields are computed when first asked for.
 
     Args:
         features: [N, D] of the whole pool.
@@ -118,7 +118,7 @@ class Belief:
         return other
 
     def name_of(self, index: int) -> str:
-        """How messages call item `index`: its row number, and its id where there is one."""
+        """Name of item `index` in messages: its row number, and its id where there is one."""
         return str(index) if self.ids is None else f"{index} (id {self.ids[index]!r})"
 
     @property

@@ -124,7 +124,7 @@ def utilities(policy: str | PolicyFn, belief: Belief, rng: Generator) -> Floats:
 
 
 def candidate_count(k: int) -> int:
-    """How many items of high utility a batch of k is chosen from: max(50, 5k)."""
+    """Number of items of high utility from which a batch of k is chosen: max(50, 5k)."""
     return max(_CANDIDATES, _CANDIDATES_PER_ITEM * k)
 
 

@@ -32,7 +32,7 @@ _NOISE = 0.3  # of a label, as a share of the prior variance, where the model gi
 
 
 class LookAhead(NamedTuple):
-    """What an answer about each candidate would do to the targets.
+    """Effect of an answer about each candidate on the targets.
 
     Attributes:
         chance: [2, m] probability of either answer: the leading class, the other.

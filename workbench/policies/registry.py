@@ -64,7 +64,7 @@ class PolicyEntry(Entry):
 
     @property
     def detects(self) -> bool:
-        """Whether the utility can tell attacked images from clean ones: each image judged by itself."""
+        """True if the utility can tell attacked images from clean ones: each image judged by itself."""
         return self.kind == "policy" and self.measure and self.rowwise and not (self.warning or self.broken)
 
     def range_for(self, n_classes: int) -> tuple[float, float] | None:
@@ -74,7 +74,7 @@ class PolicyEntry(Entry):
         return None if self.least is None or most is None else (float(self.least), float(most))
 
     def sentence(self, utility: float, best: tuple[float, float] | None = None) -> str:
-        """What a utility says about its item, for people.
+        """Meaning of a utility for its item, for people.
 
         Args:
             utility: of the item.
@@ -353,7 +353,7 @@ POLICIES: Registry[PolicyEntry] = Registry(
 
 
 def is_selector(function: Any) -> bool:
-    """Whether a function takes (belief, k, rng) rather than (belief, rng)."""
+    """True if a function takes (belief, k, rng) rather than (belief, rng)."""
     try:
         parameters = signature_of(function).parameters.values()
     except (TypeError, ValueError):
@@ -384,7 +384,7 @@ def find(policy: str) -> tuple[PolicyEntry | None, Any]:
 
 
 def _takes_a_belief(function: Any) -> bool:
-    """Whether something may be called as a policy or a selector; a class would be made, not asked."""
+    """True if something may be called as a policy or a selector; a class would be made, not asked."""
     if not callable(function) or isinstance(function, type):
         return False
     try:

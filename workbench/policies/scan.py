@@ -42,7 +42,7 @@ _EDGES = np.concatenate([-_DECADES[::-1], [0.0], _DECADES])
 
 @dataclass(frozen=True)
 class Histogram:
-    """How utilities are spread over the scored rows.
+    """Distribution of utilities over the scored rows.
 
     Attributes:
         edges: [B + 1] of the bins, ascending.
@@ -57,7 +57,7 @@ class Histogram:
 
 @dataclass(frozen=True)
 class ScanResult:
-    """What a scan found.
+    """Result of a scan.
 
     Attributes:
         indices: [k] row numbers in the source, best first.
@@ -209,7 +209,7 @@ def _excluded(exclude: Ints | Sequence[int] | None, n_rows: int) -> Ints:
 
 @dataclass(frozen=True)
 class Task:
-    """What to do with each unit, the same for every worker.
+    """Task for each unit, the same for every worker.
 
     Attributes:
         policy: as given to `score_pool`.
@@ -229,7 +229,7 @@ class Task:
 
 
 class Found(NamedTuple):
-    """What one unit gave.
+    """Result of one unit.
 
     Attributes:
         indices: rows that may be among the best.
@@ -439,7 +439,7 @@ def _streaming_policy(policy: str | PolicyFn) -> tuple[PolicyEntry | None, Any]:
 def _by_threads(
     source: Source, model: ScoredModel, task: Task, units: list[Unit], n_threads: int, best: RunningTop
 ) -> Generator[Found, None, None]:
-    """What threads of this process find, which share every chunk that this one reads."""
+    """Results of threads of this process, which share every chunk that this one reads."""
     calls = (
         (task, model, source, chunk, best.threshold)
         for unit in units
@@ -460,7 +460,7 @@ def _by_cluster(
     timeout: float,
     best: RunningTop,
 ) -> Generator[Found, None, None]:
-    """What processes find, which read their units themselves; paths must be visible to them."""
+    """Results of processes, which read their units themselves; paths must be visible to them."""
     shipped, token = model.ship(), uuid4().hex
     calls = ((token, shipped, task, source.portable(unit), unit, best.threshold) for unit in units)
 

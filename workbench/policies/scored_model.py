@@ -98,7 +98,7 @@ class ScoredModel:
 
     @property
     def has_probabilities(self) -> bool:
-        """Whether class probabilities can be had."""
+        """True if class probabilities can be had."""
         return self.classifier is not None or self.temperature is not None
 
     def require_probabilities(self, policy: str) -> None:
@@ -168,7 +168,7 @@ class ScoredModel:
         scaled: Array | Callable[[], Array] | None = None,
         ids: Sequence[str] | None = None,
     ) -> Belief:
-        """What the model believes about rows; arguments and result as those of `belief_of`."""
+        """Belief of the model about rows; arguments and result as those of `belief_of`."""
         geometry, project, between = self.geometry, self.project, self.covariance
         if latent is None and self.predictor is not None:
             latent = lambda: self.latent(features)  # noqa: E731
@@ -250,7 +250,7 @@ def belief_of(
     scaled: Array | Callable[[], Array] | None = None,
     ids: Sequence[str] | None = None,
 ) -> Belief:
-    """What a fitted classifier believes about rows, by `ScoredModel`, the one place where beliefs are made.
+    """Belief of a fitted classifier about rows, by `ScoredModel`, the one place where beliefs are made.
 
     Args:
         model: a fitted classifier, a predictor or a `ScoredModel`.

@@ -1,4 +1,4 @@
-"""Which policy to suggest: the one of best mean rank in `workbench reproduce lmgp-active`."""
+"""Suggested policy: the one of best mean rank in `workbench reproduce lmgp-active`."""
 
 from __future__ import annotations
 

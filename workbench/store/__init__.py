@@ -1,4 +1,4 @@
-"""What lasts: events (append-only) and their fold, rounds, runs, projects.
+"""Stored data: events (append-only) and their fold, rounds, runs, projects.
 
 Importing this package does not import SQLAlchemy; `Store.open` does.
 """

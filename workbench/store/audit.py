@@ -40,7 +40,7 @@ class AuditEntry:
 
 
 class Audit(Database):
-    """What was done, for owners and administrators; nothing of it is ever changed."""
+    """Audit for owners and administrators; nothing of it is ever changed."""
 
     @retried
     def record_deed(self, entry: AuditEntry) -> None:
@@ -70,7 +70,7 @@ class Audit(Database):
         what: Deed | None = None,
         most: int | None = None,
     ) -> list[AuditEntry]:
-        """What was done, newest first.
+        """Entries of the audit, newest first.
 
         Args:
             project: id of a project, also of one that was deleted.

@@ -116,7 +116,7 @@ class Copies(Projects):
 
     @retried
     def _held(self) -> str:
-        """What would be lost with this database, in words; "" where it is nothing."""
+        """Data that would be lost with this database, in words; "" where there is none."""
         from sqlalchemy import func, select
 
         t = tables()

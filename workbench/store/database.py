@@ -112,7 +112,7 @@ class Database:
 
     @retried
     def _committed(self, number: int) -> bool:
-        """What became of a transaction; waits for the end of one that is still being worked on."""
+        """Outcome of a transaction; waits for the end of one that is still being worked on."""
         deadline = time.monotonic() + 30.0
         while True:
             with self._read() as connection:

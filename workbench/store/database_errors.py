@@ -1,4 +1,4 @@
-"""What SQLite's errors mean for a person: the disk, the permissions, another program, a damaged file."""
+"""Meaning of SQLite's errors for a person: the disk, the permissions, another program, a damaged file."""
 
 from __future__ import annotations
 

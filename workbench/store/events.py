@@ -1,4 +1,4 @@
-"""What can happen in a project; the only thing a project's state is made of."""
+"""Events of a project; the only thing a project's state is made of."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ class Event:
 
     @classmethod
     def class_described(cls, key: str, **about: str) -> Event:
-        """What is said of class `key`: "guidance" (one line), "shortcut" and "colour"; "" takes it away."""
+        """Description of class `key`: "guidance" (one line), "shortcut" and "colour"; "" takes it away."""
         return cls("class-described", {"class": key, **about})
 
     @classmethod
@@ -277,7 +277,7 @@ class Event:
 
     @classmethod
     def names_hidden(cls, on: bool) -> Event:
-        """Whether people are numbered, not named, where it is said how each of them does."""
+        """Setting: people are numbered, not named, where figures of each are shown."""
         return cls("names-hidden", {"on": bool(on)})
 
     @classmethod

@@ -100,7 +100,7 @@ class EventFold:
             self._push(event)
 
     def state(self) -> ProjectState:
-        """What the events so far add up to."""
+        """State that the events so far add up to."""
         if self._state is None:
             self._state = self._freeze()
         return self._state
@@ -309,7 +309,7 @@ class EventFold:
     # --- states -------------------------------------------------------------------------------
 
     def _chosen(self) -> tuple[dict[str, tuple[int, ...]], dict[str, tuple[int, ...]]]:
-        """What each annotator wants to be asked about, and to look at again."""
+        """Wishes of each annotator: items to be asked about, and to look at again."""
         if self._left is not None:
             return self._left
         answered = self._maps["answered"]
@@ -422,7 +422,7 @@ class EventFold:
             self._recode = False
 
     def _count_uses(self, items: Iterable[int]) -> None:
-        """How many votes name each class, and what is gone for want of any; before the items' maps change."""
+        """Count the votes for each class, and drop classes without any; before the items' maps change."""
         for item in items:
             found, before = self._items[item].votes, self._maps["votes"].get(item, {})
             if item not in self._maps["evaluation"]:
@@ -490,7 +490,7 @@ class EventFold:
 
 
 def _is_drawn(ask: AskRecord) -> bool:
-    """Whether a question stands that was drawn for measuring, or might have been."""
+    """True if a question stands that was drawn for measuring, or might have been."""
     counted = ask.details.get("counted", True) and not ask.released
     return bool(counted) and ask.role in ("policy", "uniform", "cold-start", "evaluation", "together")
 

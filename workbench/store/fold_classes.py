@@ -1,4 +1,4 @@
-"""What the events about classes add up to: names, merges, removals, descriptions, their order."""
+"""State of the classes: names, merges, removals, descriptions, their order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the events about instructions add up to: versions, who read which, pictures, examples of classes."""
+"""State of the instructions: versions, who read which, pictures, examples of classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the events about one item add up to, and which of its votes counts."""
+"""State of one item, and the vote of it that counts."""
 
 from __future__ import annotations
 

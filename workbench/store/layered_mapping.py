@@ -87,7 +87,7 @@ class LayeredMapping(Mapping[K, V]):
         return _Values(self)
 
     def pairs(self) -> Iterator[tuple[K, V]]:
-        """What `items` goes through."""
+        """Layers that `items` goes through."""
         if self._gone or self._changed:
             gone, changed = self._gone, self._changed
             for key, value in self._base.items():

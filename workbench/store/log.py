@@ -177,7 +177,7 @@ class Recorder:
 
     @property
     def mark(self) -> tuple[int, int]:
-        """How much was added so far."""
+        """Number of entries added so far."""
         return len(self.added), len(self._rounds)
 
     def back_to(self, mark: tuple[int, int]) -> None:
@@ -302,7 +302,7 @@ def _news(connection: Connection, project_id: str, known: Event | None) -> News:
 
 
 def _parsed(text: str) -> Any:
-    """What a JSON text holds, for keeping: every key, and every text that recurs, is there once."""
+    """Content of a JSON text, for keeping: every key, and every text that recurs, is there once."""
     return checked_texts(text, json.loads(text, object_pairs_hook=_with_one_text_each))
 
 

@@ -1,4 +1,4 @@
-"""Which process owns what, and whether it still lives."""
+"""Owners of work by process, and whether each still lives."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Lease:
 
 
 def is_alive(owner: str, renewed: float) -> bool:
-    """Whether the process that `this_process` named still runs.
+    """True if the process that `this_process` named still runs.
 
     Args:
         owner: from `this_process`, in that process.

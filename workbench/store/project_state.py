@@ -1,4 +1,4 @@
-"""What the events of a project add up to, as read-only records."""
+"""State of a project by its events, as read-only records."""
 
 from __future__ import annotations
 
@@ -275,7 +275,7 @@ class ProjectState:
 
     @property
     def n_labelled(self) -> int:
-        """How many items have a label."""
+        """Number of items with a label."""
         return len(self.votes)
 
     def resolve(self, key: str) -> str:

@@ -22,7 +22,7 @@ RUN_STATES = ("running", "finished", "interrupted", "cancelled", "failed")
 
 @dataclass(frozen=True)
 class ProjectSummary:
-    """What a list of projects shows: a project by its first question, or one of its questions.
+    """Entry of a list of projects: a project by its first question, or one of its questions.
 
     Attributes:
         id: what URLs and commands name it by.
@@ -66,11 +66,11 @@ class ProjectSummary:
 
     @property
     def archived(self) -> bool:
-        """Whether it was put aside; nothing of it is lost."""
+        """True if it was put aside; nothing of it is lost."""
         return bool(self.settings.get("archived"))
 
     def lets_in(self, key: str) -> bool:
-        """Whether the person with this key may open it."""
+        """True if the person with this key may open it."""
         return (
             self.access == "open"
             or key == self.owner != ""

@@ -1,4 +1,4 @@
-"""What a database server cut off is done again, when nothing of it was stored."""
+"""Retry of work that a database server cut off, when nothing of it was stored."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def retried(method: Callable[P, T]) -> Callable[P, T]:
 
 
 def was_cut_off(error: Exception) -> bool:
-    """Whether an error of SQLAlchemy's says that the server, not the statement, is to blame."""
+    """True if an error of SQLAlchemy's says that the server, not the statement, is to blame."""
     if getattr(error, "connection_invalidated", False):
         return True
     driver = getattr(error, "orig", None)

@@ -30,7 +30,7 @@ MAX_LABELS = 5000
 
 @dataclass(frozen=True)
 class AttackSpec:
-    """What is attacked, and how.
+    """Attacks of a study, and their targets.
 
     Attributes:
         pool: a name or path that `load_pool` knows, of images.
@@ -78,7 +78,7 @@ class AttackSpec:
 
 @dataclass(frozen=True, eq=False)
 class AttackOutcome:
-    """What came out.
+    """Results of the attacks.
 
     Attributes:
         spec: what was asked for.

@@ -132,7 +132,7 @@ def fitted(name: str, data: Toy, seed: int = 0, **more: Any) -> Any:
 
 
 def probabilities(name: str, noise: float, seed: int = 0, n_train: int = N_TRAIN) -> tuple[Ints, Floats]:
-    """What a likelihood says of the test points.
+    """Probabilities of a likelihood at the test points.
 
     Args:
         name: in `LIKELIHOODS`.
@@ -209,7 +209,7 @@ def calibration_report(title: str, y: Ints, p: Floats) -> CalibrationReport:
 
 @dataclass(frozen=True, eq=False)
 class Inference:
-    """What one inference says of the test items of a pool.
+    """Probabilities of one inference for the test items of a pool.
 
     Attributes:
         title: for people.

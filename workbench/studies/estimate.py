@@ -1,4 +1,4 @@
-"""How long a study will take on this machine, from a few of its own rounds."""
+"""Expected time of a study on this machine, from a few of its own rounds."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def _written(place: str, write: Callable[[IO[bytes]], Any]) -> Any:
 
 @dataclass(frozen=True)
 class Looked:
-    """What a file of labels would bring.
+    """Changes that a file of labels would bring.
 
     Attributes:
         plan: of one class an item, without the labels themselves.
@@ -243,7 +243,7 @@ def bundle_opened(
 def table_looked_at(
     say: Say, path: str, options: Mapping[str, Any] | None
 ) -> tuple[TableReport, dict[str, Any] | None]:
-    """What a table holds under options, and what stands in the way of using it.
+    """Content of a table under options, and the obstacles to using it.
 
     Args:
         say: told nothing but the beginning.

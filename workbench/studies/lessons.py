@@ -1,4 +1,4 @@
-"""What the lessons show, computed: plain functions of a few numbers, seeded, seconds at most."""
+"""Values that the lessons show: plain functions of a few numbers, seeded, seconds at most."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def useless(noise: float, report: OnProgress = _quiet) -> tuple[CalibrationRepor
 
 
 def _so_far(made: Iterable[T]) -> Iterator[tuple[T, ...]]:
-    """What is finished, after each part."""
+    """Finished parts, after each part."""
     done: tuple[T, ...] = ()
     for one in made:
         done = (*done, one)

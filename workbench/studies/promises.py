@@ -1,4 +1,4 @@
-"""How many checks make a promise: simulated projects, with and without looking after every answer."""
+"""Number of checks for a promise: simulated projects, with and without looking after every answer."""
 
 from __future__ import annotations
 

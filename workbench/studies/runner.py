@@ -23,7 +23,7 @@ ShouldStop = Callable[[], bool]
 
 @dataclass(frozen=True)
 class RunResult:
-    """How a run ended.
+    """Result of a run.
 
     Attributes:
         spec: of the run.

@@ -1,4 +1,4 @@
-"""What a study is: runs over pools, classifiers, policies and seeds."""
+"""Definition of a study: runs over pools, classifiers, policies and seeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a study adds up to: paired tests, ranks over data sets, labels saved, and a sentence about them.
+"""Statistics of a study: paired tests, ranks over data sets, labels saved, and a sentence about them.
 
 Every page, command and report takes these numbers from here: a policy's height is the area under its
 curve over the labels spent, and tests are made of those areas, seed by seed.
@@ -63,7 +63,7 @@ class Curves(NamedTuple):
 
     @property
     def lower_is_better(self) -> bool:
-        """Whether a lower value of the measure is the better one."""
+        """True if a lower value of the measure is the better one."""
         return self.measure not in HIGHER_IS_BETTER
 
     def areas(self) -> dict[str, Floats]:
@@ -299,5 +299,5 @@ def rank_curves(found: Sequence[Curves]) -> tuple[Ints, dict[str, Floats]]:
 
 
 def enough(n_seeds: int) -> bool:
-    """Whether there are seeds enough for a verdict."""
+    """True if there are seeds enough for a verdict."""
     return n_seeds >= MIN_SEEDS

@@ -46,7 +46,7 @@ COLUMNS = ("pool", "classifier", "policy", "seed", "round", "n_labelled")
 
 @dataclass(frozen=True)
 class StudyResult:
-    """What a study has found.
+    """Result of a study.
 
     Attributes:
         spec: of the study.
@@ -511,7 +511,7 @@ def load_study(path: Path | str, *, trust_code: bool = False) -> StudySpec:
 
 
 def _read_document(path: Path) -> Any:
-    """What the folder of a study says it is."""
+    """Description of a study in its folder."""
     if not path.exists():
         raise InputError(f"There is no file {path}.")
     if not path.is_file() or path.stat().st_size > _LARGEST:

@@ -1,4 +1,4 @@
-"""How work in another process says how far it is, and hears that it is to stop."""
+"""Progress of work in another process, which also hears that it is to stop."""
 
 from __future__ import annotations
 

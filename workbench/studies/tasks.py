@@ -146,7 +146,7 @@ def compared(
 
 
 def expected(say: Say, spec: StudySpec, workers: int) -> Expected:
-    """How long the runs of a study would take; see `expected_time`."""
+    """Expected time of the runs of a study; see `expected_time`."""
     from workbench.studies.estimate import expected_time
 
     trust_typed(spec.classifiers, spec.policies, spec.options)
@@ -205,7 +205,7 @@ def advised_project(
 
 
 def lesson(say: Say, function: str, given: Mapping[str, Any]) -> Any:
-    """What a lesson shows.
+    """Values of a lesson.
 
     Args:
         say: told each result so far.

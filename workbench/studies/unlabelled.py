@@ -1,4 +1,4 @@
-"""What the unlabelled know: error against labels at each strength of leaning on neighbours."""
+"""Use of the unlabelled items: error against labels at each strength of leaning on neighbours."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class DiedError(Exception):
 
 
 class _WrongError(Exception):
-    """What a call raised, apart from what goes wrong between the processes."""
+    """Exception of a call, apart from what goes wrong between the processes."""
 
 
 class Companion:
@@ -73,7 +73,7 @@ class Companion:
 
     @property
     def busy(self) -> bool:
-        """Whether it is at a call, or one waits for it."""
+        """True if it is at a call, or one waits for it."""
         return self._turn.locked()
 
     def call(

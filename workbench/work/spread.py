@@ -221,7 +221,7 @@ def _listen(queue: Any, arrived: SimpleQueue[Any]) -> None:
 
 
 def _take(arrived: SimpleQueue[Any], seconds: float) -> list[Any]:
-    """What has arrived, after waiting a while for a first message."""
+    """Messages that have arrived, after waiting a while for a first one."""
     taken = []
     try:
         taken.append(arrived.get(timeout=seconds))

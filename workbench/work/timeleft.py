@@ -1,4 +1,4 @@
-"""How long something takes, told from how far it has come."""
+"""Time left, told from how far something has come."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class TimeLeft:
         return (now - since) * (1.0 - fraction) / (fraction - share) if fraction > share else None
 
     def words(self, fraction: float) -> str:
-        """What is left, in words, for something that takes long; "" for what does not.
+        """Time left, in words, for something that takes long; "" for what does not.
 
         Args:
             fraction: done so far, 0 to 1.

@@ -37,7 +37,7 @@ class Workers(Protocol):
         """Those that are done, after waiting a while for a first one."""
 
     def result(self, future: Any, killed: str, lost: str) -> Any:
-        """What a call returned.
+        """Result of a call.
 
         Raises:
             InputError: `killed` where it killed its workers, `lost` (with the reason put for "{error}")
@@ -75,7 +75,7 @@ class Threads:
         return list(wait(list(futures), seconds, FIRST_COMPLETED).done)
 
     def result(self, future: Any, killed: str, lost: str) -> Any:
-        """What a call returned, or raised."""
+        """Result of a call, or its exception."""
         return future.result()
 
     def cancel(self, futures: Iterable[Any]) -> None:
@@ -118,7 +118,7 @@ class Cluster:
         return [future for future in waited if future.done()]
 
     def result(self, future: Any, killed: str, lost: str) -> Any:
-        """What a call returned, or raised."""
+        """Result of a call, or its exception."""
         from distributed import KilledWorker
 
         try:

@@ -1,4 +1,4 @@
-"""What people are asked and told, who they are, and what a project begins with."""
+"""Commands for a project's questions, people, instructions and guesses."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def instructions_command(
     out: Annotated[Path | None, typer.Option(help="Write text and pictures to this folder.")] = None,
     replace: Replace = False,
 ) -> None:
-    """What people are told before they label: print it, write it, pick examples of classes."""
+    """Instructions of a project: print them, write them, pick examples of classes."""
     from workbench.cli.instructions import show_or_write
     from workbench.cli.values import parse_settings
 
@@ -78,7 +78,7 @@ def guess_command(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what --file would do, and stop.")] = False,
     question: OfQuestion = None,
 ) -> None:
-    """What a project begins with, how far each is trusted; add or switch off a source."""
+    """Guesses of a project and their weights; add or switch off a source."""
     from workbench.cli.labels import change_guesses
     from workbench.cli.values import parse_settings
 
@@ -98,7 +98,7 @@ def guess_command(
 def people(
     project: Annotated[str, typer.Argument(help="Id or name (see `workbench projects`).")],
 ) -> None:
-    """How far the people of a project agree, and how each of them does."""
+    """Agreement of the people of a project, and each person's own figures."""
     from workbench.cli.crowd import print_people
 
     print_people(project)

@@ -1,4 +1,4 @@
-"""What our likelihoods are: GPflow likelihoods that also say how their expectation slopes."""
+"""Base of our likelihoods: GPflow likelihoods that also give the slope of their expectation."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class SiteLikelihood(gpflow.likelihoods.Likelihood):
         self.n_classes = n_classes
 
     def for_any_classes(self) -> SiteLikelihood:
-        """What compiled steps are kept by: one for all C where `sites` reads C off its arguments.
+        """Key of compiled steps: one for all C where `sites` reads C off its arguments.
 
         Here the likelihood itself, which may hold arrays of its own C.
         """
