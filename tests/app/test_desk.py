@@ -8,7 +8,7 @@ import pytest
 from tests.app.desks import desk_sync, fitted, operation
 from workbench.app.access import current
 from workbench.app.desk import asking, component
-from workbench.app.desk.routes import grid, keys, look
+from workbench.app.desk.routes import grid, look
 from workbench.errors import InputError
 from workbench.sessions import Session
 
@@ -141,29 +141,10 @@ def test_ones_own_answers_are_looked_at_and_corrected(flowers: Session) -> None:
     assert desk_sync(flowers, late)["acks"][0]["status"] == "refused"
 
 
-def test_keys_are_a_persons_own_in_any_browser(flowers: Session) -> None:
-    assert keys(flowers.id, "ann", {"keys": {"skip": "x"}}, "token")["commands"]["skip"] == "x"
-    assert desk_sync(flowers)["commands"]["skip"] == "x"
-    assert desk_sync(flowers, person="bob")["commands"]["skip"] == "s"
-    for wrong in (
-        {"skip": "u"},
-        {"skip": "F13"},
-        {"dance": "x"},
-        {"skip": 5},
-        {"skip": "1"},
-        {"skip": "Tab"},
-    ):
-        with pytest.raises(InputError):
-            keys(flowers.id, "ann", {"keys": wrong}, "token")
-    assert desk_sync(flowers)["commands"]["skip"] == "x"
-    assert keys(flowers.id, "ann", {}, "token")["commands"]["skip"] == "s"
-
-
 def test_the_map_has_the_keys_of_the_desk(flowers: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     from workbench.app.uncertainty import pointing
 
     flowers.describe_class("virginica", shortcut="1")
-    keys(flowers.id, "bob", {"keys": {"undo": "x"}}, "token")
     shown: list[dict[str, Any]] = []
     monkeypatch.setattr(pointing, "_registered", lambda: lambda **given: shown.append(given["data"]))
     me = flowers.as_annotator("bob")
@@ -173,8 +154,8 @@ def test_the_map_has_the_keys_of_the_desk(flowers: Session, monkeypatch: pytest.
     at_the_desk = desk_sync(flowers, person="bob")
     assert shown[0]["classes"] == at_the_desk["classes"] == component._common(me)["classes"]
     assert {one["name"]: one["key"] for one in shown[0]["classes"]}["virginica"] == "1"
-    assert shown[0]["commands"] == {"undo": "x"} and at_the_desk["commands"]["undo"] == "x"
-    assert "X undoes" in shown[0]["hint"]
+    assert shown[0]["commands"] == {"undo": at_the_desk["commands"]["undo"]} == {"undo": "z"}
+    assert "Z undoes" in shown[0]["hint"]
 
 
 def test_a_second_look_is_blind_and_a_flag_comes_with_the_card(flowers: Session) -> None:

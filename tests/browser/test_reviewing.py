@@ -78,8 +78,8 @@ def test_one_key_says_that_the_model_is_right_and_the_whole_item_stands_beside(
         assert Session.open(project, store=store).state.labels[wrong] == "setosa"
 
 
-@pytest.mark.slow  # alone: arrows, search and own keys at the desk
-def test_looking_back_finding_and_own_keys(page: Any, server: Server) -> None:
+@pytest.mark.slow  # alone: arrows and search at the desk
+def test_looking_back_and_finding(page: Any, server: Server) -> None:
     start_digits(page, server)
     given = []
     for key in "12":
@@ -108,19 +108,6 @@ def test_looking_back_finding_and_own_keys(page: Any, server: Server) -> None:
         page.wait_for_function(SHOWN, arg=back)
     page.keyboard.press("Escape")
 
-    # another key for a command holds at once and after a reload, in any browser
-    page.keyboard.press("?")
-    page.locator(".desk [data-key-of=skip]").click()
-    page.keyboard.press("x")
-    page.locator(".panel [role=status]", has_text="Kept.").wait_for()
-    page.keyboard.press("Escape")
-    skipped = item_of(page)
-    page.reload()
-    at_the_desk(page)
-    page.keyboard.press("s")  # no command any more
-    assert item_of(page) == skipped
-    press_and_wait(page, "x")
-
     # what is found comes next
     page.keyboard.press("/")
     find = page.locator(".panel .command.strong")
@@ -138,9 +125,6 @@ def test_looking_back_finding_and_own_keys(page: Any, server: Server) -> None:
     page.keyboard.press("m")
     page.locator(".panel [role=status]", has_text="24 items").wait_for()
     page.keyboard.press("Escape")
-    page.keyboard.press("?")
-    page.get_by_role("button", name="Keys as they come").click()
-    page.locator(".panel [role=status]", has_text="Kept.").wait_for()
 
 
 def two_people_differ(browser: Any, server: Server) -> tuple[str, Any, Any, dict[str, dict[str, str]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from workbench.app.desk import cards, preferences
+from workbench.app.desk import cards
 from workbench.app.desk.keys import COMMANDS, MAX_BUTTONS, keys_for
 from workbench.app.desk.operations import EVERY
 from workbench.app.words import acts
@@ -27,7 +27,7 @@ UNSURE = (0.2, 0.8)
 """Between these a switch is marked: the model does not know."""
 
 
-def asked(session: Session, person: str) -> tuple[list[dict[str, Any]], dict[str, str]]:
+def asked(session: Session) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """The questions with their keys, and the commands' keys.
 
     Switches have keys of their own; of questions with classes one is answered at a time, so they share the
@@ -40,8 +40,8 @@ def asked(session: Session, person: str) -> tuple[list[dict[str, Any]], dict[str
     if most + len(switches) > MAX_BUTTONS:
         most, switches = _in_need(sessions)
     places = [f"class number {place}" for place in range(most)]
-    found = keys_for([*places, *(f"switch {name}" for name in switches)], preferences.own_keys(person))
-    few = keys_for(places, preferences.own_keys(person))
+    found = keys_for([*places, *(f"switch {name}" for name in switches)])
+    few = keys_for(places)
     of_classes = list((found.classes or few.classes)[:most])
     of_switches = dict(zip(switches, found.classes[most:], strict=False))
     documents = []

@@ -55,7 +55,7 @@ def _held(session: Session) -> tuple[str, tokens.Bearer]:
 def _common(session: Session) -> dict[str, Any]:
     """What both components need: who sits here, where to send, classes and keys."""
     token, _ = _held(session)
-    classes, commands = class_keys(session, session.annotator)
+    classes, commands = class_keys(session)
     person = login.of_page() if login.required() else None
     return {
         "project": session.id,
@@ -136,7 +136,7 @@ def mount_every(
         on_mode: as for `mount`.
         figures: as for `mount`.
     """
-    asked, commands = all_questions.asked(session, session.annotator)
+    asked, commands = all_questions.asked(session)
     data = _common(session) | {
         "cookie": PERSON_COOKIE,
         "ahead": AHEAD,

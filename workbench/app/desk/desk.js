@@ -898,7 +898,7 @@ class Desk extends Speaker {
     return `${keyName(this.data.commands.undo)} takes it back.`;
   }
 
-  // the card of keys; another key for a command is pressed after a click on the one it has
+  // the card of keys
   help() {
     const words = {
       accept: this.searching ? "the first class that has the typed words, else the guess" : "accept the model's guess",
@@ -907,61 +907,11 @@ class Desk extends Speaker {
       flag: "flag: needs attention", note: "a note about the item", grid: "grid: confirm many at once",
       find: "find items and be asked about them", instructions: "instructions and examples, beside the item", name: "a class that there is not yet", like: "more like this one", twins: "copies of the item before get its class too", zoom: "large", questions: "all questions of an item, or one over all items", help: "this card",
     };
-    let waiting = null; // the command whose key is being chosen
-    const told = make("p", { class: "empty small", role: "status", textContent: "Click a key to give its command another one. They are kept for you, in any browser." });
-    const buttons = new Map();
-    const table = make("table", { class: "keys" });
-    const row = (key, text) => make("tr", {}, make("th", { scope: "row" }, key), make("td", { textContent: text }));
-    const fill = () => {
-      buttons.clear();
-      const fixed = [
-        row(make("kbd", { textContent: this.searching ? "1 to 9" : "1 to 9, letters" }), this.searching ? "the nine classes listed (with Alt where a name has the digit)" : "the class on the button"),
-        row(make("kbd", { textContent: "Esc" }), "close"),
-      ];
-      const own = Object.entries(words).filter(([name]) => name !== "questions" || this.may(name)).map(([name, text]) => {
-        const button = make("button", { class: "key", title: "Give it another key", "data-key-of": name, onclick: () => choose(name) }, make("kbd", { textContent: keyName(this.data.commands[name]) }));
-        buttons.set(name, button);
-        return row(button, text);
-      });
-      table.replaceChildren(...fixed, ...own);
-    };
-    const choose = (name) => {
-      waiting = name;
-      for (const [other, button] of buttons) button.classList.toggle("waiting", other === name);
-      told.textContent = `Press the new key for "${words[name]}". Esc leaves it as it is.`;
-    };
-    const keep = async (keys) => {
-      try {
-        const reply = await this.post("keys", { keys });
-        if (!reply) return;
-        this.data = { ...this.data, classes: reply.classes, commands: reply.commands };
-        told.textContent = "Kept.";
-        this.draw();
-      } catch (error) {
-        told.textContent = error instanceof TypeError ? "No answer from the server: nothing was changed." : error.message;
-      }
-      fill();
-    };
-    const plain = () => Object.fromEntries(Object.keys(words).map((name) => [name, this.data.commands[name].replace(/^(Shift|Alt)\+/, "")]));
-    fill();
-    const reset = make("button", { class: "command", textContent: "Keys as they come", onclick: () => keep({}) });
-    const overlay = this.open("Keys", table, told, reset);
-    overlay.keys = (key) => {
-      if (!waiting) return false;
-      const name = waiting;
-      waiting = null;
-      if (key.length === 1 || keyNames[key] || ["Enter", "Backspace", "Delete", "Home", "End"].includes(key)) keep({ ...plain(), [name]: key.length === 1 ? key.toLowerCase() : key });
-      else choose(name);
-      return true;
-    };
-    overlay.all = () => waiting !== null; // any key may be the new one
-    overlay.escape = () => {
-      if (!waiting) return false;
-      waiting = null;
-      told.textContent = "Nothing was changed.";
-      fill();
-      return true;
-    };
+    const row = (key, text) => make("tr", {}, make("th", { scope: "row" }, make("kbd", { textContent: key })), make("td", { textContent: text }));
+    this.open("Keys", make("table", { class: "keys" },
+      row(this.searching ? "1 to 9" : "1 to 9, letters", this.searching ? "the nine classes listed (with Alt where a name has the digit)" : "the class on the button"),
+      row("Esc", "close"),
+      ...Object.entries(words).filter(([name]) => name !== "questions" || this.may(name)).map(([name, text]) => row(keyName(this.data.commands[name]), text))));
   }
 
   // items by their words, or like one; those that are open can be asked about next

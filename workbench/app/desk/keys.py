@@ -25,8 +25,8 @@ COMMANDS = {
     "questions": "q",
     "help": "?",
 }
-# what the gallery does beside: they make room for the classes and for a person's own keys
-REVIEW = {"clear": ("Backspace", "Delete"), "choose": ("x", "Shift+x")}
+# what the gallery does beside: they make room for the classes
+REVIEW = {"clear": ("Backspace",), "choose": ("x", "Shift+x")}
 _DIGITS = "1234567890"
 _LETTERS = "abcdefghijklmnopqrtvwx"
 MAX_BUTTONS = len(_DIGITS) + len(_LETTERS)
@@ -47,7 +47,6 @@ class Keys(NamedTuple):
 
 def keys_for(
     classes: Sequence[str],
-    changed: Mapping[str, str] | None = None,
     shortcuts: Mapping[str, str] | None = None,
 ) -> Keys:
     """Choose keys.
@@ -58,15 +57,13 @@ def keys_for(
 
     Args:
         classes: names, in order.
-        changed: commands that the person has given other keys.
         shortcuts: name of a class -> the key the project gives it; others make room.
 
     Returns:
         The keys.
     """
-    given = {**COMMANDS, **(changed or {})}
     if len(classes) > MAX_BUTTONS:
-        moved = {n: f"Alt+{key}" if key.isalpha() and len(key) == 1 else key for n, key in given.items()}
+        moved = {n: f"Alt+{key}" if key.isalpha() and len(key) == 1 else key for n, key in COMMANDS.items()}
         return Keys((), moved | _of_review(moved, (), {"choose": ("Alt+x",)}))
     wanted = {name: key for name, key in (shortcuts or {}).items() if name in classes}
     own = [name.lower() if _is_key(name) else "" for name in classes]
@@ -85,7 +82,7 @@ def keys_for(
         ]
         chosen = [wanted.get(name) or others.pop(0) for name in classes]
     taken = set(chosen)
-    commands = {name: key if key not in taken else f"Shift+{key}" for name, key in given.items()}
+    commands = {name: key if key not in taken else f"Shift+{key}" for name, key in COMMANDS.items()}
     return Keys(tuple(chosen), commands | _of_review(commands, chosen))
 
 

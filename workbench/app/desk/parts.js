@@ -312,9 +312,9 @@ class Speaker {
     const target = event.composedPath()[0];
     if (event.key === "Tab") return;
     if (event.key === "Escape") {
-      if (!this.overlay.escape?.()) this.close();
+      this.close();
       this.take(event);
-    } else if (presses(event) && !this.overlay.all?.()) return;
+    } else if (presses(event)) return;
     else if (target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement) return;
     else if (this.overlay.keys && !event.ctrlKey && !event.metaKey && !event.altKey && this.overlay.keys(event.key)) this.take(event);
   }

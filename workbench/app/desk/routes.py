@@ -15,7 +15,6 @@ from workbench.app.desk import (
     finding,
     instruction_sheet,
     operations,
-    preferences,
 )
 from workbench.app.desk.performing import MOST_CARDS, MOST_OPERATIONS, keep_fitting, perform, session_of
 from workbench.app.desk.pictures import picture, picture_told
@@ -45,7 +44,6 @@ def routes() -> list[Any]:
         Route(BASE + "/{project}/sync", _sync, methods=["POST"]),
         Route(BASE + "/{project}/grid", _posted(grid), methods=["POST"]),
         Route(BASE + "/{project}/look", _posted(look), methods=["POST"]),
-        Route(BASE + "/{project}/keys", _posted(keys), methods=["POST"]),
         Route(BASE + "/{project}/instructions", _posted(instructions), methods=["POST"]),
         Route(BASE + "/{project}/image/{item:int}", _image, methods=["GET"]),
         Route(BASE + f"/{{project}}/{instruction_sheet.PLACE}/{{name}}", _picture_told, methods=["GET"]),
@@ -161,7 +159,7 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
             **instruction_sheet.numbers(session),
         }
         drawn = cards.plane(session) if number is None or body.get("model") != number else None
-        classes, commands = class_keys(session, person)
+        classes, commands = class_keys(session)
     return {
         "plane": drawn,
         "acks": acks,
@@ -241,7 +239,7 @@ def _sync_checks(session: Session, person: str, body: Mapping[str, Any], token: 
         n = min(len(known) + want, 2 * MOST_CARDS)
         asks = checking.next_cards(session, now, n, bool(body.get("on")))
         picture = f"{BASE}/{session.id}/image/{{item}}?k={token}"
-        classes, commands = class_keys(session, person)
+        classes, commands = class_keys(session)
         return {
             "plane": None,
             "acks": acks,
@@ -281,7 +279,7 @@ def _sync_every(session: Session, person: str, body: Mapping[str, Any], token: s
     named = {one.question_name: one for one in sessions}
     picture = f"{BASE}/{session.id}/image/{{item}}?k={token}"
     known = set(have)
-    asked, commands = all_questions.asked(session, person)
+    asked, commands = all_questions.asked(session)
     return {
         "plane": None,
         "acks": acks,
@@ -302,13 +300,8 @@ def _sync_every(session: Session, person: str, body: Mapping[str, Any], token: s
     }
 
 
-def class_keys(session: Session, person: str = "") -> tuple[list[dict[str, str]], dict[str, str]]:
-    """The classes with their keys, and the commands' keys, as the component takes them.
-
-    Args:
-        session: of the project.
-        person: whose own keys the commands have.
-    """
+def class_keys(session: Session) -> tuple[list[dict[str, str]], dict[str, str]]:
+    """The classes with their keys, and the commands' keys, as the component takes them."""
     from workbench.app.desk.keys import keys_for
 
     state = session.state
@@ -317,7 +310,7 @@ def class_keys(session: Session, person: str = "") -> tuple[list[dict[str, str]]
     }
     names = state.shown_classes
     shortcuts = {name: said["shortcut"] for name, said in about.items() if "shortcut" in said}
-    found = keys_for(names, preferences.own_keys(person) if person else None, shortcuts)
+    found = keys_for(names, shortcuts)
     letters = found.classes or ("",) * len(names)
     classes = [
         {
@@ -329,24 +322,6 @@ def class_keys(session: Session, person: str = "") -> tuple[list[dict[str, str]]
         for name, key in zip(names, letters, strict=True)
     ]
     return classes, dict(found.commands)
-
-
-def keys(project: str, person: str, body: Mapping[str, Any], token: str) -> dict[str, Any]:
-    """Give a person's commands other keys; with nothing in it, back to how they come.
-
-    Args:
-        project: whose desk they sit at.
-        person: whose keys.
-        body: keys (name of a command -> key).
-        token: not used.
-
-    Raises:
-        InputError: a key that is none, or one key for two commands; nothing is changed then.
-    """
-    given = body.get("keys")
-    preferences.keep_keys(person, given if isinstance(given, dict) else {})
-    classes, commands = class_keys(session_of(project, person), person)
-    return {"classes": classes, "commands": commands}
 
 
 def look(project: str, person: str, body: Mapping[str, Any], token: str) -> dict[str, Any]:

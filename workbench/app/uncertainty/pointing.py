@@ -72,7 +72,7 @@ def mount(
         if isinstance(done, dict) and done.get("turn") == turn:
             act(done)
 
-    classes, commands = class_keys(session, session.annotator)
+    classes, commands = class_keys(session)
     # where classes are searched by typing there is no key for each
     keyed = len(classes) <= MAX_BUTTONS
     labels = _spoken([one["key"] for one in classes if one["key"]]) if keyed else ""
