@@ -37,7 +37,3 @@ def test_a_key_of_the_page_opens_the_project_to_a_program(page: Any, server: Ser
     dialog.get_by_role("button", name="Revoke").wait_for(state="detached")
     with pytest.raises(RefusedError, match="revoked"):
         program.progress()
-    page.goto(f"{server.url}/api/v1/docs")
-    assert page.get_by_role("heading", name="The next questions").count() == 1
-    if "SHOTS" in os.environ:
-        page.screenshot(path=str(Path(os.environ["SHOTS"]) / "docs.png"))

@@ -1,1 +1,3 @@
-"""What programs speak with: an HTTP API beside the pages, its description, and the address that is told."""
+"""What programs speak with: an HTTP API beside the pages, and its description."""
+
+BASE = "/api/v1"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from workbench.app.access import auditing, current, login
-from workbench.app.programs import description
+from workbench.app.programs import BASE
 from workbench.app.words.text import verbatim
 from workbench.errors import InputError
 
@@ -38,9 +38,9 @@ def dialog(record: ProjectSummary) -> None:
         return
     st.markdown(
         f"A key stands for one person in this project: what a program answers with it is theirs. "
-        f"[How to use it]({description.BASE.lstrip('/')}/docs)."
+        f"It is sent with each request; [openapi.json]({BASE.lstrip('/')}/openapi.json) says what there is."
     )
-    st.code(f"{description.BASE}/projects/{record.id}", language=None)
+    st.code(f"{BASE}/projects/{record.id}", language=None)
     _keys(store, record)
 
 

@@ -7,6 +7,7 @@ import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.app.access import login
@@ -14,7 +15,7 @@ from workbench.app.desk import cards
 from workbench.app.desk.performing import MOST_OPERATIONS, keep_fitting, perform, session_of
 from workbench.app.desk.pictures import picture
 from workbench.app.desk.requests import RefusedError, json_body, json_reply
-from workbench.app.programs import description
+from workbench.app.programs import BASE
 from workbench.app.serving import limits
 from workbench.errors import InputError, StorageError
 from workbench.reading import cut
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from workbench.sessions import Ask, Session
     from workbench.store.program_keys import ApiKey
 
-BASE = description.BASE
 MOST_QUESTIONS = 16
 MOST_LABELS = 1_000
 MOST_ROWS = 1_000
@@ -37,22 +37,17 @@ def routes() -> list[Any]:
     """Starlette routes for `st.App(routes=...)`."""
     from starlette.routing import Route
 
-    work: dict[str, Callable[..., Any]] = {
-        "progress": progress,
-        "questions": questions,
-        "items": items,
-        "answers": answers,
-        "labels": labels,
-        "predict": predict,
-    }
+    project = f"{BASE}/projects/{{project}}"
     found = [
-        Route(f"{BASE}/projects/{{project}}{way.path}", _answering(work[way.name]), methods=[way.method])
-        for way in description.WAYS
-        if way.name in work
+        Route(project, _answering(progress), methods=["GET"]),
+        Route(f"{project}/questions", _answering(questions), methods=["POST"]),
+        Route(f"{project}/items", _answering(items), methods=["POST"]),
+        Route(f"{project}/answers", _answering(answers), methods=["POST"]),
+        Route(f"{project}/labels", _answering(labels), methods=["GET"]),
+        Route(f"{project}/predict", _answering(predict), methods=["POST"]),
+        Route(f"{project}/items/{{item:int}}/image", _image, methods=["GET"]),
+        Route(f"{BASE}/openapi.json", _described, methods=["GET"]),
     ]
-    found.append(Route(f"{BASE}/projects/{{project}}/items/{{item:int}}/image", _image, methods=["GET"]))
-    found.append(Route(f"{BASE}/openapi.json", _described, methods=["GET"]))
-    found.append(Route(f"{BASE}/docs", _shown, methods=["GET"]))
     every = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
     missing = _refusing(tuple(found))
     # the last ones: what stands behind them is the app's page for every path
@@ -68,7 +63,8 @@ def _refusing(ways: Sequence[Any]) -> Callable[[Request], Any]:
             method for way in ways if way.matches(request.scope)[0] is Match.PARTIAL for method in way.methods
         }
         if not methods:
-            return json_reply({"why": f"There is no such path; {BASE}/docs lists those there are."}, 404)
+            why = f"There is no such path; {BASE}/openapi.json lists those there are."
+            return json_reply({"why": why}, 404)
         allowed = ", ".join(sorted(methods))
         reply: Response = json_reply({"why": f"This path takes {allowed}, not {request.method}."}, 405)
         reply.headers["allow"] = allowed
@@ -78,15 +74,9 @@ def _refusing(ways: Sequence[Any]) -> Callable[[Request], Any]:
 
 
 async def _described(request: Request) -> Response:
-    from starlette.responses import JSONResponse
+    from starlette.responses import FileResponse
 
-    return JSONResponse(description.document())
-
-
-async def _shown(request: Request) -> Response:
-    from starlette.responses import HTMLResponse
-
-    return HTMLResponse(description.page())
+    return FileResponse(Path(__file__).with_name("openapi.json"))
 
 
 def _answering(work: Callable[..., Any]) -> Callable[[Request], Any]:
