@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
@@ -124,11 +126,24 @@ def ago(time: str) -> str:
     return then.date().isoformat()
 
 
-def project_card(record: Any, people: list[str]) -> None:
-    from workbench.store import Store
+@dataclass(frozen=True)
+class About:
+    """Facts about all projects of the list, each asked for once a page.
 
+    Attributes:
+        people: who decided something, by project.
+        answers: items with a label and questions, by project.
+        names: of the people of the server, by key.
+    """
+
+    people: Mapping[str, list[str]]
+    answers: Mapping[str, tuple[int, int]]
+    names: Mapping[str, str]
+
+
+def project_card(record: Any, about: About) -> None:
     here = record.id == current.project_id()
-    n_labelled, n_questions = Store.open().n_answers(record)
+    n_labelled, n_questions = about.answers[record.id]
     with st.container(border=True, height="stretch", key=f"project-{record.id}"):
         st.image(str(project_picture(record)), width="stretch", alt=f"Items of {record.name}")
         with st.container(height="stretch", gap="xxsmall"):
@@ -136,8 +151,8 @@ def project_card(record: Any, people: list[str]) -> None:
             if record.n_items:
                 share = min(1.0, n_labelled / (record.n_items * n_questions))
                 st.progress(share, text=how_far(record, n_labelled, n_questions))
-            st.caption(" · ".join(facts_of(record, people)))
-        project_actions(record, n_labelled)
+            st.caption(" · ".join(facts_of(record, about)))
+        project_actions(record, n_labelled, about)
 
 
 def how_far(record: Any, n: int, questions: int) -> str:
@@ -147,18 +162,18 @@ def how_far(record: Any, n: int, questions: int) -> str:
     return f"{plural(n, 'answer')} to {questions} questions about {record.n_items:,}"
 
 
-def facts_of(record: Any, people: list[str]) -> list[str]:
+def facts_of(record: Any, about: About) -> list[str]:
     """Where a project's items come from, when it was used and by whom."""
-    source = source_of(record)
+    source, people = source_of(record), about.people.get(record.id, [])
     facts = [verbatim(source, 40)] if source != record.name else []
     facts.append(f"last used {ago(record.changed or record.created)}")
     if people:
         more = f" and {len(people) - 3} more" if len(people) > 3 else ""
         facts.append(", ".join(verbatim(name, 20) for name in people[:3]) + more)
-    return [*facts, *sharing.facts(record)]
+    return [*facts, *sharing.facts(record, about.names)]
 
 
-def project_actions(record: Any, n_labelled: int) -> None:
+def project_actions(record: Any, n_labelled: int, about: About) -> None:
     with st.container(horizontal=True, key=f"project-actions-{record.id}", gap="small", width="content"):
         if st.button("Go on" if n_labelled else "Start", key=f"open-{record.id}"):
             go_on(record.id)
@@ -170,7 +185,7 @@ def project_actions(record: Any, n_labelled: int) -> None:
             key = f"{SHUT}{record.id}-{st.session_state.get(SHUT + record.id, 0)}"
             with st.popover("More", icon=":material/more_horiz:", type="tertiary", key=key):
                 more_of(record)
-        sharing.control(record)
+        sharing.control(record, about.names)
 
 
 SHUT = "shut-more-"
@@ -228,7 +243,7 @@ def more_of(record: Any) -> None:
 def delete(record: Any) -> None:
     from workbench.store import Store
 
-    n_labelled, _ = Store.open().n_answers(record)
+    n_labelled, _ = Store.open().n_answers([record.id])[record.id]
     st.markdown(
         f"**{verbatim(record.name, 60)}** and its {plural(n_labelled, 'label')} will be gone for good. "
         "Export them first on the History page if you may want them again, or archive the project."
@@ -265,7 +280,7 @@ def which_project() -> None:
         ask_no_more()
         st.rerun()
         return
-    n_labelled, _ = Store.open().n_answers(record)
+    n_labelled, _ = Store.open().n_answers([record.id])[record.id]
     last = ago(record.changed or record.created)
     st.markdown(
         f"**{verbatim(record.name, 60)}** has {plural(n_labelled, 'label')} and was last used {last}."
@@ -313,23 +328,24 @@ def projects() -> None:
     records.sort(key=lambda record: record.changed or record.created, reverse=True)
     if not records:
         return
-    people = Store.open().contributors()
+    store = Store.open()
+    about = About(store.contributors(), store.n_answers(one.id for one in records), sharing.names())
     active = [record for record in records if not record.archived]
     aside = [record for record in records if record.archived]
     if len(active) >= LISTED:
-        listed(active, people)
+        listed(active, about)
     elif active:
         st.header("Go on with a project")
         none_alone("projects", len(active[:CARDS]))
         with st.container(key="projects"):
             for record in active[:CARDS]:
-                project_card(record, people.get(record.id, []))
+                project_card(record, about)
     older = active[CARDS:] if len(active) < LISTED else []
     for title, more, key in ((f"{len(older)} older", older, "older"), ("Archived", aside, "archived")):
         if more:
             with st.expander(title, key=f"fold-{key}"), st.container(key=f"projects-{key}"):
                 for record in more[:MOST_PROJECTS]:
-                    project_card(record, people.get(record.id, []))
+                    project_card(record, about)
 
 
 def none_alone(grid: str, n: int) -> None:
@@ -339,7 +355,7 @@ def none_alone(grid: str, n: int) -> None:
         widgets.style(f".st-key-{grid} {{ grid-template-columns: {columns} !important; }}")
 
 
-def listed(records: list[Any], people: dict[str, list[str]]) -> None:
+def listed(records: list[Any], about: About) -> None:
     """Many projects: a line each, the last used first, and a field that finds some."""
     with st.container(
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="projects-head"
@@ -357,7 +373,7 @@ def listed(records: list[Any], people: dict[str, list[str]]) -> None:
         st.caption("No project has these words.")
     with st.container(key="projects-list", gap="xxsmall"):
         for record in found[:MOST_PROJECTS]:
-            project_line(record, people.get(record.id, []))
+            project_line(record, about)
     if len(found) > MOST_PROJECTS:
         st.caption(f"The {MOST_PROJECTS} used last of {len(found):,}; type to find others.")
 
@@ -367,16 +383,14 @@ def called(record: Any) -> str:
     return f"{record.name} {source_of(record)}".lower()
 
 
-def project_line(record: Any, people: list[str]) -> None:
-    from workbench.store import Store
-
-    n_labelled, n_questions = Store.open().n_answers(record)
+def project_line(record: Any, about: About) -> None:
+    n_labelled, n_questions = about.answers[record.id]
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"project-{record.id}"):
         share = how_far(record, n_labelled, n_questions) if record.n_items else ""
         here = " · open" if record.id == current.project_id() else ""
-        about = " · ".join(filter(None, [share, *facts_of(record, people)]))
-        st.markdown(f"**{verbatim(record.name, 60)}**{here}  \n:small[{about}]", width="stretch")
-        project_actions(record, n_labelled)
+        words = " · ".join(filter(None, [share, *facts_of(record, about)]))
+        st.markdown(f"**{verbatim(record.name, 60)}**{here}  \n:small[{words}]", width="stretch")
+        project_actions(record, n_labelled, about)
 
 
 def pools() -> None:

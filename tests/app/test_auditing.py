@@ -99,7 +99,7 @@ def test_whom_a_project_is_shared_with_stands_there(guarded: dict[str, Any]) -> 
         from workbench.app.access import sharing
         from workbench.store import Store
 
-        sharing.control(Store.open().summary(project))  # type: ignore[arg-type]
+        sharing.control(Store.open().summary(project), sharing.names())  # type: ignore[arg-type]
 
     page = AppTest.from_function(shown, args=(made,)).run()
     page.radio[0].set_value("shared").run()

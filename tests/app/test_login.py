@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from sqlalchemy import event
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
@@ -455,6 +456,44 @@ def test_lists_hold_what_a_person_may_open(guarded: dict[str, Any], monkeypatch:
     assert not login.may_change(records[made["bob"]])
     store.share_project(made["bob"], bob.key, "open")
     assert opens(made["bob"]) and not login.may_change({r.id: r for r in store.projects()}[made["bob"]])
+
+
+@pytest.mark.parametrize("page", ["data", "label"])
+def test_a_page_asks_the_database_no_more_often_with_more_projects(
+    guarded: dict[str, Any], monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    ann, bob = login.person_of(ANN), login.person_of(BOB)
+    assert ann is not None and bob is not None
+    monkeypatch.setattr(login, "of_page", lambda: ann)
+    store = Store.open()
+    first = Session.create("iris", name="of Ann", owner=ann.key)
+    current.keep(first)
+
+    def n_statements() -> int:
+        sent: list[str] = []
+
+        def note(_c: Any, _cursor: Any, statement: str, *_more: Any) -> None:
+            sent.append(statement)
+
+        test = AppTest.from_file(str(MAIN), default_timeout=600)
+        test.query_params["project"] = first.id
+        test.run()
+        test.switch_page(str(MAIN.parent.parent / "pages" / f"{page}.py"))
+        test.query_params["project"] = first.id
+        test.run()
+        event.listen(store._engine, "before_cursor_execute", note)
+        test.run()
+        event.remove(store._engine, "before_cursor_execute", note)
+        assert not test.exception and sent
+        return len(sent)
+
+    for copy in range(9):  # so many are a list
+        store.duplicate_project(first.id, f"copy {copy}", ann.key)
+    n = n_statements()
+    for copy in range(9):
+        shared = store.duplicate_project(first.id, f"shared {copy}", (ann, bob)[copy % 2].key)
+        store.share_project(shared.id, (ann, bob)[copy % 2].key, "shared", [(bob, ann)[copy % 2].key])
+    assert n_statements() == n
 
 
 def test_a_comparison_is_of_its_project_or_of_whoever_started_it(

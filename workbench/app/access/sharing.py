@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 import streamlit as st
@@ -24,18 +24,31 @@ WORDS = {
 
 def visible(records: Iterable[R]) -> list[R]:
     """Those projects that whoever sits here may open; all of them without a log-in."""
-    person = login.of_page() if login.required() else None
-    return [record for record in records if login.who_may(person, record, "open")]
+    if not login.required():
+        return list(records)
+    person = login.of_page()
+    if person is None or not login.who_may(person, None, "use"):
+        return []
+    return [record for record in records if record.lets_in(person.key)]
 
 
-def facts(record: ProjectSummary) -> list[str]:
-    """For the line below a project's name: whose it is, or whom it is shared with."""
+def names() -> dict[str, str]:
+    """Names of the people of this server by their keys; without a log-in none."""
+    from workbench.store import Store
+
+    return Store.open().people() if login.required() else {}
+
+
+def facts(record: ProjectSummary, names: Mapping[str, str]) -> list[str]:
+    """For the line below a project's name: whose it is, or whom it is shared with.
+
+    Args:
+        record: the project, as listed.
+        names: of the people, by their keys; asked for once a page.
+    """
     person = login.of_page() if login.required() else None
     if person is None or not record.owner:
         return []
-    from workbench.store import Store
-
-    names = Store.open().people()
     if record.owner != person.key:
         return [f"of {verbatim(names.get(record.owner, 'somebody'), 40)}"]
     if record.access != "shared" or not record.members:
@@ -46,11 +59,12 @@ def facts(record: ProjectSummary) -> list[str]:
     ]
 
 
-def control(record: ProjectSummary) -> None:
+def control(record: ProjectSummary, names: Mapping[str, str]) -> None:
     """Show who may open a project; its owner changes it here. Nothing without a log-in.
 
     Args:
         record: the project, as listed.
+        names: of the people, by their keys; asked for once a page.
     """
     person = login.of_page() if login.required() else None
     if person is None:
@@ -60,13 +74,11 @@ def control(record: ProjectSummary) -> None:
         if not login.may_change(record):
             st.caption("Its owner says who may open it.")
             return
-        _form(record, person)
+        _form(record, person, names)
 
 
-def _form(record: ProjectSummary, person: login.Person) -> None:
-    from workbench.store import Store
-
-    others = {key: name for key, name in Store.open().people().items() if key != person.key}
+def _form(record: ProjectSummary, person: login.Person, names: Mapping[str, str]) -> None:
+    others = {key: name for key, name in names.items() if key != person.key}
     if not record.owner:
         st.caption("It belongs to nobody yet, and is open. Whoever saves this owns it.")
     access = st.radio(
@@ -90,6 +102,8 @@ def _form(record: ProjectSummary, person: login.Person) -> None:
         )
     saved = st.button("Save", type="primary", key=f"access-save-{record.id}")
     if saved:
+        from workbench.store import Store
+
         store = Store.open()
         now = store.summary(record.id)
         if now is None or not login.may_change(now):
@@ -97,7 +111,7 @@ def _form(record: ProjectSummary, person: login.Person) -> None:
             return
         try:
             store.share_project(record.id, person.key, access or "private", members)
-            called = [store.people().get(key, key) for key in members] if access == "shared" else []
+            called = [names.get(key, key) for key in members] if access == "shared" else []
             words = " with ".join([access or "private", *([", ".join(called)] if called else [])])
             auditing.record("shared", project=record.id, called=record.name, detail=words, by=person)
         except InputError as error:
