@@ -2,6 +2,7 @@
 
 import io
 import json
+import threading
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,6 +17,7 @@ from tests.app.test_pages import open_page, texts
 from tests.app.test_teaching import started
 from workbench.app.access import current
 from workbench.app.finish import promising
+from workbench.app.finish.promising import forecast_job
 from workbench.app.serving.jobs import manager
 from workbench.certificates import verify
 from workbench.exchange import FORMATS, export_labels
@@ -195,6 +197,30 @@ def test_without_labels_the_page_says_what_is_missing(home: Path) -> None:
     page = open_page("finish", session.id)
     assert not page.exception and "nothing to check yet" in texts(page)
     assert promising.sources(session) == []
+
+
+def test_two_tabs_with_two_errors_both_get_their_forecast(tickets: tuple[Session, list[str]]) -> None:
+    session, _ = tickets
+    column = "column:llm_label"
+    first = forecast_job(session, column, 0.05, 0.95, "ann")
+    second = forecast_job(session, column, 0.07, 0.95, "bob")
+    # each page looks again while the other's is worked out
+    assert forecast_job(session, column, 0.05, 0.95, "ann") is first
+    assert forecast_job(session, column, 0.07, 0.95, "bob") is second
+    assert first.wait(600) and second.wait(600)
+    assert (first.status, second.status) == ("done", "done")
+
+
+def test_a_slider_that_is_moved_on_ends_what_its_tab_no_longer_waits_for(
+    tickets: tuple[Session, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, _ = tickets
+    gate = threading.Event()
+    monkeypatch.setattr(promising, "_forecast", lambda job, given: gate.wait(600))
+    jobs = [forecast_job(session, "column:llm_label", error, 0.95, "ann") for error in (0.05, 0.07)]
+    assert [one.cancelling for one in jobs] == [True, False]
+    gate.set()
+    assert all(one.wait(600) for one in jobs)
 
 
 def test_the_pictures_hold_the_forecast_and_the_bound() -> None:

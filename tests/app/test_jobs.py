@@ -2,8 +2,13 @@ import threading
 
 import pytest
 
+from workbench.app.access import current
+from workbench.app.label.oracle import answer_by_oracle
+from workbench.app.serving import fit_process
 from workbench.app.serving.jobs import Job, JobManager
 from workbench.errors import InputError
+from workbench.sessions import Session
+from workbench.sessions.oracle import ArrayOracle
 
 
 def blocked(gate: threading.Event):
@@ -17,13 +22,13 @@ def blocked(gate: threading.Event):
 
 def test_a_double_click_returns_the_running_job() -> None:
     manager, gate = JobManager(), threading.Event()
-    first = manager.submit("p", "refit", blocked(gate))
-    assert manager.submit("p", "refit", blocked(gate)) is first
-    assert manager.submit("other", "refit", blocked(gate)) is not first
+    first = manager.submit("p", "refit", blocked(gate), lane="refit")
+    assert manager.submit("p", "refit", blocked(gate), lane="refit") is first
+    assert manager.submit("other", "refit", blocked(gate), lane="refit") is not first
     gate.set()
     assert first.wait(600)
     assert (first.status, first.result, first.fraction) == ("done", "finished", 1.0)
-    assert manager.submit("p", "refit", blocked(gate)) is not first
+    assert manager.submit("p", "refit", blocked(gate), lane="refit") is not first
 
 
 def test_cancelling_stops_at_the_next_report_and_keeps_what_was_published() -> None:
@@ -47,10 +52,10 @@ def test_a_new_job_waits_for_its_cancelled_predecessor() -> None:
         running.set()
         gate.wait(600)
 
-    first = manager.submit("p", "study", stubborn)
+    first = manager.submit("p", "study", stubborn, lane="study")
     assert running.wait(600)
     first.cancel()
-    second = manager.submit("p", "study", lambda job: overlaps.append(first.active))
+    second = manager.submit("p", "study", lambda job: overlaps.append(first.active), lane="study")
     assert second is not first
     gate.set()
     assert second.wait(600)
@@ -69,14 +74,29 @@ def test_a_job_cancelled_while_it_waits_never_runs() -> None:
     assert first.wait(600)
 
 
-def test_a_refit_does_not_wait_behind_a_study() -> None:
-    manager, gate = JobManager(), threading.Event()
-    study = manager.submit("p", "study", blocked(gate), lane="study")
-    refit = manager.submit("p", "refit", lambda job: 7, lane="refit")
-    assert refit.wait(600) and refit.result == 7
-    assert study.active
+def test_a_refit_waits_behind_no_oracle(flowers: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many there are: they answer in a lane of their own."""
+    gate, others = threading.Event(), [Session.create("iris", annotator="ann") for _ in range(3)]
+    slow = {one.id for one in others}
+    made: list[str] = []
+
+    def refit(session: Session, *given: object) -> bool:
+        if session.id in slow:
+            return not gate.wait(600)
+        made.append(session.id)
+        return False
+
+    monkeypatch.setattr(fit_process, "refit", refit)
+    oracles = [answer_by_oracle(one, 3) for one in others]
+    for item in flowers.pool.trainable[::12]:
+        flowers.label_item(int(item), ArrayOracle(flowers.pool)(int(item)))
+    fit = current.keep_fitting(flowers)
+    assert fit is not None and fit.wait(600) and made == [flowers.id]
+    assert all(one.active for one in oracles)
+    for one in oracles:
+        one.cancel()
     gate.set()
-    assert study.wait(600)
+    assert all(one.wait(600) for one in oracles)
 
 
 @pytest.mark.parametrize(
@@ -89,25 +109,25 @@ def test_a_failure_is_told_and_ends_nothing_else(error: Exception, message: str)
     def fails(job: Job) -> None:
         raise error
 
-    job = manager.submit("p", "refit", fails)
+    job = manager.submit("p", "refit", fails, lane="refit")
     assert job.wait(600)
     assert (job.status, job.error) == ("failed", message)
-    after = manager.submit("p", "refit", lambda job: 1)
+    after = manager.submit("p", "refit", lambda job: 1, lane="refit")
     assert after.wait(600) and after.status == "done"
 
 
 def test_shutdown_cancels_and_refuses() -> None:
     manager, gate = JobManager(), threading.Event()
-    job = manager.submit("p", "study", blocked(gate))
+    job = manager.submit("p", "study", blocked(gate), lane="study")
     manager.shutdown(timeout=600)
     assert job.status == "cancelled"
     with pytest.raises(InputError, match="shutting down"):
-        manager.submit("p", "study", blocked(gate))
+        manager.submit("p", "study", blocked(gate), lane="study")
 
 
 def test_only_so_many_ended_jobs_are_remembered() -> None:
     manager = JobManager()
     for i in range(260):
-        assert manager.submit(str(i), "refit", lambda job: None).wait(600)
+        assert manager.submit(str(i), "refit", lambda job: None, lane="refit").wait(600)
     assert len(manager._jobs) <= 201
     assert manager.get("259", "refit") is not None

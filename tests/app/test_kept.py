@@ -213,13 +213,13 @@ def test_a_job_that_failed_is_a_state_and_is_tried_again_when_asked(home: Path) 
     from tests.app.counted import Counted, failing
 
     jobs = JobManager()
-    one = jobs.compute("owner", Counted(1), failing)
+    one = jobs.compute("owner", Counted(1), failing, lane="short")
     assert one.wait(600) and one.status == "failed"
-    assert jobs.compute("owner", Counted(1), failing) is one
-    other = jobs.compute("owner", Counted(2), failing)
+    assert jobs.compute("owner", Counted(1), failing, lane="short") is one
+    other = jobs.compute("owner", Counted(2), failing, lane="short")
     assert other is not one and other.wait(600)
     jobs.forget(one)
-    again = jobs.compute("owner", Counted(1), failing)
+    again = jobs.compute("owner", Counted(1), failing, lane="short")
     assert again is not one and again.wait(600)
 
 
@@ -229,7 +229,7 @@ def test_a_job_that_ends_the_program_ends_as_failed() -> None:
     def work(job: Job) -> None:
         sys.exit(3)
 
-    job = jobs.submit("owner", "refit", work)
+    job = jobs.submit("owner", "refit", work, lane="refit")
     assert job.wait(600) and job.status == "failed" and "SystemExit" in job.error
 
 
@@ -243,7 +243,7 @@ def test_a_failed_model_offers_try_again_on_the_page(home: Path) -> None:
     assert made["classifier"] == "logistic-regression"
     blocked = threading.Event()
     blocked.set()
-    job = manager().submit(session.id, "tried", lambda job: 1 / 0)
+    job = manager().submit(session.id, "tried", lambda job: 1 / 0, lane="short")
     assert job.wait(600)
     from streamlit.testing.v1 import AppTest
 

@@ -224,7 +224,7 @@ def keep_fitting(current: Session) -> Job | None:
             return _fit_what_is_new(opened(current.id), job)
 
     try:
-        return manager().submit(current.id, "refit", work, title="Refitting the model")
+        return manager().submit(current.id, "refit", work, title="Refitting the model", lane="refit")
     except InputError:
         return None
 

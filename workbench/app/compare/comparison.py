@@ -261,7 +261,7 @@ def advice(comparison: Comparison, policy: str, seed: int) -> Job:
         )
         return found
 
-    return manager().submit(owner, ADVICE, work, title="Stopping advice")
+    return manager().submit(owner, ADVICE, work, title="Stopping advice", lane="short")
 
 
 def _record(comparison: Comparison, policy: str, seed: int) -> RunRecord:

@@ -45,7 +45,7 @@ def project_advice(session: Session, *, again: bool = False) -> Job | None:
         )
         return found
 
-    made = manager().submit(session.id, KIND, work, title="When to stop")
+    made = manager().submit(session.id, KIND, work, title="When to stop", lane="short")
     made.about = len(rounds)
     return made
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from secrets import token_hex
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -92,10 +93,11 @@ class Forecasting:
         project: id.
         fit: of the model; "" for a column.
         of: "model" or "column:NAME".
-        labels: that there are.
+        labels: a hash of those that there are.
         attempt: the next one.
         error: allowed share.
         confidence: of all attempts together.
+        tab: of the browser that asked.
         session: of the project.
     """
 
@@ -106,6 +108,7 @@ class Forecasting:
     attempt: int
     error: float
     confidence: float
+    tab: str
     session: Session = field(repr=False, compare=False)
 
 
@@ -141,7 +144,8 @@ def start(session: Session) -> None:
             persist_state="session",
             help=explain("bounds of classes"),
         )
-        job = forecast_job(session, of, error, confidence)
+        tab = st.session_state.setdefault("finish-tab", token_hex(8))
+        job = forecast_job(session, of, error, confidence, tab)
         job.wait(0.1)
         forecast = job.partial
         if not is_dear:
@@ -268,23 +272,40 @@ def begin(session: Session, of: str, error: float, confidence: float, per_class:
     st.rerun()
 
 
-def forecast_job(session: Session, of: str, error: float, confidence: float) -> Job:
-    """The job that forecasts a promise, and what other errors would cost; made once.
+def forecast_job(session: Session, of: str, error: float, confidence: float, tab: str) -> Job:
+    """The job that forecasts a promise, and what other errors would cost; made once for a tab.
 
-    Its `partial` is the forecast of the chosen error, its result that one and those of `ERRORS`.
+    Its `partial` is the forecast of the chosen error, its result that one and those of `ERRORS`. An earlier
+    one of the same tab is cancelled; those of other tabs go on, which somebody else waits for.
+
+    Args:
+        session: of the project.
+        of: "model" or "column:NAME".
+        error: allowed share.
+        confidence: of all attempts together.
+        tab: of the browser that asks.
     """
     model = session.model
     fit = "" if of != MODEL or model is None else model.uid
     inputs = Forecasting(
-        session.id, fit, of, len(session.state.codes), session.attempt_next, error, confidence, session
+        session.id,
+        fit,
+        of,
+        hash(frozenset(session.state.codes.items())),
+        session.attempt_next,
+        error,
+        confidence,
+        tab,
+        session,
     )
     job = manager().compute(session.id, inputs, _forecast, title="Forecast", lane="map")
     for other in manager().active(session.id):
-        if other is not job and other.title == job.title:
+        if other is not job and other.title == job.title and other.about == tab:
             other.cancel()  # of a slider that was moved on
     if job.status == "cancelled":
         manager().forget(job)
         job = manager().compute(session.id, inputs, _forecast, title="Forecast", lane="map")
+    job.about = tab
     return job
 
 

@@ -51,7 +51,7 @@ def answer_by_oracle(session: Session, n: int) -> Job:
             fit_process.refit(session, watch, stop=job.should_stop)
         return done
 
-    return manager().submit(session.id, "oracle", work, title="The known classes answer")
+    return manager().submit(session.id, "oracle", work, title="The known classes answer", lane="oracle")
 
 
 Points = list[tuple[list[int], list[float]]]

@@ -227,7 +227,7 @@ def start(lesson: Lesson, values: Values) -> Job:
         return made
 
     return manager().submit(
-        OWNER, _kind(key), work, title=lesson.title, lane="refit" if lesson.minutes else "study"
+        OWNER, _kind(key), work, title=lesson.title, lane="short" if lesson.minutes else "study"
     )
 
 

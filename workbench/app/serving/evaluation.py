@@ -128,7 +128,7 @@ def cross_validation(session: Session, model: FittedModel) -> Job:
         options,
         session,
     )
-    return manager().compute(session.id, inputs, _crossed, title="Comparing labels")
+    return manager().compute(session.id, inputs, _crossed, title="Comparing labels", lane="short")
 
 
 def _crossed(job: Job, given: CrossValidationInputs) -> Any:

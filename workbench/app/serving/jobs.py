@@ -17,6 +17,10 @@ from workbench.errors import Cancelled, InputError
 
 Inputs = TypeVar("Inputs")
 Status = Literal["waiting", "running", "done", "failed", "cancelled"]
+Lane = Literal["refit", "oracle", "short", "study", "map", "open", "file"]
+"""Queues of jobs: fits of what people labelled, answers of a pool's own truth, what somebody waits for
+(advice, cross-validation, other models, lessons), studies, maps and forecasts, projects that open, files."""
+_PLACES: dict[Lane, int] = {"refit": 2, "oracle": 2, "short": 2, "study": 1, "map": 1, "open": 2, "file": 4}
 _ACTIVE = ("waiting", "running")
 _MAX_ENDED = 200
 
@@ -142,20 +146,17 @@ class JobManager:
     """Runs jobs in daemon threads, a few at a time in each lane.
 
     Args:
-        lanes: lane -> how many of its jobs run at once; a refit never waits behind a study.
+        lanes: lane -> how many of its jobs run at once; a refit never waits behind anything else.
     """
 
-    def __init__(self, lanes: dict[str, int] | None = None) -> None:
-        self._slots = {
-            name: threading.Semaphore(n)
-            for name, n in (lanes or {"refit": 2, "study": 1, "map": 1, "open": 2, "file": 4}).items()
-        }
+    def __init__(self, lanes: dict[Lane, int] | None = None) -> None:
+        self._slots = {name: threading.Semaphore(n) for name, n in (lanes or _PLACES).items()}
         self._jobs: dict[tuple[str, str], Job] = {}
         self._lock = threading.Lock()
         self._closed = False
 
     def submit(
-        self, owner: str, kind: str, work: Callable[[Job], Any], *, title: str = "", lane: str = "refit"
+        self, owner: str, kind: str, work: Callable[[Job], Any], *, lane: Lane, title: str = ""
     ) -> Job:
         """Start work, or return the job of this owner and kind that is already active.
 
@@ -163,8 +164,8 @@ class JobManager:
             owner: whose it is.
             kind: what it does.
             work: called with the job in another thread; must not call Streamlit.
+            lane: the queue that it waits in.
             title: for people.
-            lane: which queue it waits in.
 
         Returns:
             The job.
@@ -193,8 +194,8 @@ class JobManager:
         inputs: Inputs,
         work: Callable[[Job, Inputs], Any],
         *,
+        lane: Lane,
         title: str = "",
-        lane: str = "refit",
     ) -> Job:
         """The job that computes a value from its inputs and from nothing else; found again by them.
 
@@ -206,8 +207,8 @@ class JobManager:
             inputs: a frozen dataclass with all that the value depends on. Its printed form is the key, so
                 what another field stands for (a pool, of its fingerprint) is left out of it (`repr=False`).
             work: called with the job and the inputs; a function of a module, which sees nothing else.
+            lane: the queue that it waits in.
             title: for people.
-            lane: which queue it waits in.
 
         Returns:
             The job, running or ended.

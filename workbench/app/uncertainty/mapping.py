@@ -313,7 +313,7 @@ def _made(
             job.report(0.1, "fitting on its labels")
             return make(job)
 
-        job = manager().submit(session.id, kind, work, title=title)
+        job = manager().submit(session.id, kind, work, title=title, lane="short")
     return None, job
 
 
