@@ -68,7 +68,7 @@ def test_a_project_works_on_a_few_requests_at_a_time_in_their_order() -> None:
     asyncio.run(hall())
     there = [n for project, n in order if project == "slow"]
     assert there == [n for n in range(limits.WORKING + 3) if n != limits.WORKING + 1]
-    assert not found._working and not found._waiting and not found._theirs
+    assert not found._turns and not found._there and not found._theirs
 
 
 def test_one_person_and_one_project_have_so_many_requests(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,7 +148,7 @@ def test_a_body_that_never_comes_takes_no_turn_and_ends(
         slow = [asyncio.create_task(app(scope(f"{n}"), never.wait, send)) for n in range(limits.WORKING)]
         for _ in range(20):
             await asyncio.sleep(0)
-        assert not found._working and not replies
+        assert not found._turns and not replies
         for task in slow:
             task.cancel()
         await asyncio.gather(*slow, return_exceptions=True)

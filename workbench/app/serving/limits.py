@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import math
-import threading
 import time
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -51,7 +50,7 @@ class _Bucket:
 
 
 class Limits:
-    """What people and projects have used up; safe to use from several threads and event loops.
+    """What people and projects have used up; asked by the requests of one event loop.
 
     Args:
         clock: seconds.
@@ -59,11 +58,10 @@ class Limits:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._lock = threading.Lock()
         self._buckets: OrderedDict[tuple[str, str], _Bucket] = OrderedDict()
-        self._working: dict[str, int] = {}
-        self._waiting: dict[str, deque[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]]] = {}
-        self._theirs: dict[tuple[str, str], int] = {}
+        self._turns: dict[str, asyncio.Semaphore] = {}
+        self._there: Counter[str] = Counter()
+        self._theirs: Counter[tuple[str, str]] = Counter()
 
     def requests(self, person: str, n: int = 1) -> None:
         """Count requests of a person.
@@ -84,12 +82,11 @@ class Limits:
 
     def _take(self, what: str, person: str, n: int, a_second: float, most: float) -> None:
         now = self._clock()
-        with self._lock:
-            bucket = self._buckets.setdefault((what, person), _Bucket(most, now))
-            self._buckets.move_to_end((what, person))
-            while len(self._buckets) > _KEPT:
-                self._buckets.popitem(last=False)
-            wait = bucket.take(n, a_second, most, now)
+        bucket = self._buckets.setdefault((what, person), _Bucket(most, now))
+        self._buckets.move_to_end((what, person))
+        while len(self._buckets) > _KEPT:
+            self._buckets.popitem(last=False)
+        wait = bucket.take(n, a_second, most, now)
         if wait:
             raise TooMuchError(f"the server takes {a_second:.0f} {what} a second of one person", wait)
 
@@ -100,54 +97,22 @@ class Limits:
         Raises:
             TooMuchError: too many wait already, of everybody or of this person.
         """
-        mine = await self._come(project, person)
+        if self._theirs[project, person] >= OF_ONE:
+            raise TooMuchError(f"{OF_ONE} requests of yours are being answered already", 1.0)
+        if self._there[project] >= WORKING + WAITING:
+            raise TooMuchError("too many people ask for this project at the moment", 2.0)
+        self._there[project] += 1
+        self._theirs[project, person] += 1
         try:
-            if mine is not None:
-                await mine
-            yield
+            async with self._turns.setdefault(project, asyncio.Semaphore(WORKING)):
+                yield
         finally:
-            self._go(project, person, mine)
-
-    async def _come(self, project: str, person: str) -> asyncio.Future[None] | None:
-        with self._lock:
-            if self._theirs.get((project, person), 0) >= OF_ONE:
-                raise TooMuchError(f"{OF_ONE} requests of yours are being answered already", 1.0)
-            queue = self._waiting.setdefault(project, deque())
-            if len(queue) >= WAITING:
-                raise TooMuchError("too many people ask for this project at the moment", 2.0)
-            self._theirs[project, person] = self._theirs.get((project, person), 0) + 1
-            if self._working.get(project, 0) < WORKING:
-                self._working[project] = self._working.get(project, 0) + 1
-                return None
-            loop = asyncio.get_running_loop()
-            future: asyncio.Future[None] = loop.create_future()
-            queue.append((loop, future))
-            return future
-
-    def _go(self, project: str, person: str, mine: asyncio.Future[None] | None) -> None:
-        with self._lock:
-            left = self._theirs[project, person] - 1
-            if left:
-                self._theirs[project, person] = left
-            else:
+            self._there[project] -= 1
+            self._theirs[project, person] -= 1
+            if not self._theirs[project, person]:
                 del self._theirs[project, person]
-            queue = self._waiting[project]
-            for one in queue:
-                if one[1] is mine:  # gone before its turn came
-                    queue.remove(one)
-                    return
-            if queue:
-                loop, future = queue.popleft()
-                loop.call_soon_threadsafe(_let_in, future)  # the place goes from hand to hand
-                return
-            self._working[project] -= 1
-            if not self._working[project]:
-                del self._working[project], self._waiting[project]
-
-
-def _let_in(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)
+            if not self._there[project]:
+                del self._there[project], self._turns[project]
 
 
 LIMITS = Limits()
