@@ -356,26 +356,61 @@ GALLERY = """([commands, classes]) => {
 }"""
 
 
-def test_keys_of_ones_own_and_of_classes_come_before_the_gallerys(page: Any, server: Server) -> None:
+def test_keys_of_classes_come_before_the_gallerys(page: Any, server: Server) -> None:
     names = ["cat", "ox"]
-    found = keys_for(names, {"undo": "Backspace"}, {"ox": "x"})
+    found = keys_for(names, {"ox": "x"})
     classes = [{"name": name, "key": key} for name, key in zip(names, found.classes, strict=True)]
     page.goto(f"{server.url}/_stcore/health")  # an empty page of the same origin
     page.evaluate(script("keyboard.js", "parts.js", "review.js"))
     page.evaluate(GALLERY, [found.commands, classes])
     page.locator("[data-command=undo][disabled]").wait_for()
     page.wait_for_function("window.replies >= 1")
-    page.keyboard.press("Backspace")  # nothing was done yet, so nothing is taken back: it clears nothing
+    page.keyboard.press("z")  # nothing was done yet, so nothing is taken back
     page.locator(".message", has_text="Nothing to undo.").wait_for()
     page.keyboard.press("x")  # the class's key: the first is an ox, and the next one stands
     page.wait_for_function("window.sent.length === 1")
     page.keyboard.press("Shift+X")  # chosen, not labelled
     assert page.locator("[aria-selected=true]").count() == 1
-    page.keyboard.press("Delete")
-    page.wait_for_function("window.sent.length === 2")
     page.keyboard.press("Backspace")
+    page.wait_for_function("window.sent.length === 2")
+    page.keyboard.press("z")
     page.wait_for_function("window.sent.length === 3")
     assert page.evaluate("window.sent") == [["relabel", [0]], ["clear", [1]], ["undo", None]]
+
+
+def test_a_press_counts_by_its_letter_and_in_another_script_by_its_place(page: Any, server: Server) -> None:
+    keys = ["1", "2", "s", "z", "m", "Shift+s", "+", "?"]
+    presses = [
+        ("s", "KeyS", False, "s"),
+        ("S", "KeyS", True, "Shift+s"),
+        ("z", "KeyY", False, "z"),  # QWERTZ
+        ("&", "Digit1", False, "1"),  # AZERTY, whose digits are signs without Shift
+        ("é", "Digit2", False, "2"),
+        ("2", "Digit2", True, "2"),
+        (",", "KeyM", False, ","),  # a sign there is not the letter of its place
+        ("+", "Digit1", False, "+"),  # Czech: what means something goes first
+        ("!", "Digit1", True, "!"),
+        ("ы", "KeyS", False, "s"),
+        ("Ы", "KeyS", True, "Shift+s"),
+        ("σ", "KeyS", False, "s"),
+        ("ד", "KeyS", False, "s"),
+        ("س", "KeyS", False, "s"),
+        ("١", "Digit1", False, "1"),
+        ("Process", "KeyS", False, "s"),  # an input method's
+        ("o", "KeyS", False, "o"),  # Dvorak: another letter's place is not its key
+        ("ş", "KeyS", False, "ş"),
+        ("ж", "Semicolon", False, "ж"),
+        ("?", "Digit7", True, "?"),  # Russian
+    ]
+    page.goto(f"{server.url}/_stcore/health")
+    script = Path(component.__file__).with_name("keyboard.js").read_text(encoding="utf-8")
+    found = page.evaluate(
+        f"""([keys, given]) => {{ {script}
+            return given.map(([key, code, shiftKey]) =>
+                pressed(new KeyboardEvent("keydown", {{ key, code, shiftKey }}), keys)); }}""",
+        [keys, presses],
+    )
+    assert found == [wanted for *_, wanted in presses]
 
 
 def test_a_key_that_is_held_takes_back_one_label_on_the_map(page: Any, server: Server) -> None:

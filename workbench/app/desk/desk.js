@@ -7,6 +7,7 @@
 const desks = new Map(); // project -> Desk: outlives reruns of the script and remounts
 const READY = 4; // cards whose pictures are fetched ahead
 const IDLE_LOOK = 3000; // ms between looks at what others did
+const PLACES = [..."123456789"]; // keys of the classes that a search lists
 const unheard = []; // keys pressed while the page draws its desk anew
 const FRESH = 5000; // ms after which such a key is not acted on any more
 const HEARD = /^(.|Enter|Backspace|Delete|Escape|Home|End|Arrow\w+)$/u;
@@ -1089,9 +1090,9 @@ class Desk extends Speaker {
     }
     if (event.composedPath()[0] === this.box || theirs(event)) return; // the box has its own handler
     if ((event.ctrlKey || event.metaKey) && !event.altKey) {
-      const key = event.key.toLowerCase();
-      if (key === "z" && !event.shiftKey) { this.undo(); this.take(event); }
-      else if (key === "y" || (key === "z" && event.shiftKey)) { this.redo(); this.take(event); }
+      const key = pressed(event, ["z", "y", "Shift+z"]);
+      if (key === "z") { this.undo(); this.take(event); }
+      else if (key === "y" || key === "Shift+z") { this.redo(); this.take(event); }
       return;
     }
     if (event.ctrlKey || event.metaKey || (event.altKey && !this.searching)) return;
@@ -1100,12 +1101,21 @@ class Desk extends Speaker {
       this.take(event);
       return;
     }
-    if (this.searching && !event.altKey && /^[\p{L}\p{N}]$/u.test(event.key)) {
-      if (/[1-9]/.test(event.key) && !this.spells(event.key)) { this.pick(Number(event.key) - 1); this.take(event); return; }
-      this.box.focus({ preventScroll: true }); // the letter lands in the box
-      return;
+    if (this.searching && !event.altKey) {
+      const digit = /^\p{L}$/u.test(event.key) ? "" : pressed(event, PLACES);
+      if (PLACES.includes(digit) && !this.spells(digit)) { this.pick(Number(digit) - 1); this.take(event); return; }
+      if (/^[\p{L}\p{N}]$/u.test(event.key)) {
+        this.box.focus({ preventScroll: true }); // the letter lands in the box
+        return;
+      }
     }
     if (this.command(event)) this.take(event);
+    else if (event.key.length === 1 && this.message.hidden) this.say(`${keyName(event.key)} means nothing here. ${keyName(this.data.commands.help)} shows the keys.`);
+  }
+
+  // those that mean something
+  get keys() {
+    return [...(this.searching ? [] : this.data.classes.map((one) => one.key)), ...Object.values(this.data.commands), "Backspace"];
   }
 
   pick(place) {
@@ -1114,7 +1124,7 @@ class Desk extends Speaker {
   }
 
   command(event) {
-    const key = pressed(event);
+    const key = pressed(event, this.keys);
     if (key === null) return false;
     const found = this.data.classes.find((one) => one.key && one.key === key);
     if (found && !this.searching) { this.label(found.name); return true; }

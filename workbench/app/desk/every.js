@@ -249,8 +249,12 @@ class DeskOfEvery extends Desk {
     return [make("div", { class: "commands", role: "group", "aria-label": "Other grids" }, ...buttons)];
   }
 
+  get keys() {
+    return [...this.switches, ...(this.turn?.classes || [])].map((one) => one.key).concat(super.keys);
+  }
+
   command(event) {
-    const key = pressed(event);
+    const key = pressed(event, this.keys);
     if (key === null) return false;
     const one = this.switches.find((other) => other.key && other.key === key);
     if (one) {

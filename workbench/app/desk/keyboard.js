@@ -4,10 +4,20 @@
 // a key as people read it, and a press as the server names it
 const keyNames = { " ": "Space", ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓" };
 const keyName = (key) => keyNames[key] || (key && key.length === 1 ? key.toUpperCase() : (key || "").replace(/\+([a-z])$/, (_, one) => `+${one.toUpperCase()}`));
-const pressed = (event) => {
-  const letter = /^[a-z]$/i.test(event.key);
-  if (event.altKey) return /^Key[A-Z]$/.test(event.code) ? `Alt+${event.code[3].toLowerCase()}` : null;
-  return event.shiftKey && letter ? `Shift+${event.key.toLowerCase()}` : event.key.length === 1 ? event.key.toLowerCase() : event.key;
+//
+// It counts by its letter or sign. Where that means nothing here (`keys` are those that do), as in another script, with
+// an input method or on a row of digits that gives signs, it counts by its place on the board. A Latin letter never does:
+// on a board with its letters elsewhere that would be the key of another.
+const pressed = (event, keys) => {
+  const letter = /^Key([A-Z])$/.exec(event.code)?.[1].toLowerCase();
+  if (event.altKey) return letter ? `Alt+${letter}` : null;
+  const named = (one) => (event.shiftKey && /^[a-z]$/.test(one) ? `Shift+${one}` : one);
+  const names = [named(event.key.length === 1 ? event.key.toLowerCase() : event.key)];
+  const foreign = /^\p{L}+$/u.test(event.key) && !/\p{Script=Latin}/u.test(event.key);
+  if (letter && (foreign || ["Process", "Unidentified"].includes(event.key))) names.push(named(letter));
+  const digit = /^Digit(\d)$/.exec(event.code)?.[1];
+  if (digit && !event.shiftKey) names.push(digit);
+  return names.find((one) => keys.includes(one)) ?? names[0];
 };
 
 // where people type, or a letter looks for something: every key is theirs

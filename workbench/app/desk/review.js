@@ -293,14 +293,15 @@ class Gallery extends Speaker {
     if (event.composedPath()[0] === this.box) return;
     if (theirs(event, this.place)) return;
     if ((event.ctrlKey || event.metaKey) && !event.altKey) {
-      if (event.key.toLowerCase() === "z") { this.undo(); this.take(event); }
+      if (pressed(event, ["z"]) === "z") { this.undo(); this.take(event); }
       return;
     }
     if (this.move(event) || event.repeat) return;
-    const key = pressed(event);
-    if (key === null || (event.altKey && !this.searching)) return;
     const keys = this.data.commands;
-    const found = this.searching ? null : this.data.classes.find((one) => one.key && one.key === key);
+    const classes = this.searching ? [] : this.data.classes;
+    const key = pressed(event, [...classes.map((one) => one.key), ...Object.values(keys)]);
+    if (key === null || (event.altKey && !this.searching)) return;
+    const found = classes.find((one) => one.key && one.key === key);
     const acts = { [keys.clear]: () => this.clear(), [keys.choose]: () => this.pick(), [keys.flag]: () => this.flag(), [keys.note]: () => this.note(), [keys.undo]: () => this.undo(), [keys.zoom]: () => this.zoom() };
     if (found) this.relabel(found.name);
     else if (acts[key]) acts[key]();

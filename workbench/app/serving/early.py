@@ -18,7 +18,7 @@ from workbench.app.serving.frontend import below_base, prepared
 
 SCRIPT = (
     "<script>window.addEventListener('keydown',function(e){"
-    "if(window.workbenchPalette||!(e.ctrlKey||e.metaKey)||e.altKey||e.shiftKey||e.key.toLowerCase()!=='k')return;"
+    "if(window.workbenchPalette||!(e.ctrlKey||e.metaKey)||e.altKey||e.shiftKey||e.key.toLowerCase()!=='k'&&!(e.code==='KeyK'&&e.key>'\\u02ff'))return;"
     "e.preventDefault();window.workbenchWanted=true},true)</script>"
 )
 BACKEND = (

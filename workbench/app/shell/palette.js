@@ -22,7 +22,7 @@ class Palette {
     this.dialog.addEventListener("keydown", (event) => this.within(event));
     this.dialog.addEventListener("click", (event) => { if (event.target === this.dialog) this.dialog.close(); });
     this.onKey = (event) => {
-      if (!(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey || event.key.toLowerCase() !== "k") return;
+      if (!(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey || pressed(event, ["k"]) !== "k") return;
       event.preventDefault();
       event.stopImmediatePropagation();
       if (this.dialog.open) this.dialog.close();

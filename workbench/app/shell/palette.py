@@ -26,8 +26,11 @@ def _registered() -> Any:
     import streamlit as st
 
     here = Path(__file__).resolve().parent
-    script, style = ((here / f"palette.{end}").read_text(encoding="utf-8") for end in ("js", "css"))
-    return st.components.v2.component("workbench_palette", html="<div></div>", css=style, js=script)
+    files = (here.parent / "desk" / "keyboard.js", here / "palette.js", here / "palette.css")
+    keyboard, script, style = (file.read_text(encoding="utf-8") for file in files)
+    return st.components.v2.component(
+        "workbench_palette", html="<div></div>", css=style, js=f"{keyboard}\n{script}"
+    )
 
 
 def entries(session: Session | None, pages: Mapping[str, Any]) -> list[dict[str, str]]:

@@ -199,7 +199,7 @@ class Pointing {
       return this.send({ kind: "clear" });
     }
     if (event.repeat) return; // one press is one answer, and takes back one
-    const key = pressed(event);
+    const key = pressed(event, [...Object.values(this.data.commands), ...this.data.classes.map((one) => one.key)]);
     const command = Object.entries(this.data.commands).find(([, one]) => one === key);
     if (command && (walking || this.data.chosen.length || this.data.answered)) return this.send({ kind: command[0] });
     const found = this.data.classes.find((one) => one.key && one.key === key);
