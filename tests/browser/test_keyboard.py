@@ -378,6 +378,18 @@ def test_keys_of_classes_come_before_the_gallerys(page: Any, server: Server) -> 
     assert page.evaluate("window.sent") == [["relabel", [0]], ["clear", [1]], ["undo", None]]
 
 
+def test_what_is_written_from_right_to_left_stands_so(page: Any, server: Server) -> None:
+    page.goto(f"{server.url}/_stcore/health")
+    page.evaluate(script("keyboard.js", "parts.js", "review.js"))
+    page.evaluate(
+        GALLERY, [keys_for(["قط", "ox"]).commands, [{"name": "قط", "key": "1"}, {"name": "ox", "key": "2"}]]
+    )
+    shown = "one => getComputedStyle(one).direction"
+    assert page.locator(".given").first.evaluate(shown) == "rtl"
+    assert [one.evaluate(shown) for one in page.locator(".name bdi").all()] == ["rtl", "ltr"]
+    assert page.locator(".text").first.get_attribute("dir") == "auto"
+
+
 def test_a_press_counts_by_its_letter_and_in_another_script_by_its_place(page: Any, server: Server) -> None:
     keys = ["1", "2", "s", "z", "m", "Shift+s", "+", "?"]
     presses = [

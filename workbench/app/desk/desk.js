@@ -128,7 +128,7 @@ class Desk extends Speaker {
 
   build() {
     this.head = make("div", { class: "head" });
-    this.question = make("span", { class: "question", role: "heading", "aria-level": "2" });
+    this.question = make("span", { class: "question", dir: "auto", role: "heading", "aria-level": "2" });
     this.title = make("span", { class: "title" });
     this.marks = make("span", { class: "marks" }); // what is noted and flagged about the item
     this.badge = make("span", { class: "badge" });
@@ -137,6 +137,7 @@ class Desk extends Speaker {
     this.stage = make("div", { class: "stage" });
     this.answers = make("div", { class: "answers" });
     this.box = make("input", {
+      dir: "auto",
       class: "search", type: "text", autocomplete: "off", spellcheck: false, "aria-label": "Search classes",
       oninput: () => { this.search = this.box.value; this.drawAnswers(); this.drawCommands(); },
       onkeydown: (event) => this.searchKey(event),
@@ -335,7 +336,7 @@ class Desk extends Speaker {
       const terms = (found.terms || []).map(([term, weight]) => {
         const bar = make("span", { class: "bar" });
         bar.style.width = `${Math.max(1, Math.round(100 * weight))}%`;
-        return [make("span", { class: "name", title: term, textContent: term }), make("span", { class: "track" }, bar), make("span")];
+        return [make("span", { class: "name", dir: "auto", title: term, textContent: term }), make("span", { class: "track" }, bar), make("span")];
       });
       place.replaceChildren(
         ...(found.src ? [make("img", { class: "pixels", src: found.src, alt: "The copy that the model sees" })] : []),
@@ -644,6 +645,7 @@ class Desk extends Speaker {
       give(same ? same.name : words, !same);
     };
     const box = make("input", {
+      dir: "auto",
       class: "search", type: "text", autocomplete: "off", spellcheck: false, maxLength: 300, placeholder, "aria-label": "A class",
       oninput: () => { at = -1; draw(); },
       onkeydown: (event) => {
@@ -918,7 +920,7 @@ class Desk extends Speaker {
   // items by their words, or like one; those that are open can be asked about next
   find(near = null) {
     const called = near && untold(near.id, this.data.classes);
-    const box = make("input", { class: "search", type: "search", placeholder: "Words, an id, or column:value", "aria-label": "Find items", autocomplete: "off" });
+    const box = make("input", { class: "search", dir: "auto", type: "search", placeholder: "Words, an id, or column:value", "aria-label": "Find items", autocomplete: "off" });
     const told = make("p", { class: "empty small", role: "status", textContent: near ? `Nearest to ${called}` : "Words may be in any order; \"two words\" stand together." });
     const place = make("div", { class: "grid" });
     const go = make("button", { class: "command strong", disabled: true });
@@ -936,7 +938,7 @@ class Desk extends Speaker {
       chosen = new Set(reply.open);
       place.className = `grid of-${all[0]?.face.kind || ""}`;
       place.replaceChildren(...all.map((card) => {
-        const tag = card.kind ? make("span", { class: "given", textContent: this.answerOf(card) }) : card.open ? null : make("span", { class: "given", textContent: "to measure on" });
+        const tag = card.kind ? make("span", { class: "given", dir: "auto", textContent: this.answerOf(card) }) : card.open ? null : make("span", { class: "given", textContent: "to measure on" });
         const tile = make("button", { class: `tile ${card.open ? "" : "shut"}`, title: untold(card.id, this.data.classes), "aria-pressed": String(!chosen.has(card.item)), disabled: !card.open }, faceOf(card.face), tag);
         tile.addEventListener("click", (event) => {
           if (chosen.has(card.item)) chosen.delete(card.item);

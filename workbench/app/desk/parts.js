@@ -42,7 +42,7 @@ const parsed = (text) => {
 };
 
 // a name that may be broken after its signs, so that no word is cut
-const broken = (name) => name.split(/(?<=[_/.:-])/).flatMap((part, place) => (place ? [make("wbr"), part] : [part]));
+const broken = (name) => [make("bdi", { dir: "auto" }, ...name.split(/(?<=[_/.:-])/).flatMap((part, place) => (place ? [make("wbr"), part] : [part])))];
 
 // an item's name as it is shown: where its folder is a class, the path would give the answer away
 const untold = (id, classes) => {
@@ -185,10 +185,10 @@ const faces = {
     return picture;
   },
   text: (face) => {
-    const text = make("div", { class: "text", textContent: face.text, tabIndex: 0 });
+    const text = make("div", { class: "text", dir: "auto", textContent: face.text, tabIndex: 0 });
     if (!face.rows?.length) return text;
     // what is known beside it: small, below the text, so that it is read second
-    const beside = face.rows.map(([name, value]) => make("div", {}, make("dt", {}, ...broken(name)), make("dd", { textContent: value === "" ? "empty" : value })));
+    const beside = face.rows.map(([name, value]) => make("div", {}, make("dt", {}, ...broken(name)), make("dd", { dir: "auto", textContent: value === "" ? "empty" : value })));
     return make("div", { class: "whole" }, text, make("dl", { class: "beside" }, ...beside));
   },
   row: (face) => {
@@ -201,7 +201,7 @@ const faces = {
         bar.append(filled);
         bar.title = `larger than ${Math.round(100 * place)} % of the pool`;
       }
-      body.append(make("tr", {}, make("th", { scope: "row", title: name }, ...broken(name)), value === "" ? make("td", {}, make("span", { class: "nothing", textContent: "empty" })) : make("td", { textContent: value }), bar));
+      body.append(make("tr", {}, make("th", { scope: "row", title: name }, ...broken(name)), value === "" ? make("td", {}, make("span", { class: "nothing", textContent: "empty" })) : make("td", { dir: "auto", textContent: value }), bar));
     }
     if (face.more) body.append(make("tr", { class: "more" }, make("th", { scope: "row", colSpan: 3, textContent: `and ${counted(face.more, "more column")}` })));
     const head = make("tr", {}, ...["Column", "Value", "Among the pool"].map((name) => make("th", { scope: "col", textContent: name })));
@@ -407,8 +407,8 @@ class Speaker {
   // a remark about an item
   noteOn(card, kept, before = []) {
     const place = `desk-draft/${this.data.project}/${this.data.person}/${card.item}`;
-    const area = make("textarea", { rows: 4, maxLength: 2000, "aria-label": "Note", value: stored(place) || "" });
-    const there = before.length ? [make("ul", { class: "said notes" }, ...before.map(([who, text]) => make("li", {}, make("b", { textContent: `${who}: ` }), text)))] : [];
+    const area = make("textarea", { dir: "auto", rows: 4, maxLength: 2000, "aria-label": "Note", value: stored(place) || "" });
+    const there = before.length ? [make("ul", { class: "said notes" }, ...before.map(([who, text]) => make("li", {}, make("b", { textContent: `${who}: ` }), make("bdi", { dir: "auto", textContent: text }))))] : [];
     area.addEventListener("input", () => stored(place, area.value.trim() ? area.value : null));
     const keep = () => {
       const text = area.value.trim();

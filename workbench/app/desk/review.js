@@ -15,7 +15,7 @@ class Gallery extends Speaker {
     this.node = make("div", { class: "desk gallery" });
     this.place = make("div", { class: "grid", role: "listbox", "aria-label": "Decisions", "aria-multiselectable": "true" });
     this.answers = make("div", { class: "answers" });
-    this.box = make("input", { class: "search", type: "text", placeholder: "Type a class; Enter relabels", "aria-label": "Search classes", autocomplete: "off", onkeydown: (event) => this.searchKey(event), oninput: () => this.drawAnswers() });
+    this.box = make("input", { class: "search", dir: "auto", type: "text", placeholder: "Type a class; Enter relabels", "aria-label": "Search classes", autocomplete: "off", onkeydown: (event) => this.searchKey(event), oninput: () => this.drawAnswers() });
     this.commands = make("div", { class: "commands" });
     this.node.append(make("div", { class: "tools" }, make("div", { class: "head" }, this.title = make("span", { class: "title" }), make("span", { class: "space" }), this.status, this.shelf), this.answers, this.commands, this.message), this.place);
     window.addEventListener("keydown", (event) => this.key(event), true);
@@ -75,13 +75,13 @@ class Gallery extends Speaker {
     const card = this.cards[place];
     const tile = this.tiles[place];
     const words = { label: card.class, skip: "skipped", unsure: "unsure" }[card.kind] || "nothing";
-    const said = card.says && card.says !== card.class ? make("span", { class: `says ${card.verdict}`, textContent: `model: ${card.says}` }) : null;
+    const said = card.says && card.says !== card.class ? make("span", { class: `says ${card.verdict}` }, "model: ", ...broken(card.says)) : null;
     const marks = [card.changed ? "changed" : "", card.flag ? "flagged" : "", card.note ? "note" : ""].filter(Boolean).join(" · ");
     const more = [card.who, card.note, card.chance !== null && card.chance !== undefined ? `chance of the label to a model that did not see it: ${Math.round(100 * card.chance)} %` : ""].filter(Boolean);
     tile.title = [card.id, ...more].join("\n");
     tile.replaceChildren(
       make("span", { class: "face" }, card.node || (card.node = faceOf(card.face))),
-      make("span", { class: "given" }, words),
+      make("span", { class: "given", dir: "auto" }, words),
       ...(said ? [said] : []),
       ...(marks ? [make("span", { class: "marks", textContent: marks })] : []),
     );

@@ -26,6 +26,7 @@ const toldBlock = (block) => {
 
 const told = (blocks) => blocks.map((block) => {
   const node = toldBlock(block);
+  node.dir = "auto";
   if (block.fresh) node.classList.add("fresh");
   return node;
 });
@@ -42,7 +43,7 @@ const toldClass = (one, keep) => {
     onclick: () => keep(one, example),
   })));
   return make("section", { class: "told-class" }, head,
-    ...(one.help ? [make("p", { textContent: one.help })] : []),
+    ...(one.help ? [make("p", { dir: "auto", textContent: one.help })] : []),
     ...(items.length ? [make("div", { class: `examples of-${kind}` }, ...items)] : []));
 };
 

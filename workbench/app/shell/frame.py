@@ -37,6 +37,8 @@ BASE = (
     ".js-plotly-plot .hoverlayer text, .js-plotly-plot .bartext, .js-plotly-plot .infolayer text,"
     " .js-plotly-plot [class$=tick] text"
     " { fill: currentColor !important; }"
+    # each paragraph in the direction of its first letter: names of classes and texts may be Arabic or Hebrew
+    "[data-testid=stMarkdownContainer] :is(p, li, td, th, h1, h2, h3) { unicode-bidi: plaintext; }"
     # what is not chosen has an edge of 3 to 1 or better
     ":is([data-testid=stCheckbox]:not([data-selected=true]) label > div:first-of-type,"
     " [data-testid=stRadioOption]:not([data-selected=true]) > div > div:first-child)"

@@ -79,6 +79,7 @@ class Palette {
       kind.textContent = one.kind;
       const name = document.createElement("span");
       name.className = "name";
+      name.dir = "auto";
       name.textContent = one.name;
       button.append(name, kind);
       button.tabIndex = -1;

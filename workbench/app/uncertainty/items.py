@@ -99,7 +99,7 @@ def _cells(row: dict[str, Any], places: Sequence[float | None]) -> str:
             if place is None
             else f'<span title="{PLACE.format(place)}"><b style="width:{place:.0f}%"></b></span>'
         )
-        parts.append(f"<div><dt>{called}</dt><dd>{words}{bar}</dd></div>")
+        parts.append(f'<div><dt dir="auto">{called}</dt><dd dir="auto">{words}{bar}</dd></div>')
     if len(row) > MOST_CELLS:
         parts.append(f"<div><dt>and {len(row) - MOST_CELLS:,} more columns</dt><dd></dd></div>")
     return "".join(parts)
