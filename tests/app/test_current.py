@@ -16,6 +16,7 @@ from workbench.app.access import current
 from workbench.errors import StorageError
 from workbench.sessions import Event, Session
 from workbench.store import Store
+from workbench.work import memory
 from workbench.work.companion import Companion
 
 
@@ -54,7 +55,7 @@ def labelled(session: Session, n: int) -> None:
 def test_a_session_that_is_fitted_is_not_let_go(
     made: Callable[[], Session], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(current, "_MAX_OPEN", 2)
+    monkeypatch.setattr(memory, "is_above", lambda octets: len(current._OPEN) > 2)
     first = made()
     labelled(first, 6)
     current.keep(first)
@@ -82,6 +83,20 @@ def test_a_session_that_is_fitted_is_not_let_go(
     assert first.id not in current._OPEN  # done, so it may go
     again = current.opened(first.id)
     assert again is not first and [r.number for r in again.rounds] == [0] and not again.stale
+
+
+def test_as_many_projects_stay_open_as_memory_allows(
+    made: Callable[[], Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "machine", lambda: 1 << 60)
+    sessions = [made() for _ in range(20)]
+    for one in sessions:
+        current.keep(one)
+    assert all(current.opened(one.id) is one for one in sessions)
+    monkeypatch.setattr(memory, "machine", lambda: 4)  # a quarter of it is one byte
+    last = made()
+    current.keep(last)
+    assert list(current._OPEN) == [last.id]
 
 
 def test_an_answer_and_a_page_take_few_statements(made: Callable[[], Session], counted: list[str]) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from contextlib import suppress
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 
@@ -37,6 +39,24 @@ def few_arenas() -> bool:
         return bool(ctypes.CDLL(None).mallopt(_ARENA_MAX, 2))
     except (OSError, AttributeError, TypeError):
         return False
+
+
+def machine() -> int:
+    """Bytes that this process may take: the machine's, or its container's where these are fewer."""
+    import psutil
+
+    limit = ""
+    with suppress(OSError):
+        limit = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()
+    total = int(psutil.virtual_memory().total)
+    return min(total, int(limit)) if limit.isdigit() else total
+
+
+def is_above(octets: int) -> bool:
+    """Whether this process holds more than so many bytes."""
+    import psutil
+
+    return int(psutil.Process().memory_info().rss) > octets
 
 
 _ARENA_MAX = -8

@@ -16,6 +16,7 @@ from workbench.app.access import login
 from workbench.app.serving import fit_process
 from workbench.app.serving.jobs import Job, manager
 from workbench.errors import InputError, OutgrownError
+from workbench.work import memory
 from workbench.work.memory import give_back
 from workbench.work.timeleft import TimeLeft
 
@@ -29,7 +30,6 @@ _PERSON = "person-name"
 _OPEN: OrderedDict[str, Session] = OrderedDict()
 _OPENING: dict[str, threading.Lock] = {}
 _LOCK = threading.Lock()
-_MAX_OPEN = 12
 
 
 def project_id() -> str | None:
@@ -188,8 +188,9 @@ def _keep(made: Session) -> None:
     _OPEN.move_to_end(made.id)
     # One that is fitted stays: its job publishes to it, and a second one would be fitted beside it.
     idle = [p for p in _OPEN if p != made.id and not manager().active(p)]
-    for project in idle[: max(0, len(_OPEN) - _MAX_OPEN)]:
-        del _OPEN[project]
+    while idle and memory.is_above(memory.machine() // 4):
+        del _OPEN[idle.pop(0)]  # the one that was used longest ago
+        give_back()
 
 
 def keep_fitting_all(current: Session) -> None:
