@@ -80,7 +80,7 @@ def test_a_refit_waits_behind_no_oracle(flowers: Session, monkeypatch: pytest.Mo
     slow = {one.id for one in others}
     made: list[str] = []
 
-    def refit(session: Session, *given: object) -> bool:
+    def refit(session: Session, *given: object, **named: object) -> bool:
         if session.id in slow:
             return not gate.wait(600)
         made.append(session.id)
@@ -92,7 +92,7 @@ def test_a_refit_waits_behind_no_oracle(flowers: Session, monkeypatch: pytest.Mo
         flowers.label_item(int(item), ArrayOracle(flowers.pool)(int(item)))
     fit = current.keep_fitting(flowers)
     assert fit is not None and fit.wait(600) and made == [flowers.id]
-    assert all(one.active for one in oracles)
+    assert {one.status: one.error for one in oracles if not one.active} == {}
     for one in oracles:
         one.cancel()
     gate.set()
