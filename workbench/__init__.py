@@ -4,6 +4,7 @@ Importing this package costs nothing: names are resolved on first use, and nothi
 TensorFlow, GPflow or scikit-learn until a model is needed.
 """
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +45,15 @@ _LAZY = {
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
-        return getattr(import_module(_LAZY[name]), name)
+        try:
+            return getattr(import_module(_LAZY[name]), name)
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] == __name__:
+                raise
+            raise ImportError(
+                f"The package {error.name} is not installed for this Python ({sys.executable}). `make run` "
+                "installs everything into .venv of the checkout: use .venv/bin/python, or activate it first."
+            ) from error
     raise AttributeError(f"module 'workbench' has no attribute {name!r}")
 
 

@@ -1,5 +1,30 @@
 """The errors a person can do something about."""
 
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+
+def install_command(*packages: str) -> str:
+    """Command that installs packages for the Python that runs this program.
+
+    Args:
+        packages: names as an index knows them.
+
+    Returns:
+        Such as ".venv/bin/python -m pip install kaleido". A Python below the working folder is named from
+        there, below the home folder from `~`.
+    """
+    python = sys.executable or "python"
+    for folder, start in ((Path.cwd(), ""), (Path.home(), "~/")):
+        if folder != Path(folder.anchor) and Path(python).is_relative_to(folder):
+            python = start + Path(python).relative_to(folder).as_posix()
+            break
+    python = python if " " not in python else shlex.quote(python)
+    return " ".join([python, "-m pip install", *map(shlex.quote, packages)])
+
 
 class InputError(ValueError):
     """Something given by a person cannot be used; the message says what and what to do.

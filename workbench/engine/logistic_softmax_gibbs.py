@@ -24,7 +24,7 @@ from scipy.linalg import cho_solve, cholesky
 from scipy.special import expit, log_expit
 
 from workbench.arrays import Array, Floats, Ints
-from workbench.errors import InputError
+from workbench.errors import InputError, install_command
 from workbench.progress import FitCallback
 
 # A rate of 1e9 pins sigma(f) to 1e-9 already; beyond, Poisson counts leave the integers.
@@ -172,7 +172,7 @@ def _polya_gamma() -> Callable[..., Any]:
         from polyagamma import random_polyagamma
     except ImportError as error:
         raise InputError(
-            "The Gibbs sampler needs the package polyagamma: pip install polyagamma. "
+            f"The Gibbs sampler needs the package polyagamma: {install_command('polyagamma')}. "
             "logistic-softmax approximates the same model without it."
         ) from error
     return random_polyagamma

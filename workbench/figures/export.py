@@ -11,7 +11,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from workbench.csv_writing import csv_text
-from workbench.errors import InputError
+from workbench.errors import InputError, install_command
 from workbench.figures.theme import for_export
 
 SCRIPT = "plotly.min.js"
@@ -69,7 +69,7 @@ def numbers(fig: go.Figure) -> str:
 def why_no_images() -> str:
     """Why a figure cannot become a PNG or SVG here, in a sentence; empty where it can."""
     if find_spec("kaleido") is None:
-        return "PNG and SVG need the package kaleido: pip install kaleido."
+        return f"PNG and SVG need the package kaleido: {install_command('kaleido')}"
     from choreographer.browsers.chromium import Chromium
 
     if Chromium.find_browser(skip_local=False) is None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.errors import InputError
+from workbench.errors import InputError, install_command
 from workbench.policies.belief import Belief
 from workbench.policies.scored_model import belief_of
 
@@ -22,7 +22,9 @@ try:
     from skactiveml.utils import is_labeled
     from sklearn.exceptions import NotFittedError
 except ImportError as error:  # pragma: no cover - the development environment has it
-    raise InputError("This needs the package scikit-activeml: pip install scikit-activeml.") from error
+    raise InputError(
+        f"This needs the package scikit-activeml: {install_command('scikit-activeml')}"
+    ) from error
 
 if TYPE_CHECKING:
     from numpy.random import Generator

@@ -13,7 +13,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from workbench.arrays import Array, Floats, Ints
-from workbench.errors import InputError
+from workbench.errors import InputError, install_command
 from workbench.metrics.neighbours import trustworthiness
 from workbench.pools.neighbours.nearest import nearest_among
 from workbench.pools.pool import Pool
@@ -25,7 +25,9 @@ LANDMARKS = 20_000
 COMPONENTS = 50
 FEWEST = 12
 """Different items below which there are no neighbourhoods to keep."""
-MISSING = "The neighbour map needs the package openTSNE: pip install openTSNE, then start the app again."
+MISSING = (
+    f"The neighbour map needs the package openTSNE: {install_command('openTSNE')}, then start the app again."
+)
 VERSION = 2
 _JUDGED = 500
 _KEPT = 40

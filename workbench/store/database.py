@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.errors import InputError, StorageError
+from workbench.errors import InputError, StorageError, install_command
 from workbench.reading import checked_texts, cut, reason
 from workbench.store.database_errors import said_plainly
 from workbench.store.fair_semaphore import FairSemaphore
@@ -222,7 +222,7 @@ def _connect(address: str) -> Engine:
         ) from error
     except ImportError as error:
         raise InputError(
-            f"PostgreSQL needs the package psycopg: pip install 'psycopg[binary]'. ({error})"
+            f"PostgreSQL needs the package psycopg: {install_command('psycopg[binary]')} ({error})"
         ) from error
     except OSError as error:
         raise InputError(

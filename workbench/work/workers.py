@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from time import monotonic
 from typing import Any, Protocol
 
-from workbench.errors import InputError
+from workbench.errors import InputError, install_command
 
 LOCAL = "processes"
 TIMEOUT = 60.0
@@ -257,8 +257,8 @@ def _dask_client() -> Callable[..., Any]:
         from distributed import Client
     except ImportError as error:
         raise InputError(
-            "More than one process needs the packages dask and distributed: pip install dask distributed. "
-            "One process does without."
+            "More than one process needs the packages dask and distributed: "
+            f"{install_command('dask', 'distributed')}. One process does without."
         ) from error
     return Client
 

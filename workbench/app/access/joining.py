@@ -9,8 +9,9 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from workbench.app.access import login
+from workbench.errors import install_command
 
-NO_CODE = "The QR code needs the package segno: pip install segno, then start the app again."
+NO_CODE = f"The QR code needs the package segno: {install_command('segno')}, then start the app again."
 
 
 def base_address() -> str:

@@ -25,7 +25,7 @@ import streamlit as st
 from workbench.app.serving import streamlit_private
 from workbench.app.serving.frontend import below_base
 from workbench.app.words.text import verbatim
-from workbench.errors import InputError
+from workbench.errors import InputError, install_command
 from workbench.reading import reason
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def check(file: Path) -> None:
     if os.name == "posix" and file.stat().st_mode & 0o077:
         raise InputError(f"{where} holds secrets that others on this machine can read: chmod 600 {file}")
     if find_spec("authlib") is None or find_spec("httpx") is None:
-        raise InputError("A log-in needs Authlib and httpx: pip install Authlib httpx.")
+        raise InputError(f"A log-in needs Authlib and httpx: {install_command('Authlib', 'httpx')}")
 
 
 def _where(file: Path | str) -> str:

@@ -21,7 +21,7 @@ from workbench.app.serving.caching import cached
 from workbench.app.serving.stamps import stamp
 from workbench.app.shell import background_files, frame, widgets
 from workbench.app.words.text import for_people, plural, verbatim
-from workbench.errors import InputError
+from workbench.errors import InputError, install_command
 from workbench.pools.formats import endings_of, format_of
 from workbench.pools.formats.files import File
 
@@ -381,7 +381,9 @@ def own_encoder(kind: str) -> str | None:
     )
     st.caption(entry.sentence)
     if not entry.installed:
-        st.warning(f"It is not installed here: `pip install {entry.package}`, then load this page again.")
+        st.warning(
+            f"It is not installed here: `{install_command(entry.package)}`, then load this page again."
+        )
         return None
     learnt = "shapes" if kind == "image" else "pieces"
     both = st.toggle(

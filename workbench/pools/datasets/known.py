@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from workbench.arrays import Array
-from workbench.errors import InputError
+from workbench.errors import InputError, install_command
 from workbench.pools.building import number_pool
 from workbench.pools.datasets.catalogue import (
     GROUPS,
@@ -123,7 +123,7 @@ def _fetch_pmlb(name: str, known: bool) -> Path:
 def _how_pmlb(name: str) -> str:
     target = cache_folder() / "pmlb" / name / f"{name}.tsv.gz"
     return (
-        "Install the package pmlb (pip install pmlb) and it is downloaded when asked for, "
+        f"Install the package pmlb ({install_command('pmlb')}) and it is downloaded when asked for, "
         f"or put the file at {target}, or point WORKBENCH_DATA at a folder that has it."
     )
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from workbench.arrays import Array
-from workbench.errors import InputError
+from workbench.errors import InputError, install_command
 from workbench.reading import cut, reason
 from workbench.registry import FileName, from_file, load_own, load_target, vouched
 
@@ -119,8 +119,8 @@ def open_encoder(features: str, kind: str) -> Encode:
             raise InputError(f"The encoder {features!r} reads {entry.kind}s; these items are {kind}s.")
         if not entry.installed:
             raise InputError(
-                f"The encoder {features!r} needs the package {entry.package}: pip install {entry.package}. "
-                f"{entry.sentence}"
+                f"The encoder {features!r} needs the package {entry.package}: "
+                f"{install_command(entry.package)}. {entry.sentence}"
             )
         if entry.name.endswith(":"):
             # a model's folder may name code, and what a file says may name any folder

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from workbench.arrays import Array
-from workbench.errors import InputError
+from workbench.errors import InputError, install_command
 
 _CHUNK = 32
 _OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
@@ -87,7 +87,7 @@ def onnx(path: Path, kind: str) -> Any:
         import onnxruntime
     except ModuleNotFoundError as error:
         raise InputError(
-            "Encoders in ONNX files need the package onnxruntime: pip install onnxruntime."
+            f"Encoders in ONNX files need the package onnxruntime: {install_command('onnxruntime')}"
         ) from error
     from PIL import Image
 

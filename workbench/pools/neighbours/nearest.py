@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.arrays import Floats, Ints
-from workbench.errors import InputError
+from workbench.errors import InputError, install_command
 from workbench.progress import part, tell
 
 K = 10
@@ -45,7 +45,7 @@ def way(n: int) -> str:
         return "exact"
     return (
         f"The neighbours of {n:,} items need an approximate search, and faiss-cpu is not installed: "
-        "pip install 'workbench-labels[neighbours]'. Without it they are found of up to "
+        f"{install_command('faiss-cpu')}. Without it they are found of up to "
         f"{MOST_EXACT:,} items."
     )
 
