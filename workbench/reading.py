@@ -16,6 +16,7 @@ ECHO = 200
 
 _ODD = re.compile("[\0\ud800-\udfff]")
 _ESCAPED = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
+_ADDRESS = re.compile(r"\s*<[\w.]+ object at 0x[0-9a-fA-F]+>")  # in memory, where nobody can look
 _QUOTED = re.compile(rf"'(?:[^'\\]|\\.){{{ECHO},}}'|\"(?:[^\"\\]|\\.){{{ECHO},}}\"", re.DOTALL)
 
 
@@ -62,7 +63,7 @@ def reason(error: BaseException) -> str:
         return "it holds bytes that are no text" if isinstance(error, UnicodeDecodeError) else "odd text"
     if isinstance(error, KeyError) and error.args:
         return f"it lacks {cut(error.args[0])}"
-    text = str(getattr(error, "strerror", None) or error)
+    text = _ADDRESS.sub("", str(getattr(error, "strerror", None) or error))
     return _on_one_line(text, ECHO - 40) or type(error).__name__
 
 

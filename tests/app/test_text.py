@@ -58,9 +58,6 @@ def test_counts_and_shares() -> None:
 def test_messages_lose_python_s_arguments() -> None:
     message = 'Leave such rows out (missing="drop") or fill them in (missing="impute").'
     assert for_people(message) == "Leave such rows out or fill them in."
-    assert (
-        for_people('It is no image. Leave it out, or say corrupt="drop".') == "It is no image. Leave it out."
-    )
     assert for_people('missing="drop" leaves them out.') == "“leave rows out” leaves them out."
     assert for_people("nothing to change") == "nothing to change"
 

@@ -231,8 +231,9 @@ def test_a_column_of_files_makes_a_pool_of_pictures(tmp_path):
         load_pool(data, file_name="t.csv", columns="auto")
     (folder / "in" / "p1.png").write_bytes(b"broken")
     with pytest.raises(InputError, match=r"p1.png"):
-        load_pool(data, file_name="t.csv", **options)
-    assert len(load_pool(data, file_name="t.csv", corrupt="drop", **options)) == 5
+        load_pool(data, file_name="t.csv", corrupt="error", **options)
+    pool = load_pool(data, file_name="t.csv", **options)
+    assert len(pool) == 5 and any("read is left out: 'p1.png'" in note for note in pool.notes)
 
 
 def test_pictures_in_the_table_itself():

@@ -409,14 +409,11 @@ def images(path: str, file: File) -> None:
     options: dict[str, Any] = {"features": source}
     if file.plain_name.endswith(".zip") or file.is_folder:
         chosen: dict[str, Any] = {}
-        right = st.container()
         if features in ("pixels", "pca"):
-            left, middle, right = st.columns(3, gap="medium", vertical_alignment="bottom")
+            left, middle = st.columns(2, gap="medium", vertical_alignment="bottom")
             size = left.selectbox("Size", list(SIZES), key="images-size", help="Networks like small images.")
             mode = middle.selectbox("Colours", list(MODES), key="images-mode")
             chosen = {"resize": SIZES[size], "mode": MODES[mode]}
-        if right.toggle("Leave out files that cannot be read", key="images-drop"):
-            chosen["corrupt"] = "drop"
         options |= {name: value for name, value in chosen.items() if value is not None}
     try:
         if opening.learns(options):
@@ -511,7 +508,7 @@ def start(
             forms.start(path, chosen, options=options, pool=pool, then=leave, page=page)
         except InputError as error:
             st.session_state.pop(wanted, None)
-            failed(error, options)
+            said(error)
         return
     if asked is None:
         try:
@@ -555,7 +552,7 @@ def start(
             with st.status("Opening", expanded=True) as stages:
                 forms.start(path, chosen, options=options, stages=stages, pool=pool, then=leave, page=page)
         except InputError as error:
-            failed(error, options)
+            said(error)
 
 
 def typed_classes(example: str, asked: bool, guesses: bool) -> str:
@@ -623,14 +620,3 @@ def guesses_for(classifier: str, sources: Sequence[str]) -> tuple[str, ...]:
 
     asked = [source for source in sources if source != "names"]
     return tuple(sources if asked or takes_guess(classifier) else ())
-
-
-def failed(error: InputError, options: dict[str, Any]) -> None:
-    """Why it could not be started, with the way out where there is one."""
-    said(error)
-    if "corrupt=" in str(error):
-        st.button(
-            "Leave out pictures that cannot be read",
-            key="fix-corrupt",
-            on_click=lambda: st.session_state.update({CHOICES: options | {"corrupt": "drop"}}),
-        )

@@ -43,7 +43,7 @@ _CHOICES = {"drop": "“leave rows out”", "impute": "“fill in”", "error": 
 def for_people(message: object) -> str:
     """A message of the package in the words of the pages: no arguments of Python."""
     text = re.sub(r", or name a pool: [^.]*", "", str(message))
-    without = re.sub(r' \(missing="\w+"\)|,? or say corrupt="drop"', "", text)
+    without = re.sub(r' \(missing="\w+"\)', "", text)
     return re.sub(r'missing="(drop|impute|error)"', lambda found: _CHOICES[found[1]], without)
 
 

@@ -6,7 +6,7 @@ an image's header promises, and the pixels of all images together. Nothing is un
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import PurePosixPath
 
@@ -24,6 +24,8 @@ from workbench.pools.images.photos import (
     Decoding,
     PhotoItems,
     Photos,
+    PhotosRead,
+    dropped_note,
     paged_note,
     photo_pool,
     read_photos,
@@ -44,7 +46,7 @@ def load(
     labelled: bool | None = None,
     resize: int | tuple[int, int] | None = None,
     mode: str | None = None,
-    corrupt: str = "error",
+    corrupt: str = "drop",
     features: str = "pixels",
     n_components: int = 50,
     max_bytes: int = MAX_BYTES,
@@ -61,7 +63,8 @@ def load(
         resize: one side, or (height, width), to bring every image to; None refuses mixed sizes. Not for
             shapes, which take any sizes.
         mode: "grey" or "colour" to bring every image to; None refuses a mixture. Not for shapes.
-        corrupt: files that cannot be decoded: "error" or "drop".
+        corrupt: files that cannot be decoded: "drop" leaves them out and names them in the notes, "error"
+            refuses them all.
         features: "pixels", "shapes", "pca", "embeddings:FILE" or the path of a network's feature map. With
             shapes and embeddings images are decoded when they are shown, never held together.
         n_components: of "pca".
@@ -95,10 +98,9 @@ def load(
         pool = _photo_pool(folder, file, name, labelled, corrupt, most, features)
         if pool is not None:
             return pool
-    decoded, paths, dropped, paged = _decode_all(
-        folder, size, mode, corrupt, max_pixels, min(max_cells, max_bytes)
-    )
-    notes = _left_out(folder, dropped, paged)
+    decoded, decoding = _decode_all(folder, size, mode, corrupt, max_pixels, min(max_cells, max_bytes))
+    paths = [folder.paths[i] for i in decoding.kept]
+    notes = _left_out(folder, decoding)
     if size:
         notes.append(f"Images brought to {size[0]} x {size[1]} pixels.")
     if mode:
@@ -120,12 +122,12 @@ def load(
     )
 
 
-def _left_out(folder: ImageFolder, dropped: Sequence[str], paged: Sequence[str]) -> list[str]:
+def _left_out(folder: ImageFolder, read: Decoding | PhotosRead) -> list[str]:
     notes = []
-    if paged:
-        notes.append(paged_note(paged))
-    if dropped:
-        notes.append(f"{_files(len(dropped))} that could not be decoded left out: {listed(dropped, 3)}.")
+    if read.paged:
+        notes.append(paged_note([folder.paths[i] for i in read.paged]))
+    if read.dropped:
+        notes.append(dropped_note(folder.paths, read.dropped))
     if folder.ignored:
         notes.append(
             f"{_files(len(folder.ignored))} that are no images, or hidden, ignored: "
@@ -147,10 +149,10 @@ def _photo_pool(
     with part(0.0, READING):
         read = read_photos(folder, folder.paths, corrupt, max_pixels)
     if len(read.kept) < 2:
-        raise _too_few(folder, len(read.kept))
+        raise _too_few(folder, read)
     paths = [folder.paths[i] for i in read.kept]
     found = classes_by_folder(file.name, paths, labelled)
-    left = _left_out(folder, *([folder.paths[i] for i in some] for some in (read.dropped, read.paged)))
+    left = _left_out(folder, read)
     pool = photo_pool(
         read,
         PhotoItems(paths, Photos(folder, paths, max_pixels)),
@@ -220,7 +222,7 @@ def _decode_all(
     corrupt: str,
     max_pixels: int,
     max_cells: int,
-) -> tuple[Array, list[str], list[str], list[str]]:
+) -> tuple[Array, Decoding]:
     decoding = Decoding(folder, folder.paths, corrupt)
     read: list[str] = []
 
@@ -231,13 +233,13 @@ def _decode_all(
 
     images = stack_images(decoded(), len(folder.paths), folder.label, max_cells, read)
     if len(images) < 2:
-        raise _too_few(folder, len(images))
-    dropped, paged = ([folder.paths[i] for i in some] for some in (decoding.dropped, decoding.paged))
-    return images, read, dropped, paged
+        raise _too_few(folder, decoding)
+    return images, decoding
 
 
-def _too_few(folder: ImageFolder, n: int) -> InputError:
-    return InputError(f"{folder.label} holds {n} image(s) that can be read; a pool needs at least 2.")
+def _too_few(folder: ImageFolder, read: Decoding | PhotosRead) -> InputError:
+    few = f"{folder.label} holds {len(read.kept)} image(s) that can be read; a pool needs at least 2."
+    return InputError(f"{few} {dropped_note(folder.paths, read.dropped)}" if read.dropped else few)
 
 
 def _wanted_size(resize: int | tuple[int, int] | None) -> tuple[int, int] | None:

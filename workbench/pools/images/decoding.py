@@ -58,7 +58,7 @@ def decode_image(
     from PIL import Image, ImageOps
 
     with (
-        reading(label, "an image", 'Leave it out, or say corrupt="drop".'),
+        reading(label, "an image", "Leave it out."),
         opened(data, label) as picture,
         _LARGE if picture.width * picture.height > MAX_PIXELS else nullcontext(),
     ):

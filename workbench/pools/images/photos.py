@@ -139,14 +139,14 @@ class PhotosRead(NamedTuple):
 
     Attributes:
         kept: positions of those that can be decoded.
-        dropped: positions of the others.
+        dropped: position -> why it cannot be, of the others.
         copies: a small copy of each that was kept.
         words: [n] uint64, their fingerprints.
         paged: positions of those kept that hold further pages or frames.
     """
 
     kept: list[int]
-    dropped: list[int]
+    dropped: dict[int, str]
     copies: Copies
     words: Array
     paged: list[int] = []  # noqa: RUF012 - a tuple's default
@@ -189,6 +189,20 @@ def _may_have_pages(path: str) -> bool:
     return path.lower().endswith((".tif", ".tiff", ".gif", ".webp"))
 
 
+def dropped_note(paths: Sequence[str], dropped: Mapping[int, str]) -> str:
+    """Finding about pictures that are left out because they cannot be read.
+
+    Args:
+        paths: [N] of all.
+        dropped: position -> why it cannot be read.
+    """
+    of = "picture that cannot be read is" if len(dropped) == 1 else "pictures that cannot be read are"
+    names = listed([paths[i] for i in dropped])
+    why = next(iter(dropped.values())).removesuffix(" Leave it out.")
+    first = "" if len(dropped) == 1 else "The first: "
+    return f"{len(dropped):,} {of} left out: {names}. {first}{why}"
+
+
 def paged_note(paths: Sequence[str]) -> str:
     """What to say about files of which the first page or frame is the item."""
     of = (
@@ -209,14 +223,14 @@ class Decoding:
 
     Attributes:
         kept: positions of those that were decoded so far.
-        dropped: positions of those that could not be.
+        dropped: position -> why it could not be, of the others.
         paged: positions of those kept that hold further pages or frames.
     """
 
     def __init__(self, source: PhotoSource, paths: Sequence[str], corrupt: str) -> None:
         self._source, self._paths, self._drops = source, paths, corrupt != "error"
         self.kept: list[int] = []
-        self.dropped: list[int] = []
+        self.dropped: dict[int, str] = {}
         self.paged: list[int] = []
 
     def images(self, **how: Any) -> Iterator[tuple[bytes, Array]]:
@@ -232,10 +246,10 @@ class Decoding:
             try:
                 data = self._source.read(path)
                 image = decode_image(data, f"{self._source.label}: {cut(path)}", upright=True, **how)
-            except InputError:
+            except InputError as error:
                 if not self._drops:
                     raise
-                self.dropped.append(i)
+                self.dropped[i] = str(error)
                 continue
             self.kept.append(i)
             if _may_have_pages(path) and n_frames(data) > 1:

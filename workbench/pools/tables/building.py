@@ -27,14 +27,14 @@ from workbench.pools.features.texts import TextFeatureMap
 from workbench.pools.features.vectors import without_features
 from workbench.pools.fingerprints import fingerprint_values, fingerprint_words
 from workbench.pools.images.decoding import MAX_NUMBERS, MAX_PHOTO_PIXELS, stack_images
-from workbench.pools.images.photos import PhotoItems, Photos, photo_pool, read_photos
+from workbench.pools.images.photos import PhotoItems, Photos, dropped_note, photo_pool, read_photos
 from workbench.pools.items import RowItems, RowNumbers, TextItems
 from workbench.pools.pool import FeatureMap, Pool
 from workbench.pools.tables.columns import Column, typical
 from workbench.pools.tables.examination import Examination
 from workbench.pools.tables.report import counted
 from workbench.progress import part
-from workbench.reading import cut, listed
+from workbench.reading import cut
 
 _BLANK_WORD = np.uint64(0xB1A9)
 _AT_ONCE = 50_000  # cells
@@ -241,15 +241,11 @@ def _picture_pool(table: Examination, rows: Ints, name: str) -> Pool:
     with part(0.0, 0.3):
         read = read_photos(pictures, names, options.corrupt, MAX_PHOTO_PIXELS)
     if read.dropped:
-        dropped = [names[i] for i in read.dropped]
-        notes = (
-            *notes,
-            f"{counted(len(dropped), 'picture')} that could not be read left out: {listed(dropped, 3)}.",
-        )
+        notes = (*notes, dropped_note(names, read.dropped))
     if len(read.kept) < 2:
         raise InputError(
             f"{table.raw.name} names {counted(len(read.kept), 'picture')} that can be read; a pool needs "
-            f"at least 2."
+            f"at least 2. {dropped_note(names, read.dropped) if read.dropped else ''}".rstrip()
         )
     rows, names = rows[read.kept], [names[i] for i in read.kept]
     truth = None if table.truth is None else table.truth[rows]

@@ -26,7 +26,7 @@ _CHOICES = {
     "constant": ("keep", "drop"),
     "duplicate_ids": ("error", "first"),
     "missing_files": ("error", "drop"),
-    "corrupt": ("error", "drop"),
+    "corrupt": ("drop", "error"),
     "fetch": (False, True),
     "lines": (None, True, False),
     "text_features": ("topics", "pieces"),
@@ -77,7 +77,7 @@ class TableOptions:
             others.
         folder: of the files that a column of pictures names, or a zip; None looks beside the table.
         missing_files: pictures that are not there: "error", or "drop" the row.
-        corrupt: pictures that cannot be decoded: "error", or "drop" the row.
+        corrupt: pictures that cannot be decoded: "drop" leaves out the row, "error" refuses the table.
         fetch: whether pictures at web addresses may be fetched.
         lines: of a .txt: whether each line is an item; None looks.
         sheet: of a workbook; None takes the first that holds something.
@@ -112,7 +112,7 @@ class TableOptions:
     columns: Mapping[str, ColumnUse] | None = None
     folder: str | None = None
     missing_files: str = "error"
-    corrupt: str = "error"
+    corrupt: str = "drop"
     fetch: bool = False
     lines: bool | None = None
     sheet: str | None = None
