@@ -156,3 +156,33 @@ def test_measuring_reports_and_can_be_cancelled(pixels_model, digits):
 def test_no_attack_chosen_says_so(pixels_model, digits):
     with pytest.raises(InputError, match="at least one attack"):
         measure(pixels_model, digits[2], attacks=())
+
+
+@pytest.mark.parametrize(
+    ("attacks", "loss"), [(("noise", "transfer"), "objective"), (("noise", "adaptive-pgd"), None)]
+)
+def test_a_loss_that_an_attack_cannot_raise_is_refused_before_anything_is_computed(
+    attacks, loss, softmax_net, digits
+):
+    reports = []
+    with pytest.raises(InputError, match="cross-entropy or hinge"):
+        measure(
+            softmax_net,
+            digits[2][:20],
+            digits[3][:20],
+            attacks=attacks,
+            loss=loss,
+            softmax=softmax_net,
+            report=lambda *progress: reports.append(progress),
+        )
+    assert not reports
+
+
+def test_the_network_that_is_compared_keeps_its_own_loss(pixels_model, softmax_net, digits):
+    X, y = digits[2][:20], digits[3][:20]
+    objective, cross_entropy = (
+        measure(pixels_model, X, y, strengths=(0.1,), attacks=("fgsm",), loss=loss, softmax=softmax_net)
+        for loss in ("objective", None)
+    )
+    assert (objective.softmax_accuracy == cross_entropy.softmax_accuracy).all()
+    assert (objective.scores != cross_entropy.scores).any()

@@ -31,3 +31,29 @@ with _without_greetings():
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=800, check=True)
     assert done.stderr == b"something went wrong\n"
+
+
+def test_no_module_asks_for_keras_before_tensorflow() -> None:
+    code = """
+import importlib, pkgutil, sys
+import workbench
+
+class Recorder:
+    asked = []
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("keras", "tensorflow", "gpflow", "tensorflow_probability"):
+            self.asked.append(name)
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Recorder())
+for folder in ("engine", "attacks", "classifiers", "pools", "pools.features"):
+    package = importlib.import_module("workbench." + folder)
+    for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
+        try:
+            importlib.import_module(module.name)
+        except ModuleNotFoundError:
+            pass
+assert "tensorflow" in Recorder.asked
+assert not [name for name in Recorder.asked if name.startswith("keras")], Recorder.asked
+"""
+    subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=800, check=True)

@@ -87,6 +87,19 @@ def test_a_model_without_gradients_can_still_be_shown_attacks():
     assert transfer < noise <= found.clean_accuracy + 0.1
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"attacks": ("transfer",), "softmax": True, "loss": "objective"},
+        {"attacks": ("fgsm",), "classifier": "softmax-net", "loss": "objective"},
+        {"attacks": ("adaptive-pgd",), "classifier": "softmax-net"},
+    ],
+)
+def test_a_loss_and_a_model_that_cannot_go_together_are_refused_in_the_spec(options):
+    with pytest.raises(InputError, match="cross-entropy or hinge"):
+        AttackSpec(**options)
+
+
 def test_nothing_to_attack_is_said(own_model):
     with pytest.raises(InputError, match="no images to attack"):
         attack_model(AttackSpec(), own_model, np.arange(0), None)

@@ -60,7 +60,7 @@ ATTACKS: Registry[AttackEntry] = Registry(
             "pgd",
             f"{_HERE}:pgd",
             "PGD",
-            "Many small steps of that kind (Madry et al. 2018); the best one is kept.",
+            "Many small steps of that kind from a random start (Madry et al. 2018); the best one is kept.",
         ),
         AttackEntry(
             "adaptive-pgd",
@@ -94,7 +94,7 @@ LOSSES: Registry[LossEntry] = Registry(
             "cross-entropy",
             "workbench.attacks.losses:cross_entropy",
             "Cross-entropy",
-            "Of the softmax of the latent means.",
+            "Of the softmax of the latent means, at the model's own temperature.",
         ),
         LossEntry(
             "hinge",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from workbench.arrays import Array, Floats
+from workbench.attacks import ATTACKS, LOSSES
 from workbench.errors import InputError
 
 _EDGE = 1e-6
@@ -46,3 +47,27 @@ def check_images(X: Array) -> Floats:
             "model on pixels divided by 255, not on PCA components or other features."
         )
     return np.clip(images, 0.0, 1.0)
+
+
+def loss_of(attack: str, loss: str | None, has_variance: bool) -> str:
+    """The loss that an attack raises, checked against the model that its gradient is of.
+
+    Args:
+        attack: a name in `ATTACKS`.
+        loss: a name in `LOSSES`, or None for the attack's own; an attack that needs variances keeps its own.
+        has_variance: whether that model, the surrogate of a transfer, has latent functions with a variance.
+
+    Raises:
+        InputError: a loss that needs variances of a model that has none.
+    """
+    entry = ATTACKS[attack]
+    if not entry.loss:
+        return ""
+    chosen = LOSSES[entry.loss if loss is None or entry.needs_variance else loss]
+    if chosen.needs_variance and not has_variance:
+        model = "the softmax network it is computed on" if entry.needs_surrogate else "this model"
+        raise InputError(
+            f"{entry.title} cannot raise the loss {chosen.title!r}: {model} has no latent functions with a "
+            "variance. Use cross-entropy or hinge, or attack a large-margin model."
+        )
+    return chosen.name

@@ -15,9 +15,9 @@ import tensorflow as tf
 
 from workbench.arrays import Array, Floats, Ints
 from workbench.attacks import ATTACKS, LOSSES
-from workbench.attacks.inputs import check_images, check_strengths
+from workbench.attacks.inputs import check_images, check_strengths, loss_of
 from workbench.attacks.targets import Target, moments, target_of
-from workbench.classifiers.protocols import is_fitted
+from workbench.classifiers.protocols import is_fitted, supports_latent
 from workbench.errors import InputError
 
 STEPS = 20
@@ -28,8 +28,8 @@ class Compiled(NamedTuple):
     """The compiled functions of one kind of model and one loss.
 
     Attributes:
-        slope: (arrays, X [n, D], codes [n]) -> loss [n] and its gradient in X [n, D].
-        pgd: (arrays, X, codes, strength [n], steps) -> best images [n, D] and their loss [n].
+        slope: (arrays, beta, X [n, D], codes [n]) -> loss [n] and its gradient in X [n, D].
+        pgd: (arrays, beta, X, codes, start [n, D], strength [n], steps) -> best images, loss [n].
     """
 
     slope: Any
@@ -47,50 +47,44 @@ def compiled(key: tuple[Any, ...], signature: Any, loss: str, dtype: Any) -> Com
         dtype: of the images.
     """
     function, moments_of = LOSSES[loss].load(), moments(key)
-    inputs = [signature, tf.TensorSpec((None, None), dtype), tf.TensorSpec((None,), tf.int32)]
+    images, number = tf.TensorSpec((None, None), dtype), tf.TensorSpec((), dtype)
+    inputs = [signature, number, images, tf.TensorSpec((None,), tf.int32)]
 
     # a function of its own within the loop: the library chooses its kernels (of pooling) by the order of
     # operations, which is well defined only where nothing goes round
     @tf.function(experimental_attributes={"_noinline": True})
-    def value_and_slope(arrays: Any, X: Any, codes: Any) -> Any:
+    def value_and_slope(arrays: Any, beta: Any, X: Any, codes: Any) -> Any:
         with tf.GradientTape() as tape:
             tape.watch(X)
-            value = function(*moments_of(arrays, X), codes)
+            value = function(*moments_of(arrays, X), beta, codes)
         return value, tape.gradient(value, X)
 
     @tf.function(input_signature=inputs)
-    def slope(arrays, X, codes):  # type: ignore[no-untyped-def]
-        return value_and_slope(arrays, X, codes)
+    def slope(arrays, beta, X, codes):  # type: ignore[no-untyped-def]
+        return value_and_slope(arrays, beta, X, codes)
 
-    @tf.function(input_signature=[*inputs, tf.TensorSpec((None,), dtype), tf.TensorSpec((), tf.int32)])
-    def pgd(arrays, X, codes, strength, steps):  # type: ignore[no-untyped-def]
+    @tf.function(
+        input_signature=[*inputs, images, tf.TensorSpec((None,), dtype), tf.TensorSpec((), tf.int32)]
+    )
+    def pgd(arrays, beta, X, codes, start, strength, steps):  # type: ignore[no-untyped-def]
         low = tf.maximum(X - strength[:, None], 0.0)
         high = tf.minimum(X + strength[:, None], 1.0)
         step = REACH * strength[:, None] / tf.cast(steps, X.dtype)
-        now, best = X, X
-        record = tf.fill(tf.shape(codes), tf.cast(float("-inf"), X.dtype))
+        now, best = tf.clip_by_value(start, low, high), X
+        record = function(*moments_of(arrays, X), beta, codes)
         for _turn in tf.range(steps):  # type: ignore[attr-defined]
-            value, gradient = value_and_slope(arrays, now, codes)
+            value, gradient = value_and_slope(arrays, beta, now, codes)
             best = tf.where((value > record)[:, None], now, best)
             record = tf.maximum(record, value)
             now = tf.clip_by_value(now + step * tf.sign(gradient), low, high)
-        value = function(*moments_of(arrays, now), codes)
+        value = function(*moments_of(arrays, now), beta, codes)
         return tf.where((value > record)[:, None], now, best), tf.maximum(record, value)
 
     return Compiled(slope, pgd)
 
 
 def compiled_for(target: Target, loss: str) -> Compiled:
-    """The compiled attacks on a target.
-
-    Raises:
-        InputError: the loss needs variances and the model has none.
-    """
-    if LOSSES[loss].needs_variance and not target.has_variance:
-        raise InputError(
-            f"The {loss} loss needs a model with latent functions and their variance; this model has "
-            "neither. Use cross-entropy or hinge, or attack a large-margin model."
-        )
+    """The compiled attacks on a target."""
     return compiled(target.key, target.signature, loss, target.dtype)
 
 
@@ -118,7 +112,7 @@ def slopes(model: Any, X: Array, codes: Ints, loss: str = "cross-entropy") -> tu
     dtype = target.dtype.as_numpy_dtype
     value, gradient = np.empty(len(X), dtype), np.empty(X.shape, dtype)
     for rows in _chunks(len(X), target.rows):
-        v, g = run(target.arrays, X[rows].astype(dtype), codes[rows].astype(np.int32))
+        v, g = run(target.arrays, dtype(target.beta), X[rows].astype(dtype), codes[rows].astype(np.int32))
         value[rows], gradient[rows] = v.numpy(), g.numpy()
     return value, gradient
 
@@ -157,20 +151,26 @@ def noise(
 def pgd(
     model: Any, X: Floats, codes: Ints, strengths: Floats, *, loss: str, rng: np.random.Generator, steps: int
 ) -> Iterator[Floats]:
-    """Projected gradient steps from the image itself; the iterate of largest loss is kept.
+    """Projected gradient steps from a random place within the strength; the iterate of largest loss is kept.
 
-    Deterministic, and never ends below the loss it began with. Arguments as `fgsm`; `steps` k, each
-    2.5 strength / k long.
+    The image itself counts as one, so none ends below its loss. Arguments as `fgsm`, but `rng` draws the
+    place, the same one at all strengths; `steps` k, each 2.5 strength / k long.
     """
     target = target_of(model)
     run = compiled_for(target, loss).pgd
     dtype = target.dtype.as_numpy_dtype
+    place = rng.uniform(-1.0, 1.0, X.shape)
     for strength in strengths:
         best = np.empty_like(X)
         for rows in _chunks(len(X), target.rows):
-            reach = np.full(len(X[rows]), strength, dtype)
             found, _ = run(
-                target.arrays, X[rows].astype(dtype), codes[rows].astype(np.int32), reach, np.int32(steps)
+                target.arrays,
+                dtype(target.beta),
+                X[rows].astype(dtype),
+                codes[rows].astype(np.int32),
+                (X[rows] + strength * place[rows]).astype(dtype),
+                np.full(len(X[rows]), strength, dtype),
+                np.int32(steps),
             )
             best[rows] = found.numpy()
         yield _inside(best, X, strength)
@@ -199,7 +199,7 @@ def attacks_on(
         loss: a name in `LOSSES`; None for the attack's own.
         steps: of iterative attacks.
         surrogate: the model that "transfer" computes its gradient on.
-        random_state: of "noise".
+        random_state: of "noise" and of where iterative attacks start.
 
     Yields:
         [N, D] float64 for each strength.
@@ -212,15 +212,13 @@ def attacks_on(
     images, grid = check_images(X), check_strengths(strengths)
     if steps < 1:
         raise InputError(f"An attack needs at least one step; got {steps}.")
-    source = model
     if not is_fitted(model):
         raise InputError("Fit the model before attacking it.")
-    if entry.needs_surrogate:
-        if surrogate is None:
-            raise InputError("The transfer attack needs a surrogate: the model its gradient is computed on.")
-        source = surrogate
+    source = surrogate if entry.needs_surrogate else model
+    if source is None:
+        raise InputError("The transfer attack needs a surrogate: the model its gradient is computed on.")
+    name = loss_of(method, loss, supports_latent(source))
     codes = codes_of(source, model.predict(images) if y is None else np.asarray(y), len(images))
-    name = LOSSES[loss].name if loss is not None and entry.loss else entry.loss
     return entry.load()(
         source, images, codes, grid, loss=name, rng=np.random.default_rng([random_state, 0xA77]), steps=steps
     )

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from workbench.arrays import Array, Floats, Ints
-from workbench.attacks import ATTACKS
+from workbench.attacks import ATTACKS, LOSSES
 from workbench.attacks.detection import DETECTORS, area_under_roc, detectors_for, score
-from workbench.attacks.inputs import check_images, check_strengths
+from workbench.attacks.inputs import check_images, check_strengths, loss_of
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.protocols import supports_latent
 from workbench.errors import InputError
@@ -186,7 +186,7 @@ def measure(
         loss: of FGSM, PGD and transfer; None for cross-entropy. The adaptive attack keeps its own.
         steps: of iterative attacks.
         softmax: a fitted softmax network for comparison; "transfer" computes its gradient on it.
-        random_state: of noise and of detectors that draw.
+        random_state: of noise, of where PGD starts, and of detectors that draw.
         keep: the first so many images are kept as examples.
         report: told (fraction, what is being done); may raise `Cancelled`.
 
@@ -201,6 +201,8 @@ def measure(
     names = tuple(dict.fromkeys(attacks))
     if not names:
         raise InputError("Choose at least one attack.")
+    for name in names:
+        loss_of(name, loss, supports_latent(softmax if ATTACKS[name].needs_surrogate else model))
     images, grid = check_images(X), check_strengths(strengths)
     chosen = detectors_for(model) if detectors is None else tuple(DETECTORS[name].name for name in detectors)
     total = len(names) * len(grid) + 1 + (softmax is not None) * len(grid)
@@ -222,14 +224,13 @@ def measure(
     shown = np.arange(min(max(keep, 0), len(images)))
     pictures = np.empty((*shape[:2], len(shown), images.shape[1]), np.float32)
     for a, name in enumerate(names):
-        own_loss = ATTACKS[name].loss if ATTACKS[name].needs_variance else loss
         found = attacks_on(
             model,
             images,
             labels,
             method=name,
             strengths=grid,
-            loss=own_loss,
+            loss=loss,
             steps=steps,
             surrogate=softmax,
             random_state=random_state,
@@ -272,6 +273,8 @@ def _accuracy_of(
     from workbench.attacks.methods import attacks_on
 
     hits = []
+    if loss is not None and LOSSES[loss].needs_variance:
+        loss = None  # it has no variance: its own loss, as it was trained
     found = attacks_on(softmax, images, labels, method="fgsm", strengths=grid, loss=loss)
     for strength in grid:
         tell(f"softmax network, strength {strength:g}")

@@ -34,12 +34,14 @@ class Target(NamedTuple):
         arrays: its numbers, as (nested tuples of) tensors.
         dtype: of X and of the gradient.
         rows: how many images fit in one call.
+        beta: inverse temperature of its class probabilities; 1 for models without.
     """
 
     key: tuple[Any, ...]
     arrays: Any
     dtype: Any
     rows: int
+    beta: float = 1.0
 
     @property
     def has_variance(self) -> bool:
@@ -57,7 +59,7 @@ class Target(NamedTuple):
 
 
 def target_of(model: Any) -> Target:
-    """The differentiable function behind a fitted classifier.
+    """The differentiable function behind a fitted classifier, at its own temperature.
 
     Args:
         model: a fitted classifier: a network, or any GP with a named kernel on pixels.
@@ -73,6 +75,10 @@ def target_of(model: Any) -> Target:
     name = type(model).__name__
     if not protocols.has_learnt(model):
         raise InputError(f"{name} has learnt nothing yet: it needs labels of two classes to be attacked.")
+    return _function_of(model, name)._replace(beta=protocols.temperature_of(model) or 1.0)
+
+
+def _function_of(model: Any, name: str) -> Target:
     predictor = protocols.predictor_of(model)
     if isinstance(predictor, NetworkPredictor):
         return _network_mean(predictor, name)

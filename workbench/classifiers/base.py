@@ -42,9 +42,10 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
 
     A fit is a value. `fit` works on a draft, an estimator of the same class with its own copy of the
     options and, on a warm start, the former fit's attributes; when it is whole it is published at once.
-    Everything that predicts, the latent functions and `get_state` read that value and nothing else: an
-    interrupted fit leaves the old model whole, and options that are set later count for the next fit.
-    The fitted attributes of the estimator itself are for readers.
+    Everything that predicts, the latent functions and `get_state` take that value once and read nothing
+    else: an interrupted fit leaves the old model whole, options that are set later count for the next fit,
+    and a thread that predicts while another fits sees one fit or the other. Fitted attributes are read
+    through it.
 
     It is never called with no rows or with a single class: this class answers those itself.
     Helpers for it: `_numpy_dtype()`, `_seed()`, `_resolve_geometry(...)`, `_warm()`.
@@ -55,7 +56,6 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
     takes_mean: ClassVar[bool] = False
     _state_names: ClassVar[tuple[str, ...]] = ()
     _transient_names: ClassVar[tuple[str, ...]] = ("_gpflow_model",)
-    _unpublished: ClassVar[tuple[str, ...]] = ("_gpflow_model", "_predictor")
 
     classes: Any = None
     random_state: Any = None
@@ -129,9 +129,16 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
             ValueError: what scikit-learn's validation refuses.
         """
         check_options(self)
-        known = None if self.classes is None else _as_classes(self.classes)
+        self._publish(self._draft()._fitted_to(X, y, callback, mean, self.__dict__.get("_fit")))
+        return self
+
+    def _fitted_to(
+        self, X: Any, y: Any, callback: FitCallback | None, mean: Any, former: Self | None
+    ) -> Self:
+        """The draft, fitted; arguments as in `fit`, and the fit that was there before."""
+        draft = self
+        known = None if draft.classes is None else _as_classes(draft.classes)
         empty_ok = known is not None
-        draft = self._draft()
         if mean is not None and not self.takes_mean:
             raise InputError(_NO_MEAN.format(type(self).__name__))
         if empty_ok and len(y) == 0:
@@ -160,7 +167,6 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
             draft.objective_ = 0.0
             draft.n_iter_ = 1
         else:
-            former = self.__dict__.get("_fit")
             if former is not None and former._leads_to(draft):
                 draft._previous_classes = former.classes_
                 kept = former._fitted()
@@ -171,9 +177,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
                     f"The fit of {type(self).__name__} ended in an objective that is no number "
                     f"({draft.objective_}). Take dtype='float64', a smaller variance or learning rate."
                 )
-        draft.__dict__.pop("_mean", None)  # of the rows, not of the fit
-        self._publish(draft)
-        return self
+        return draft
 
     def _draft(self) -> Self:
         """What a fit works on: the options of now, kernels of one's own as they are now, and no fit."""
@@ -202,23 +206,26 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         return all(same_value(self.__dict__[name], draft.__dict__[name]) for name in names)
 
     def _publish(self, draft: Self) -> None:
-        """Become the fitted model that the draft is."""
-        options = set(self._get_param_names())
-        former = self.__dict__.get("_fit")
-        before = (
-            [] if former is None else [k for k in former.__dict__ if k not in options and k in self.__dict__]
-        )
-        after = {name: value for name, value in draft.__dict__.items() if name not in options}
-        after.pop("_previous_classes")
+        """Become the fitted model that the draft is, by one assignment: readers see the old fit or this."""
+        draft.__dict__.pop("_mean", None)  # of the rows, not of the fit
         draft._previous_classes = None
-        for name in before:
-            self.__dict__.pop(name, None)
-        self.__dict__.update({k: v for k, v in after.items() if k not in self._unpublished}, _fit=draft)
+        self.__dict__["_fit"] = draft
+
+    def __getattr__(self, name: str) -> Any:
+        # what a fit left behind is read through it
+        fit = None if name.startswith("_") else self.__dict__.get("_fit")
+        if fit is not None and name in fit.__dict__:
+            return fit.__dict__[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "classes_" in self._value().__dict__
 
     def predict(self, X: Any, mean: Any = None) -> Array:
         """[N] the most probable class of each row of X [N, D]; `mean` as in `predict_proba`."""
-        probabilities = self.predict_proba(X) if mean is None else self.predict_proba(X, mean=mean)
-        return self._value().classes_[probabilities.argmax(axis=1)]
+        fit = self._value()
+        probabilities = fit.predict_proba(X) if mean is None else fit.predict_proba(X, mean=mean)
+        return fit.classes_[probabilities.argmax(axis=1)]
 
     def predict_proba(self, X: Any, mean: Any = None) -> Floats:
         """Class probabilities.
@@ -234,8 +241,8 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         Raises:
             InputError: a guess that the fit did not have.
         """
-        X = self._checked(X)
         fit = self._value()
+        X = fit._checked(X)
         n_classes = len(fit.classes_)
         m = fit._mean_at(mean, len(X))
         if m is not None and n_classes > 1:
@@ -259,8 +266,8 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         """
         if not self.has_latent:
             raise InputError(f"{type(self).__name__} has no latent functions; ask for predict_proba.")
-        X = self._checked(X)
         fit = self._value()
+        X = fit._checked(X)
         m = fit._mean_at(mean, len(X))
         if fit._trivial():
             shape = (len(X), len(fit.classes_))
@@ -276,8 +283,9 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         Returns:
             name -> array; `set_state` on an unfitted clone makes it equal to this one.
         """
-        check_is_fitted(self, "classes_")
-        return self._value()._whole_state()
+        fit = self._value()
+        check_is_fitted(fit)
+        return fit._whole_state()
 
     def _whole_state(self) -> dict[str, Array]:
         classes = np.asarray(self.classes_)
@@ -434,7 +442,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         return self.n_rows_ == 0 or len(self.classes_) < 2
 
     def _checked(self, X: Any) -> Floats:
-        check_is_fitted(self, "classes_")
+        check_is_fitted(self)
         return self._validated(X, reset=False)
 
     def _validated(self, X: Any, *y: Any, **options: Any) -> Any:

@@ -16,7 +16,7 @@ from workbench.classifiers.feature_scaling import f_statistics, lengths_by_f
 from workbench.classifiers.geometry import Geometry, prefixed, with_points, within
 from workbench.classifiers.large_margin_fits import KernelFit, LargeMarginFits, of_unit_length
 from workbench.classifiers.latent import Latent
-from workbench.classifiers.options import estimator, fitted, option
+from workbench.classifiers.options import check_options, estimator, fitted, option
 from workbench.classifiers.predictor import Predictor
 from workbench.classifiers.protocols import LeaveOneOutScores
 from workbench.engine import projection
@@ -135,7 +135,6 @@ class LargeMarginClassifier(LargeMarginFits):
         "stopped_",
     )
     _transient_names: ClassVar[tuple[str, ...]] = ("_gpflow_model", "_predictor", "_bases", "left_out_")
-    _unpublished: ClassVar[tuple[str, ...]] = ("_gpflow_model", "_predictor", "_bases")
 
     choice: str | None = option(None, choices=("auto", "fixed"), optional=True)
     n_inducing: int | None = option(None, at_least=1)
@@ -234,18 +233,11 @@ class LargeMarginClassifier(LargeMarginFits):
             callback: as in `fit`.
             mean: as in `fit`.
         """
-        self.__dict__["_others"] = self if leader is None else leader._value()
-        try:
-            return self.fit(X, codes, callback=callback, mean=mean)
-        finally:
-            del self.__dict__["_others"]
-
-    def _draft(self) -> Self:
-        draft = super()._draft()
-        if "_others" in self.__dict__:
-            others = self.__dict__["_others"]
-            draft.__dict__["_others"] = draft if others is self else others
-        return draft
+        check_options(self)
+        draft = self._draft()
+        draft.__dict__["_others"] = draft if leader is None else leader._value()
+        self._publish(draft._fitted_to(X, codes, callback, mean, self.__dict__.get("_fit")))
+        return self
 
     def _take_over(self, leader: LargeMarginClassifier, X: Floats) -> tuple[Kernel, Any]:
         """The leader's geometry and kernel, and the posterior to start from."""
@@ -360,7 +352,7 @@ class LargeMarginClassifier(LargeMarginFits):
     @property
     def choice_(self) -> Choice | None:
         """The last choice of a geometry."""
-        choices = self.__dict__.get("choices_", ())
+        choices = self._value().__dict__.get("choices_", ())
         return choices[-1] if choices else None
 
     def _stands(self, before: Geometry, kernel: Kernel) -> bool:

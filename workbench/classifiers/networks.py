@@ -65,10 +65,11 @@ class _NetworkClassifier(BaseBayesianClassifier):
         Raises:
             InputError: no network was trained, for lack of labels.
         """
-        X = self._checked(X)
-        if self._trivial():
+        fit = self._value()
+        X = fit._checked(X)
+        if fit._trivial():
             raise InputError(f"{type(self).__name__} has no network yet: it needs labels of two classes.")
-        return self._value()._features(X).copy()
+        return fit._features(X).copy()
 
     def feature_map(self, pool: Pool) -> NetworkFeatureMap:
         """The network as a feature map that runs and models save and replay; it needs no TensorFlow.
@@ -224,8 +225,9 @@ class SoftmaxNetClassifier(_NetworkClassifier):
 
     def decision_function(self, X: Any) -> Floats:
         """[N, C] logits of X [N, D]; one column for two classes, as scikit-learn has it."""
-        X = self._checked(X)
-        logits = self._value()._logits(X) if not self._trivial() else np.zeros((len(X), len(self.classes_)))
+        fit = self._value()
+        X = fit._checked(X)
+        logits = fit._logits(X) if not fit._trivial() else np.zeros((len(X), len(fit.classes_)))
         return logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits
 
     def _logits(self, X: Floats) -> Floats:

@@ -14,17 +14,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
-import keras
 import numpy as np
 import tensorflow as tf
-from keras import layers
 
 from workbench.arrays import Array, Ints
 from workbench.errors import InputError
 from workbench.pools.features.network import Layer
 from workbench.registry import Entry, Registry, load_own
+
+# TensorFlow imports Keras while it loads: who asked for Keras first would wait for a thread that asked for
+# TensorFlow, and that thread for him
+keras = tf.keras
+layers = keras.layers
 
 BLOCK = 4  # pixels on a side that stand in the place of channels
 
@@ -82,7 +85,7 @@ def _papers_cifar(seed: Iterator[int]) -> list[Any]:
     ]
 
 
-def _conv(filters: int, size: int, seed: Iterator[int], padding: str = "same") -> Any:
+def _conv(filters: int, size: int, seed: Iterator[int], padding: Literal["valid", "same"] = "same") -> Any:
     start = keras.initializers.HeUniform(seed=next(seed))
     return layers.Conv2D(filters, size, padding=padding, activation="relu", kernel_initializer=start)
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.arrays import Array, Ints
-from workbench.attacks import ATTACKS, LOSSES
-from workbench.attacks.inputs import check_strengths
+from workbench.attacks import ATTACKS
+from workbench.attacks.inputs import check_strengths, loss_of
+from workbench.classifiers import CLASSIFIERS
 from workbench.csv_writing import csv_text
 from workbench.errors import InputError
 from workbench.pools import load_pool
@@ -69,8 +70,10 @@ class AttackSpec:
         for name in self.attacks:
             if ATTACKS[name].needs_surrogate and not self.softmax:
                 raise InputError("The transfer attack needs the softmax network: compare with it too.")
-        if self.loss:
-            LOSSES[self.loss]
+            source = "softmax-net" if ATTACKS[name].needs_surrogate else self.classifier
+            # a classifier of the user's own is asked when it is there
+            has_latent = source not in CLASSIFIERS or CLASSIFIERS[source].has_latent
+            loss_of(name, self.loss or None, has_latent)
         for name in ("n_train", "n_test", "steps"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1; got {getattr(self, name)}.")
