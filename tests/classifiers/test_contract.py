@@ -583,7 +583,7 @@ def test_nothing_is_traced_again_while_data_grow_or_for_a_second_model(name, tra
 
 
 @pytest.mark.slow  # alone: a class more is no compilation more, up to 120
-@pytest.mark.parametrize("name", ["large-margin", "logistic-softmax", "bayesian-svm"])
+@pytest.mark.parametrize("name", ["large-margin", "logistic-softmax", "bayesian-svm", "svgp-softmax"])
 def test_classes_that_come_one_by_one_trace_nothing(name, traces):
     most = 120
     X, codes = blobs(2 * most, n_classes=most)

@@ -204,7 +204,7 @@ def ascend_adam(
     held = Block(*(tf.convert_to_tensor(part) for part in data))
 
     expectation, penalty = _compiled_bound(likelihood.for_any_classes(), np.dtype(dtype).name)
-    size = likelihood.chunk_rows or n
+    size = int(likelihood.chunk_rows(data.targets.shape[1]) or n)
     parts = [Block(*(part[i : i + size] for part in held)) for i in range(0, n, size)]
 
     def whole(q: Any) -> float:

@@ -223,7 +223,7 @@ class Compiled:
         self.adaptive = traced(self._adaptive, of.block, of.state, of.plan, of.drift, of.number, of.prior)
 
     def _sums_by_chunks(self, block: Any, state: Any) -> Any:
-        size = self.likelihood.chunk_rows
+        size = self.likelihood.chunk_rows(tf.shape(block.targets)[1])
         if size is None:
             return _sums(self.likelihood, block, state, 0)
         n = tf.shape(block.phi)[0]

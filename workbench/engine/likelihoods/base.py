@@ -42,8 +42,6 @@ class SiteLikelihood(gpflow.likelihoods.Likelihood):
 
     shift_invariant = False
     """Whether adding one number to every latent of an item changes nothing."""
-    chunk_rows: int | None = None
-    """Rows at a time in a pass over the data; None for all."""
 
     def __init__(self, n_classes: int, observation_dim: int | None = None) -> None:
         super().__init__(input_dim=None, latent_dim=n_classes, observation_dim=observation_dim)
@@ -55,6 +53,10 @@ class SiteLikelihood(gpflow.likelihoods.Likelihood):
         Here the likelihood itself, which may hold arrays of its own C.
         """
         return self
+
+    def chunk_rows(self, n_classes: Any) -> Any:
+        """Rows at a time in a pass over data of so many classes, a number or a tensor; None for all."""
+        return None
 
     # ------------------------------------------------------------------ for subclasses
 

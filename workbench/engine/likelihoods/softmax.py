@@ -8,7 +8,7 @@ multinomial probit) is never negative even as a sample average.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -50,26 +50,55 @@ def node_table(n_classes: int, n_nodes: int) -> Floats:
     return np.concatenate([z, -z], axis=1)
 
 
-def _chunk_rows(n_classes: int, points: int) -> int:
-    # a multiple of the table's length, so that a row's nodes do not depend on the chunks
-    return max(1, _CELLS // (n_classes * points * _TABLE_ROWS)) * _TABLE_ROWS
+class _InChunks(SiteLikelihood):
+    """A likelihood that takes many numbers a row and class, so that data pass in chunks of rows.
 
-
-class _OnNodes(SiteLikelihood):
-    """Expectations as averages over the node table, by position in the data."""
+    Args:
+        n_classes: C.
+        points: numbers a row and class.
+        setting: what else it is made of.
+    """
 
     shift_invariant = True
 
-    def __init__(self, n_classes: int, n_nodes: int, points: int) -> None:
+    def __init__(self, n_classes: int, points: int, *setting: Any) -> None:
         super().__init__(n_classes)
-        self._table = node_table(n_classes, n_nodes)
-        self.chunk_rows = _chunk_rows(n_classes, points)
+        self.points = points
+        self.setting = setting
+
+    def for_any_classes(self) -> SiteLikelihood:
+        """The same object for all C with these settings."""
+        kind: Any = type(self)
+        return _of_settings(kind, self.setting)
+
+    def chunk_rows(self, n_classes: Any) -> Any:
+        """A multiple of the node table's length: a row's nodes do not depend on the chunks."""
+        return tf.maximum(1, _CELLS // (n_classes * self.points * _TABLE_ROWS)) * _TABLE_ROWS
+
+
+@cache
+def _of_settings(kind: Any, setting: tuple[Any, ...]) -> _InChunks:
+    made: _InChunks = kind(2, *setting)
+    return made
+
+
+class _OnNodes(_InChunks):
+    """Expectations as averages over the node table, by position in the data."""
+
+    def __init__(self, n_classes: int, n_nodes: int, points: int) -> None:
+        super().__init__(n_classes, points, n_nodes)
+        self.n_nodes = n_nodes
 
     def _at_nodes(self, mean: Any, variance: Any, first: Any) -> Any:
         """[n, S, C] latents at the nodes of rows first .. first + n."""
-        table = tf.constant(self._table, mean.dtype)
-        z = tf.gather(table, (first + tf.range(tf.shape(mean)[0])) % len(self._table))
-        return mean[:, None, :] + tf.sqrt(variance)[:, None, :] * z
+        # asked for while the graph runs: a constant would belong to one C, and stay for good
+        table = tf.numpy_function(self._table, [tf.shape(mean)[1]], tf.float64, stateful=False)
+        table = tf.ensure_shape(table, (_TABLE_ROWS, None, mean.shape[1]))
+        z = tf.gather(table, (first + tf.range(tf.shape(mean)[0])) % _TABLE_ROWS)
+        return mean[:, None, :] + tf.sqrt(variance)[:, None, :] * tf.cast(z, mean.dtype)
+
+    def _table(self, n_classes: Any) -> Floats:
+        return node_table(int(n_classes), self.n_nodes)
 
 
 class Softmax(_OnNodes):
@@ -138,7 +167,7 @@ class MultinomialProbit(_OnNodes):
         return largest(F, tf.ones_like(F))
 
 
-class RobustMax(SiteLikelihood):
+class RobustMax(_InChunks):
     """1 - epsilon for the largest latent, epsilon / (C - 1) for each other, for integer labels [N, 1].
 
     With S = P(f_y is the largest): E = S log(1 - epsilon) + (1 - S) log(epsilon / (C - 1)). It is not
@@ -150,18 +179,15 @@ class RobustMax(SiteLikelihood):
         nodes: of the quadrature for S.
     """
 
-    shift_invariant = True
-
     def __init__(self, n_classes: int, epsilon: float = EPSILON, nodes: int = 20) -> None:
-        super().__init__(n_classes)
+        super().__init__(n_classes, nodes, epsilon, nodes)
         self.epsilon = epsilon
         self.nodes = nodes
-        self.chunk_rows = _chunk_rows(n_classes, nodes)
 
     def expectation(self, mean: Any, variance: Any, targets: Any, first: Any = 0) -> Any:
         """[n] expected log-likelihood."""
         S = wins(mean, variance, targets, self.nodes)
-        return robust_max_term(S, self.epsilon, self.n_classes)
+        return robust_max_term(S, self.epsilon, tf.shape(mean)[1])
 
     def log_probability(self, F: Any, targets: Any) -> Any:
         """[...] log p(y | f)."""
