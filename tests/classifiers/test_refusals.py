@@ -77,6 +77,8 @@ REFUSED = {
     ],
     "wasserstein": [
         ({"distance": "other"}, "'exact', 'printed'"),
+        ({"dtype": "float32"}, "dtype must be one of 'float64'"),
+        ({"prior_mean": "log-classes"}, "prior_mean must be a number"),
         ({"calibration": "leave-one-out"}, "calibration must be one of 'validation'"),
         ({"epsilon": 1.0}, "between 0 and 1"),
         ({"calibration": None, "validation_fraction": 0.3}, "does nothing with calibration=None"),
@@ -90,6 +92,8 @@ REFUSED = {
         ({"input_shape": (2, 2, 1, 1)}, "height, width"),
         ({"input_shape": (2, 2), "network": "tiny"}, "no network"),
         ({"input_shape": (2, 2), "refit": "some"}, "refit"),
+        ({"input_shape": (2, 2), "refit": "whole"}, "does nothing with warm_start=False"),
+        ({"input_shape": (2, 2), "retrain_growth": 3.0}, "does nothing with warm_start=False"),
         ({"calibration": "platt"}, "calibration"),
         ({"batch_size": 0}, "batch_size"),
         ({"learning_rate": 0}, "learning_rate"),

@@ -141,7 +141,10 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         empty_ok = known is not None
         if mean is not None and not self.takes_mean:
             raise InputError(_NO_MEAN.format(type(self).__name__))
-        if empty_ok and len(y) == 0:
+        if isinstance(draft.random_state, (int, np.integer)) and draft.random_state < 0:
+            raise InputError(f"random_state must be None or at least 0; got {draft.random_state}.")
+        check_labels(y)
+        if empty_ok and y is not None and len(y) == 0:
             X = draft._validated(X, ensure_min_samples=0)
             codes: Ints = np.empty(0, dtype=np.int64)
             classes = known
@@ -542,6 +545,34 @@ def same_value(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
+def check_labels(y: Any) -> None:
+    """Refuse rows without a label.
+
+    Args:
+        y: labels as a user gives them.
+
+    Raises:
+        InputError: names the rows and says what to do.
+    """
+    labels = np.asarray(y) if isinstance(y, np.ndarray) else np.asarray(y, dtype=object)
+    if labels.ndim != 1 or labels.dtype.kind not in "fO":
+        return
+    missing = [row for row, label in enumerate(labels.tolist()) if _is_missing(label)]
+    if missing:
+        rows = ", ".join(map(str, missing[:5])) + (", ..." if len(missing) > 5 else "")
+        raise InputError(
+            f"y contains NaN or None: {len(missing)} of {len(labels)} rows have no label "
+            f"(row {rows}, from 0). Fit on the others: known = pandas.notna(y); fit(X[known], y[known])."
+        )
+
+
+def _is_missing(label: Any) -> bool:
+    """None, NaN, NaT or pandas.NA, which is equal to nothing, not even to itself."""
+    if isinstance(label, str):
+        return False
+    return label is None or type(label).__name__ in ("NAType", "NaTType") or label != label
+
+
 def check_finite(X: Floats, names: Array | None = None) -> None:
     """Refuse features that are not finite.
 
@@ -557,7 +588,7 @@ def check_finite(X: Floats, names: Array | None = None) -> None:
             return
     row, column = np.argwhere(~np.isfinite(X))[0]
     where = f"column {column}" if names is None else f"column {str(names[column])!r}"
-    kind = "NaN (a missing value)" if np.isnan(X[row, column]) else "inf (infinity)"
+    kind = "NaN (a missing value)" if np.isnan(X[row, column]) else f"inf (infinity, or beyond {X.dtype})"
     raise InputError(
         f"Input X contains {kind} in row {row}, {where}. Fill it in (sklearn.impute.SimpleImputer) or leave "
         "the row or the column out."

@@ -14,7 +14,7 @@ from workbench.classifiers import choice as choosing
 from workbench.classifiers.choice import Candidate, Choice
 from workbench.classifiers.feature_scaling import f_statistics, lengths_by_f
 from workbench.classifiers.geometry import Geometry, prefixed, with_points, within
-from workbench.classifiers.large_margin_fits import KernelFit, LargeMarginFits, of_unit_length
+from workbench.classifiers.large_margin_fits import FOLDS, KernelFit, LargeMarginFits, of_unit_length
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.options import check_options, estimator, fitted, option
 from workbench.classifiers.predictor import Predictor
@@ -510,8 +510,6 @@ class LargeMarginClassifier(LargeMarginFits):
         rows = np.argsort(-residual, kind="stable")[: choosing.LABELLED]
         return scaled[np.sort(rows)]
 
-    # ------------------------------------------------------------------ calibration
-
     # ------------------------------------------------------------------ state
 
     def _start(self) -> Any:
@@ -596,7 +594,9 @@ class LargeMarginClassifier(LargeMarginFits):
 
         By the likelihood of labels left out, each weight with its own temperature and fits (math.md, 13).
         """
-        centre = cal.prior_log_beta(float(self.variance))
+        inside = scaled[: len(scaled) - len(scaled) // FOLDS]  # as many rows as a fold's fit has
+        wide = self._carry_wide(inside) and self._wide_basis(kernel) is not None
+        centre = cal.prior_log_beta(float(self.variance), self.wide_spread if wide else 1.0)
 
         def judge(rows: Any, weights: Floats) -> cal.LeftOut:
             few = codes[rows]

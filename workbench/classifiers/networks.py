@@ -286,8 +286,8 @@ class LargeMarginNetClassifier(_NetworkClassifier):
     joint_epochs: float = option(8, at_least=0)
     head_learning_rate: float = option(1e-2, above=0.0)
     warm_start: bool = False
-    refit: str = option("head", choices=REFITS)
-    retrain_growth: float | None = option(2.0, above=0.0, optional=True)
+    refit: str = option("head", choices=REFITS, when={"warm_start": (True,)})
+    retrain_growth: float | None = option(2.0, above=0.0, optional=True, when={"warm_start": (True,)})
     calibration: str | None = option("held-out", choices=("held-out", "leave-one-out", None))
 
     head_: LargeMarginClassifier = fitted()

@@ -91,7 +91,8 @@ class WassersteinClassifier(GPClassifier):
     n_inducing: int | None = option(None, at_least=1)
     length_scale_factor: float = option(1.0, above=0.0)
     variance: float = option(1.0, above=0.0)
-    prior_mean: float = 0.0
+    prior_mean: float = option(0.0, above=-np.inf)
+    dtype: str = option("float64", choices=("float64",))
     epsilon: float = option(0.01, above=0.0)
     distance: str = option("exact", choices=DISTANCES)
     weight: float | None = option(None, at_least=0.0)
