@@ -1,4 +1,4 @@
-"""Errors by labels on features as they were (pixels, topics) and as they are learnt (shapes, pieces)."""
+"""Errors by labels on features as they were (pixels) and as they are learnt (shapes, pieces)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from workbench.pools.datasets.catalogue import find_file
 from workbench.pools.encoders import ENCODERS, open_encoder
 from workbench.pools.features.encoded import joined
 from workbench.pools.features.pieces import PiecesFeatureMap
-from workbench.pools.features.texts import TextFeatureMap
 from workbench.pools.features.vectors import VectorFeatureMap
 from workbench.pools.items import ArrayItems, ImageItems, RowNumbers, TextItems
 from workbench.pools.pool import Pool, TestSplit
@@ -55,14 +54,13 @@ def features_of(
         rows = np.sort(rng.permutation(len(pool))[:n])
         texts = [pool.items.texts[row] for row in rows]
         makers: dict[str, Any] = {
-            "topics": lambda: TextFeatureMap.of(texts).transform(texts),
             "pieces": lambda: PiecesFeatureMap.of(texts, n_classes=77).transform(texts),
         }
         encoded = {
             name: partial(_by, name, "text", texts) for name in encoders if ENCODERS[name].kind == "text"
         }
     else:
-        pool = load_pool(f"images:{name}")
+        pool = load_pool(f"images:{name}", features="pixels")
         assert isinstance(pool.items, ImageItems) and pool.truth is not None
         rows = np.sort(rng.permutation(len(pool))[:n])
         images = np.asarray(pool.items.images[rows])
@@ -77,7 +75,7 @@ def features_of(
         began = time.process_time()
         found[kind] = make()
         seconds[kind] = time.process_time() - began
-    learnt = list(makers)[1]
+    learnt = list(makers)[-1]
     for kind, make in encoded.items():
         began = time.process_time()
         found[kind] = make()

@@ -57,7 +57,7 @@ def pool_of(name: str) -> Pool:
         return load_pool("digits")
     if name == "banking77":
         file = _file("text/banking77/train.csv")
-        return load_pool(file, text_column="text", target="category", text_features="pieces")
+        return load_pool(file, text_column="text", target="category")
     if name == "mnist":
         held = np.load(_file("images/mnist.npz"))
         digits = tuple(map(str, range(10)))

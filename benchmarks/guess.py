@@ -140,7 +140,7 @@ def texts(quick: bool = False, features: str = "pieces", labels: Sequence[int] =
     if file is None:
         print("banking77 lies in no data folder; WORKBENCH_DATA names one.")
         return
-    made = {"text_features": features} if features == "pieces" else {"features": features}
+    made = {} if features == "pieces" else {"features": features}
     pool = load_pool(file, text_column="text", target="category", **made)
     labels = labels[:2] if quick else labels
     names = guess_of("names", pool)

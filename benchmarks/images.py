@@ -273,7 +273,7 @@ def accuracy(quick: bool = False, sets: Sequence[str] = SETS) -> bool:
     met = True
     for name in sets:
         try:
-            pool = load_pool(f"images:{name}")
+            pool = load_pool(f"images:{name}", features="pixels")
         except InputError as error:
             print(f"{name}: not measured. {error}")
             continue

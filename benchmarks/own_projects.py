@@ -190,17 +190,12 @@ def project(name: str, folder: Path, store: Any, *, fit: bool = True) -> str:
     Returns:
         Its id.
     """
-    from workbench.pools import with_learnt_features
     from workbench.sessions import Session
 
     write, n_labels, classes = (questions, 0, ()) if name == "questions" else KINDS[name]
     folder.mkdir(parents=True, exist_ok=True)
     path, given = write(folder)
-    # as the Data page starts it
-    options = with_learnt_features(str(path), given)
-    made = Session.create(
-        str(path), name=path.stem, pool_options=options, classes=classes or None, store=store
-    )
+    made = Session.create(str(path), name=path.stem, pool_options=given, classes=classes or None, store=store)
     truth = made.pool.truth
     for item in np.random.default_rng(0).permutation(made.pool.trainable)[:n_labels]:
         if truth is None:

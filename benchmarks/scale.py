@@ -111,7 +111,7 @@ def texts(*, quick: bool = False) -> bool:
         os.environ["WORKBENCH_FEATURES"] = str(Path(folder) / "features")
         for words in ("features learnt", "features read again"):
             began, wall = time.process_time(), time.monotonic()
-            pool = load_pool(path, text_column="text", target="category", text_features="pieces")
+            pool = load_pool(path, text_column="text", target="category")
             spent, waited = time.process_time() - began, time.monotonic() - wall
             print(
                 f"{len(pool):,} texts, {pool.n_features} features: {words}, {spent:.1f} s of processor, "

@@ -448,10 +448,10 @@ def options_of_known(entry: Any) -> None:
 def start_known(name: str, chosen: Any, features: str = "shapes") -> None:
     """Start a project on a known set; of images on shapes, which the page shows while they are learnt."""
     from workbench.classifiers import sees_pixels
-    from workbench.pools import with_learnt_features
 
-    pixels = features == "pixels" or sees_pixels(chosen.classifier)
-    options = with_learnt_features(name, {}, pixels=pixels)
+    if sees_pixels(chosen.classifier):
+        features = "pixels"
+    options = {"features": features} if name.startswith("images:") else {}
     if opening.learns(options):
         st.session_state[LEARNING] = (name, chosen, options)
         st.rerun()

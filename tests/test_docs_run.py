@@ -154,7 +154,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         str(folder / "questions.csv"),
         name="questions",
         classes=["money", "other"],
-        pool_options={"text_column": "question", "text_features": "pieces"},
+        pool_options={"text_column": "question"},
         store=Store.open(folder / "home" / "workbench.sqlite"),
     )
     for item in range(24):

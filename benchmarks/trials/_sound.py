@@ -111,7 +111,6 @@ def sound() -> tuple[Reading, ...]:
         "target": "y",
         "text": "one-hot",
         "missing": "impute",
-        "numeric_text": "missing",
         "ragged": "drop",
     }
     for name, data in _tables().items():

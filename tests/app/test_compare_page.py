@@ -172,7 +172,7 @@ def test_with_a_guess_and_without_stand_side_by_side(tokens: list[str], tmp_path
     lines = [f"{text} {i},{name}" for i in range(20) for name, text in words.items()]
     path = tmp_path / "tickets.csv"
     path.write_text("\n".join(["text,class", *lines]) + "\n")
-    options = {"target": "class", "text_column": "text", "text_features": "topics"}
+    options = {"target": "class", "text_column": "text"}
     source = comparison_sources.Source("tickets", str(path), options, guesses=("column:llm",)).opened()
     assert source.guesses == ("names", "column:llm")
     assert [comparison_sources.guess_title(one) for one in source.guesses] == ["Class names", "llm"]

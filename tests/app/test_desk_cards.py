@@ -301,8 +301,8 @@ def test_why_an_item_was_asked_is_said_in_words_wherever_it_is_told() -> None:
 def test_a_text_stands_large_and_the_other_columns_small_below_it(tmp_path: Path, learn: bool) -> None:
     path = tmp_path / "comments.csv"
     texts = [" ".join(f"word{(i * k) % 37}" for k in range(1, 10)) for i in range(40)]
-    rows = [f"c{i},{('sales', 'lab')[i % 2]},{text}" for i, text in enumerate(texts)]
-    path.write_text("\n".join(["comment_id,department,comment", *rows]), encoding="utf-8")
+    rows = [f"c{i},{('sales', 'lab')[i % 2]},{i % 3},{text}" for i, text in enumerate(texts)]
+    path.write_text("\n".join(["comment_id,department,visits,comment", *rows]), encoding="utf-8")
     columns: Any = {"department": {"use": "category"}} if learn else "auto"
     pool = load_pool(str(path), columns=columns)
     assert pool.kind == ("table" if learn else "text")

@@ -14,10 +14,9 @@ from workbench.app.serving import uploads
 from workbench.app.serving.jobs import manager
 from workbench.app.shell import background_files
 from workbench.errors import InputError
-from workbench.pools import inspect_table
+from workbench.pools import TableReport, inspect_table
 from workbench.pools.features.pieces import PiecesFeatureMap
 from workbench.pools.formats import FORMATS, endings_of
-from workbench.pools.tables.likely import likely_uses
 from workbench.progress import tell
 from workbench.sessions import Session
 from workbench.store import Store
@@ -329,6 +328,10 @@ def test_many_projects_are_a_list_in_which_one_is_found() -> None:
     assert "No project has these words." in [c.value for c in test.main.caption]
 
 
+def _uses(report: TableReport) -> dict[str, str]:
+    return {column.name: column.use.use for column in report.columns if column.use is not None}
+
+
 def test_a_half_filled_last_column_is_taken_for_the_classes_and_a_first_one_of_names_for_ids() -> None:
     text = "customer,age,city,churn\n" + "".join(
         f"C{i},{'' if i % 9 == 0 else 20 + i % 30},{('Oslo', 'Rome', 'Oslo', '')[i % 4]},"
@@ -336,7 +339,7 @@ def test_a_half_filled_last_column_is_taken_for_the_classes_and_a_first_one_of_n
         for i in range(60)
     )
     report = inspect_table(text.encode(), file_name="a.csv", columns="auto")
-    assert likely_uses(report) == {"churn": {"use": "class"}, "customer": {"use": "id"}}
+    assert _uses(report)["churn"] == "class" and _uses(report)["customer"] == "id"
     test = dropped("customers.csv", text)
     said = "\n".join(str(m.value) for m in (*test.main.markdown, *test.main.caption))
     assert "20 labels taken over, 40 to ask" in said
@@ -348,10 +351,10 @@ def test_a_half_filled_last_column_is_taken_for_the_classes_and_a_first_one_of_n
         f"C{i},{'' if i % 30 == 0 else i % 9},{names[i % 2] if i < 30 else ''}\n" for i in range(60)
     )
     known = inspect_table(f"customer,age,churn\n{half}".encode(), file_name="a.csv", columns="auto")
-    assert likely_uses(known)["churn"] == {"use": "class"}
+    assert _uses(known)["churn"] == "class"
     # a column that is full, or hardly emptier than another, is a property as before
     full = text.replace(",\n", ",undecided\n")
-    assert "churn" not in likely_uses(inspect_table(full.encode(), file_name="a.csv", columns="auto"))
+    assert _uses(inspect_table(full.encode(), file_name="a.csv"))["churn"] == "category"
 
 
 @pytest.mark.parametrize(
@@ -362,9 +365,7 @@ def test_a_column_of_predictions_is_never_taken_for_the_classes(name: str, use: 
         f"t{i},my card was lost on day {i},{('card', 'refund')[i % 2]}\n" for i in range(60)
     )
     report = inspect_table(text.encode(), file_name="a.csv", columns="auto")
-    (column,) = [one for one in report.columns if one.name == name]
-    assert column.use is not None
-    assert likely_uses(report).get(name, {"use": column.use.use}) == {"use": use}
+    assert _uses(report)[name] == use
     said = "\n".join(str(c.value) for c in dropped("calls.csv", text).main.caption)
     assert ("a guess at the class" in said) == (use != "class")
 

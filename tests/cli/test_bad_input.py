@@ -62,7 +62,7 @@ def test_bad_input_is_one_message_and_exit_2(
         (b"a,b,label\n1,2,x\n", "a single row"),
         (b"a,b,label\n1,2,x\n1,2\n3,4,y\n5,6,x\n7,8,y\n", "line 3"),
         (b"a,b,label\n1,2,x\n3,4,x\n5,6,x\n", "class"),
-        (b"a,b,label\n1,2,x\n3,,y\n5,6,x\n7,8,y\n", "empty"),
+        (b"a,b,label\n1,2,x\n3,,y\n5,6,x\n7,8,y\n", "Empty cells of 'b'"),
         (b"a,b,label\n1,2,x\n3,nan,y\n5,inf,x\n7,8,y\n", "'b'"),
         (b"a,b,label\n1,2,x\n3,oops,y\n5,6,x\n7,8,y\n", "'b'"),
     ],

@@ -21,8 +21,8 @@ def path(tmp_path):
     [
         ({}, ["column:llm"], {"exclude": ["llm"]}),
         ({"exclude": "llm"}, ["column:llm", "columns:p_*"], {"exclude": ["llm", "p_cat", "p_dog"]}),
-        ({"columns": "auto"}, ["column:llm"], {"columns": {"llm": "leave out"}}),
-        ({"columns": {"llm": "category"}}, ["column:llm"], {"columns": {"llm": "category"}}),
+        ({"columns": "auto"}, ["column:llm"], {"columns": "auto", "exclude": ["llm"]}),
+        ({"columns": {"llm": "category"}}, ["column:llm"], {"columns": {"llm": "category"}, "exclude": []}),
         ({}, ["names"], {}),
         ({}, None, {}),
         ({}, ["column:gone"], {"exclude": []}),

@@ -1,6 +1,5 @@
 """`workbench predict` and `workbench score` by the model that a run saved."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +8,8 @@ import pytest
 from tests.cli.calls import FAST, call, refused, table
 from tests.pools.test_images import zipped
 from tests.pools.test_shapes import photos
+from workbench.exchange import load_model
+from workbench.pools.features.shapes import ShapesFeatureMap
 
 
 def test_predict_and_score_by_a_saved_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -65,7 +66,7 @@ def test_photos_of_any_sizes_are_run_predicted_and_scored_by_their_shapes(
     Path("bars.zip").write_bytes(zipped(photos(40)))
     assert call("run", "--pool", "bars.zip", *FAST[2:], "--budget", "12", "--out", "out", "-q") == 0
     capsys.readouterr()
-    assert json.loads(Path("out/run.json").read_text())["spec"]["pool_options"] == {"features": "shapes"}
+    assert isinstance(load_model("out").feature_map, ShapesFeatureMap)
     assert call("predict", "bars.zip", "--model", "out") == 0
     predicted = [row["prediction"] for row in table(capsys.readouterr().out)]
     truth = [path.split("/")[0] for path in sorted(photos(40))]

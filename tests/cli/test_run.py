@@ -59,7 +59,7 @@ def test_a_file_with_a_target_column(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert {e["class"] for e in table((tmp_path / "a" / "events.csv").read_text())} == {"yes", "no"}
     assert "--target COLUMN" in refused(capsys, *arguments)
     assert "'nothing'" in refused(capsys, *arguments, "--target", "nothing")
-    path.write_text("width,height\n" + "".join(f"{i},{i % 7}\n" for i in range(30)))
+    path.write_text("width,height\n" + "".join(f"{i}.5,{i % 7}.5\n" for i in range(30)))
     assert "has no known classes" in refused(capsys, *arguments)
 
 

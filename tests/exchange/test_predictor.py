@@ -142,7 +142,7 @@ def test_a_table_with_its_columns_treatment(bare: Path, tmp_path: Path) -> None:
 def test_texts_that_begin_with_their_classes_names_and_lean_on_neighbours(bare: Path, tmp_path: Path) -> None:
     rows_of_texts(200, 1).to_csv(tmp_path / "pool.csv", index=False)
     rows_of_texts(100, 2).to_csv(tmp_path / "new.csv", index=False)
-    pool = load_pool(tmp_path / "pool.csv", target="y", text_column="text", text_features="pieces")
+    pool = load_pool(tmp_path / "pool.csv", target="y", text_column="text")
     compare(bare, tmp_path, model_of(pool, "logistic-regression", "both", names=True), tmp_path / "new.csv")
 
 

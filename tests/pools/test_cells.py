@@ -169,7 +169,7 @@ def test_a_filled_column_that_is_left_out_is_told_with_a_cell_and_its_ways_back(
     data = b"weight,x,same,label\n" + b"".join(
         b"%d kg,%d,u,%s\n" % (i, i % 7, b"ab"[i % 3 > 0 :][:1]) for i in range(60)
     )
-    report = inspect_table(data, file_name="a.csv", columns="auto")
+    report = inspect_table(data, file_name="a.csv", id_column=None)
     (told,) = [p for p in report.problems if p.code == "left out"]
     assert "'weight' is left out" in told.message and "'0 kg' on line 2" in told.message
     for fix in told.fixes[:1]:

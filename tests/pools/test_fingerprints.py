@@ -48,9 +48,7 @@ def test_appended_rows_are_accepted():
 
 def test_a_text_appended_to_a_column_of_numbers_leaves_the_other_rows_alone():
     old = fingerprints(TEXT)
-    pool = load_pool(
-        TEXT + b"w,?,u\n", file_name="t.csv", text="one-hot", numeric_text="missing", missing="impute"
-    )
+    pool = load_pool(TEXT + b"w,?,u\n", file_name="t.csv", text="one-hot", missing="impute")
     assert compare_fingerprints(old, pool.fingerprints) == 1
 
 

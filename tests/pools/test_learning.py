@@ -100,7 +100,7 @@ def texts(n):
 
 
 def test_a_pool_that_grew_costs_only_its_new_items(kept, monkeypatch):
-    given = {"file_name": "q.csv", "text_column": "question", "text_features": "pieces"}
+    given = {"file_name": "q.csv", "text_column": "question"}
     pool = load_pool(texts(40).encode(), **given)
     transform, seen = PiecesFeatureMap.transform, []
     monkeypatch.setattr(

@@ -21,7 +21,7 @@ from openpyxl import Workbook
 from PIL import Image
 
 from workbench.errors import InputError
-from workbench.pools import inspect_table, load_pool, with_learnt_features
+from workbench.pools import inspect_table, load_pool
 from workbench.pools.formats import format_of, huggingface
 from workbench.pools.formats.arrow_sizes import unpacked_size
 from workbench.pools.formats.files import File
@@ -176,7 +176,6 @@ def test_label_studio_tasks_bring_their_choices():
     pool = load_pool(data, file_name="tasks.json")
     assert pool.kind == "text" and pool.classes == ("cat", "dog")
     assert (pool.truth >= 0).sum() == 6 and list(pool.items.ids[:2]) == ["10", "11"]
-    assert "columns" in with_learnt_features(data, {}, file_name="tasks.json")
 
 
 def test_a_text_file_is_lines_unless_it_is_a_table():

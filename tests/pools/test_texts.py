@@ -5,7 +5,7 @@ import pytest
 
 from tests.pools.helpers import needs
 from workbench.errors import InputError
-from workbench.pools import feature_map_from_json, inspect_table, load_pool, read_rows, with_learnt_features
+from workbench.pools import feature_map_from_json, load_pool, read_rows, seen_as_pixels
 
 SUBJECTS = {"money": ["bank", "card", "fee", "pay"], "weather": ["rain", "sun", "wind", "cloud"]}
 
@@ -20,7 +20,7 @@ def table(n=80, seed=0) -> bytes:
     return "\n".join(lines).encode()
 
 
-def test_texts_become_items_and_topics():
+def test_texts_become_items():
     pool = load_pool(table(), file_name="q.csv", text_column="question", target="kind")
     assert pool.kind == "text" and pool.classes == ("money", "weather") and len(pool) == 80
     assert pool.items.show(3).text.endswith("3?") and pool.common_scale
@@ -36,9 +36,9 @@ def test_texts_become_items_and_topics():
 def test_replay_on_new_rows_and_through_json():
     pool = load_pool(table(), file_name="q.csv", text_column="question", target="kind")
     again = feature_map_from_json(pool.feature_map.to_json())
-    rows = read_rows(b"question\nwhy was my card fee\nxyzzy\n", file_name="n.csv")
+    rows = read_rows(b"question\nwhy was my card fee\nqqqq\n", file_name="n.csv")
     features = again.transform(rows)
-    np.testing.assert_array_equal(features, pool.feature_map.transform(["why was my card fee", "xyzzy"]))
+    np.testing.assert_array_equal(features, pool.feature_map.transform(["why was my card fee", "qqqq"]))
     assert (features[1] == 0).all() and np.isfinite(features).all()
     with pytest.raises(InputError, match="lack the column 'question'"):
         again.transform(rows.rename(columns={"question": "q"}))
@@ -46,26 +46,14 @@ def test_replay_on_new_rows_and_through_json():
         again.transform([3])
 
 
-def test_a_column_of_many_texts_offers_to_be_the_items():
-    data = b"a,note\n" + b"".join(b"%d,words and number %d\n" % (i, i) for i in range(150))
-    (problem,) = [p for p in inspect_table(data, file_name="t.csv").problems if p.code == "text"]
-    assert any("text_column" in fix.options for fix in problem.fixes)
-    report = inspect_table(data, file_name="t.csv", text_column="note")
-    assert report.ready and [c.role for c in report.columns] == ["left out", "feature"]
-
-
 def test_bad_texts():
     data = b"note,y\na b,p\n,q\nb c,p\nc a,q\n"
-    with pytest.raises(InputError, match=r"1 empty text, first on line 3.*missing"):
-        load_pool(data, file_name="t.csv", text_column="note")
-    assert list(load_pool(data, file_name="t.csv", text_column="note", missing="drop").items.ids) == [
-        "0",
-        "2",
-        "3",
-    ]
+    assert len(load_pool(data, file_name="t.csv", text_column="note")) == 4
+    kept = load_pool(data, file_name="t.csv", columns={"note": {"use": "text", "empty": "drop"}})
+    assert list(kept.items.ids) == ["0", "2", "3"]
     with pytest.raises(InputError, match="nothing to compare"):
         load_pool(b"note\na\nb\nc\n", file_name="t.csv", text_column="note")
-    with pytest.raises(InputError, match="cannot be the items"):
+    with pytest.raises(InputError, match="is left to learn from"):
         load_pool(data, file_name="t.csv", text_column="y", target="y")
     with pytest.raises(InputError, match="no column 'z'"):
         load_pool(data, file_name="t.csv", text_column="z")
@@ -87,7 +75,7 @@ CHINESE = ("我的银行卡费用是多少", "为什么我的卡被收取费用"
 
 
 def pieces(**options):
-    options = {"text_column": "question", "target": "kind", "text_features": "pieces", **options}
+    options = {"text_column": "question", "target": "kind", **options}
     return load_pool(table(), file_name="q.csv", **options)
 
 
@@ -104,8 +92,6 @@ def test_pieces_of_words_are_replayed_through_json_and_know_words_half_spelt():
     assert (features[1] == 0).all()
     centres = np.stack([pool.features[pool.truth == k].mean(axis=0) for k in (0, 1)])
     assert pool.classes[int((features[0] @ centres.T).argmax())] == "weather"
-    topics = load_pool(table(), file_name="q.csv", text_column="question", target="kind").feature_map
-    assert (topics.transform(["clouds winds raining"]) == 0).all(), "topics know whole words only"
     with pytest.raises(InputError, match="damaged"):
         feature_map_from_json(document | {"n_axes": 3})
     with pytest.raises(InputError, match="Row 2 holds 3"):
@@ -117,9 +103,7 @@ def test_texts_without_spaces_have_pieces():
         f"{i},{CHINESE[i % 4]}{chr(0x4E00 + 37 * i)},{'天气' if i % 4 > 1 else '银行'}" for i in range(24)
     ]
     data = "\n".join(["id,t,y", *lines]).encode()
-    with pytest.raises(InputError, match="nothing to compare"):
-        load_pool(data, file_name="t.csv", text_column="t", target="y")
-    pool = load_pool(data, file_name="t.csv", text_column="t", target="y", text_features="pieces")
+    pool = load_pool(data, file_name="t.csv", text_column="t", target="y")
     assert not pool.feature_map.words and pool.feature_map.pieces
     new = pool.feature_map.transform(["上海明天会下雨吗", "银行收取多少费用"])
     centres = np.stack([pool.features[pool.truth == k].mean(axis=0) for k in (0, 1)])
@@ -127,34 +111,28 @@ def test_texts_without_spaces_have_pieces():
 
 
 @pytest.mark.slow  # alone: how many axes texts get, by the number of classes
-def test_many_classes_have_more_axes_and_old_texts_their_topics():
+def test_many_classes_have_more_axes():
     rng = np.random.default_rng(0)
     made = [f"c{i % 77},{' '.join(f'w{w}' for w in rng.integers(0, 900, 8))} k{i % 77}" for i in range(700)]
     data = "\n".join(["y,t", *made]).encode()
     shared = {"file_name": "t.csv", "text_column": "t"}
-    assert load_pool(data, **shared, target="y", text_features="pieces").n_features == 512
-    assert load_pool(data, **shared, exclude=["y"], text_features="pieces").n_features == 256
-    assert load_pool(data, **shared, target="y").feature_map.columns[0] == "topic_1"
-    with pytest.raises(InputError, match="'topics', 'pieces'"):
-        load_pool(data, **shared, text_features="words")
+    assert load_pool(data, **shared, target="y").n_features == 512
+    assert load_pool(data, **shared, exclude=["y"]).n_features == 256
     with pytest.raises(InputError, match="nothing to compare"):
-        load_pool(b"t\na\nb\nc\n", **shared, text_features="pieces")
+        load_pool(b"t\na\nb\nc\n", **shared)
 
 
-def test_new_projects_learn_their_features_and_a_choice_stands(tmp_path):
-    file = tmp_path / "q.csv"
+def test_images_stay_pixels_for_a_model_that_learns_from_them(tmp_path):
+    file, photos = tmp_path / "q.csv", tmp_path / "photos"
     file.write_bytes(table())
-    assert with_learnt_features(str(file), {"text_column": "question"})["text_features"] == "pieces"
-    chosen = {"text_column": "question", "text_features": "topics"}
-    assert with_learnt_features(str(file), chosen) == chosen
-    assert with_learnt_features(str(file), {})["columns"]["question"]["use"] == "text"
-    assert with_learnt_features("digits", {}) == {}
-    (tmp_path / "photos").mkdir()
-    (tmp_path / "photos" / "a.png").write_bytes(b"")
-    photos = str(tmp_path / "photos")
-    assert with_learnt_features(photos, {}) == {"features": "shapes"}
-    assert with_learnt_features(photos, {"resize": 8}) == {"resize": 8}
-    assert with_learnt_features("images:mnist", {}) == {"features": "shapes"}
-    assert with_learnt_features(photos, {}, pixels=True) == {}
-    assert with_learnt_features("images:mnist", {}, pixels=True) == {}
-    assert with_learnt_features("images:mnist", {"features": "pixels"}) == {"features": "pixels"}
+    photos.mkdir()
+    (photos / "a.png").write_bytes(b"")
+    for source, given, options in (
+        (str(photos), {}, {"features": "pixels"}),
+        (str(photos), {"resize": 8}, {"resize": 8}),
+        ("images:mnist", {}, {"features": "pixels"}),
+        ("images:mnist", {"features": "shapes"}, {"features": "shapes"}),
+        ("digits", {}, {}),
+        (str(file), {}, {}),
+    ):
+        assert seen_as_pixels(source, given) == options

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from workbench.errors import InputError
-from workbench.pools import inspect_table, load_pool, with_learnt_features
+from workbench.pools import inspect_table, load_pool, settled
 from workbench.pools.dates import ISO, date_format, read_dates
 from workbench.pools.features import feature_map_from_json
 from workbench.pools.replay import with_saved_map
@@ -84,7 +84,7 @@ def test_numbers_of_rows_are_no_quantities():
     assert noted.message == (
         "Another whole number in each row: 'column_1' is taken as the items' ids, 'customer number' left out."
     )
-    (fix,) = noted.fixes
+    _, fix = noted.fixes
     again = load_pool(data, file_name="my.csv", **{"columns": "auto", **fix.options})
     assert again.n_features == 4
     # what is called an id needs no word
@@ -100,12 +100,14 @@ def test_guesses_are_written_down_and_give_the_same_pool():
     report = inspect_table(csv(frame()), file_name="my.csv", columns="auto")
     flagged = {name: use | {"guessed": True} for name, use in GUESSED.items()}
     assert report.ready and report.columns_option == flagged
-    options = with_learnt_features(csv(frame()), {"columns": "auto"}, file_name="my.csv")
-    assert options == {"columns": flagged}
     # what it decided is told as long as nobody says it
     assert inspect_table(csv(frame()), file_name="my.csv", columns=flagged).problems == report.problems
-    guessed, said = load("auto"), load(json.loads(json.dumps(GUESSED)))
+    guessed, said = load(None), load(json.loads(json.dumps(GUESSED)))
     assert guessed.fingerprint == said.fingerprint
+    assert settled({"target": "label", "decimal": ".", "strict": True}, guessed) == {
+        "decimal": ".",
+        "columns": flagged,
+    }
     np.testing.assert_array_equal(guessed.features, said.features)
     assert said.classes == ("bad", "good") and (said.truth == -1).sum() == N // 3
     assert list(said.items.ids[:2]) == ["u0", "u1"]
@@ -169,7 +171,7 @@ def test_one_column_of_texts_is_a_pool_of_texts():
     pool = load("auto", csv(made))
     assert pool.kind == "text" and len(pool) == N
     dropped = load({"comment": {"use": "text", "empty": "drop"}}, csv(made))
-    assert len(dropped) == N - 1 and "1 empty text left out." in dropped.notes
+    assert len(dropped) == N - 1 and "1 row left out; 59 stay." in dropped.notes
     assert pool.classes == ("bad", "good")
 
 
@@ -185,7 +187,6 @@ def test_one_column_of_texts_is_a_pool_of_texts():
         ({"age": {"use": "number", "blank": "zero"}}, {}, "say a use"),
         ({"seen": {"use": "date", "format": "%q"}}, {}, "dates of 'seen' are not '%q'"),
         (3, {}, 'neither "auto" nor'),
-        ("auto", {"exclude": "age"}, "leave out exclude="),
         ({"zip": "class", "label": "leave out", "id": "leave out"}, {"max_classes": 2}, "5 different values"),
         ({"page": "category"}, {"max_categories": 10}, "60 different values, too many for categories"),
         ({"zip": "id", "id": "leave out"}, {}, "stands on line"),
@@ -258,7 +259,7 @@ def _comments(tmp_path: Path, words: int = 9) -> Path:
 def test_a_long_text_is_the_item_and_the_rest_is_shown_beside_it(tmp_path: Path) -> None:
     path = _comments(tmp_path)
     pool, alone = load_pool(str(path), columns="auto"), load_pool(str(path), text_column="comment")
-    assert pool.kind == "text" and pool.uses is not None and pool.uses["department"] == {"use": "shown"}
+    assert pool.kind == "text" and pool.uses is not None and pool.uses["department"]["use"] == "shown"
     assert pool.items.show(3).row == {"department": "lab", "date": "2026-04-11"}
     assert pool.items.show(3).text == alone.items.show(3).text
     assert set(pool.feature_map.columns) and not any("department" in c for c in pool.feature_map.columns)

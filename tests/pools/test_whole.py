@@ -56,9 +56,7 @@ def test_a_comma_before_three_digits_is_asked_about():
     ]
     first = {fix.label: table(text, columns=fix.options["columns"]).features[0, 0] for fix in asked.fixes}
     assert first == {"1,100 is 1100": 1100, "1,100 is 1.100": 1.1}
-    with pytest.raises(InputError, match=r'decimal="," or decimal="\."'):
-        table(text, columns=None, target="label")
-    assert table(text, columns=None, target="label", decimal=".").features[0].tolist() == [1100, 0]
+    assert table(text, columns=None, target="label", decimal=".").features[0, 0] == 1100
 
 
 @pytest.mark.parametrize(
@@ -105,7 +103,7 @@ def test_a_column_that_says_the_class_again_is_no_feature():
     rows = "".join(f"good film number {i} tonight,{i % 2},{['neg', 'pos'][i % 2]}\n" for i in range(60))
     text = "text,label,label_text\n" + rows
     pool = table(text)
-    assert pool.kind == "text" and pool.uses["label_text"] == {"use": "leave out"}
+    assert pool.kind == "text" and pool.uses["label_text"]["use"] == "leave out"
     assert any("stands one to one with the classes" in note for note in pool.notes)
     kept = table(text, columns={"label_text": "category"})
     assert "label_text=neg" in kept.feature_map.columns, "said by somebody, it is used"

@@ -44,8 +44,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_table_is_read_as_the_page_reads_its_file(tmp_path: Path) -> None:
     held = load_pool(frame(), target="label")
     frame().astype({"mixed": str, "city": str}).to_parquet(tmp_path / "t.parquet")
-    report = inspect_table(tmp_path / "t.parquet", columns="auto")
-    assert held.uses == {c.name: c.use.to_json() for c in report.columns if c.use is not None}
+    report = inspect_table(tmp_path / "t.parquet", target="label")
+    assert held.uses == report.columns_option
     read = load_pool(tmp_path / "t.parquet", columns=report.columns_option)
     assert held.classes == ("old", "young") and held.fingerprint == read.fingerprint
     np.testing.assert_array_equal(held.features, read.features)

@@ -16,7 +16,7 @@ def test_a_pool_that_grew_keeps_the_map_of_its_project(tmp_path):
     texts.write_bytes(table(60))
     pictures.write_bytes(zipped(photos(20)))
     cases = {
-        texts: {"text_column": "question", "target": "kind", "text_features": "pieces"},
+        texts: {"text_column": "question", "target": "kind"},
         pictures: {"features": "shapes", "labelled": False},
     }
     for file, options in cases.items():

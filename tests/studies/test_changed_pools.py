@@ -2,12 +2,16 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from tests.pools.test_images import png, zipped
 from workbench.errors import InputError
+from workbench.sessions.spec import RunSpec
 from workbench.store import Store
 from workbench.studies import StudySpec, read_study, run_study
 from workbench.studies.runner import pool_of_run
+from workbench.studies.workers import pool_of
 
 
 def table(path: Path, flipped: bool = False) -> None:
@@ -58,3 +62,12 @@ def test_runs_of_different_data_are_not_read_as_one_study(tmp_path: Path) -> Non
     run.rename(other)
     with pytest.raises(InputError, match="has changed since the run of random"):
         read_study(tmp_path / "two")
+
+
+def test_runs_of_one_study_read_pictures_each_as_its_model_sees_them(tmp_path: Path) -> None:
+    path, noise = tmp_path / "noise.zip", np.random.default_rng(0).integers(0, 256, (40, 24, 24), np.uint8)
+    path.write_bytes(zipped({f"{i % 2}/{i:02}.png": png(image) for i, image in enumerate(noise)}))
+    shapes = pool_of(RunSpec(str(path)))
+    pixels = pool_of(RunSpec(str(path), classifier="softmax-net"))
+    assert shapes.image_shape is None and pixels.image_shape == (24, 24)
+    assert pool_of(RunSpec(str(path), seed=1)).features is shapes.features

@@ -29,7 +29,7 @@ def predict_file(
     given = read_rows(file)
     features = saved.features(given)
     mean, notes = saved.mean(given, features)
-    for note in notes:
+    for note in (*getattr(given, "attrs", {}).get("notes", ()), *notes):
         print(note, file=sys.stderr)
     P = saved.probabilities(features, mean)
     columns = ["row", "prediction", "confidence"]

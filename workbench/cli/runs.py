@@ -67,8 +67,8 @@ def _load(spec: RunSpec, load: Callable[[RunSpec], Pool] = RunSpec.load_pool, *,
         if not Path(spec.pool).expanduser().exists():
             raise
         hint = "Settings such as text=drop are given as --pool-set text=drop."
-        if "columns" not in spec.pool_options:
-            hint += " --pool-set columns=auto guesses what every column is for."
+        if "strict=False" in str(error):
+            hint = "--pool-set strict=false takes it so."
         if spec.target is None:
             hint += " The column that holds the classes is named by --target COLUMN."
         raise InputError(f"{error}\n{hint}") from error

@@ -111,19 +111,14 @@ def without_guesses(pool: str, options: Mapping[str, Any], guess: Sequence[str] 
     from workbench.pools import inspect_table
 
     try:
-        names = [column.name for column in inspect_table(pool, columns="auto").columns]
+        names = [column.name for column in inspect_table(pool).columns]
     except InputError:
         return made  # no table; the guess says what it lacks
     found = [name for source in guess or () for name in columns_of(source, names)]
-    uses = made.get("columns")
-    if isinstance(uses, Mapping):
-        made["columns"] = {**{name: "leave out" for name in found}, **uses}
-    elif uses == "auto":
-        made["columns"] = {name: "leave out" for name in found}
-    else:
-        out = made.get("exclude", ())
-        out = (out,) if isinstance(out, str) else tuple(out)
-        made["exclude"] = [*out, *(name for name in dict.fromkeys(found) if name not in out)]
+    uses, out = made.get("columns"), made.get("exclude", ())
+    said = uses if isinstance(uses, Mapping) else {}
+    out = (out,) if isinstance(out, str) else tuple(out)
+    made["exclude"] = list(dict.fromkeys((*out, *(name for name in found if name not in said))))
     return made
 
 

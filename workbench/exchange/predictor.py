@@ -33,7 +33,6 @@ from workbench.pools.features.pieces import LONGEST, PiecesFeatureMap
 from workbench.pools.features.pixels import ImageFeatureMap
 from workbench.pools.features.shapes import ShapesFeatureMap
 from workbench.pools.features.table import DateColumn, NumberColumn, TableFeatureMap, TextColumn
-from workbench.pools.features.texts import TextFeatureMap
 from workbench.pools.features.vectors import VectorFeatureMap
 from workbench.pools.neighbours.graph import STRENGTHS
 from workbench.pools.pool import FeatureMap
@@ -77,7 +76,6 @@ class _Made:
         terms: tuple[str, ...],
         weights: Floats,
         pattern: str,
-        longest: int | None = LONGEST,
         dtype: str = "float64",
     ) -> dict[str, Any]:
         """The description of a block of terms."""
@@ -90,7 +88,7 @@ class _Made:
             "axes": f"{key}.axes",
             "scales": f"{key}.scales",
             "pattern": pattern,
-            "longest": longest,
+            "longest": LONGEST,
             "dtype": dtype,
         }
 
@@ -203,7 +201,7 @@ def _features(made: _Made, given: FeatureMap) -> str:
             f"numbers in {len(given.names)} columns: a CSV file with their names, or an NPY file [n, D]"
         )
         return "plain(m, rows)"
-    if isinstance(given, PiecesFeatureMap | TextFeatureMap):
+    if isinstance(given, PiecesFeatureMap):
         made.document |= {"blocks": _text_blocks(made, "text", given), "column": given.column}
         made.use("texts", "cells_of")
         made.reads = f"a CSV file with the column {given.column!r}"
@@ -268,12 +266,8 @@ def _column(made: _Made, number: int, given: Any, decimal: str) -> dict[str, Any
     return entry
 
 
-def _text_blocks(made: _Made, key: str, given: PiecesFeatureMap | TextFeatureMap) -> list[dict[str, Any]]:
+def _text_blocks(made: _Made, key: str, given: PiecesFeatureMap) -> list[dict[str, Any]]:
     """The blocks of terms of a map of texts, with their axes."""
-    if isinstance(given, TextFeatureMap):
-        block = made.terms(f"{key}.words", given.terms, given.weights, _WORDS, None)
-        made.arrays |= {f"{key}.words.axes": given.axes.T, f"{key}.words.scales": np.ones(len(given.terms))}
-        return [block]
     blocks, at = [], len(given.words)
     for name, terms, part, pattern in (
         ("words", given.words, slice(0, at), _WORDS),

@@ -297,7 +297,7 @@ def fig2(context: Context) -> Report:
 
 @lru_cache(maxsize=1)
 def _threes_and_fives(rows: int) -> tuple[Floats, Ints]:
-    pool = load_pool("images:mnist")
+    pool = load_pool("images:mnist", features="pixels")
     assert pool.truth is not None
     truth = np.asarray(pool.truth)
     chosen = np.flatnonzero((truth == 3) | (truth == 5))

@@ -61,7 +61,7 @@ def load_images(data: str, n_train: int, n_test: int) -> Images:
     Raises:
         InputError: the set is not at hand; the message says how to get it.
     """
-    pool = load_pool(f"images:{data}")
+    pool = load_pool(f"images:{data}", features="pixels")
     if pool.test is None or pool.truth is None or pool.image_shape is None:
         raise InputError(f"Pool images:{data} has no test part, classes or pixels; get it anew.")
     rng = np.random.default_rng([0, 0x1A6])

@@ -30,7 +30,7 @@ MEASURES = {"error": "Error", "nll": "Negative log-likelihood, nats"}
 @lru_cache(maxsize=1)
 def _data(name: str, rows: int | None, points: int) -> tuple[Any, ...]:
     """Training and test arrays, geometry and number of classes."""
-    pool = load_pool(name)
+    pool = load_pool(name, features="pixels") if name.startswith("images:") else load_pool(name)
     pool = pool if pool.test is not None else pool.split(0)
     assert pool.test is not None and pool.truth is not None
     truth = np.asarray(pool.truth)

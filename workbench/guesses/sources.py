@@ -14,7 +14,6 @@ from workbench.guesses.columns import PREFIXES, columns_like, is_empty, of_cells
 from workbench.guesses.guess import Guess
 from workbench.guesses.names import descriptions, of_class_vectors, of_names
 from workbench.pools.features.pieces import PiecesFeatureMap
-from workbench.pools.features.texts import TextFeatureMap
 from workbench.pools.features.vectors import VectorFeatureMap
 from workbench.pools.items import plain
 from workbench.pools.pool import Pool
@@ -189,7 +188,7 @@ def texts_in(pool: Pool) -> Sequence[str]:
 
 def uses_encoder(pool: Pool) -> bool:
     """True if names are compared by the pool's own features: those of an encoder that reads texts."""
-    if isinstance(pool.feature_map, TextFeatureMap | PiecesFeatureMap):
+    if isinstance(pool.feature_map, PiecesFeatureMap):
         return False
     try:
         tried = np.asarray(pool.feature_map.transform(["a text"]))

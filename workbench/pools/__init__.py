@@ -17,7 +17,8 @@ from workbench.pools.loading import (
     inspect_table,
     load_pool,
     read_rows,
-    with_learnt_features,
+    seen_as_pixels,
+    settled,
 )
 from workbench.pools.pool import FeatureMap, Items, Pool, Shown, TestSplit
 from workbench.pools.projection import Plane, project
@@ -49,7 +50,8 @@ __all__ = [
     "present_sets",
     "project",
     "read_rows",
+    "seen_as_pixels",
+    "settled",
     "three_gaussians_probabilities",
-    "with_learnt_features",
     "with_network",
 ]

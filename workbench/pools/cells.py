@@ -71,16 +71,16 @@ def read_texts(column: Any, blanks: tuple[str, ...] = BLANKS) -> tuple[Array, Ar
         [N] object array of str ("" where empty) and [N] bool, which are empty.
     """
     gone = column.isna().to_numpy(dtype=bool)
-    if is_text(column):
-        # cell by cell: a table may have ten thousand columns of a few rows each
-        texts = np.empty(len(column), dtype=object)
-        texts[:] = [cell if isinstance(cell, str) else str(cell) for cell in column.array]
-    else:
-        texts = np.array([plain_text(value) for value in column.astype(object)], dtype=object)
-    empty = frozenset(blanks)
-    blank = gone | np.fromiter((text in empty for text in texts), dtype=bool, count=len(texts))
+    texts = np.array(column.to_numpy(dtype=object), dtype=object)
+    if not is_text(column):
+        texts[:] = [plain_text(value) for value in texts]
+    elif column.dtype == object:
+        texts[:] = [cell if isinstance(cell, str) else str(cell) for cell in texts]
+    elif column.dtype != "str":
+        texts[:] = list(map(str, texts))
     texts[gone] = ""
-    return texts, np.asarray(blank, dtype=bool)
+    empty = frozenset(blanks)
+    return texts, gone | np.array([text in empty for text in texts.tolist()], dtype=bool)
 
 
 def bare(text: str) -> str:
@@ -107,6 +107,9 @@ def read_numbers(column: Any, decimal: str = "") -> Numbers:
         values = column.astype("float64").to_numpy(dtype=np.float64, na_value=np.nan)
         blank = np.isnan(values)
         return Numbers(values, blank, np.zeros(len(values), dtype=bool))
+    if decimal != "," and (plain := _plain_numbers(column)) is not None:
+        gone = np.isnan(plain)
+        return Numbers(plain, gone, np.zeros(len(plain), dtype=bool))
     blank = column.isna().to_numpy(dtype=bool).copy()
     texts = column.astype("str").str.strip()
     values = np.full(len(texts), np.nan) if decimal == "," else _numbers(texts)
@@ -118,6 +121,19 @@ def read_numbers(column: Any, decimal: str = "") -> Numbers:
         some = texts.iloc[left].map(bare).astype("str")
         values[left] = _numbers(_ungrouped(some, decimal) if decimal else some)
     return Numbers(values, blank, np.isnan(values) & ~blank)
+
+
+def _plain_numbers(column: Any) -> Floats | None:
+    """A column of texts of which each is a plain number or empty; None for any other."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        texts = pa.array(column, pa.large_string(), from_pandas=True)
+        numbers = pc.cast(pc.if_else(pc.equal(texts, ""), None, texts), pa.float64())
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return None
+    return np.array(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
 def _numbers(texts: Any) -> Floats:
@@ -171,10 +187,11 @@ def decimal_of(column: Any, sample: int = 1000) -> tuple[str, str]:
 
 
 def _decimal_of(column: Any) -> tuple[str, str]:
-    filled = [text for cell in column.dropna() if (text := str(cell).strip()).lower() not in MARKS]
-    first = [bare(text) for text in filled[:20]]
-    if not any(_is_either(text) for text in first):
+    head = filled_texts(column.iloc[:40])
+    if head and not any(_is_either(bare(text)) for text in head):
         return "", ""
+    filled = filled_texts(column)
+    first = [bare(text) for text in filled[:20]]
     plain = [i for i, text in enumerate(first) if _BY_POINT.fullmatch(text) and not _BY_COMMA.fullmatch(text)]
     if plain and not any("," in text for text in filled):
         return ".", filled[plain[0]]  # spares most columns the rest
@@ -186,6 +203,12 @@ def _decimal_of(column: Any) -> tuple[str, str]:
         return "", ""
     at = next((i for i in marked if "," in texts[i]), marked[0])
     return AMBIGUOUS if by_comma == by_point else "," if by_comma > by_point else ".", filled[at]
+
+
+def filled_texts(column: Any) -> list[str]:
+    """The cells of a pandas column that hold something, as texts without spaces around."""
+    texts = [str(cell).strip() for cell in column.to_numpy(dtype=object).tolist()]
+    return [text for text in texts if text.lower() not in MARKS]
 
 
 def _is_either(text: str) -> bool:

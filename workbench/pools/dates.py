@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from workbench.arrays import Array
-from workbench.pools.cells import MARKS, Numbers, is_text
+from workbench.pools.cells import MARKS, Numbers, filled_texts, is_text
 
 ISO = "ISO 8601"
 _DAYS = (
@@ -83,7 +83,7 @@ def date_format(column: Any) -> str | None:
     if not is_text(column):
         return None
     step = max(1, len(column) // _SAMPLE)
-    filled = _filled(column.iloc[::step])
+    filled = filled_texts(column.iloc[::step])
     first = filled[:_FIRST]
     if not filled or sum(_MAYBE.fullmatch(text) is not None for text in first) * 2 < len(first):
         return None
@@ -96,14 +96,9 @@ def date_format(column: Any) -> str | None:
     swapped = _swapped(best)
     if step > 1 and swapped in shares:
         # a few cells tell which of day and month stands first, and the sample may have missed them
-        filled = _filled(column)
+        filled = filled_texts(column)
         best = max((best, swapped), key=lambda form: np.isfinite(_seconds(filled, form)).sum())
     return best if shares.get(best, 0.0) >= _ENOUGH else None
-
-
-def _filled(column: Any) -> list[str]:
-    """The cells of a column that hold something."""
-    return [text for cell in column.dropna() if (text := str(cell).strip()).lower() not in MARKS]
 
 
 def _shape(text: str) -> str:
@@ -151,7 +146,7 @@ def other_reading(column: Any, form: str) -> tuple[str, str]:
     other = _swapped(form) if form.startswith("%d") else ""
     if not other or is_date(column):
         return "", ""
-    filled = _filled(column)
+    filled = filled_texts(column)
     one, two = _seconds(filled, form), _seconds(filled, other)
     if np.isfinite(two).sum() < np.isfinite(one).sum():
         return "", ""

@@ -14,7 +14,7 @@ from workbench.pools.formats import call_with_options, format_of
 from workbench.pools.formats.files import File
 from workbench.pools.held import held_file
 from workbench.pools.pool import Kind, Pool
-from workbench.pools.tables.likely import guessed_options
+from workbench.pools.tables.options import SHORT
 from workbench.reading import cut, reading
 from workbench.registry import Entry, Registry
 
@@ -119,7 +119,9 @@ POOLS: Registry[PoolEntry] = Registry(
 )
 
 
-def load_pool(source: Any, y: Any = None, *, file_name: str | None = None, **options: Any) -> Pool:
+def load_pool(
+    source: Any, y: Any = None, *, file_name: str | None = None, strict: bool = False, **options: Any
+) -> Pool:
     """Open a pool.
 
     Args:
@@ -130,6 +132,8 @@ def load_pool(source: Any, y: Any = None, *, file_name: str | None = None, **opt
             or of images [N, H, W(, 3)], a list of texts, a list of paths of pictures.
         y: [N] the classes of what Python holds, None where not known; a file names its own (`target`).
         file_name: name of an upload; its ending says what it is.
+        strict: refuse a table in which something was guessed that could be otherwise; `inspect_table` lists
+            it, and the pool's notes.
         options: what that kind of pool takes: "noise" for three-gaussians, "target" and the others of
             `workbench.pools.tables.options.TableOptions` for tables, "features" for images, ...
 
@@ -141,41 +145,42 @@ def load_pool(source: Any, y: Any = None, *, file_name: str | None = None, **opt
             is; the message says what to do.
     """
     if not isinstance(source, str | Path | bytes):
-        return _of_objects(source, y, options)
+        return _of_objects(source, y, options, strict=strict)
     if y is not None:
         raise InputError("y is for arrays, texts and tables in memory; of a file, name the column: target=.")
-    pool = _loaded(source, file_name, options)
+    pool = _loaded(source, file_name, options, strict=strict)
     features = options.get("features")
     if not is_vectors(features):
         return pool
 
     def learnt(name: str) -> Pool:
         plain = {key: value for key, value in options.items() if key != "features"}
-        chosen = {"features": name} if name == "shapes" else {"text_features": name}
-        return _loaded(source, file_name, plain | chosen)
+        return _loaded(source, file_name, plain | ({"features": name} if name == "shapes" else {}))
 
     return with_named_features(pool, features, learnt)
 
 
-def _of_objects(source: Any, y: Any, options: Mapping[str, Any]) -> Pool:
+def _of_objects(source: Any, y: Any, options: Mapping[str, Any], *, strict: bool) -> Pool:
     """A pool of what Python holds, read as the file that a project would keep of it."""
     held = held_file(source, y, options)
     name = f"{held.stem}{held.ending}"
-    given = dict(held.options)
     try:
-        if held.ending == ".parquet":
-            given = guessed_options(
-                given, lambda said: inspect_table(held.data, file_name=name, preview=0, **said)
-            )
-        pool = load_pool(held.data, file_name=name, **given)
+        pool = load_pool(held.data, file_name=name, strict=strict, **held.options)
     except InputError as error:
         what = "The table" if held.ending == ".parquet" else "The array"
         raise InputError(str(error).replace(name, what)) from error
     n, noun = len(pool), "items of a table" if pool.kind == "table" else f"{pool.kind}s"
-    return replace(pool, title=pool.name, description=f"{n:,} {noun}.", held=replace(held, options=given))
+    return replace(
+        pool,
+        title=pool.name,
+        description=f"{n:,} {noun}.",
+        held=replace(held, options=settled(held.options, pool)),
+    )
 
 
-def _loaded(source: str | Path | bytes, file_name: str | None, options: dict[str, Any]) -> Pool:
+def _loaded(
+    source: str | Path | bytes, file_name: str | None, options: dict[str, Any], *, strict: bool = False
+) -> Pool:
     if isinstance(source, str):
         named = _named(source)
         if named is not None:
@@ -183,54 +188,45 @@ def _loaded(source: str | Path | bytes, file_name: str | None, options: dict[str
             return call_with_options(function, f"Pool {source!r}", {**implied, **options})
     file = _found(source, file_name)
     entry = format_of(file)
+    if strict and entry.reader.inspect is not None:
+        options = {**options, "strict": True}
     with reading(file.name):
         return call_with_options(entry.reader.load, f"A file like {file.name!r}", options, file)
 
 
-def with_learnt_features(
-    source: str | Path | bytes,
-    options: Mapping[str, Any],
-    *,
-    file_name: str | None = None,
-    pixels: bool = False,
-    open_columns: bool = True,
-) -> dict[str, Any]:
-    """Options of `load_pool` for a new project: features and columns' uses as the app has them.
+def settled(options: Mapping[str, Any], pool: Pool) -> dict[str, Any]:
+    """Options with which a pool opens as it is, also when its table grows: with a use for every column.
 
-    What a person chose stays; what they left open is guessed (`tables.likely`).
+    Args:
+        options: of `load_pool` that it was opened with.
+        pool: that they made.
+    """
+    if pool.uses is None:
+        return dict(options)
+    kept = {name: value for name, value in options.items() if name not in (*SHORT, "strict")}
+    return kept | {"columns": pool.uses}
 
-    `load_pool` itself keeps its defaults, so that what was made with them opens as it was.
+
+def is_table(source: str | Path | bytes, file_name: str | None = None) -> bool:
+    """Tell whether a source is a file of a table, whose columns have uses."""
+    if isinstance(source, str) and (not Path(source).expanduser().exists() or is_named(source)):
+        return False
+    return format_of(File.of(source, file_name)).reader.inspect is not None
+
+
+def seen_as_pixels(source: str | Path, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options under which images stay pixels, for a model that learns from them (`classifiers.sees_pixels`).
 
     Args:
         source: as for `load_pool`.
-        options: as a person gave them.
-        file_name: name of an upload.
-        pixels: the model learns from pixels (`workbench.classifiers.sees_pixels`), so images keep them.
-        open_columns: guess uses where nothing is said of any column, too; else such a table is refused by
-            `load_pool` where something in it needs a decision.
-
-    Returns:
-        The options, with features="shapes" for a zip or a folder of images and for the known sets of
-        images, text_features="pieces" for texts, and a use for every column where uses were said or
-        guessed; anything else as it is.
+        options: as a person gave them; features that they choose stay.
     """
     given = dict(options)
-    chosen = {"features", "n_components", "resize", "mode"} & set(given)
-    if isinstance(source, str) and (not Path(source).expanduser().exists() or is_named(source)):
-        if source.startswith("images:") and not chosen and not pixels:
-            given["features"] = "shapes"
+    if {"features", "n_components", "resize", "mode"} & set(given):
         return given
-    entry = format_of(File.of(source, file_name))
-    if not chosen and not pixels and entry.name == "images":
-        given["features"] = "shapes"
-    wanted = open_columns or entry.typed or given.get("columns") is not None
-    if wanted and entry.reader.inspect is not None:
-        given = guessed_options(
-            given, lambda options: inspect_table(source, file_name=file_name, preview=0, **options)
-        )
-    if given.get("text_column") is not None:
-        given.setdefault("text_features", "pieces")
-    return given
+    named = isinstance(source, str) and (not Path(source).expanduser().exists() or is_named(source))
+    images = str(source).startswith("images:") if named else "image" in format_of(File.of(source)).kinds
+    return given | ({"features": "pixels"} if images and (named or not is_table(source)) else {})
 
 
 def is_named(source: str) -> bool:

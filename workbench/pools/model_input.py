@@ -11,7 +11,6 @@ from workbench.pools.features.encoded import EncoderFeatureMap, JoinedFeatureMap
 from workbench.pools.features.pieces import PiecesFeatureMap
 from workbench.pools.features.pixels import ImageFeatureMap
 from workbench.pools.features.shapes import ShapesFeatureMap
-from workbench.pools.features.texts import TextFeatureMap
 from workbench.pools.features.vectors import VectorFeatureMap
 from workbench.pools.pool import FeatureMap, Pool
 
@@ -63,7 +62,7 @@ def _input(made_by: FeatureMap, what: Any, item: int) -> ModelInput:
         colour = "in colour" if copy.ndim == 3 else "in grey"
         words = f"A copy of {copy.shape[1]} x {copy.shape[0]} pixels {colour}: its gradients and patches."
         return ModelInput(words, copy)
-    if isinstance(made_by, (PiecesFeatureMap, TextFeatureMap)):
+    if isinstance(made_by, PiecesFeatureMap):
         terms = made_by.heaviest(str(what), N_TERMS)
         if not terms:
             return ModelInput("Nothing: no word of this text occurs in another text of the pool.")

@@ -14,7 +14,7 @@ from workbench.classifiers.protocols import NO_GUESS, supports_mean
 from workbench.errors import InputError
 from workbench.guesses import classes_in, columns_of, likely_columns, sources_of_columns
 from workbench.policies.effective import check_share
-from workbench.pools import compare_fingerprints, load_pool, with_learnt_features
+from workbench.pools import compare_fingerprints, load_pool, seen_as_pixels, settled
 from workbench.pools.loading import is_named
 from workbench.pools.neighbours.twins import Twins, twins_of
 from workbench.pools.pool import Pool
@@ -85,7 +85,7 @@ def create_project(
         asked = several(expanded)
         first = asked[0]
         classes = first.classes or None
-    reference = {"name": source or loaded.name, "options": _finds_again(pool_options, loaded)}
+    reference = {"name": source or loaded.name, "options": settled(pool_options, loaded)}
     _check_shares(evaluation_share, early_share, uniform_share, overlap, people)
     copies = twins_of(loaded) if twins else None
     loaded = _split(loaded, seed, test_fraction, copies)
@@ -122,15 +122,6 @@ def create_project(
         [further_question(one, loaded, settings) for one in asked[1:]],
     )
     return record, loaded, answers
-
-
-def _finds_again(options: Mapping[str, Any], pool: Pool) -> dict[str, Any]:
-    """Options of `load_pool` that open the same pool again, with the uses of columns that were guessed."""
-    if options.get("columns") is None or pool.uses is None:
-        return dict(options)
-    # what was guessed stays as it was: a table that grew may be guessed otherwise
-    said = options["columns"] if isinstance(options["columns"], Mapping) else {}
-    return {**options, "columns": {name: said.get(name, use) for name, use in pool.uses.items()}}
 
 
 def _check_shares(
@@ -277,18 +268,16 @@ def _brought(
     chosen, named = dict(options), None
     if isinstance(source, str | Path):
         source = named = _place_of(source)
-        chosen = with_learnt_features(named, options, pixels=sees_pixels(classifier))
+        chosen = seen_as_pixels(named, options) if sees_pixels(classifier) else chosen
     pool = load_pool(source, **chosen)
     if pool.uses is None:
         return pool, named, chosen, guess or ()
-    other = _not_the_class(pool, options, classes)
+    other = _not_the_class(pool, classes)
     if other:
         pool, chosen = _with_uses(pool, source, chosen, other)
     assert pool.uses is not None
     names = [name for name, use in pool.uses.items() if use["use"] != "class"]
-    columns, exclude = options.get("columns"), options.get("exclude") or ()
-    said = {*(columns if isinstance(columns, Mapping) else ()), options.get("id_column")}
-    said |= {exclude} if isinstance(exclude, str) else {*exclude}
+    said = {name for name, use in pool.uses.items() if not use.get("guessed")}
     if guess is None:
         left = [name for name in names if name not in said and name not in asked]
         likely = likely_columns(left, classes or pool.classes) if takes_guess(classifier) else []
@@ -310,20 +299,16 @@ def _with_uses(
     pool: Pool, source: Any, options: Mapping[str, Any], uses: Mapping[str, Mapping[str, str]]
 ) -> tuple[Pool, dict[str, Any]]:
     """The pool read again with other uses of some columns, and the options it was read with."""
-    given = options if pool.held is None else pool.held.options
-    known = given.get("columns")  # with the word which of them are guesses
-    chosen = {**given, "columns": {**(known if isinstance(known, Mapping) else pool.uses or {}), **uses}}
+    given = settled(options if pool.held is None else pool.held.options, pool)
+    chosen = {**given, "columns": {**given["columns"], **uses}}
     return load_pool(source, **chosen), chosen
 
 
-def _not_the_class(
-    pool: Pool, options: Mapping[str, Any], classes: Sequence[str] | None
-) -> dict[str, dict[str, str]]:
+def _not_the_class(pool: Pool, classes: Sequence[str] | None) -> dict[str, dict[str, str]]:
     """The use as a feature of a column that was guessed to hold the classes and holds none of those named."""
-    of_class = next((name for name, use in (pool.uses or {}).items() if use["use"] == "class"), None)
-    columns = options.get("columns")
-    said = options.get("target") == of_class or (isinstance(columns, Mapping) and of_class in columns)
-    if of_class is None or said or not classes or not pool.classes or set(classes) & set(pool.classes):
+    uses = (pool.uses or {}).items()
+    of_class = next((name for name, use in uses if use["use"] == "class" and use.get("guessed")), None)
+    if of_class is None or not classes or not pool.classes or set(classes) & set(pool.classes):
         return {}
     try:
         numbers = bool(np.isfinite([float(name) for name in pool.classes]).all())

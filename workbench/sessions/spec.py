@@ -116,6 +116,18 @@ class RunSpec:
         """How many rounds the run has if nothing runs out: one before any question, one a batch."""
         return 1 + -(-self.budget // self.batch)
 
+    def read_with(self) -> dict[str, Any]:
+        """Options of `load_pool` that this run reads its pool with: models of images see pixels."""
+        from workbench.classifiers import sees_pixels
+        from workbench.pools import seen_as_pixels
+        from workbench.sessions.answered import is_answered
+
+        options = dict(self.pool_options)
+        if self.target is not None:
+            options["target"] = self.target
+        pixels = sees_pixels(self.classifier) and not is_answered(self.pool)
+        return seen_as_pixels(self.pool, options) if pixels else options
+
     def load_pool(self) -> Any:
         """The pool with its own test split, or with this seed's.
 
@@ -125,9 +137,7 @@ class RunSpec:
         from workbench.pools import load_pool
         from workbench.sessions.answered import answered_pool, is_answered
 
-        options = dict(self.pool_options)
-        if self.target is not None:
-            options["target"] = self.target
+        options = self.read_with()
         if is_answered(self.pool):
             return answered_pool(self.pool, options).split(self.seed, self.test_fraction)
         try:

@@ -17,7 +17,7 @@ from workbench.attacks.inputs import check_strengths, loss_of
 from workbench.classifiers import CLASSIFIERS
 from workbench.csv_writing import csv_text
 from workbench.errors import InputError
-from workbench.pools import load_pool
+from workbench.pools import load_pool, seen_as_pixels
 from workbench.pools.pool import Pool
 from workbench.progress import FitCallback, OnProgress
 
@@ -159,7 +159,7 @@ def attack_experiment(
 
     report = report or _quiet
     report(0.0, "opening the pool")
-    pool = pool or load_pool(spec.pool, **spec.pool_options)
+    pool = pool or load_pool(spec.pool, **seen_as_pixels(spec.pool, spec.pool_options))
     if pool.test is None:
         pool = pool.split(spec.seed)
     _, train, test = chosen_rows(pool, spec.n_train, spec.n_test, spec.seed)

@@ -257,17 +257,8 @@ def table_looked_at(
         InputError: as `inspect_table`.
     """
     from workbench.pools import inspect_table
-    from workbench.pools.tables.likely import guessed_options
 
     with watched(Report(say)):
         tell(0.0, "reading the table")
-        if options is not None:
-            return inspect_table(path, **options), None
-        found: list[TableReport] = []
-
-        def look(given: Mapping[str, Any]) -> TableReport:
-            found.append(inspect_table(path, **given))
-            return found[-1]
-
-        guessed = guessed_options({}, look)
-        return found[-1], guessed
+        report = inspect_table(path, **(options or {}))
+        return report, None if options is not None else {"columns": report.columns_option or "auto"}

@@ -6,6 +6,7 @@ there is nothing to say, and returns whether to stop. Projects are opened there,
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from time import monotonic
@@ -106,16 +107,17 @@ def compared(
     from workbench.studies.study import run_study
 
     trust_typed(spec.classifiers, spec.policies, spec.options)
-    pools: dict[int, Pool] = {}
+    pools: dict[tuple[int, str], Pool] = {}
     news: list[tuple[RunSpec, Round]] = []
     published = float("-inf")
 
     def load(one: RunSpec) -> Pool:
         # the file may have changed since another comparison, so nothing is kept beyond this one
-        if one.seed not in pools:
+        key = one.seed, json.dumps(one.read_with(), sort_keys=True)
+        if key not in pools:
             pools.clear()
-            pools[one.seed] = one.load_pool()
-        return pools[one.seed]
+            pools[key] = one.load_pool()
+        return pools[key]
 
     def heard(one: RunSpec, finished: Round) -> None:
         nonlocal published

@@ -211,8 +211,8 @@ def rounds_of(
 
 def pool_of(spec: RunSpec) -> Pool:
     """The pool of a run with its split; the source is read once a process, not once a seed."""
-    given = json.dumps(dict(spec.pool_options), sort_keys=True)
-    source = spec.pool, spec.target, given, _version(spec.pool)
+    options = json.dumps(spec.read_with(), sort_keys=True)
+    source = spec.pool, options, _version(spec.pool)
     pool = _source(*source)
     if pool.test is not None and pool.test.given:
         return pool
@@ -229,15 +229,13 @@ def _version(pool: str) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=4)
-def _source(pool: str, target: str | None, options: str, version: tuple[int, int]) -> Pool:
-    return RunSpec(pool, target=target, pool_options=json.loads(options)).load_pool()
+def _source(pool: str, options: str, version: tuple[int, int]) -> Pool:
+    return RunSpec(pool, pool_options=json.loads(options)).load_pool()
 
 
 @lru_cache(maxsize=4)
-def _split(
-    pool: str, target: str | None, options: str, version: tuple[int, int], seed: int, fraction: float
-) -> Pool:
-    return replace(_source(pool, target, options, version), test=None).split(seed, fraction)
+def _split(pool: str, options: str, version: tuple[int, int], seed: int, fraction: float) -> Pool:
+    return replace(_source(pool, options, version), test=None).split(seed, fraction)
 
 
 def _pack(finished: Round | Failure) -> tuple[str, bytes]:

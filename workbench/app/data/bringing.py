@@ -15,7 +15,16 @@ from streamlit.errors import StreamlitAPIException
 
 from workbench.app.access import auditing, current, login
 from workbench.app.data import forms, further, opening
-from workbench.app.data.column_uses import CHOICES, GUESSES, VERSION, chips, editor, guessed_columns, summary
+from workbench.app.data.column_uses import (
+    CHOICES,
+    GUESSES,
+    VERSION,
+    chips,
+    editor,
+    guessed_columns,
+    is_told,
+    summary,
+)
 from workbench.app.serving import uploads
 from workbench.app.serving.caching import cached
 from workbench.app.serving.stamps import stamp
@@ -298,7 +307,7 @@ def _table_beside(path: str, options: Mapping[str, Any] | None) -> tuple[TableRe
 
 def problems(report: TableReport, options: dict[str, Any]) -> None:
     """What a person should know or decide; each way out is a button."""
-    notes = [problem for problem in report.problems if problem.severity == "note" and not problem.fixes]
+    notes = [problem for problem in report.problems if is_told(problem)]
     said_in_sentence = [problem for problem in notes if problem.code == "unlabelled"]
     for number, problem in enumerate(p for p in report.problems if p not in notes):
         icon, colour = MARKS[problem.severity]

@@ -14,7 +14,7 @@ from workbench.app.words.text import one_line, plural, verbatim
 from workbench.pools.tables.likely import codes
 
 if TYPE_CHECKING:
-    from workbench.pools.tables.report import TableReport
+    from workbench.pools.tables.report import Problem, TableReport
 
 CHOICES, VERSION = "brought-options", "brought-version"
 GUESSES = "brought-guesses"
@@ -32,9 +32,14 @@ NARROW = 600
 """Pixels under which a table that is edited would be cut: its columns stand in a list then."""
 
 
+def is_told(problem: Problem) -> bool:
+    """Tell whether a finding is only told: it has no ways out, or the table of columns has them itself."""
+    return problem.code in ("missing", "numeric text") or (problem.severity == "note" and not problem.fixes)
+
+
 def needs_look(report: TableReport) -> list[str]:
     """Columns to look at: the classes or what may hold them, guesses, codes, and what stands in the way."""
-    problems = {problem.column for problem in report.problems if problem.severity != "note" or problem.fixes}
+    problems = {problem.column for problem in report.problems if not is_told(problem)}
     uses = {column.name: "" if column.use is None else column.use.use for column in report.columns}
     wanted = {*likely_guesses(report), *codes(report), *problems}
     if "class" not in uses.values():

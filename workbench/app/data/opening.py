@@ -28,12 +28,7 @@ def learns(options: Mapping[str, Any]) -> bool:
     uses = options.get("columns")
     of = {use if isinstance(use, str) else use.get("use") for use in uses.values()} if uses else set()
     features = options.get("features")
-    return (
-        features == "shapes"
-        or is_vectors(features)
-        or options.get("text_features") == "pieces"
-        or bool(of & {"text", "picture"})
-    )
+    return features == "shapes" or is_vectors(features) or bool(of & {"text", "picture"})
 
 
 def pool_of(path: str, options: Mapping[str, Any]) -> Pool | None:

@@ -59,20 +59,16 @@ def run(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the last line only.")] = False,
 ) -> None:
     """Label a pool with its own truth as the oracle, and print how the error falls."""
-    from workbench.classifiers import sees_pixels
     from workbench.cli.runs import run_once
     from workbench.cli.values import feature_sets, parse_settings, typed, without_guesses
-    from workbench.pools import with_learnt_features
+    from workbench.pools.loading import is_table
     from workbench.sessions.spec import RunSpec
 
     options = parse_settings(settings or [])
     of_pool = without_guesses(pool, parse_settings(pool_set or [], "--pool-set"), guess)
     typed(classifier, policy, selector, options, feature_sets(of_pool))
-    wanted = {} if target is None else {"target": target}
-    pixels = sees_pixels(classifier)
-    # a run is a measurement: what a table leaves open is refused here, not guessed
-    of_pool = with_learnt_features(pool, of_pool | wanted, pixels=pixels, open_columns=False)
-    of_pool = {name: value for name, value in of_pool.items() if name != "target"}
+    if is_table(pool):  # a run is a measurement: what a table leaves open is refused, not guessed
+        of_pool = {"strict": True} | of_pool
     spec = RunSpec(
         pool=pool,
         target=target,
@@ -133,6 +129,7 @@ def compare(
     from workbench.cli.runs import answers_of, run_comparison
     from workbench.cli.values import feature_sets, given, parse_settings, typed, without_guesses
     from workbench.errors import InputError
+    from workbench.pools.loading import is_table
     from workbench.studies import StudySpec, load_study
 
     options = parse_settings(settings or [])
@@ -143,6 +140,7 @@ def compare(
         )
     for one in pool or () if project is None else ():
         of_pool = without_guesses(one, of_pool, guess)
+        of_pool = {"strict": True} | of_pool if is_table(one) else of_pool
     typed(classifier, policy, selector, options, feature_sets(of_pool), trust_code=trust_code)
     if study is not None:
         free = ("study", "workers", "scheduler", "out", "quiet", "trust_code")

@@ -172,12 +172,12 @@ def load_raetsch(entry: CatalogueEntry, *, full: bool = False) -> Pool:
     return _pool_of(name, np.asarray(X, dtype=np.float64), y, names, entry.full_name, notes)
 
 
-def load_images(entry: CatalogueEntry, *, features: str = "pixels", n_components: int = 50) -> Pool:
+def load_images(entry: CatalogueEntry, *, features: str = "shapes", n_components: int = 50) -> Pool:
     """A set of images with its own training and test part.
 
     Args:
         entry: of the catalogue.
-        features: "pixels", "shapes" (minutes for 60,000 images) or "pca".
+        features: "shapes" (minutes for 60,000 images), "pixels" or "pca".
         n_components: of "pca".
 
     Returns:
@@ -252,7 +252,7 @@ def load_openml(name: str, *, target: str | None = None, version: int | None = N
             f"Could not get openml:{name}: {error}. Check the name and the connection; "
             f"sets once fetched are kept in {folder} and then need none."
         ) from error
-    from workbench.pools.tables import frame_pool
+    from workbench.pools.loading import load_pool
 
     target = target or own_target
     if not target or (target not in frame.columns and "," in target):
@@ -260,7 +260,8 @@ def load_openml(name: str, *, target: str | None = None, version: int | None = N
             f"openml:{name} names no single target column; say which with target=. "
             f"It has: {', '.join(map(str, frame.columns))}."
         )
-    return frame_pool(frame, f"openml:{name}", target=target, **{"name": name, **options})
+    made = load_pool(frame, target=target, **{"name": name, **options})
+    return replace(made, title=f"openml:{name}", held=None)
 
 
 def _from_openml(name: str, version: int | None, folder: Path) -> tuple[Any, str]:

@@ -18,7 +18,6 @@ FEATURE_MAPS = {
     "table": "workbench.pools.features.table:TableFeatureMap",
     "mixed": "workbench.pools.features.table:TableFeatureMap",
     "image": "workbench.pools.features.pixels:ImageFeatureMap",
-    "text": "workbench.pools.features.texts:TextFeatureMap",
     "pieces": "workbench.pools.features.pieces:PiecesFeatureMap",
     "shapes": "workbench.pools.features.shapes:ShapesFeatureMap",
     "vectors": "workbench.pools.features.vectors:VectorFeatureMap",

@@ -50,7 +50,6 @@ class FileFormat(Entry):
         magic: bytes such a file begins with, where they tell more than the name.
         kinds: of pools that come of such files; the Data page offers the upload where it asks for these.
         inside: patterns of files that make a folder or a zip one of this kind, whatever else lies there.
-        typed: whether such tables say what their columns are, so that nobody has to.
     """
 
     endings: tuple[str, ...] = ()
@@ -58,7 +57,6 @@ class FileFormat(Entry):
     folder: str = ""
     magic: bytes = b""
     inside: tuple[str, ...] = ()
-    typed: bool = False
 
     @property
     def reader(self) -> Reader:
@@ -83,7 +81,6 @@ FORMATS: Registry[FileFormat] = Registry(
             "TXT (an item a line)",
             endings=(".txt",),
             kinds=("table", "text"),
-            typed=True,
         ),
         FileFormat(
             "xlsx",
@@ -105,7 +102,6 @@ FORMATS: Registry[FileFormat] = Registry(
             "JSON (Label Studio's tasks too)",
             endings=(".json",),
             kinds=("table", "text", "image"),
-            typed=True,
         ),
         FileFormat(
             "parquet",
@@ -149,7 +145,6 @@ FORMATS: Registry[FileFormat] = Registry(
             "workbench.pools.formats.huggingface:READER",
             "a folder of Hugging Face",
             kinds=("table", "text", "image"),
-            typed=True,
             inside=(
                 "dataset_dict.json",
                 "dataset_info.json",

@@ -271,7 +271,7 @@ def load(
     target: str | None = None,
     classes: tuple[str, ...] | None = None,
     missing: str = "error",
-    features: str = "pixels",
+    features: str = "shapes",
     n_components: int = 50,
     max_bytes: int = MAX_BYTES,
     max_cells: int = MAX_CELLS,
@@ -288,7 +288,7 @@ def load(
         target: name of the array of classes, when it is none of the usual ones.
         classes: names of the classes, in the order of the codes.
         missing: rows with NaN or infinities: "error", "drop" or "impute" the median (tables only).
-        features: "pixels", "shapes", "pca" or the path of a network's feature map, for images.
+        features: "shapes", "pixels", "pca" or the path of a network's feature map, for images.
         n_components: of "pca".
         max_bytes: most bytes of an array once unpacked.
         max_cells: most numbers in X (floats that are mapped may be more).
@@ -311,7 +311,7 @@ def load(
         return image_pool(
             title, values, truth, named, ids=held.ids, test=test, features=features, n_components=n_components
         )
-    if features != "pixels":
+    if features not in ("shapes", "pixels"):
         raise InputError(f"features={cut(features)} is for images; {label} holds a table.")
     _check_table(values, held.columns, label)
     if isinstance(values, np.memmap) and values.dtype.kind == "f":

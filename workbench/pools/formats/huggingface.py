@@ -187,9 +187,7 @@ def _framed(
         if label is not None and "class" not in {use.use for use in uses.values()}:
             uses[label] = ColumnUse("class")
         uses |= {c: ColumnUse("leave out") for c in frame.columns if c not in uses and c.lower() != "id"}
-    return RawTable(
-        name, "huggingface", frame, pictures=pictures, typed=True, uses=uses, notes=notes, n_there=n_rows
-    )
+    return RawTable(name, "huggingface", frame, pictures=pictures, uses=uses, notes=notes, n_there=n_rows)
 
 
 def _pictures(cells: Any, column: str) -> tuple[list[str], _Blobs]:

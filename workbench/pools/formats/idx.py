@@ -28,7 +28,7 @@ def load(
     name: str | None = None,
     labels: str | Path | bytes | None = None,
     classes: tuple[str, ...] | None = None,
-    features: str = "pixels",
+    features: str = "shapes",
     n_components: int = 50,
     max_bytes: int = MAX_BYTES,
 ) -> Pool:
@@ -39,7 +39,7 @@ def load(
         name: of the pool.
         labels: the file of labels; None looks beside the images ("images-idx3" -> "labels-idx1").
         classes: names of the classes, in the order of the codes.
-        features: "pixels", "shapes", "pca" or the path of a network's feature map.
+        features: "shapes", "pixels", "pca" or the path of a network's feature map.
         n_components: of "pca".
         max_bytes: most bytes once unpacked.
 

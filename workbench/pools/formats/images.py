@@ -47,7 +47,7 @@ def load(
     resize: int | tuple[int, int] | None = None,
     mode: str | None = None,
     corrupt: str = "drop",
-    features: str = "pixels",
+    features: str | None = None,
     n_components: int = 50,
     max_bytes: int = MAX_BYTES,
     max_pixels: int = MAX_PIXELS,
@@ -65,8 +65,9 @@ def load(
         mode: "grey" or "colour" to bring every image to; None refuses a mixture. Not for shapes.
         corrupt: files that cannot be decoded: "drop" leaves them out and names them in the notes, "error"
             refuses them all.
-        features: "pixels", "shapes", "pca", "embeddings:FILE" or the path of a network's feature map. With
-            shapes and embeddings images are decoded when they are shown, never held together.
+        features: "shapes", "pixels", "pca", "embeddings:FILE" or the path of a network's feature map; None
+            takes shapes, and pixels where a size or mode is said. With shapes and embeddings images are
+            decoded when they are shown, never held together.
         n_components: of "pca".
         max_bytes: most bytes of the files once unpacked, and of all images once decoded.
         max_pixels: most pixels of one image, before resizing; photos whose features are shapes or vectors may
@@ -84,6 +85,7 @@ def load(
     if corrupt not in ("error", "drop"):
         raise InputError(f"corrupt={corrupt!r} is not one of 'error', 'drop'.")
     size = _wanted_size(resize)
+    features = features or ("pixels" if size or mode else "shapes")
     check_image_features(features)
     # photos are read one at a time: only an upload, which is held in memory, is limited
     shapes = features == "shapes" or is_vectors(features)

@@ -131,7 +131,7 @@ def _tasks(name: str, tasks: list[dict[str, Any]], options: TableOptions) -> Raw
     note = f"Tasks of Label Studio: {n:,} of {len(tasks):,} with a choice."
     if undecided:
         note += f" Annotations differ, so these tasks have no label: {listed(undecided, quote=False)}."
-    return RawTable(name, raw.format, raw.frame, typed=True, uses=uses, notes=(note,), locate=raw.locate)
+    return RawTable(name, raw.format, raw.frame, uses=uses, notes=(note,), locate=raw.locate)
 
 
 def _framed(name: str, form: str, rows: list[dict[str, Any]], options: TableOptions, locate: Any) -> RawTable:

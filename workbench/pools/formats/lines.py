@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from workbench.errors import InputError
 from workbench.pools.formats import csv
@@ -54,7 +53,6 @@ def read(file: File, options: TableOptions) -> RawTable:
         "lines",
         frame,
         encoding=encoding,
-        typed=True,
         uses={"text": ColumnUse.of("text", "text")},
         notes=("Each line is an item.",),
         problems=told,
@@ -72,9 +70,7 @@ def _lines(whole: str) -> list[str]:
 
 def _names_columns(options: TableOptions) -> bool:
     """Whether a person speaks of columns that lines do not have."""
-    named: list[Any] = [options.target, options.text_column, *(options.columns or ())]
-    named += [options.id_column] if options.id_column != "auto" else []
-    return options.header is not None or any(name not in (None, "text") for name in named)
+    return options.header is not None or any(name != "text" for name in options.columns)
 
 
 def _is_table(whole: str, delimiter: str | None) -> bool:

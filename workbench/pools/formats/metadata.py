@@ -123,7 +123,6 @@ def read_folder(name: str, members: Members, paths: Sequence[str], options: Tabl
         n_ragged=sum(raw.n_ragged for raw in raws),
         renamed=tuple(dict.fromkeys(given for raw in raws for given in raw.renamed)),
         pictures={column: _Files(members, pictures)},
-        typed=True,
         uses={column: ColumnUse.of(column, "picture")},
         notes=(*(one for raw in raws for one in raw.notes), *notes),
         n_there=sum(len(raw.frame) + raw.n_ragged for raw in raws),

@@ -22,6 +22,7 @@ import numpy as np
 from workbench.arrays import Array, Floats, Ints
 from workbench.errors import InputError
 from workbench.pools.features.cache import kept_arrays
+from workbench.pools.items import ImageItems
 from workbench.pools.neighbours.graph import Neighbourhood
 from workbench.pools.neighbours.nearest import EXACT, Nearest, nearest
 from workbench.pools.pool import Pool
@@ -166,7 +167,7 @@ def _first_of(pool: Pool) -> Ints:
     if pool.kind == "text":
         return _of_texts([str(pool.items.show(i).text) for i in _told(n, "texts")])
     if pool.kind == "image":
-        if pool.image_shape is None:
+        if pool.image_shape is None and not isinstance(pool.items, ImageItems):
             return _of_photos(pool)
         return _of_pictures(np.stack([thumbnail(pool.items.show(i).image) for i in _told(n, "pictures")]))
     seen = getattr(pool.feature_map, "sources", None)

@@ -1,8 +1,8 @@
 """Tables with names on their columns: what is in them, what is wrong with them, and the pool they make.
 
 Inspecting and loading share one examination: whatever the first lists as a problem without an answer,
-the second refuses with the same words. Nothing is dropped, filled in or recoded unless an option says
-so; what an option did is written into the pool's notes.
+the second refuses with the same words. What is guessed, dropped or filled in is a finding with a cell of
+the table and its ways out, and stands in the pool's notes; strict refuses it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from workbench.pools.formats.files import File
 from workbench.pools.tables.building import table_pool
 from workbench.pools.tables.examination import Examination
 from workbench.pools.tables.options import TableOptions
-from workbench.pools.tables.raw import RawTable, check_names
+from workbench.pools.tables.raw import RawTable
 from workbench.pools.tables.report import Fix, Problem, TableReport
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def table_reader(
         return table_pool(Examination(_placed(read(file, given).accounted(), file), given), file.stem)
 
     def rows(file: File, **options: Any) -> Any:
-        """The rows as a DataFrame; the cells of a CSV are texts."""
+        """The rows as a DataFrame, with what is to be told in `attrs["notes"]`; cells of a CSV are texts."""
         given = TableOptions.of(options)
         raw = read(file, given).accounted()
         if raw.n_ragged and given.ragged == "error":
@@ -65,6 +65,8 @@ def table_reader(
         for problem in raw.problems:
             if problem.severity == "choice":
                 raise InputError(problem.message)
+        told = [problem.message for problem in raw.problems if problem.severity in ("guess", "note")]
+        raw.frame.attrs["notes"] = (*raw.notes, *told)
         return raw.frame
 
     return Reader(load, rows, inspect, stream)
@@ -75,23 +77,3 @@ def _placed(raw: RawTable, file: File) -> RawTable:
     if raw.folder or file.is_upload:
         return raw
     return replace(raw, folder=str(file.path if file.is_folder else file.path.parent))
-
-
-def frame_pool(frame: Any, label: str, **options: Any) -> Pool:
-    """Make a pool of a DataFrame.
-
-    Args:
-        frame: pandas DataFrame.
-        label: what to call it in messages.
-        options: those of `TableOptions`.
-
-    Returns:
-        The pool.
-
-    Raises:
-        InputError: the table needs a decision or cannot be used; the message says where and what to do.
-    """
-    frame = frame.reset_index(drop=True)
-    frame.columns = [str(name) for name in frame.columns]
-    check_names(label, list(frame.columns))
-    return table_pool(Examination(RawTable(label, "frame", frame), TableOptions.of(options)), label)

@@ -10,7 +10,7 @@ import numpy as np
 
 from workbench.pools.cells import AMBIGUOUS, decimal_of, is_text, read_texts
 from workbench.pools.tables.report import Fix
-from workbench.pools.tables.uses import ColumnUse, numbers_rows
+from workbench.pools.tables.uses import ColumnUse, is_named_id, numbers_rows
 from workbench.reading import cut, listed
 
 if TYPE_CHECKING:
@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 
 _HEAD = 1_000
 _MOST_CLASSES = 50
+_UNUSED = ("leave out", "id")
+_WHY = {
+    "leave out": "is left out: nothing tells how to learn from its cells",
+    "id": "is taken as the items' ids: its cells are all different",
+}
 _FEW = 10  # labels that a column can agree with by chance
 
 
@@ -44,10 +49,6 @@ class ExaminedUses(Protocol):
     names: list[str]
     found: Findings
     truth: Ints | None
-
-    @property
-    def feature_names(self) -> list[str]:
-        """Columns that are neither target nor ids nor left out."""
 
 
 def decimal_signs(table: ExaminedUses, said: Mapping[str, ColumnUse]) -> dict[str, str]:
@@ -89,10 +90,11 @@ def settle_decimals(table: ExaminedUses, uses: dict[str, ColumnUse], signs: Mapp
     found: dict[str, list[str]] = {}
     for name, sign in signs.items():
         use = uses[name]
-        if use.use != "number" or use.decimal:
+        if use.use != "number" or (use.decimal and not use.guessed):
             continue
         if sign == AMBIGUOUS:
             _ask_decimal(table, name, use)
+            uses[name] = replace(use, decimal=",")  # read in some way until then
             continue
         if table.options.decimal is None:
             points = sign == "," and "," not in decimal_of(table.frame[name])[1]
@@ -146,25 +148,24 @@ def leave_copies_out(
         if not (unused or use.use in ("category", "number")) or not _copies_classes(table, name):
             continue
         told.append(name)
+        leave = Fix("Leave the column out", {"columns": {name: {"use": "leave out"}}})
         one_to_one = f"Column {name!r} stands one to one with the classes in {target!r}"
         if name in said:
             table.found.note(
                 "copy",
                 f"{one_to_one}: a model that sees it is always right, and can say nothing without it.",
                 name,
-                (Fix("Leave the column out", {"columns": {name: {"use": "leave out"}}}),),
+                (leave,),
             )
             continue
         back = {"use": "category"} if unused else use.to_json()
         uses[name] = ColumnUse("leave out", guessed=True)
-        table.found.note(
+        table.found.guess(
             "copy",
             f"{one_to_one} and is left out: a model would read the answers in it.",
             name,
-            (Fix("Use it as a feature", {"columns": {name: back}}),),
+            (leave, Fix("Use it as a feature", {"columns": {name: back}})),
         )
-    left = tuple(name for name, use in uses.items() if use.use == "leave out")
-    table.options = replace(table.options, exclude=left, columns=uses)
     return told
 
 
@@ -176,7 +177,9 @@ def _copies_classes(table: ExaminedUses, name: str) -> bool:
     if len(codes) < _FEW or len(set(codes)) < 2:
         return False
     met: dict[str, int] = {}
-    for start, stop in ((0, _HEAD), (_HEAD, len(codes))):  # most columns are seen through by their head
+    for start, stop in ((0, 50), (50, _HEAD), (_HEAD, len(codes))):  # most are seen through by their head
+        if start >= len(codes):
+            break
         texts, blank = read_texts(table.frame[name].iloc[labelled[start:stop]])
         for text, empty, code in zip(texts, blank, codes[start:stop], strict=True):
             if empty or met.setdefault(str(text), code) != code:
@@ -193,31 +196,30 @@ def say_what_is_lost(table: ExaminedUses, uses: Mapping[str, ColumnUse], known: 
         known: columns whose use somebody said, or of which something was told.
     """
     constant = []
-    for name in [name for name, use in uses.items() if use.use == "leave out" and name not in known]:
-        if numbers_rows(table.frame, name):
-            continue  # told already
+    for name in [name for name, use in uses.items() if use.use in _UNUSED and name not in known]:
+        if numbers_rows(table.frame, name) or (uses[name].use == "id" and is_named_id(name)):
+            continue  # told already, or nothing to tell
         texts, blank = read_texts(table.frame[name])
-        if blank.all():
-            continue
-        row = int((~blank).argmax())
-        if len(set(texts[~blank].tolist())) == 1:
+        if len(set(texts[~blank].tolist())) < 2:
             constant.append(name)
             continue
-        use_it = {
+        row = int((~blank).argmax())
+        kept = uses[name].use
+        ways = {
+            "Leave it out" if kept == "leave out" else "It names the items": kept,
             "Use it as text": "text",
             "Use it as a number": "number",
             "Use it as a category": "category",
         }
-        table.found.note(
+        table.found.guess(
             "left out",
-            f"Column {name!r} is left out: nothing tells how to learn from cells as {cut(str(texts[row]))} "
-            f"on {table.raw.locate(row)}.",
+            f"Column {name!r} {_WHY[kept]}, as {cut(str(texts[row]))} on {table.raw.locate(row)}.",
             name,
-            tuple(Fix(words, {"columns": {name: {"use": use}}}) for words, use in use_it.items()),
+            tuple(Fix(words, {"columns": {name: {"use": use}}}) for words, use in ways.items()),
         )
     if constant:
         table.found.note(
-            "constant", f"Left out, since each holds one value on every row: {listed(constant)}."
+            "constant", f"Left out, since each holds one value or nothing on every row: {listed(constant)}."
         )
 
 
@@ -239,7 +241,7 @@ def ask_for_the_class(table: ExaminedUses, uses: Mapping[str, ColumnUse]) -> Non
             f"Is {last!r} ({listed(list(words), 3)}) the class? As it stands it is a feature.",
             last,
             (
-                Fix("It is the class", {"columns": {last: {"use": "class"}}}),
                 Fix("It is a feature", {"columns": {last: uses[last].to_json()}}),
+                Fix("It is the class", {"columns": {last: {"use": "class"}}}),
             ),
         )

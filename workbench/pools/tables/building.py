@@ -12,7 +12,7 @@ import numpy as np
 from workbench.arrays import Array, Ints
 from workbench.errors import InputError
 from workbench.pools.building import image_pool
-from workbench.pools.cells import Numbers, plain_text, read_numbers, read_texts
+from workbench.pools.cells import Numbers, plain_text, read_numbers
 from workbench.pools.features.cache import WorkCache, cached_features
 from workbench.pools.features.pieces import TEXTS_AT_ONCE, PiecesFeatureMap
 from workbench.pools.features.table import (
@@ -23,7 +23,6 @@ from workbench.pools.features.table import (
     TableFeatureMap,
     TextColumn,
 )
-from workbench.pools.features.texts import TextFeatureMap
 from workbench.pools.features.vectors import without_features
 from workbench.pools.fingerprints import fingerprint_values, fingerprint_words
 from workbench.pools.images.decoding import MAX_NUMBERS, MAX_PHOTO_PIXELS, stack_images
@@ -53,52 +52,36 @@ def table_pool(table: Examination, stem: str) -> Pool:
     Raises:
         InputError: something stands in its way; the worst of it, with what to do.
     """
-    if table.found.in_the_way:
-        first, *more = table.found.in_the_way
+    in_the_way = table.found.in_the_way(strict=table.options.strict)
+    if in_the_way:
+        first, *more = in_the_way
         further = f" ({counted(len(more), 'further problem')} of this kind or another.)" if more else ""
+        if first.severity == "guess":
+            every = " ".join(problem.message for problem in in_the_way)
+            raise InputError(f"{every} Say what it is with columns=, or strict=False to take it so.")
         raise InputError(f"{first.message}{further}")
     made = _pool(table, table.options.name or stem)
-    if table.uses is None:
-        return made
-    return replace(made, uses={column: use.to_json() for column, use in table.uses.items()})
+    return replace(made, uses={column: use.as_option() for column, use in table.uses.items()})
 
 
 def _pool(table: Examination, name: str) -> Pool:
     rows = np.flatnonzero(table.keep)
-    if table.texts is not None:
+    if table.text_column:
         return _text_pool(table, rows, name)
     if table.pictures is not None:
         return _picture_pool(table, rows, name)
     recipe: list[RecipeColumn] = []
     features = []
     for column in table.columns.values():
-        if not column.used:
-            continue
-        if column.use is not None:
-            entry = _entry(table, column, rows)
-            recipe.append(entry)
-            features.append(_encoded(table, entry, column, rows))
-            continue
-        series = column.series if len(rows) == len(table.frame) else column.series.iloc[rows]
-        if column.as_text:
-            texts, _ = read_texts(column.series)
-            categories = tuple(sorted(set(map(str, texts[table.keep & ~column.gone]))))
-            category = CategoryColumn(column.name, categories, bool(column.gone[rows].any()))
-            recipe.append(category)
-            features.append(category.read(series, "."))
-            continue
-        fill = None
-        if table.options.missing == "impute" and column.gone.any():
-            fill = typical(column.cells.values[~column.gone])
-        number = NumberColumn(column.name, fill, table.options.numeric_text == "missing")
-        recipe.append(number)
-        features.append(number.encode(series, Numbers(*(part[rows] for part in column.cells))))
+        entry = _entry(table, column, rows)
+        recipe.append(entry)
+        features.append(_encoded(table, entry, column, rows))
     mixed = any(isinstance(entry, TextColumn) for entry in recipe)
     if mixed:
         recipe, features = _beside_texts(table, recipe, rows)
     feature_map = TableFeatureMap(tuple(recipe), table.options.decimal or "")
     frame = table.frame if len(rows) == len(table.frame) else table.frame.iloc[rows]
-    shown = [name for name in table.names if name != table.options.target]
+    shown = [name for name in table.names if name != table.target]
     return Pool(
         name=name,
         kind="table",
@@ -118,16 +101,13 @@ def _pool(table: Examination, name: str) -> Pool:
 
 def _entry(table: Examination, column: Column, rows: Ints) -> RecipeColumn:
     """What a column's use makes of it: an entry of the recipe, learnt from the rows that stay."""
-    assert column.use is not None
     name, use = column.name, column.use
     gone = bool(column.gone[rows].any())
     if use.use == "text":
-        texts, blank = read_texts(column.series.iloc[rows], blanks=("",))
-        filled = [str(text) for text, empty in zip(texts, blank, strict=True) if not empty]
+        filled = [str(text) for text in column.texts[rows][~column.gone[rows]]]
         return TextColumn(name, PiecesFeatureMap.of(filled, name, len(table.classes)))
     if use.use == "category":
-        texts, _ = read_texts(column.series)
-        counts = Counter(str(text) for text in texts[table.keep & ~column.gone])
+        counts = Counter(str(text) for text in column.texts[table.keep & ~column.gone])
         found = sorted(counts)
         most = max(found, key=counts.__getitem__) if use.empty == "median" else None
         return CategoryColumn(name, tuple(found), gone and use.empty == "own", most)
@@ -173,15 +153,14 @@ def _beside_texts(
 
 
 def _text_pool(table: Examination, rows: Ints, name: str) -> Pool:
-    assert table.texts is not None
-    column = str(table.options.text_column)
-    texts = [str(text) for text in table.texts[rows]]
+    column = table.text_column
+    texts = [str(text) for text in table.columns[column].texts[rows]]
     words = fingerprint_words([fingerprint_values(texts)])
     feature_map: FeatureMap
     if table.options.features is not None:  # vectors take their place
         feature_map, features = without_features(table.options.features, len(texts))
         what = ""
-    elif table.options.text_features == "pieces":
+    else:
         n_classes, what = len(table.classes), "directions of words and pieces of words"
 
         def learn(cache: WorkCache) -> tuple[FeatureMap, Array]:
@@ -202,13 +181,10 @@ def _text_pool(table: Examination, rows: Ints, name: str) -> Pool:
         feature_map, features = cached_features(
             "pieces", words, (column, n_classes), learn, replay, column=column
         )
-    else:
-        feature_map, what = TextFeatureMap.of(texts, column), "topics"
-        features = feature_map.transform(texts)
     made = f"Features are {len(feature_map.columns)} {what} of {column!r}."
-    others = [name for name in table.names if name not in (table.options.target, column)]
+    others = [name for name in table.names if name not in (table.target, column)]
     cells = {name: table.frame[name].iloc[rows].array for name in others}
-    beside = tuple(name for name in others if table.uses is not None and table.uses[name].use == "shown")
+    beside = tuple(name for name in others if table.uses[name].use == "shown")
     return Pool(
         name=name,
         kind="text",
@@ -253,7 +229,7 @@ def _picture_pool(table: Examination, rows: Ints, name: str) -> Pool:
     if table.ids is None and any(len(key) > 200 for key in ids):
         ids = item_ids(table, rows)  # a picture in the table itself is no id
     shown = {
-        c: table.frame[c].iloc[rows].array for c in table.names if c not in (options.target, pictures.column)
+        c: table.frame[c].iloc[rows].array for c in table.names if c not in (table.target, pictures.column)
     }
     items = PhotoItems(ids, Photos(pictures, names), shown or None)
     features = options.features or "shapes"

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from workbench.arrays import Array, Ints
 from workbench.errors import InputError
-from workbench.pools.cells import AMBIGUOUS, MARKS, is_text, read_numbers, read_texts
+from workbench.pools.cells import AMBIGUOUS, MARKS, read_numbers, read_texts
 from workbench.pools.items import plain
 from workbench.pools.labels import class_names, class_order
 from workbench.pools.tables.ambiguous import (
@@ -23,18 +22,16 @@ from workbench.pools.tables.ambiguous import (
 )
 from workbench.pools.tables.columns import Column
 from workbench.pools.tables.exported import is_exported, without_provenance
-from workbench.pools.tables.options import TableOptions
+from workbench.pools.tables.likely import resolved
+from workbench.pools.tables.options import PICTURE_FEATURES, TableOptions
 from workbench.pools.tables.raw import RawTable
-from workbench.pools.tables.report import ColumnReport, Findings, Fix, Role, TableReport, counted, worst_first
+from workbench.pools.tables.report import ColumnReport, Findings, Fix, TableReport, counted, worst_first
 from workbench.pools.tables.uses import (
-    CLASS_NAMES,
-    ID_NAMES,
     ColumnUse,
     beside_item,
     check_uses,
     is_named_id,
     numbers_rows,
-    resolved,
 )
 from workbench.reading import cut, listed
 
@@ -59,18 +56,15 @@ class Examination:
         self.truth: Ints | None = None
         self.classes: tuple[str, ...] = options.classes or ()
         self.ids: Array | None = None
-        self.texts: Array | None = None  # of a pool of texts
         self.keep = np.ones(len(self.frame), dtype=bool)
-        self.id_column = ""
-        self.uses: dict[str, ColumnUse] | None = None
+        self.target = self.id_column = self.text_column = ""
+        self.uses: dict[str, ColumnUse] = {}
         self.pictures: Any = None  # of a pool of pictures, see `tables.pictures`
         self._examine()
 
     def _leave_provenance_out(self) -> None:
-        given = self.options
-        said = {*(given.columns or {}), given.target, given.id_column, given.text_column, *given.exclude}
         n_before = len(self.names)
-        self.frame, self.known = without_provenance(self.frame, {str(name) for name in said})
+        self.frame, self.known = without_provenance(self.frame, set(self.options.columns))
         self.names = list(self.frame.columns)
         self.found.note(
             "export",
@@ -110,57 +104,8 @@ class Examination:
             return
         if len(self.frame) == 1:
             self.found.error("one row", f"{raw.name} has a single row; a pool needs at least 2 items.")
-        if options.columns is not None or (raw.typed and not options.says_columns):
-            self._follow_uses()
-            return
-        for wanted, what in (
-            (options.target, "target"),
-            (options.id_column, "id_column"),
-            (options.text_column, "text_column"),
-        ):
-            if wanted not in (None, "auto") and wanted not in self.names:
-                self.found.error(what, f"{raw.name} has no column {wanted!r}; it has {listed(self.names)}.")
-        for wanted in options.exclude:
-            if wanted not in self.names:
-                self.found.error(
-                    "exclude", f"There is no column {wanted!r} to leave out; it has {listed(self.names)}."
-                )
-        if options.target in self.names:
-            self._read_target(str(options.target))
-        elif options.target is None:
-            named = [name for name in self.names if name.lower() in CLASS_NAMES]
-            if named and named[0] not in options.exclude:
-                self.found.note(
-                    "target?",
-                    f"Column {named[0]!r} looks like the classes, but no target is named: as it stands it is "
-                    "a feature.",
-                    named[0],
-                    fixes=(
-                        Fix("It holds the classes", {"target": named[0]}),
-                        Fix("Leave it out", {"exclude": (*options.exclude, named[0])}),
-                    ),
-                )
-            if options.classes is not None:
-                self._check_classes_given()
-        self._read_ids()
-        if options.text_column in self.names:
-            self._read_items(str(options.text_column))
-            return
-        for name in self.feature_names:
-            column = Column.read(name, self.frame[name], options)
-            column.examine(options, raw.locate, self.found)
-            self.columns[name] = column
-            if column.used and options.missing == "drop":
-                self.keep &= ~column.gone
-        self._after_columns()
-
-    def _follow_uses(self) -> None:
-        """What each column is used for, as said or guessed, and what that makes of the table."""
-        raw, options = self.raw, self.options
-        given = {name: use for name, use in raw.uses.items() if name in self.names}
-        said = {**given, **self.known, **(options.columns or {})}
-        if options.target is not None:
-            said[options.target] = ColumnUse("class")
+        said = {name: use for name, use in raw.uses.items() if name in self.names}
+        said |= {**self.known, **options.columns}
         try:
             check_uses(said, self.names, raw.name)
         except InputError as error:
@@ -171,62 +116,50 @@ class Examination:
         said = {name: use for name, use in said.items() if not use.guessed}
         signs = decimal_signs(self, said)
         readable = {name: "," if sign == AMBIGUOUS else sign for name, sign in signs.items()}
-        self.uses = resolved(self.frame, fixed, readable, options.max_categories)
+        self.uses = resolved(self.frame, fixed, readable, options)
         self._say_what_numbers_rows(said)
         settle_decimals(self, self.uses, signs)
-        by_use: dict[str, list[str]] = {}
-        for name, use in self.uses.items():
-            by_use.setdefault(use.use, []).append(name)
-        target, ids = by_use.get("class", []), by_use.get("id", [])
-        self.options = replace(
-            options,
-            target=target[0] if target else None,
-            id_column=ids[0] if ids else None,
-            exclude=tuple(by_use.get("leave out", ())),
-            columns=self.uses,
-            text_features=options.text_features if options.columns is not None else "pieces",
-        )
-        if target:
-            self._read_target(target[0])
-            if self.uses[target[0]].empty == "drop" and self.truth is not None:
-                self.keep &= self.truth >= 0
+        by_use = {use.use: name for name, use in self.uses.items()}
+        self.target, self.id_column = by_use.get("class", ""), by_use.get("id", "")
+        if self.target:
+            self._read_target(self.target)
         elif options.classes is not None:
             self._check_classes_given()
-        self._read_ids()
-        copies = leave_copies_out(self, target[0], self.uses, said) if target else []
-        say_what_is_lost(self, self.uses, {*said, *copies})
-        if not target and options.classes is None:
+        else:
             ask_for_the_class(self, self.uses)
+        if self.id_column:
+            self._read_ids(self.id_column)
+        copies = leave_copies_out(self, self.target, self.uses, said) if self.target else []
+        say_what_is_lost(self, self.uses, {*said, *copies})
         self._say_what_is_shown(said)
-        shown = by_use.get("picture", [])
-        seen = {*shown, *(name for name, use in self.uses.items() if use.use == "shown")}
-        features = [name for name in self.feature_names if name not in seen]
-        if shown:
+        if options.features in PICTURE_FEATURES and "picture" not in by_use:
+            self.found.error(
+                "features", f"features={options.features!r} is for images, and no column holds pictures."
+            )
+        features = self.feature_names
+        if "picture" in by_use:
             from workbench.pools.tables.pictures import find_pictures
 
-            self.pictures = find_pictures(self, shown[0])
-        elif len(features) == 1 and self.uses[features[0]].use == "text":
-            self.options = replace(self.options, text_column=features[0])
-            self._read_items(features[0])
-            return
+            self.pictures = find_pictures(self, by_use["picture"])
+        elif not features:
+            self.found.error(
+                "no features",
+                f"No column of {raw.name} is left to learn from. Use one as a number, a category, a date, "
+                "text or pictures.",
+            )
         else:
-            for name in features:
-                use = self.uses[name]
-                if signs.get(name) == AMBIGUOUS and not use.decimal:
-                    use = replace(use, decimal=",")  # asked about, and read in some way until then
-                column = Column.used_as(name, self.frame[name], use, self.options)
-                column.examine_use(self.options.max_categories, raw.locate, self.found)
-                self.columns[name] = column
-                if self.uses[name].empty == "drop":
-                    self.keep &= ~column.gone
-            if not self.columns:
-                self.found.error(
-                    "no features",
-                    f"No column of {raw.name} is left to learn from. Use one as a number, a category, a "
-                    f"date, "
-                    "text or pictures.",
-                )
+            self._read_features(features)
         self._after_uses()
+
+    def _read_features(self, features: list[str]) -> None:
+        for name in features:
+            column = Column.read(name, self.frame[name], self.uses[name], self.options.decimal or "")
+            column.examine(self.options, self.raw.locate, self.found)
+            self.columns[name] = column
+            if self.uses[name].empty == "drop":
+                self.keep &= ~column.gone
+        if len(features) == 1 and self.uses[features[0]].use == "text":
+            self.text_column = features[0]
 
     def _after_uses(self) -> None:
         lost, left = int((~self.keep).sum()), int(self.keep.sum())
@@ -244,8 +177,8 @@ class Examination:
     @property
     def feature_names(self) -> list[str]:
         """Columns that are neither target nor ids nor left out."""
-        out = {self.options.target, self.id_column, *self.options.exclude}
-        return [name for name in self.names if name not in out]
+        out = ("class", "id", "shown", "leave out")
+        return [name for name, use in self.uses.items() if use.use not in out]
 
     def _read_target(self, name: str) -> None:
         written, _ = read_texts(self.frame[name], blanks=("",))
@@ -323,6 +256,8 @@ class Examination:
             self.found.note(
                 "unlabelled", f"{counted(int(blank.sum()), 'item')} without a class in {name!r}.", name
             )
+        if self.uses[name].empty == "drop":
+            self.keep &= ~blank
 
     def _ask_what_is_empty(self, name: str, counts: Mapping[str, int]) -> None:
         marks = [key for key in counts if key.lower() in MARKS - _WORDS]
@@ -333,12 +268,12 @@ class Examination:
                 f"{listed(marks)} in {name!r} ({counted(n, 'cell')}): a class, or no class? As it stands it "
                 "is a class.",
                 name,
-                (Fix("It is no class", {"unlabelled": marks}), Fix("It is a class", {"unlabelled": []})),
+                (Fix("It is a class", {"unlabelled": []}), Fix("It is no class", {"unlabelled": marks})),
             )
 
     def _say_what_numbers_rows(self, said: Mapping[str, ColumnUse]) -> None:
         # what is called an id surprises nobody
-        guesses = {n: use.use for n, use in (self.uses or {}).items() if n not in said and not is_named_id(n)}
+        guesses = {n: use.use for n, use in self.uses.items() if n not in said and not is_named_id(n)}
         uses = {name: use for name, use in guesses.items() if use in ("id", "leave out")}
         names = [name for name in uses if numbers_rows(self.frame, name)]
         if not names:
@@ -348,16 +283,21 @@ class Examination:
         parts = [f"{ids!r} is taken as the items' ids"] if ids is not None else []
         parts += [f"{left} left out"] if left else []
         quantities = {name: {"use": "number"} for name in names}
-        self.found.note(
+        as_now = {name: self.uses[name].to_json() for name in names}
+        self.found.guess(
             "numbers rows",
             f"Another whole number in each row: {', '.join(parts)}.",
             names[0],
-            (Fix("It is a quantity" if len(names) == 1 else "They are quantities", {"columns": quantities}),),
+            (
+                Fix("Right so", {"columns": as_now}),
+                Fix(
+                    "It is a quantity" if len(names) == 1 else "They are quantities", {"columns": quantities}
+                ),
+            ),
         )
 
     def _say_what_is_shown(self, said: Mapping[str, ColumnUse]) -> None:
         """Columns beside a text or a picture, and codes of many values, are shown and not learnt from."""
-        assert self.uses is not None
         codes = [name for name, use in self.uses.items() if use.use == "shown" and name not in said]
         if codes:
             self.found.note(
@@ -383,7 +323,6 @@ class Examination:
                 )
             return
         self.uses |= {name: ColumnUse("shown", guessed=True) for name in others}
-        self.options = replace(self.options, columns=self.uses)
         noun, fixes = "pictures", tuple[Fix, ...]()
         if self.uses[item].use == "text":
             noun = "text"
@@ -406,59 +345,31 @@ class Examination:
                 f"{len(classes)} classes for {len(self.frame)} items; a pool needs more items than classes.",
             )
 
-    def _read_ids(self) -> None:
-        wanted = self.options.id_column
-        if wanted == "auto":
-            wanted = next(
-                (name for name in self.names if name.lower() in ID_NAMES and name != self.options.target),
-                None,
-            )
-            if wanted in self.options.exclude:
-                wanted = None
-            if wanted is not None:
-                self.found.note("id", f"Column {wanted!r} is taken as the items' ids.", wanted)
-        if wanted is None or wanted not in self.names:
-            return
-        self.id_column = wanted
-        texts, blank = read_texts(self.frame[wanted], blanks=("",))
-        if blank.any() and self.uses is not None:
-            if self.uses[wanted].empty == "drop":
-                self.keep &= ~blank
-            else:
-                ways = (
-                    Fix("Number the rows instead", {"columns": {wanted: {"use": "leave out"}}}),
-                    Fix("Leave those rows out", {"columns": {wanted: {"use": "id", "empty": "drop"}}}),
-                )
-                at = self.raw.locate(int(blank.argmax()))
-                self.found.choice("id", f"Column {wanted!r} has no id on {at}.", wanted, ways)
-                return
+    def _read_ids(self, name: str) -> None:
+        texts, blank = read_texts(self.frame[name], blanks=("",))
+        numbered = Fix("Number the rows instead", {"columns": {name: {"use": "leave out"}}})
+        if blank.any() and self.uses[name].empty == "drop":
+            self.keep &= ~blank
         elif blank.any():
-            self.found.choice(
-                "id",
-                f"Column {wanted!r} has no id on {self.raw.locate(int(blank.argmax()))}. Complete it, or "
-                "number the rows with id_column=None.",
-                wanted,
-                (Fix("Number the rows instead", {"id_column": None, "exclude": self._also(wanted)}),),
+            drop = Fix("Leave those rows out", {"columns": {name: {"use": "id", "empty": "drop"}}})
+            at = self.raw.locate(int(blank.argmax()))
+            message = (
+                f"Column {name!r} has no id on {at}. Complete it, or number the rows with id_column=None."
             )
+            self.found.choice("id", message, name, (numbered, drop))
             return
         again = np.flatnonzero(_met_before(texts) & self.keep)
         if len(again):
             row = int(again[0])
-            instead: dict[str, Any] = {"id_column": None, "exclude": self._also(wanted)}
-            if self.uses is not None:
-                instead = {"columns": {wanted: {"use": "leave out"}}}
             if self.options.duplicate_ids == "error":
                 self.found.choice(
                     "duplicate ids",
-                    f"The id {cut(str(texts[row]))} in column {wanted!r} stands on {self.raw.locate(row)} "
+                    f"The id {cut(str(texts[row]))} in column {name!r} stands on {self.raw.locate(row)} "
                     f"and before ({counted(len(again), 'row')} with an id met before). Correct them, "
                     'keep the first of each with duplicate_ids="first", or number the rows with '
                     "id_column=None.",
-                    wanted,
-                    (
-                        Fix("Keep the first of each", {"duplicate_ids": "first"}),
-                        Fix("Number the rows instead", instead),
-                    ),
+                    name,
+                    (Fix("Keep the first of each", {"duplicate_ids": "first"}), numbered),
                 )
             else:
                 self.keep[again] = False
@@ -467,76 +378,12 @@ class Examination:
                 )
         self.ids = texts
 
-    def _also(self, name: str) -> tuple[str, ...]:
-        return (*self.options.exclude, name)
-
-    def _read_items(self, name: str) -> None:
-        """The texts of a pool of texts."""
-        texts, blank = read_texts(self.frame[name], blanks=("",))
-        if name in (self.options.target, self.id_column):
-            self.found.error(
-                "text_column", f"Column {name!r} cannot be the items and something else as well.", name
-            )
-            return
-        self.texts = texts
-        if blank.any():
-            said = "drop" if self.options.missing == "drop" else ""
-            said = said if self.uses is None else self.uses[name].empty
-            if said == "own":
-                n = counted(int(blank.sum()), "empty text")
-                self.found.note("missing", f"{n} of {name!r} without words.", name)
-            elif said:
-                self.keep &= ~blank
-                self.found.note("missing", f"{counted(int(blank.sum()), 'empty text')} left out.", name)
-            else:
-                self.found.choice(
-                    "missing",
-                    f"Column {name!r} has {counted(int(blank.sum()), 'empty text')}, first on "
-                    f'{self.raw.locate(int(blank.argmax()))}. missing="drop" leaves them out.',
-                    name,
-                    (Fix("Leave empty texts out", {"missing": "drop"}),),
-                )
-        if int(self.keep.sum()) < 2:
-            self.found.error("no rows", f"Fewer than 2 texts are left of column {name!r}.", name)
-
-    def _after_columns(self) -> None:
-        lost = int((~self.keep).sum())
-        if self.options.missing == "drop" and lost:
-            self.found.note(
-                "missing", f"{counted(lost, 'row')} left out because of empty cells or repeated ids."
-            )
-        if not any(column.used for column in self.columns.values()):
-            self.found.error(
-                "no features",
-                f"No column of {self.raw.name} is left to learn from. Use fewer exclusions, "
-                'or text="one-hot".',
-            )
-        elif lost and int(self.keep.sum()) < 2:
-            self.found.error(
-                "no rows",
-                f"Leaving out rows with empty cells leaves {counted(int(self.keep.sum()), 'item')} of "
-                f'{len(self.frame)}. Use missing="impute", or exclude the emptiest columns.',
-            )
-        elif lost and self.truth is not None:
-            left = np.unique(self.truth[self.keep & (self.truth >= 0)]).size
-            if left < 2:
-                self.found.error("one class", "The rows left have fewer than two classes among them.")
-
     def report(self, preview: int) -> TableReport:
         """The examination as a report."""
         columns = []
         for name in self.names:
             series = self.frame[name]
             column = self.columns.get(name)
-            role: Role = "feature"
-            if name == self.options.target:
-                role = "target"
-            elif name == self.id_column:
-                role = "id"
-            elif self.texts is not None:
-                role = "feature" if name == self.options.text_column else "left out"
-            elif column is None or not column.used:
-                role = "feature" if self.pictures is not None and self.pictures.column == name else "left out"
             # examples come from the top: a report must not read a large table twice
             texts, blank = read_texts(series.iloc[:200])
             gone = (
@@ -547,12 +394,10 @@ class Examination:
             columns.append(
                 ColumnReport(
                     name,
-                    column.type if column else ("text" if is_text(series) else "number"),
-                    role,
                     int(gone.sum()),
                     column.n_unique if column else int(series[~gone].nunique()),
                     tuple(dict.fromkeys(str(text)[:60] for text in texts[~blank]))[:4],
-                    None if self.uses is None else self.uses[name],
+                    self.uses.get(name),
                 )
             )
         head = self.frame.head(preview)

@@ -1,121 +1,160 @@
-"""What a table's columns are for where nobody said: one guess for page, command line and Python."""
+"""Uses of a table's columns where nobody said any: one guess for page, command line and Python."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
+from workbench.pools.cells import is_text, read_numbers, read_texts
 from workbench.pools.tables.options import TableOptions
-from workbench.pools.tables.report import ColumnReport, TableReport
+from workbench.pools.tables.report import TableReport
+from workbench.pools.tables.uses import ColumnUse, guessed, numbers_rows
 
 LIKELY_CLASSES = 200
 MOST_CODES = 12
 """Different whole numbers of a column up to which they may be codes."""
 PREDICTIONS = ("prediction", "predicted", "pred", "llm_label", "suggestion", "suggested", "guess")
 """Names of columns that say what somebody or something takes the class for."""
+_HEAD, _SAMPLE = 200, 20_000
 
 
 def names_predictions(column: str) -> bool:
-    """Whether a column's name says that it holds predictions: a guess, never the truth."""
+    """Tell whether a column's name says that it holds predictions: a guess, never the truth."""
     return "_".join(str(column).replace("_", " ").split()).casefold() in PREDICTIONS
 
 
-def guessed_options(
-    given: Mapping[str, Any], look: Callable[[Mapping[str, Any]], TableReport]
-) -> dict[str, Any]:
-    """Options of `load_pool` with a use for every column, so that the guess stays when the table grows.
+def resolved(
+    frame: Any, said: Mapping[str, ColumnUse], decimals: Mapping[str, str], options: TableOptions
+) -> dict[str, ColumnUse]:
+    """A use for every column: what was said, and a guess for the others, seen in the whole table.
 
     Args:
-        given: what a person said; a target and an id column are uses, the other columns are guessed.
-        look: options -> the table under them.
+        frame: pandas DataFrame.
+        said: uses by name.
+        decimals: the decimal sign of columns that have one of their own.
+        options: of the table.
 
     Returns:
-        The options. Those that say in another way what columns are for come back as they are; so do those
-        of a table that cannot be read.
-
-    Raises:
-        InputError: an option there is not.
+        One use a column, in the table's order; one column of ids and one of classes at most are guessed.
+        A column that only numbers the rows is the ids, or left out where there are others.
     """
-    elsewhere = {name: value for name, value in given.items() if name not in ("features", "exclude")}
-    if given.get("columns") is None and TableOptions.of(elsewhere).says_columns:
-        return dict(given)
-    options = _as_uses(given)
-    report = look(options)
-    if not report.columns_option:
-        return options
-    said = options["columns"] if isinstance(options["columns"], Mapping) else {}
-    likely = {name: use | {"guessed": True} for name, use in likely_uses(report).items() if name not in said}
-    # a column that is said and not there stays, to be refused where the table is opened
-    return options | {"columns": {**said, **report.columns_option, **likely}}
+    taken = {use.use for use in said.values()} | ({"id"} if options.numbered else set())
+    uses: dict[str, ColumnUse] = {}
+    coordinates = _coordinates(frame)
+    for name in frame.columns:
+        others = taken | ({"class"} if name in coordinates else set())
+        use = said.get(name) or guessed(
+            name, frame[name], decimals.get(name, ""), options.max_categories, others
+        )
+        taken.add(use.use)
+        uses[name] = use
+    open_names = [name for name in frame.columns if name not in said]
+    features = _features(uses)
+    for name in open_names:
+        if len(features) > 1 and uses[name].use == "number" and numbers_rows(frame, name):
+            uses[name] = ColumnUse("leave out" if "id" in taken else "id")
+            taken.add("id")
+            features.remove(name)
+    uses |= _likelier(frame, uses, open_names, "id" in taken)
+    for name in open_names:
+        use = uses[name]
+        if options.texts and use.use in ("category", "text", "shown", "leave out") and is_text(frame[name]):
+            use = ColumnUse.of(name, options.texts)
+        if options.others and name in _features(uses):
+            use = ColumnUse(options.others)
+        empty = "drop" if options.empty == "drop" and use.empty else use.empty
+        uses[name] = replace(use, empty=empty, guessed=True)
+    return uses
 
 
-def _as_uses(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The options with target, id column and columns to leave out among the uses."""
-    options, said = dict(given), given.get("columns")
-    uses = dict(said) if isinstance(said, Mapping) else {}
-    if said is None and options.get("exclude"):
-        out = options.pop("exclude")
-        uses |= {str(name): {"use": "leave out"} for name in ((out,) if isinstance(out, str) else out)}
-    for name, use in (("id_column", "id"), ("target", "class")):
-        column = options.pop(name, None)
-        if column not in (None, "auto"):
-            uses[str(column)] = {"use": use}
-    return options | {"columns": uses or "auto"}
+def _features(uses: Mapping[str, ColumnUse]) -> list[str]:
+    return [name for name, use in uses.items() if use.use not in ("id", "class", "shown", "leave out")]
 
 
-def likely_uses(report: TableReport) -> dict[str, dict[str, str]]:
-    """Uses that are likelier than those guessed column by column, seen in the whole table.
+def _likelier(
+    frame: Any, uses: Mapping[str, ColumnUse], open_names: list[str], has_ids: bool
+) -> dict[str, ColumnUse]:
+    """Uses that are likelier than those guessed column by column.
 
     Often some of a table's rows have their labels already: a last column of few values, half of its cells
     empty and twice as many as of any other, or a quarter and far more, holds the classes. A first column of
     words that are all different names the rows, but where nothing else could be learnt from: then it holds
     the texts, however short they are, and a second column of few values beside it their classes.
     """
-    found: dict[str, dict[str, str]] = {}
-    columns = report.columns
-    uses = [column.use.use if column.use is not None else "" for column in columns]
-    # what is only shown beside a text may be its classes
-    few = [
-        2 <= column.n_unique <= LIKELY_CLASSES
-        and not all(re.fullmatch(r"[\d\s.,/:-]+", one) for one in column.examples)  # numbers and dates
-        for column in columns
-    ]
-    uses = ["category" if use == "shown" and n else use for use, n in zip(uses, few, strict=True)]
-    if len(columns) > 1 and "class" not in uses and uses[-1] == "category":
-        last, others = columns[-1], max(column.n_missing for column in columns[:-1])
-        mostly = last.n_missing >= report.n_rows / 2 and last.n_missing > 2 * others
-        clearly = last.n_missing >= max(report.n_rows / 4, 10 * others)
-        if (mostly or clearly) and not names_predictions(last.name) and 2 <= last.n_unique <= LIKELY_CLASSES:
-            found[last.name] = {"use": "class"}
-    first = columns[0]
-    if alone := _texts_alone(columns, uses, report.n_rows):
-        return found | alone
-    unused = first.use is not None and first.use.use in ("shown", "leave out")
-    words = first.type == "text" or uses[0] == "leave out"
-    if "id" not in uses and unused and words and first.n_unique == report.n_rows > 1:
-        found[first.name] = {"use": "id"}
+    found: dict[str, ColumnUse] = {}
+    names, n_rows = list(frame.columns), len(frame)
+    has_classes = any(use.use == "class" for use in uses.values())
+    last = names[-1]
+    if last in open_names and not has_classes and len(names) > 1 and uses[last].use == "category":
+        n_last = _n_empty(frame[last])
+        if n_last >= n_rows / 4 and not names_predictions(last):
+            others = max(_n_empty(frame[name]) for name in names[:-1])
+            few = 2 <= frame[last].nunique() <= LIKELY_CLASSES
+            if few and ((n_last >= n_rows / 2 and n_last > 2 * others) or n_last >= 10 * others):
+                found[last] = ColumnUse("class")
+    texts = _texts_alone(frame, uses, open_names)
+    if texts:
+        found[texts] = ColumnUse.of(texts, "text")
+        beside = [name for name in _features(uses) if name != texts and name in open_names]
+        if len(beside) == 1 and not has_classes and not names_predictions(beside[0]):
+            found[beside[0]] = ColumnUse("class")
+        return found
+    first = names[0]
+    words = first in open_names and uses[first].use in ("shown", "leave out") and is_text(frame[first])
+    if words and not has_ids and n_rows > 1 and frame[first].is_unique and not _n_empty(frame[first]):
+        found[first] = ColumnUse("id")
     return found
 
 
-def _texts_alone(
-    columns: Sequence[ColumnReport], uses: Sequence[str], n_rows: int
-) -> dict[str, dict[str, str]]:
-    """Of a table of texts and their classes alone: its texts, its classes; {} for another table."""
-    texts = [one for one, use in zip(columns, uses, strict=True) if use in ("text", "leave out")]
-    texts = [one for one in texts if one.type == "text" and one.n_unique > max(1, n_rows // 2)]
-    texts = [one for one in texts if any(" " in cell.strip() for cell in one.examples)]  # words, no codes
-    others = [name for one, name in zip(columns, uses, strict=True) if one not in texts]
-    if len(texts) != 1 or not set(others) <= {"class", "category", "id"} or others.count("category") > 1:
-        return {}
-    if "class" in others and "category" in others:
-        return {}
-    found = {texts[0].name: {"use": "text"}}
-    return found | {
-        one.name: {"use": "class"}
-        for one, use in zip(columns, uses, strict=True)
-        if use == "category" and not names_predictions(one.name)
-    }
+def _texts_alone(frame: Any, uses: Mapping[str, ColumnUse], open_names: list[str]) -> str:
+    """Of a table of texts and their classes alone the column of texts; "" of another table.
+
+    The only column that could be learnt from is one of texts, too, whatever its words are.
+    """
+    features = _features(uses)
+    if any(uses[name].use not in ("text", "category") for name in features):
+        return ""
+    left = [name for name in open_names if uses[name].use == "leave out" and _has_words(frame[name])]
+    if not features and left:
+        return max(left, key=lambda name: int(frame[name].nunique()))
+    of_words = [name for name in features if uses[name].use == "text" and name in open_names]
+    of_words += [
+        name for name in left if frame[name].nunique() > max(1, len(frame) // 2) and _spaced(frame[name])
+    ]
+    others = [name for name in features if name not in of_words]
+    return of_words[0] if len(of_words) == 1 and len(others) < 2 else ""
+
+
+def _spaced(column: Any) -> bool:
+    return any(" " in str(cell).strip() for cell in column.iloc[:_HEAD].dropna())
+
+
+def _n_empty(column: Any) -> int:
+    return int(read_texts(column)[1].sum())
+
+
+def _coordinates(frame: Any) -> set[str]:
+    """Columns x and y, where both hold decimals: then y is no class."""
+    pair = [name for name in frame.columns if str(name).strip().lower() in ("x", "y")]
+    for name in pair:
+        values = read_numbers(frame[name].iloc[:_SAMPLE]).values
+        values = values[np.isfinite(values)]
+        if not len(values) or not (values % 1).any():
+            return set()
+    return set(pair) if len(pair) == 2 else set()
+
+
+def _has_words(column: Any) -> bool:
+    """Tell whether a column's cells differ and hold letters, or signs beyond ASCII."""
+    texts, blank = read_texts(column.iloc[:_HEAD])
+    filled = [str(text) for text in texts[~blank]]
+    lettered = [any(sign.isalpha() or sign > "\x7f" for sign in text) for text in filled]
+    words = read_numbers(column.iloc[:_HEAD]).unreadable.sum() > len(filled) / 2
+    return bool(words and is_text(column) and len(set(filled)) > 1 and np.mean(lettered) >= 0.5)
 
 
 def codes(report: TableReport) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from workbench.errors import InputError
@@ -16,20 +16,20 @@ MAX_TABLE_CELLS = 15_000_000
 """Most cells of a table: each takes about fifty bytes on its way to a feature."""
 MAX_TABLE_COLUMNS = 10_000
 
-_PICTURE_FEATURES = ("shapes", "pixels")
-_INSTEAD = ("text_column", "exclude", "missing", "numeric_text", "text", "constant")
+_TRANSLATED = ("others", "empty", "texts", "numbered")
+PICTURE_FEATURES = ("shapes", "pixels")
+SHORT = ("target", "id_column", "text_column", "exclude", "missing", "text")
+"""Options that say in few words what `columns` says of each column."""
+_TEXTS = {"one-hot": "category", "drop": "leave out"}
 _CHOICES = {
     "ragged": ("error", "drop"),
-    "missing": ("error", "drop", "impute"),
-    "numeric_text": ("error", "missing", "text"),
-    "text": ("error", "one-hot", "drop"),
-    "constant": ("keep", "drop"),
+    "missing": (None, "drop", "impute"),
+    "text": (None, *_TEXTS),
     "duplicate_ids": ("error", "first"),
     "missing_files": ("error", "drop"),
     "corrupt": ("drop", "error"),
     "fetch": (False, True),
     "lines": (None, True, False),
-    "text_features": ("topics", "pieces"),
     "decimal": (None, ".", ","),
     "header": (None, True, False, 2, 3, 4),
     "quote": (None, '"', "none", "backslash"),
@@ -38,20 +38,22 @@ _CHOICES = {
 
 @dataclass(frozen=True, kw_only=True)
 class TableOptions:
-    """How a table is to be read; every default refuses rather than guesses.
+    """How a table is to be read.
 
     Attributes:
         name: of the pool; None takes the file's.
-        target: column of the classes; None when people are to label. Empty cells there are unlabelled items.
-        id_column: column of the items' ids; "auto" takes a column called id, uuid, ... when there is
-            one; None numbers the rows.
-        text_column: column of texts that are the items themselves; makes a pool of texts, and leaves every
-            other column out.
-        text_features: of such a pool: "topics" of its words, or "pieces", words beside pieces of words,
-            which need fewer labels and serve texts without spaces (Chinese, Japanese, Thai) too.
+        columns: what columns are used for, by their names (`workbench.pools.tables.uses`); the others are
+            guessed. Short forms: `target` and `text_column` name the column of the classes, and of the texts
+            that alone are learnt from; `id_column` that of the ids (None numbers the rows), `exclude` those
+            that are left out.
+        others: "leave out" where columns that nobody named are left out, else "".
+        empty: what empty cells become in columns that nobody named: "drop" leaves the row out, "usual" fills
+            them in (`missing="impute"`); "" does too, and asks.
+        texts: the use of columns of texts that nobody named (`text="one-hot"` or `"drop"`); "" guesses it.
+        numbered: whether rows are numbered, and no column is guessed to hold their ids.
+        strict: whether a table is refused where something was guessed that could be otherwise.
         features: None for the columns (or the texts) themselves; "embeddings:FILE[#column]" for vectors of
             one's own (see `workbench.pools.vectors`).
-        exclude: columns to leave out of the features (they are still shown).
         classes: names of the classes, in order; None takes those found in the target, sorted.
         unlabelled: names in the target that mean "no class"; None takes them as classes, and asks about NA,
             None, -, ? and the like.
@@ -64,17 +66,7 @@ class TableOptions:
         decimal: "." or "," in numbers of a table of texts, with the other one between thousands; None takes
             points, and asks about columns that look otherwise.
         ragged: lines with too many or too few cells: "error" or "drop".
-        missing: empty or infinite cells: "error", "drop" the row, or "impute" the column's median
-            (for texts a category of its own).
-        numeric_text: cells that are no number in a column of numbers: "error", take them as
-            "missing", or take the whole column as "text".
-        text: columns of texts: "error", "one-hot" or "drop".
-        constant: columns with one value: "keep" or "drop".
         duplicate_ids: ids met twice: "error" or keep the "first" of them.
-        columns: what each column is used for, in place of target, id_column, text_column, exclude, missing,
-            numeric_text, text and constant: "auto", or a mapping of names to uses
-            (`workbench.pools.tables.uses`); columns it does not name are guessed. None leaves it to the
-            others.
         folder: of the files that a column of pictures names, or a zip; None looks beside the table.
         missing_files: pictures that are not there: "error", or "drop" the row.
         corrupt: pictures that cannot be decoded: "drop" leaves out the row, "error" refuses the table.
@@ -90,12 +82,13 @@ class TableOptions:
     """
 
     name: str | None = None
-    target: str | None = None
-    id_column: str | None = "auto"
-    text_column: str | None = None
-    text_features: str = "topics"
+    columns: Mapping[str, ColumnUse] = field(default_factory=dict)
+    others: str = ""
+    empty: str = ""
+    texts: str = ""
+    numbered: bool = False
+    strict: bool = False
     features: str | None = None
-    exclude: tuple[str, ...] = ()
     classes: tuple[str, ...] | None = None
     unlabelled: tuple[str, ...] | None = None
     encoding: str | None = None
@@ -104,12 +97,7 @@ class TableOptions:
     header: bool | int | None = None
     decimal: str | None = None
     ragged: str = "error"
-    missing: str = "error"
-    numeric_text: str = "error"
-    text: str = "error"
-    constant: str = "keep"
     duplicate_ids: str = "error"
-    columns: Mapping[str, ColumnUse] | None = None
     folder: str | None = None
     missing_files: str = "error"
     corrupt: str = "drop"
@@ -122,11 +110,6 @@ class TableOptions:
     max_bytes: int = MAX_BYTES
     max_cells: int = MAX_TABLE_CELLS
     max_columns: int = MAX_TABLE_COLUMNS
-
-    @property
-    def says_columns(self) -> bool:
-        """Whether anything but `columns` says what columns are used for."""
-        return any(getattr(self, name) not in (None, "", (), "error", "keep") for name in _INSTEAD)
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> TableOptions:
@@ -141,35 +124,39 @@ class TableOptions:
         Raises:
             InputError: an unknown option or value; says what there is.
         """
-        known = [entry.name for entry in fields(cls)]
+        known = [entry.name for entry in fields(cls) if entry.name not in _TRANSLATED] + [*SHORT]
         for name, value in options.items():
             if name not in known:
                 raise InputError(f"Tables have no option {name!r}. They have: {', '.join(known)}.")
             allowed = _CHOICES.get(name)
             if allowed is not None and value not in allowed:
                 raise InputError(f"{name}={cut(value)} is not one of {', '.join(map(repr, allowed))}.")
-        features = options.get("features")
-        pictures = features in _PICTURE_FEATURES and options.get("columns") is not None
-        if features is not None and not is_vectors(features) and not pictures:
+        given = {name: value for name, value in options.items() if name not in SHORT}
+        features = given.get("features")
+        if features is not None and not is_vectors(features) and features not in PICTURE_FEATURES:
             raise InputError(
                 f"features={cut(features)} is for images; a table takes its columns, or '{PREFIX}FILE' with "
                 "vectors of your own."
             )
-        given = dict(options)
-        for name in ("exclude", "unlabelled"):
-            if isinstance(given.get(name), str):
-                given[name] = (given[name],)
-        for name in ("exclude", "classes", "unlabelled"):
+        for name in ("classes", "unlabelled"):
             if given.get(name) is not None:
-                given[name] = tuple(map(str, given[name]))
-        if given.get("columns") is not None:
-            instead = [name for name in _INSTEAD if options.get(name)]
-            if instead:
-                raise InputError(
-                    f"columns= says what every column is used for; leave out {instead[0]}=, or say it there."
-                )
-            given["columns"] = uses_of(given["columns"])
-            if given.get("target") is not None:
-                given["columns"][str(given.pop("target"))] = ColumnUse("class")
-            given.setdefault("text_features", "pieces")
-        return cls(**given)
+                names = given[name]
+                given[name] = (names,) if isinstance(names, str) else tuple(map(str, names))
+        out, ids = options.get("exclude") or (), options.get("id_column", "auto")
+        short = {str(name): "leave out" for name in ((out,) if isinstance(out, str) else out)}
+        named = {"text": options.get("text_column"), "class": options.get("target")}
+        named["id"] = None if ids == "auto" else ids
+        short |= {str(name): use for use, name in named.items() if name is not None}
+        # what is said column by column goes before the short forms, so that a way out leads on
+        uses = {name: ColumnUse.of(name, use) for name, use in short.items()}
+        uses |= {n: u for n, u in uses_of(given.get("columns")).items() if n not in uses or not u.guessed}
+        return cls(
+            **{
+                **given,
+                "columns": uses,
+                "others": "leave out" if options.get("text_column") is not None else "",
+                "empty": {"impute": "usual"}.get(str(options.get("missing")), options.get("missing") or ""),
+                "texts": _TEXTS.get(str(options.get("text")), ""),
+                "numbered": ids is None,
+            }
+        )

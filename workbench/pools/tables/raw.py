@@ -42,7 +42,6 @@ class RawTable:
         renamed: columns that had no name and were given one.
         locate: row -> "line 7" or "row 6".
         pictures: column -> the pictures that lie in the table itself, by the name that its cells hold.
-        typed: whether the source says what its columns are, so that uses are guessed where nobody says them.
         uses: what the source itself says of its columns.
         notes: what was done while reading.
         problems: what the reader has to ask or to tell, with its ways out.
@@ -63,7 +62,6 @@ class RawTable:
     locate: Callable[[int], str] = field(default=lambda row: f"row {row + 1}")
 
     pictures: Mapping[str, Mapping[str, bytes]] = field(default_factory=dict)
-    typed: bool = False
     uses: Mapping[str, ColumnUse] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()

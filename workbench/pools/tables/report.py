@@ -9,9 +9,7 @@ from typing import Any, Literal
 from workbench.pools.tables.uses import ColumnUse
 from workbench.reading import shortened
 
-ColumnType = Literal["number", "text", "mixed", "empty"]
 _OF_READING = ("ragged", "header", "quotes", "folder", "files")
-Role = Literal["feature", "target", "id", "left out"]
 
 
 @dataclass(frozen=True)
@@ -53,17 +51,13 @@ class ColumnReport:
 
     Attributes:
         name: of the column.
-        type: "number", "text", "mixed" (mostly numbers, some texts) or "empty".
-        role: what it is used for under the given options.
         n_missing: empty cells.
         n_unique: different values.
         examples: a few of them.
-        use: what it is used for, where the columns' uses are said or guessed; None elsewhere.
+        use: what it is used for; None where the table cannot be read to its end.
     """
 
     name: str
-    type: ColumnType
-    role: Role
     n_missing: int
     n_unique: int
     examples: tuple[str, ...]
@@ -137,11 +131,10 @@ class Findings:
         """Notes and guesses."""
         return tuple(problem.message for problem in self.problems if problem.severity in ("guess", "note"))
 
-    @property
-    def in_the_way(self) -> list[Problem]:
-        """Problems that stop a pool from being made; an error may follow from what is not decided yet."""
-        found = [problem for problem in self.problems if problem.severity in ("error", "choice")]
-        return worst_first(found)
+    def in_the_way(self, *, strict: bool = False) -> list[Problem]:
+        """Problems that stop a pool from being made, or follow from one that does; strict counts guesses."""
+        stops = ("error", "choice", "guess") if strict else ("error", "choice")
+        return worst_first([problem for problem in self.problems if problem.severity in stops])
 
 
 def worst_first(problems: Sequence[Problem]) -> list[Problem]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -140,74 +140,11 @@ def uses_of(said: Any) -> dict[str, ColumnUse]:
     Raises:
         InputError: another form, or a use there is not.
     """
-    if said == AUTO:
+    if said in (None, AUTO):
         return {}
     if not isinstance(said, Mapping):
         raise InputError(f'columns={cut(said)} is neither "auto" nor a use for each column.')
     return {str(name): ColumnUse.of(str(name), value) for name, value in said.items()}
-
-
-def resolved(
-    frame: Any, said: Mapping[str, ColumnUse], decimals: Mapping[str, str], most: int
-) -> dict[str, ColumnUse]:
-    """A use for every column: what was said, and a guess for the others.
-
-    Args:
-        frame: pandas DataFrame.
-        said: uses by name.
-        decimals: the decimal sign of columns that have one of their own.
-        most: most categories of a column.
-
-    Returns:
-        One use a column, in the table's order; one column of ids and one of classes at most are guessed.
-        A column that only numbers the rows is the ids, or left out where there are others.
-    """
-    taken = {use.use for use in said.values()}
-    found: dict[str, ColumnUse] = {}
-    coordinates = _coordinates(frame)
-    for name in frame.columns:
-        if name in said:
-            found[name] = said[name]
-            continue
-        others = taken | ({"class"} if name in coordinates else set())
-        use = guessed(str(name), frame[name], decimals.get(name, ""), most, others)
-        taken.add(use.use)
-        found[name] = use
-    features = [name for name, use in found.items() if use.use not in ("id", "class", "shown", "leave out")]
-    for name in features:
-        if name in said or found[name].use != "number" or len(features) < 2:
-            continue
-        if numbers_rows(frame, name):
-            found[name] = ColumnUse("leave out" if "id" in taken else "id")
-            taken.add("id")
-            features = [other for other in features if other != name]
-    if not features:
-        # the only column that could be learnt from is one of texts, however short they are
-        left = [name for name, use in found.items() if use.use == "leave out" and name not in said]
-        left = [name for name in left if _has_words(frame[name])]
-        if left:
-            texts = max(left, key=lambda name: frame[name].nunique())
-            found[texts] = ColumnUse.of(texts, "text")
-    return {name: use if name in said else replace(use, guessed=True) for name, use in found.items()}
-
-
-def _coordinates(frame: Any) -> set[str]:
-    """Columns x and y, where both hold decimals: then y is no class."""
-    pair = [name for name in frame.columns if str(name).strip().lower() in ("x", "y")]
-    for name in pair:
-        values = read_numbers(frame[name].iloc[:_SAMPLE]).values
-        values = values[np.isfinite(values)]
-        if not len(values) or not (values % 1).any():
-            return set()
-    return set(pair) if len(pair) == 2 else set()
-
-
-def _has_words(column: Any) -> bool:
-    """Tell whether a column's cells differ and hold letters, or signs beyond ASCII."""
-    texts, blank = read_texts(column.iloc[:200])
-    filled = [str(text) for text in texts[~blank]]
-    lettered = [any(sign.isalpha() or sign > "\x7f" for sign in text) for text in filled]
-    return bool(is_text(column) and len(set(filled)) > 1 and np.mean(lettered) >= 0.5)
 
 
 def is_named_id(name: str) -> bool:
@@ -230,7 +167,8 @@ def numbers_rows(frame: Any, name: str) -> bool:
     column = frame[name]
     if len(column) < _FEWEST:
         return False
-    for part in (column.iloc[:1_000], column):  # most columns are seen through by their head
+    heads = (column.iloc[:50], column) if len(column) <= 1_000 else (column.iloc[:1_000], column)
+    for part in heads:  # most columns are seen through by their head
         values: Floats = read_numbers(part).values
         whole = np.isfinite(values).all() and (values % 1 == 0).all()
         if not whole or len(np.unique(values)) < len(values):
@@ -264,7 +202,9 @@ def guessed(name: str, column: Any, decimal: str, most: int, taken: set[str]) ->
         )
     unique = len(different) == len(filled) == len(texts) and (step == 1 or column.is_unique)
     named_id = is_named_id(name)
-    if "id" not in taken and unique and named_id:
+    # one that is called so and has a few gaps or doubles is to be mended, not forgotten
+    nearly = low in ID_NAMES and len(different) >= MOST * len(texts)
+    if "id" not in taken and ((unique and named_id) or nearly):
         return ColumnUse("id")
     few = 2 <= len(different) <= max(2, min(most, len(filled) // 2)) and (
         step == 1 or column.nunique() <= most
@@ -280,9 +220,11 @@ def guessed(name: str, column: Any, decimal: str, most: int, taken: set[str]) ->
     if is_date(column):
         return ColumnUse.of(name, "date")
     cells = read_numbers(column.iloc[::step], decimal)
-    readable = np.isfinite(cells.values)
+    readable, numeric = np.isfinite(cells.values), ~np.isnan(cells.values)
     codes = is_text(column) and any(_is_code(text) for text in filled)
-    if readable.any() and readable.sum() >= MOST * (~cells.blank).sum() and not (codes and not few):
+    if numeric.any() and not readable.any() and numeric.sum() >= MOST * (~cells.blank).sum():
+        return ColumnUse("leave out")  # infinite throughout
+    if readable.any() and numeric.sum() >= MOST * (~cells.blank).sum() and not (codes and not few):
         whole = bool((cells.values[readable] % 1 == 0).all())
         named = low.replace("_", " ").split()
         coded = whole and (any(word in named for word in _CODES) or named[-1:] == ["number"])
