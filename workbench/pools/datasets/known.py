@@ -25,8 +25,9 @@ from workbench.pools.datasets.catalogue import (
     find_file,
 )
 from workbench.pools.features.numbers import check_finite
-from workbench.pools.formats import call_with_options
+from workbench.pools.formats import call_with_options, format_of
 from workbench.pools.formats.files import MAX_CELLS, File
+from workbench.pools.held import held_file
 from workbench.pools.labels import codes_of
 from workbench.pools.pool import Pool
 from workbench.reading import reading
@@ -252,16 +253,16 @@ def load_openml(name: str, *, target: str | None = None, version: int | None = N
             f"Could not get openml:{name}: {error}. Check the name and the connection; "
             f"sets once fetched are kept in {folder} and then need none."
         ) from error
-    from workbench.pools.loading import load_pool
-
     target = target or own_target
     if not target or (target not in frame.columns and "," in target):
         raise InputError(
             f"openml:{name} names no single target column; say which with target=. "
             f"It has: {', '.join(map(str, frame.columns))}."
         )
-    made = load_pool(frame, target=target, **{"name": name, **options})
-    return replace(made, title=f"openml:{name}", held=None)
+    held = held_file(frame, None, {"name": name, **options, "target": target})
+    file = File.of(held.data, f"{held.stem}{held.ending}")
+    made = call_with_options(format_of(file).reader.load, f"Pool openml:{name}", dict(held.options), file)
+    return replace(made, title=f"openml:{name}")
 
 
 def _from_openml(name: str, version: int | None, folder: Path) -> tuple[Any, str]:
