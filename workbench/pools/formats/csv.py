@@ -358,7 +358,7 @@ def _is_an_item(names: list[str], frame: Any) -> bool:
             continue
         if number is not None and {number - 1, number + 1} & numbers:
             continue
-        cells = [str(text).strip() for text in frame[name].iloc[:_LOOKED_AT]]
+        cells = [str(text).strip() for text in frame[name].iloc[:_LOOKED_AT].tolist()]
         decimal = number is not None and number % 1 and sum(map(_is_number, cells)) > 0.9 * len(cells)
         if cells.count(cell) >= _AGAIN or (cells and decimal):
             return True

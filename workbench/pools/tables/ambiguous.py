@@ -174,17 +174,22 @@ def _copies_classes(table: ExaminedUses, name: str) -> bool:
         return False
     labelled = np.flatnonzero(table.truth >= 0)
     codes = table.truth[labelled].tolist()
-    if len(codes) < _FEW or len(set(codes)) < 2:
+    n_classes = len(set(codes))
+    if len(codes) < _FEW or n_classes < 2:
+        return False
+    column = table.frame[name]
+    # most are seen through by their head: more values than classes
+    if n_classes <= 20 and len({column.array[row] for row in labelled[: n_classes + 1]}) > n_classes:
         return False
     met: dict[str, int] = {}
-    for start, stop in ((0, 50), (50, _HEAD), (_HEAD, len(codes))):  # most are seen through by their head
+    for start, stop in ((0, 50), (50, _HEAD), (_HEAD, len(codes))):
         if start >= len(codes):
             break
-        texts, blank = read_texts(table.frame[name].iloc[labelled[start:stop]])
+        texts, blank = read_texts(column.iloc[labelled[start:stop]])
         for text, empty, code in zip(texts, blank, codes[start:stop], strict=True):
             if empty or met.setdefault(str(text), code) != code:
                 return False
-    return len(met) == len(set(codes))
+    return len(met) == n_classes
 
 
 def say_what_is_lost(table: ExaminedUses, uses: Mapping[str, ColumnUse], known: Collection[str]) -> None:

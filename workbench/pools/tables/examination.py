@@ -385,7 +385,11 @@ class Examination:
             series = self.frame[name]
             column = self.columns.get(name)
             # examples come from the top: a report must not read a large table twice
-            texts, blank = read_texts(series.iloc[:200])
+            for n_rows in (8, 200):
+                texts, blank = read_texts(series.iloc[:n_rows])
+                examples = tuple(dict.fromkeys(str(text)[:60] for text in texts[~blank]))[:4]
+                if len(examples) == 4:
+                    break
             gone = (
                 column.blank
                 if column
@@ -396,7 +400,7 @@ class Examination:
                     name,
                     int(gone.sum()),
                     column.n_unique if column else int(series[~gone].nunique()),
-                    tuple(dict.fromkeys(str(text)[:60] for text in texts[~blank]))[:4],
+                    examples,
                     self.uses.get(name),
                 )
             )
