@@ -32,6 +32,10 @@ def test_predict_and_score_by_a_saved_model(tmp_path: Path, capsys: pytest.Captu
     right = np.mean([t["prediction"] == iris.classes[c] for t, c in zip(told, iris.truth, strict=True)])
     assert right > 0.85
     assert all(float(t["confidence"]) == max(float(t[f"p({c})"]) for c in iris.classes) for t in told)
+    rows.write_bytes(rows.read_bytes().replace(b"\nx,", b"\nM\xfcller,"))
+    for command in (("predict", rows), ("score", "--pool", rows, "--policy", "margin")):
+        assert call(*command, "--model", out) == 0
+        assert "cp1252" in capsys.readouterr().err, "what was guessed in reading is told"
     np.save(tmp_path / "rows.npy", iris.features)
     np.savez(tmp_path / "rows.npz", X=iris.features)
     for file in ("rows.npy", "rows.npz"):

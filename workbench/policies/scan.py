@@ -23,7 +23,7 @@ from workbench.policies.belief import PolicyFn
 from workbench.policies.registry import POLICIES, PolicyEntry, find, is_selector
 from workbench.policies.scored_model import ScoredModel, Shipped, as_scored_model, unpacked
 from workbench.policies.variation import smallest_margin, top_rows
-from workbench.pools.sources import Source, Unit
+from workbench.pools.sources import ArraySource, Source, Unit
 from workbench.pools.streams import open_source
 from workbench.registry import typed
 
@@ -143,7 +143,8 @@ def score_pool(
         model.require_latent(entry.name)
     excluded = _excluded(exclude, rows.n_rows)
     left = rows.n_rows - excluded.size
-    warnings = [entry.warning] if entry is not None and entry.warning else []
+    warnings = list(rows.notes) if isinstance(rows, ArraySource) else []
+    warnings += [entry.warning] if entry is not None and entry.warning else []
     if top > left:
         warnings.append(f"Asked for {top} items; only {left} are left, so all of them are given.")
 

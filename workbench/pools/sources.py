@@ -69,6 +69,7 @@ class ArraySource:
         feature_map: applied to each chunk, where the array holds raw rows.
         first: number of the first row.
         ids: names of the rows, for messages.
+        notes: what was guessed in reading them, for people.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class ArraySource:
         *,
         first: int = 0,
         ids: Sequence[str] | None = None,
+        notes: Sequence[str] = (),
     ) -> None:
         if features.ndim < 2:
             raise InputError(f"Features must be [rows, columns]; got an array of shape {features.shape}.")
@@ -85,6 +87,7 @@ class ArraySource:
         self.feature_map = feature_map
         self.first = first
         self.ids = ids
+        self.notes = notes
 
     @property
     def n_rows(self) -> int:

@@ -50,7 +50,9 @@ def open_source(
                 "Load it with load_pool(...) and score the pool, or convert it."
             )
         with reading(file.name):
-            return ArraySource(transformed(feature_map, entry.reader.rows(file), 0))
+            rows = entry.reader.rows(file)
+            notes = getattr(rows, "attrs", {}).get("notes", ())
+            return ArraySource(transformed(feature_map, rows, 0), notes=notes)
     if isinstance(source, np.ndarray):
         return ArraySource(source, feature_map)
     if hasattr(source, "features") and hasattr(source, "items"):
