@@ -285,7 +285,7 @@ def test_many_jpegs_are_decoded_once(monkeypatch, tmp_path):
 @pytest.mark.slow  # alone: 70,000 pictures and their own split
 def test_fashion_mnist_is_whole():
     needs("images/fashion_mnist.npz")
-    pool = load_pool("images:fashion-mnist")
+    pool = load_pool("images:fashion-mnist", features="pixels")
     assert len(pool) == 70_000 and pool.test.test[0] == 60_000 and pool.features.dtype == np.float32
     assert (np.bincount(pool.truth) == 7000).all() and pool.classes[9] == "ankle boot" and not pool.notes
 
