@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from workbench.pools.images.decoding import opened
 from workbench.pools.images.photos import PhotoItems
 from workbench.writing import short_name
 
@@ -28,8 +29,10 @@ def picture_of(pool: Any, item: int) -> tuple[bytes, str]:
     if isinstance(pool.items, PhotoItems):
         photos = pool.items.photos
         data = photos.folder.read(photos.paths[item])
-        with Image.open(io.BytesIO(data)) as picture:
-            ending = {"JPEG": "jpg", "TIFF": "tif"}.get(str(picture.format), str(picture.format).lower())
+        with opened(data, str(pool.items.ids[item])) as picture:
+            # a phone's JPEG with a second picture inside is MPO
+            endings = {"JPEG": "jpg", "MPO": "jpg", "TIFF": "tif"}
+            ending = endings.get(str(picture.format), str(picture.format).lower())
         return data, f".{ending}"
     stream = io.BytesIO()
     Image.fromarray(np.asarray(pool.items.show(item).image)).save(stream, "PNG")
