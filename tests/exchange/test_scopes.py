@@ -288,6 +288,10 @@ def test_coco_has_what_its_own_tool_looks_for_and_decodes_no_photo(
     assert document["info"]["description"] and len(document["images"]) == 12
     assert {(i["width"], i["height"]) for i in document["images"]} == {(30, 20)}
     assert {(a["area"], a["iscrowd"]) for a in document["annotations"]} == {(600, 0)}
+    labels = import_labels(json.dumps(document).encode(), session.pool, "coco")
+    for image in document["images"]:  # as it lies on a disk beside the folder
+        image["file_name"] = f"photos/{image['file_name']}"
+    assert labels and import_labels(json.dumps(document).encode(), session.pool, "coco") == labels
 
 
 def test_two_hugging_face_folders_of_one_name_are_two_data_sets(

@@ -20,6 +20,7 @@ from workbench.pools.formats.files import File
 from workbench.pools.labels import UNLABELLED
 from workbench.pools.pool import Pool
 from workbench.pools.tables.exported import is_label
+from workbench.pools.tables.pictures import found_by_path
 from workbench.reading import cut, json_lines, parse_json, reading, valid_text
 from workbench.reading import listed as quoted
 from workbench.store import FileVote
@@ -64,12 +65,14 @@ class LabelRows(NamedTuple):
         marks: whether a text such as "None" or "nan" may stand for no label: in files that have no other way
             to say so. Where it may, no class is called so and the file brings new classes, it is refused
             rather than guessed.
+        files: names of files among the keys: one that is no id is looked for as a path is.
     """
 
     by: str
     rows: Iterator[Labelled]
     names: bool = False
     marks: bool = False
+    files: Sequence[str] = ()
 
 
 def import_labels(
@@ -145,6 +148,9 @@ def _matched(
     position = (
         {valid_text(str(key)): i for i, key in enumerate(pool.items.ids)} if labels.by == "id" else None
     )
+    if position is not None and labels.files:
+        paths = found_by_path(labels.files, list(map(str, pool.items.ids)))
+        position |= {name: position[valid_text(path)] for name, path in paths.items()}
     alike = Alike(pool) if labels.by == "data" else None
     found: dict[int, str] = {}
     chosen: dict[int, list[Choice]] = {}
@@ -437,7 +443,7 @@ def _read_coco(data: bytes) -> LabelRows:
                 label = None  # what a certificate covers is no person's
             yield Labelled(where, files[entry["image_id"]], label)
 
-    return LabelRows("id", labelled(), names=True)
+    return LabelRows("id", labelled(), names=True, files=list(files.values()))
 
 
 def _document(data: bytes, most: int = MAX_JSON) -> Any:
