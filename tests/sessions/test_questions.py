@@ -104,6 +104,14 @@ def test_what_is_about_the_item_stands_with_every_question(store):
     assert ask.item in session.state.skipped and ask.item in fraud.state.skipped
 
 
+def test_what_python_says_of_several_questions_is_one_act_and_no_operation_of_a_client(store):
+    session = begun(store)
+    session.tell(session.ask_items()[0], {"topic": "refund", "fraud": True})
+    [act] = {one.events[-1].act for one in session.asked()}
+    assert act and not session.state.operations
+    assert session.tell_many([Operation(act, "flag", item=3)])[0].status == "refused"
+
+
 def test_an_item_that_is_measured_on_is_set_aside_in_all_questions(store):
     session = begun(store, early_share=0.9, evaluation_share=0.9)
     asks = session.ask_items(12)

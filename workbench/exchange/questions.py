@@ -6,7 +6,6 @@ import base64
 import hashlib
 import io
 import json
-import secrets
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,6 +26,7 @@ from workbench.pools.cells import plain_text
 from workbench.pools.formats.annotations import By, Choice, annotations_of, choices_of, votes_of
 from workbench.pools.labels import UNLABELLED
 from workbench.reading import cut, json_lines, listed, parse_json, reading, valid_text
+from workbench.sessions.operations import made_id
 from workbench.sessions.questions import NO, YES
 from workbench.store import YES_NO, FileVote
 
@@ -384,7 +384,7 @@ def take_answers(session: Session, answers: Answers, source: str) -> dict[str, i
     if not any(answers.labels.values()):
         raise InputError("The file answers none of the project's questions.")
 
-    token = secrets.token_hex(8)
+    operation = made_id()
 
     def work() -> dict[str, int]:
         taken = {}
@@ -392,7 +392,7 @@ def take_answers(session: Session, answers: Answers, source: str) -> dict[str, i
             one = session.question(name)
             before = one.state.n_labelled
             if pairs:
-                one.import_labels(pairs, source, together=token)
+                one.import_labels(pairs, source, operation=operation)
             taken[name] = one.state.n_labelled - before
         return taken
 

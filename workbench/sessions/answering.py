@@ -13,7 +13,7 @@ from workbench.errors import InputError
 from workbench.sessions.asking import Ask, Questions, leased_until
 from workbench.sessions.examples import has_read, picked
 from workbench.sessions.fitting import Fits
-from workbench.sessions.operations import MAX_ID, Acknowledgement, Operation
+from workbench.sessions.operations import Acknowledgement, Operation, checked_id
 from workbench.sessions.project import OpenProject, Transaction
 from workbench.sessions.taxonomy import key_of, new_key, new_name
 from workbench.store import AskRecord, Event, ProjectState
@@ -484,14 +484,3 @@ class Answers:
         # the fit that chose it, not the one that is there when the answer comes
         details |= {name: ask.details[name] for name in ("policy", "classifier") if ask.details.get(name)}
         return details | {"n_labelled": ask.details.get("n_labelled", 0)}
-
-
-def checked_id(operation: str) -> str:
-    """The id of an operation.
-
-    Raises:
-        InputError: it is empty or too long.
-    """
-    if not operation or len(operation) > MAX_ID:
-        raise InputError(f"An operation needs an id of 1 to {MAX_ID} characters; got {operation[:80]!r}.")
-    return operation

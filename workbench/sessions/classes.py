@@ -99,7 +99,11 @@ class Classes(Opened):
 
     @retried
     def import_labels(
-        self, labels: Iterable[tuple[int, str] | FileVote], source: str, *, together: str = ""
+        self,
+        labels: Iterable[tuple[int, str] | FileVote],
+        source: str,
+        *,
+        operation: str | None = None,
     ) -> Event | None:
         """Take in labels made elsewhere, as one event that one undo takes back.
 
@@ -110,7 +114,7 @@ class Classes(Opened):
         Args:
             labels: (item, class name) pairs, or votes of persons; classes not there yet are added.
             source: where they come from, for the record.
-            together: what imports into several questions have in common, which one undo takes back.
+            operation: of imports into several questions, which one undo takes back; `made_id`.
 
         Returns:
             The event; None where all of the labels are there already.
@@ -132,7 +136,7 @@ class Classes(Opened):
                 return None
             taken = [vote if any(vote[2:]) else vote[:2] for vote in keyed if vote.item in new]
             event = Event.imported(taken, source)
-            more = {"together": together} if together else {}
+            more = {} if operation is None else {"operation": operation}
             return self._add(transaction, replace(event, payload={**event.payload, **more}))
 
 

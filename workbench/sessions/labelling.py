@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from workbench.errors import InputError
-from workbench.sessions.answering import CLOSING, Conflict, checked_id
+from workbench.sessions.answering import CLOSING, Conflict
 from workbench.sessions.asking import LEASE_SECONDS, Ask, guess_of
 from workbench.sessions.opened import LEAST_PRECISION, Opened
-from workbench.sessions.operations import Acknowledgement, Operation
+from workbench.sessions.operations import Acknowledgement, Operation, checked_id
 from workbench.sessions.published import Published
 from workbench.sessions.randomness import SECOND, generator
 from workbench.sessions.taxonomy import key_of

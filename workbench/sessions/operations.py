@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from workbench.errors import InputError
 from workbench.store import Event
+from workbench.store.events import MADE
 
 Status = Literal["saved", "conflict", "refused"]
 MAX_ID = 64
@@ -87,3 +90,21 @@ class Acknowledgement:
     why: str = ""
     left_out: tuple[int, ...] = ()
     about: Event | None = None
+
+
+def made_id() -> str:
+    """An id for an operation that no client gave one."""
+    return f"{MADE}{secrets.token_hex(8)}"
+
+
+def checked_id(operation: str) -> str:
+    """The id of an operation of a client.
+
+    Raises:
+        InputError: it is empty or too long, or begins as those that are made here.
+    """
+    if operation.startswith(MADE):
+        raise InputError(f"The id of an operation begins with no {MADE!r}; got {operation[:80]!r}.")
+    if not operation or len(operation) > MAX_ID:
+        raise InputError(f"An operation needs an id of 1 to {MAX_ID} characters; got {operation[:80]!r}.")
+    return operation

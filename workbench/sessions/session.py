@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from workbench.sessions.instructions import Instructing
 from workbench.sessions.leading import rarer
 from workbench.sessions.learner import Learner
 from workbench.sessions.opening import create_project, relocate
+from workbench.sessions.operations import made_id
 from workbench.sessions.policy import check_policy
 from workbench.sessions.questions import Question
 from workbench.sessions.reopening import open_pool
@@ -150,11 +150,11 @@ class Session(Several, Finishing, Classes, Instructing, Exporting):
 
     def _take_columns(self, answers: Mapping[str, Sequence[tuple[int, str]]]) -> None:
         """Take over what columns of the table answer, of all questions as one."""
-        token = secrets.token_hex(8)
+        operation = made_id()
 
         def work() -> None:
             for name, pairs in answers.items():
-                self.question(name).import_labels(pairs, f"column {name}", together=token)
+                self.question(name).import_labels(pairs, f"column {name}", operation=operation)
 
         if answers:
             self.together(work)

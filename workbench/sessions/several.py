@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -10,12 +9,12 @@ from dataclasses import replace
 from typing import Any, Self, TypeVar
 
 from workbench.errors import InputError
-from workbench.sessions.answering import CLOSING, Conflict, checked_id
+from workbench.sessions.answering import CLOSING, Conflict
 from workbench.sessions.asking import LEASE_SECONDS, Ask
 from workbench.sessions.asking_items import OVER, Candidate, ItemAsk, plan
 from workbench.sessions.labelling import Labelling
 from workbench.sessions.opening import further_question
-from workbench.sessions.operations import SKIPPED, Acknowledgement, Operation
+from workbench.sessions.operations import SKIPPED, Acknowledgement, Operation, checked_id, made_id
 from workbench.sessions.project import all_together
 from workbench.sessions.questions import NO, YES, Question, question_name, several, unknown_question
 from workbench.sessions.taxonomy import key_of, new_name
@@ -24,8 +23,6 @@ from workbench.store.retry import retried
 
 T = TypeVar("T")
 OF_ITEM = ("flag", "note")  # operations about an item, whatever is asked of it
-TOGETHER = "together"
-"""In what was said of several questions at once: what one undo takes back in all of them."""
 
 
 class Several(Labelling):
@@ -257,15 +254,14 @@ class Several(Labelling):
         Returns:
             Names of the questions that were not open and about which something else stands.
         """
-        token, left_out = operation or secrets.token_hex(8), []
+        act, left_out = operation or made_id(), []
         for one, event in told:
             if operation is not None and operation in one.state.operations:
                 continue
             name = one.question_name
-            event = replace(event, payload={**event.payload, TOGETHER: token})
             with one._project.recording() as transaction:
                 recorded = one._answers.answer(
-                    transaction, item, event, asks.get(name, ""), operation, seen=seen, new=name in fresh
+                    transaction, item, event, asks.get(name, ""), act, seen=seen, new=name in fresh
                 )
             if not recorded and not one._answers.stands(one.state, item, event):
                 left_out.append(name)
@@ -310,7 +306,7 @@ class Several(Labelling):
         """Record what is about an item, whatever is asked of it, with every question."""
         with self._writing() as sessions:
             if len(sessions) > 1:
-                event = replace(event, payload={**event.payload, TOGETHER: secrets.token_hex(8)})
+                event = replace(event, payload={**event.payload, "operation": made_id()})
             recorded = [one._record(event) for one in sessions]
             return recorded[0]
 
@@ -394,8 +390,6 @@ class Several(Labelling):
             if done_in is not None:
                 rest = [self, *(one for one in others if one is not done_in)]
                 return done_in._operate(given, rest)
-        if others and given.kind in ("skip", *OF_ITEM):
-            given = replace(given, more={**given.more, TOGETHER: given.id})
         with self._project.recording() as transaction:
             done = self._answers.operate(transaction, given)
             item = given.item
@@ -420,7 +414,6 @@ class Several(Labelling):
         every = (self, *others)
         if any(given.id in one.state.operations for one in every):
             return Acknowledgement(given.id, "saved")
-        given = replace(given, more={**given.more, TOGETHER: given.id})
         for one in every:
             with one._project.recording() as transaction:
                 done = one._answers.operate(transaction, given)
@@ -477,9 +470,8 @@ class Several(Labelling):
         """Do what an operation says of a row; names of the questions that are left out."""
         item = self._answers.checked(given.item)
         if given.text == SKIPPED:
-            together = replace(given, more={**given.more, TOGETHER: given.id})
             for one in every.values():
-                one._skip(item, together)
+                one._skip(item, given)
             return []
         unknown = [name for name in given.answers if name not in every]
         if unknown:
@@ -505,7 +497,7 @@ class Several(Labelling):
             mine = self.annotator in state.votes.get(item, {})
             if not mine and item not in state.skipped and item not in state.unsure:
                 raise InputError(f"There is no answer of yours to {one.question_name!r} about this item.")
-        more = {**given.more, "operation": given.id, TOGETHER: given.id}
+        more = {**given.more, "operation": given.id}
         for one, event in told:
             with one._project.recording() as transaction:
                 name, new = str(event.payload.get("class", "")), one.question_name in fresh
@@ -543,15 +535,14 @@ class Several(Labelling):
     def _step_others(
         self, kind: str, last: Event, others: Iterable[Self], more: Mapping[str, Any] | None = None
     ) -> None:
-        """Take back, or put back, in other questions what was said together with an event."""
-        token = last.payload.get(TOGETHER)
-        if token is None:
+        """Take back, or put back, in other questions what is of the same operation as an event."""
+        if last.act is None:
             return
         for one in others:
             with one._project.recording() as transaction:
                 state = transaction.state
                 theirs = (state.undoable if kind == "undo" else state.redoable).get(self.annotator)
-                if theirs is not None and theirs.payload.get(TOGETHER) == token:
+                if theirs is not None and theirs.act == last.act:
                     of = {"of": theirs.id} if kind == "undo" else {}
                     one._add(transaction, Event(kind, {**of, **(more or {})}))
 

@@ -28,6 +28,8 @@ UNDOABLE = (
     "wanted",
     "resolved",
 )
+MADE = "."
+"""What an id begins with that was made for an operation; those of clients do not."""
 SOURCE = "source"
 """Whose the classes and labels are that a pool brings; no person is called so."""
 KINDS = (
@@ -128,10 +130,16 @@ class Event:
         return max(int(payload.get("n_items", 0)), 1 + max(named))
 
     @property
-    def operation(self) -> str | None:
-        """Id of the operation of a client that it records, where the client gave one."""
+    def act(self) -> str | None:
+        """Id of the operation that it records; events of several questions that have one are one act."""
         operation = self.payload.get("operation")
         return None if operation is None else str(operation)
+
+    @property
+    def operation(self) -> str | None:
+        """Id of the operation of a client that it records, where the client gave one."""
+        act = self.act
+        return None if act is None or act.startswith(MADE) else act
 
     @classmethod
     def label(cls, key: str, item: int | None = None, **more: Any) -> Event:

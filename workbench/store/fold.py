@@ -112,9 +112,9 @@ class EventFold:
         position = len(self.events)
         self.events.append(event)
         kind = event.kind
-        operation = event.payload.get("operation")
+        operation = event.operation
         if operation is not None:
-            self._own("operations")[str(operation)] = event.id
+            self._own("operations")[operation] = event.id
         if kind in _UNDOABLE:
             self._done.setdefault(event.annotator, []).append(position)
             undone = self._undone.setdefault(event.annotator, [])
