@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from workbench.errors import InputError
-from workbench.sessions.asking import Ask, Questions, leased_until
+from workbench.sessions.asking import Ask, Questions, guess_of, leased_until
 from workbench.sessions.examples import has_read, picked
 from workbench.sessions.fitting import Fits
-from workbench.sessions.operations import Acknowledgement, Operation, checked_id
+from workbench.sessions.operations import Acknowledgement, Operation
 from workbench.sessions.project import OpenProject, Transaction
 from workbench.sessions.taxonomy import key_of, new_key, new_name
 from workbench.store import AskRecord, Event, ProjectState
@@ -53,8 +53,13 @@ class Answers:
         by_id = {a.id: a for a in renewed}
         return [by_id.get(a.id, a) for a in asks]
 
-    def _question(self, transaction: Transaction, ask_id: str) -> AskRecord:
-        ask = transaction.state.asks.get(ask_id)
+    def asked(self, state: ProjectState, ask_id: str) -> AskRecord:
+        """The question of this id.
+
+        Raises:
+            InputError: there is none.
+        """
+        ask = state.asks.get(ask_id)
         if ask is None:
             raise InputError(f"There is no question {ask_id!r} in project {self._project.record.name!r}.")
         return ask
@@ -191,7 +196,7 @@ class Answers:
         *,
         late: bool = False,
         new: bool = False,
-    ) -> None:
+    ) -> Event:
         """Record an answer to a question, or a remark about its item.
 
         Args:
@@ -208,7 +213,7 @@ class Answers:
             InputError: no such question or class.
         """
         state = transaction.state
-        ask = self._question(transaction, ask_id)
+        ask = self.asked(transaction.state, ask_id)
         if not (self._accepts(state, ask) or (late and self._accepts_late(state, ask))):
             raise Conflict("Its question was answered before, or somebody else is being asked.")
         payload: dict[str, Any] = {**event.payload, "item": ask.item}
@@ -222,7 +227,7 @@ class Answers:
                 payload["check"] = int(ask.details["check"])
         if event.kind == "label":
             payload["class"] = self.key(transaction, str(event.payload["class"]), new)
-        self.add(transaction, replace(event, payload=payload))
+        return self.add(transaction, replace(event, payload=payload))
 
     def key(self, transaction: Transaction, name: str, new: bool) -> str:
         """The key of a class; a new one comes with the label that names it, and goes with its undo."""
@@ -238,8 +243,8 @@ class Answers:
         """Record the items of a grid as one event; see `Session.confirm`."""
         state = transaction.state
         key = key_of(state, given.label)
-        asks = [self._question(transaction, i) for i in dict.fromkeys(given.asks)]
-        others = [self._question(transaction, i) for i in dict.fromkeys(given.rejected)]
+        asks = [self.asked(transaction.state, i) for i in dict.fromkeys(given.asks)]
+        others = [self.asked(transaction.state, i) for i in dict.fromkeys(given.rejected)]
         taken = [
             a for a in asks if a not in others and a.item not in state.evaluation and self._accepts(state, a)
         ]
@@ -254,74 +259,91 @@ class Answers:
         published = self._fits.present
         more = dict(given.more) | {"round": -1 if published is None else published.model.number}
         more |= {"source": "grid", "classifier": self._project.settings(state)["classifier"]}
-        if given.id:
-            more["operation"] = given.id
+        more["operation"] = given.id
         event = Event.confirmed(
             [a.item for a in taken], key, [a.item for a in others], [a.id for a in (*taken, *others)], **more
         )
-        self.add(transaction, event)
-        return Acknowledgement(given.id, "saved", "", left_out)
+        recorded = self.add(transaction, event)
+        return Acknowledgement(given.id, "saved", "", left_out, event=recorded)
 
     def operate(self, transaction: Transaction, given: Operation) -> Acknowledgement:
-        """Do one operation of a batch, unless it was done before."""
+        """Do one operation, unless it was done before."""
+        known = transaction.state.operations.get(given.id)
+        if known is not None:
+            done = transaction.event(known)
+            if done.kind not in ("undo", "redo"):
+                return Acknowledgement(given.id, "saved", event=done)
+            of = done.payload.get("of")
+            return Acknowledgement(given.id, "saved", about=None if of is None else transaction.event(of))
         try:
-            state = transaction.state
-            if checked_id(given.id) in state.operations:
-                done = transaction.event(state.operations[given.id])
-                of = done.payload.get("of") if done.kind in ("undo", "redo") else None
-                return Acknowledgement(given.id, "saved", about=None if of is None else transaction.event(of))
-            more = {**given.more, "operation": given.id}
-            if (
-                given.ask
-                and given.item >= 0
-                and (about := self._question(transaction, given.ask).item) != given.item
-            ):
-                raise InputError(
-                    f"The question is about item {about}, and the answer about item {given.item}."
-                )
-            if given.kind == "label":
-                event = Event.label(given.label, **given.more)
-                self.tell(transaction, given.ask, event, given.id, late=True, new=given.new)
-            elif given.kind in ("skip", "unsure"):
-                self.tell(transaction, given.ask, Event(given.kind, dict(given.more)), given.id, late=True)
-            elif given.kind == "confirm":
-                return self.confirm(transaction, given)
-            elif given.kind in ("flag", "note"):
-                item = self.checked(given.item)
-                said = (
-                    {"on": given.on, "reason": given.text} if given.kind == "flag" else {"text": given.text}
-                )
-                self.add(transaction, Event(given.kind, {"item": item, **said, **more}))
-            elif given.kind == "correct":
-                self.correct(transaction, given.item, given.label, more, new=given.new)
-            elif given.kind == "relabel":
-                self.relabel(transaction, given.items, given.label, more)
-            elif given.kind == "twins":
-                self.label_twins(transaction, given.item, given.label, more)
-            elif given.kind == "clear":
-                self.clear(transaction, given.items, more)
-            elif given.kind == "want":
-                self.want(transaction, given.items, given.text, more=more)
-            elif given.kind == "read":
-                read = has_read(state, self.annotator, given.version)
-                self._with(transaction, read, more)
-            elif given.kind == "example":
-                item, pool = self.checked(given.item), self._project.pool
-                self._with(transaction, picked(state, pool, item, given.label, given.on), more)
-            elif given.kind in ("undo", "redo"):
-                return Acknowledgement(given.id, "saved", about=self._step(transaction, given))
-            else:
-                raise InputError(f"There is no operation of kind {given.kind!r}.")
+            return self._operated(transaction, given)
         except Conflict as conflict:
             return Acknowledgement(given.id, "conflict", str(conflict))
         except InputError as error:
             return Acknowledgement(given.id, "refused", str(error))
-        return Acknowledgement(given.id, "saved")
 
-    def _with(self, transaction: Transaction, event: Event | None, more: Mapping[str, Any]) -> None:
+    def _operated(self, transaction: Transaction, given: Operation) -> Acknowledgement:
+        if given.kind == "confirm":
+            return self.confirm(transaction, given)
+        if given.kind in ("undo", "redo"):
+            return Acknowledgement(given.id, "saved", about=self._step(transaction, given))
+        do = _DOING.get(given.kind)
+        if do is None:
+            raise InputError(f"There is no operation of kind {given.kind!r}.")
+        more = {**given.more, "operation": given.id}
+        return Acknowledgement(given.id, "saved", event=do(self, transaction, given, more))
+
+    def _answered(self, transaction: Transaction, given: Operation, more: Mapping[str, Any]) -> Event:
+        about = self.asked(transaction.state, given.ask).item
+        if given.item not in (-1, about):
+            raise InputError(f"The question is about item {about}, and the answer about item {given.item}.")
+        payload = {**given.more, "class": given.label} if given.kind == "label" else dict(given.more)
+        event = Event(given.kind, payload)
+        return self.tell(transaction, given.ask, event, given.id, late=given.seen, new=given.new)
+
+    def _remarked(self, transaction: Transaction, given: Operation, more: Mapping[str, Any]) -> Event:
+        items = [self.checked(item) for item in dict.fromkeys(given.items)]
+        about = items or self.checked(given.item)
+        event = (
+            Event.flag(about, given.on, given.text) if given.kind == "flag" else Event.note(about, given.text)
+        )
+        return self.add(transaction, replace(event, payload={**event.payload, **more}))
+
+    def _chosen(self, transaction: Transaction, given: Operation, more: Mapping[str, Any]) -> Event:
+        """Label items of one's own choosing; one event."""
+        items, state = self.to_label(given.items), transaction.state
+        if not items:
+            raise InputError("No item is chosen.")
+        key, published = key_of(state, given.label), self._fits.published(state)
+        about: dict[str, Any] = {"round": -1 if published is None else published.model.number}
+        if published is not None and len(items) == 1:
+            about["guess"] = guess_of(published, items[0])
+        about["classifier"] = self._project.settings(state)["classifier"]
+        if len(items) == 1:
+            return self.add(transaction, Event.label(key, items[0], role=given.text, **about, **more))
+        return self.add(transaction, Event.relabelled(items, key, given.text, **about, **more))
+
+    def _resolved(self, transaction: Transaction, given: Operation, more: Mapping[str, Any]) -> Event:
+        """End a disagreement about an item, or about each of several."""
+        items = [self.checked(item) for item in dict.fromkeys(given.items)]
+        event = Event.resolved(items[0] if len(items) == 1 else items, key_of(transaction.state, given.label))
+        return self.add(transaction, replace(event, payload={**event.payload, **more}))
+
+    def _requeued(self, transaction: Transaction, given: Operation, more: Mapping[str, Any]) -> Event | None:
+        """Have items asked about again that were skipped or unsure; all of them where none is named."""
+        state = transaction.state
+        aside = {*state.skipped, *state.unsure}
+        items = sorted(aside.intersection(given.items) if given.items else aside)
+        if not items:
+            return None
+        event = Event.requeued(items)
+        return self.add(transaction, replace(event, payload={**event.payload, **more}))
+
+    def _with(self, transaction: Transaction, event: Event | None, more: Mapping[str, Any]) -> Event | None:
         """Record an event, where there is one, with further provenance."""
-        if event is not None:
-            self.add(transaction, replace(event, payload={**event.payload, **more}))
+        if event is None:
+            return None
+        return self.add(transaction, replace(event, payload={**event.payload, **more}))
 
     def _step(self, transaction: Transaction, given: Operation) -> Event:
         state = transaction.state
@@ -484,3 +506,22 @@ class Answers:
         # the fit that chose it, not the one that is there when the answer comes
         details |= {name: ask.details[name] for name in ("policy", "classifier") if ask.details.get(name)}
         return details | {"n_labelled": ask.details.get("n_labelled", 0)}
+
+
+Doing = Callable[[Answers, Transaction, Operation, Mapping[str, Any]], Event | None]
+_DOING: dict[str, Doing] = {
+    **dict.fromkeys(("label", "skip", "unsure"), Answers._answered),
+    **dict.fromkeys(("flag", "note"), Answers._remarked),
+    "correct": lambda my, t, of, more: my.correct(t, of.item, of.label, more, new=of.new),
+    "relabel": lambda my, t, of, more: my.relabel(t, of.items, of.label, more),
+    "twins": lambda my, t, of, more: my.label_twins(t, of.item, of.label, more),
+    "clear": lambda my, t, of, more: my.clear(t, of.items, more),
+    "want": lambda my, t, of, more: my.want(t, of.items, of.text, second=of.second, more=more),
+    "choose": Answers._chosen,
+    "resolve": Answers._resolved,
+    "requeue": Answers._requeued,
+    "read": lambda my, t, of, more: my._with(t, has_read(t.state, my.annotator, of.version), more),
+    "example": lambda my, t, of, more: my._with(
+        t, picked(t.state, my._project.pool, my.checked(of.item), of.label, of.on), more
+    ),
+}

@@ -29,16 +29,19 @@ class Operation:
         kind: "label", "skip" or "unsure" (of a question), "flag" or "note" (of an item), "confirm" (of
             the questions of a grid), "correct" (one's own earlier answer: a class, or "" for unsure),
             "relabel" or "clear" (items in review), "twins" (the copies of an item get its
-            class), "want" (to be asked about items), "read" (the
+            class), "choose" (items of one's own choosing get a class), "resolve" (a disagreement),
+            "requeue" (items that were set aside), "want" (to be asked about items), "read" (the
             instructions), "example" (of a class), "answers" (to several questions about an item),
             "amend" (one's own earlier answers to several), "undo" or "redo".
         ask: id of the question.
         item: index into the pool, for "flag", "note", "correct", "twins", "example", "answers" and
             "amend"; with a question, the item it must be of.
-        items: indices, for "relabel", "clear" and "want".
-        label: name of the class, for "label", "confirm", "correct", "relabel", "twins" and "example".
+        items: indices, for "relabel", "clear", "want", "choose", "resolve" and "requeue"; for "flag" and
+            "note", where they are about several.
+        label: name of the class, for "label", "confirm", "correct", "relabel", "twins", "choose", "resolve"
+            and "example".
         new: for "label" and "correct", the class may be one that there is not yet: the label brings it.
-        text: of a note, the reason of a flag, or how wanted items were found.
+        text: of a note, the reason of a flag, how wanted items were found, or how items were chosen.
         on: False for a flag or an example that is taken away.
         version: of the instructions, for "read".
         asks: ids of the questions that are confirmed.
@@ -46,6 +49,8 @@ class Operation:
         answers: for "answers" and "amend", name of a question -> class, or None for unsure.
         adds: for these, the questions whose class may be one that there is not yet.
         question: for "confirm", the name of the question that the grid was of; "" for the session's own.
+        seen: the item was on screen: its answer is taken, as one more vote where others were asked.
+        second: for "want", a second look at labels of one's own.
         every: for "want", whether every question that is open about the items is asked.
         takes: for "undo" and "redo", id of the operation it takes back or puts back; refused when that is
             not the annotator's last any more.
@@ -68,6 +73,8 @@ class Operation:
     answers: Mapping[str, str | None] = field(default_factory=dict)
     adds: Sequence[str] = ()
     question: str = ""
+    seen: bool = True
+    second: bool = False
     every: bool = False
     more: Mapping[str, Any] = field(default_factory=dict)
 
@@ -83,6 +90,7 @@ class Acknowledgement:
         why: a sentence, for all but "saved"; of a row, the questions that were left out.
         left_out: items of a "confirm" that somebody else answered or holds.
         about: what an "undo" took back or a "redo" put back.
+        event: that records it in the session's question; None for a row, a step back, and for nothing.
     """
 
     operation: str
@@ -90,6 +98,7 @@ class Acknowledgement:
     why: str = ""
     left_out: tuple[int, ...] = ()
     about: Event | None = None
+    event: Event | None = None
 
 
 def made_id() -> str:

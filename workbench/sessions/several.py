@@ -8,6 +8,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from typing import Any, Self, TypeVar
 
+import numpy as np
+
 from workbench.errors import InputError
 from workbench.sessions.answering import CLOSING, Conflict
 from workbench.sessions.asking import LEASE_SECONDS, Ask
@@ -17,6 +19,7 @@ from workbench.sessions.opening import further_question
 from workbench.sessions.operations import SKIPPED, Acknowledgement, Operation, checked_id, made_id
 from workbench.sessions.project import all_together
 from workbench.sessions.questions import NO, YES, Question, question_name, several, unknown_question
+from workbench.sessions.randomness import SECOND, generator
 from workbench.sessions.taxonomy import key_of, new_name
 from workbench.store import YES_NO, Event, ProjectSummary
 from workbench.store.retry import retried
@@ -198,16 +201,38 @@ class Several(Labelling):
         if isinstance(event, Mapping):
             return self._tell_each(ask, event, operation)
         if not isinstance(ask, ItemAsk):
-            return super().tell(ask, event, operation=operation)
+            return self._tell_one(ask, event, operation)
         if isinstance(event, Event) and event.kind in OF_ITEM:
-            self._of_item(replace(event, payload={**event.payload, "item": ask.item}))
-            return True
+            return self._remark(ask.item, event, operation)
         if not (isinstance(event, Event) and event.kind == "skip") and len(ask.asks) > 1:
             raise InputError(
                 "This item has several questions: answer with the name of each, as "
                 f'tell(item, {{"{next(iter(ask.asks))}": ...}}).'
             )
         return self._tell_each(ask, dict.fromkeys(ask.asks, event), operation)
+
+    def _tell_one(self, ask: Ask | str, event: Event | str, operation: str | None) -> bool:
+        ask_id = ask.id if isinstance(ask, Ask) else ask
+        if isinstance(event, str):
+            event = Event.label(event)
+        if not isinstance(ask_id, str) or not isinstance(event, Event):
+            raise InputError(
+                'A question is answered with the name of a class: tell(question, "pos"), where question is '
+                "one of those that ask gave."
+            )
+        if event.kind in OF_ITEM:
+            return self._remark(self._answers.asked(self.state, ask_id).item, event, operation)
+        if event.kind not in CLOSING:
+            raise InputError(f"A question cannot be answered with {event.kind!r}; use the session's method.")
+        more = dict(event.payload)
+        label = str(more.pop("class", ""))
+        done = self._do(event.kind, operation, ask=ask_id, label=label, seen=False, more=more)
+        return done.status == "saved"
+
+    def _remark(self, item: int, event: Event, operation: str | None) -> bool:
+        more = {key: value for key, value in event.payload.items() if key not in ("on", "reason", "text")}
+        on, text = event.payload.get("on", True), event.payload.get("reason", event.payload.get("text", ""))
+        return self._do(event.kind, operation, item=item, on=on, text=text, more=more).status == "saved"
 
     @retried
     def _tell_each(self, ask: ItemAsk | Ask | str, answers: Mapping[str, Any], operation: str | None) -> bool:
@@ -291,24 +316,190 @@ class Several(Labelling):
             f"{self.question_name!r} is answered with the name of a class, None or an event; got {value!r}."
         )
 
-    # --- what is about the item ---------------------------------------------------------------
+    # --- acts, each one operation -------------------------------------------------------------
 
     def flag(self, item: int | Sequence[int], on: bool = True, reason: str = "") -> Event:
         """Mark an item for attention, or (`on=False`) take the mark away; of several, as one event."""
-        return self._of_item(Event.flag(self._one_or_more(item), on, reason))
+        return self._event("flag", **_of_items(item), on=on, text=reason)
 
     def note(self, item: int | Sequence[int], text: str) -> Event:
         """Keep a remark about an item, or one about each of several."""
-        return self._of_item(Event.note(self._one_or_more(item), text))
+        return self._event("note", **_of_items(item), text=text)
+
+    def resolve(self, item: int | Sequence[int], name: str) -> Event:
+        """End a disagreement about an item, or about each of several at once."""
+        return self._event("resolve", items=item if isinstance(item, Sequence) else [item], label=name)
+
+    def label_item(self, item: int, name: str, *, role: str = "map") -> Event:
+        """Label an item of one's own choosing, such as a point clicked on a map.
+
+        Args:
+            item: index into the pool.
+            name: of the class.
+            role: how it was chosen: "map", or "review" for a label that is looked at again.
+
+        Returns:
+            The recorded event. An earlier label of this annotator is replaced.
+
+        Raises:
+            InputError: no such item or class, or an item of the test split.
+        """
+        return self.label_items([item], name, role=role)[0]
+
+    def label_items(self, items: Sequence[int], name: str, *, role: str = "map") -> list[Event]:
+        """Label several items at once (a lasso): all or none, and one undo takes all back.
+
+        Returns:
+            The recorded events: one, or none of no items.
+
+        Raises:
+            InputError: as `label_item`.
+        """
+        self._fits.published()  # taken up while nobody waits for it
+        return [self._event("choose", items=items, label=name, text=role)] if len(items) else []
+
+    def label_twins(self, item: int, name: str) -> Event:
+        """The copies of an item get a class, those that nobody has labelled; one undo takes all back.
+
+        Args:
+            item: index into the pool.
+            name: of the class.
+
+        Raises:
+            InputError: no such item or class, or no copy without a label.
+        """
+        return self._event("twins", item=item, label=name)
+
+    def correct(self, item: int, name: str) -> Event:
+        """Answer an item again that this annotator answered before.
+
+        Args:
+            item: index into the pool.
+            name: of the class; "" for unsure.
+
+        Raises:
+            InputError: they have no answer of it, or no such class.
+        """
+        return self._event("correct", item=item, label=name)
+
+    def relabel(self, items: Sequence[int], name: str) -> Event:
+        """Decide the class of items in review, whatever was said before; one undo takes all back.
+
+        Raises:
+            InputError: no items, no such item or class.
+        """
+        return self._event("relabel", items=items, label=name)
+
+    def clear(self, items: Sequence[int]) -> Event:
+        """Take away whatever anybody decided about items, so that they may be asked about again.
+
+        Raises:
+            InputError: nothing is decided about any of them.
+        """
+        return self._event("clear", items=items)
+
+    def ask_again(self, items: Iterable[int] | None = None) -> list[int]:
+        """Have items that were skipped or unsure asked about again.
+
+        Args:
+            items: which; all of them unless given.
+
+        Returns:
+            The items, one event for all; those that are neither are not among them.
+        """
+        chosen = None if items is None else [int(item) for item in items]
+        if chosen == []:
+            return []
+        done = self._do("requeue", items=chosen or ())
+        return [] if done.event is None else list(done.event.payload["items"])
+
+    def want(self, items: Sequence[int], how: str = "") -> Event:
+        """Be asked about these items before anything else, in their order.
+
+        They are recorded as chosen by a person; those that are answered or kept to measure on are left out.
+
+        Args:
+            items: indices into the pool.
+            how: they were found, for the record.
+
+        Raises:
+            InputError: none of them can be asked about.
+        """
+        return self._event("want", items=items, text=how)
+
+    def look_again(self, n: int = 20, *, items: Sequence[int] | None = None) -> Event:
+        """Be asked a second time about labels of one's own, without seeing them.
+
+        How far the two agree is in `Vote.first` and `Vote.key`; the second counts from then on.
+
+        Args:
+            n: how many, drawn at random from those not looked at twice yet.
+            items: which, instead.
+
+        Raises:
+            InputError: there is no such label.
+        """
+        if items is None:
+            state = self.state
+            mine = [
+                item
+                for item, votes in state.votes.items()
+                if self.annotator in votes
+                and not votes[self.annotator].first
+                and not votes[self.annotator].final
+                and votes[self.annotator].role != "imported"
+            ]
+            rng = generator(int(self.settings["seed"]), state.n_events, SECOND)
+            items = rng.permutation(np.asarray(mine, dtype=np.int64))[:n].tolist()
+        return self._event("want", items=items, text="a second pass", second=True)
+
+    def confirm(
+        self,
+        ask_ids: Sequence[str],
+        name: str,
+        rejected: Sequence[str] = (),
+        *,
+        operation: str | None = None,
+    ) -> Acknowledgement:
+        """Label the items of a grid as one event, which one undo takes back.
+
+        Args:
+            ask_ids: questions from `ask_grid` whose items are of the class.
+            name: of the class.
+            rejected: the questions whose items are not; these items stay open.
+            operation: an id of the caller's, as in `tell`.
+
+        Returns:
+            What became of it; items that somebody else answered or holds are left out and named.
+
+        Raises:
+            InputError: no such question or class.
+        """
+        return self._do("confirm", operation, label=name, asks=ask_ids, rejected=rejected)
+
+    def _event(self, kind: str, **given: Any) -> Event:
+        """Do one operation; the event that records it."""
+        recorded = self._do(kind, **given).event
+        assert recorded is not None
+        return recorded
 
     @retried
-    def _of_item(self, event: Event) -> Event:
-        """Record what is about an item, whatever is asked of it, with every question."""
-        with self._writing() as sessions:
-            if len(sessions) > 1:
-                event = replace(event, payload={**event.payload, "operation": made_id()})
-            recorded = [one._record(event) for one in sessions]
-            return recorded[0]
+    def _do(self, kind: str, operation: str | None = None, **given: Any) -> Acknowledgement:
+        """Do one operation, under an id made for it unless the caller has one.
+
+        Raises:
+            InputError: it is refused.
+        """
+        made = Operation(made_id() if operation is None else checked_id(operation), kind, **given)
+        if kind in (*OF_ITEM, "skip"):
+            with self._writing() as sessions:
+                done = self._operate(made, sessions[1:])
+        else:
+            with self._project.recording():
+                done = self._operate(made, ())
+        if done.status == "refused":
+            raise InputError(done.why)
+        return done
 
     # --- transactions -------------------------------------------------------------------------
 
@@ -372,7 +563,16 @@ class Several(Labelling):
             One acknowledgement each, in the same order. One that fails leaves the others as they are.
         """
         with self._writing() as sessions:
-            return [self._operate(operation, sessions[1:]) for operation in operations]
+            return [self._checked(given) or self._operate(given, sessions[1:]) for given in operations]
+
+    @staticmethod
+    def _checked(given: Operation) -> Acknowledgement | None:
+        """That an operation is refused, where its id is none of a client's."""
+        try:
+            checked_id(given.id)
+        except InputError as error:
+            return Acknowledgement(given.id, "refused", str(error))
+        return None
 
     def _operate(self, given: Operation, others: Sequence[Self]) -> Acknowledgement:
         if given.kind in ("answers", "amend"):
@@ -394,7 +594,7 @@ class Several(Labelling):
             done = self._answers.operate(transaction, given)
             item = given.item
             if given.kind == "skip" and done.status == "saved":
-                item = transaction.event(transaction.state.operations[given.id]).item or 0
+                item = 0 if done.event is None else done.event.item or 0
         if done.status != "saved":
             return done
         if given.kind in OF_ITEM:
@@ -451,7 +651,7 @@ class Several(Labelling):
         every = {one.question_name: one for one in (self, *others)}
         left_out: list[str] = []
         try:
-            if any(checked_id(given.id) in one.state.operations for one in every.values()):
+            if any(given.id in one.state.operations for one in every.values()):
                 return Acknowledgement(given.id, "saved")
             with self._writing():
                 left_out = self._row(given, every)
@@ -549,3 +749,8 @@ class Several(Labelling):
     @property
     def _summary(self) -> ProjectSummary:
         return next(one for one in self._family.listed() if one.id == self.id)
+
+
+def _of_items(item: int | Sequence[int]) -> dict[str, Any]:
+    """Fields of an operation about an item, or about several."""
+    return {"items": item} if isinstance(item, Sequence) else {"item": int(item)}
