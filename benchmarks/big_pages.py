@@ -93,7 +93,7 @@ def history(home: Path, *, quick: bool) -> Page:
             asks = session.ask(min(250, most - done))
             wrong = rng.random(len(asks)) < 0.03
             codes = [int(truth[a.item] + w) % len(session.classes) for a, w in zip(asks, wrong, strict=True)]
-            session.tell_many(
+            session.apply(
                 [
                     Operation(f"o{done}-{n}", "label", ask=a.id, label=session.classes[code])
                     for n, (a, code) in enumerate(zip(asks, codes, strict=True))

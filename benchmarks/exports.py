@@ -103,7 +103,7 @@ def _prepare(place: Path, rows: int, labelled: int) -> None:
     for start in range(0, single, 500):
         asks = session.ask(min(500, single - start))
         told = [Operation(f"o{start}-{k}", "label", ask=a.id, label="abc"[k % 3]) for k, a in enumerate(asks)]
-        session.tell_many(told)
+        session.apply(told)
 
 
 def main(arguments: list[str] | None = None) -> int:

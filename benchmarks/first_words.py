@@ -74,7 +74,7 @@ def one(path: Path, truth: list[str], seed: int, early: float) -> tuple[dict[str
         for n in range(1, AFTER[-1] + 1):
             [ask] = session.ask(1)
             answer = Operation(f"a{n}", "label", ask=ask.id, label=truth[ask.item], new=True)
-            session.tell_many([answer])
+            session.apply([answer])
             if session.stale:
                 session.refit()
             now = {

@@ -89,7 +89,7 @@ def _label(session: Session, say: Callable[[str], None], key: str, most: int) ->
         try:
             (ask,) = session.ask()
             name = session.classes[step % len(session.classes)]
-            (done,) = session.tell_many([Operation(f"{key}-{step}", "label", ask=ask.id, label=name)])
+            (done,) = session.apply([Operation(f"{key}-{step}", "label", ask=ask.id, label=name)])
             if done.status == "saved":
                 say(f"saved {key}-{step}")
             if step % 5 == 4:
@@ -225,13 +225,13 @@ def locked(folder: Path, rng: np.random.Generator) -> list[str]:
             holder = sqlite3.connect(home / "w.sqlite", isolation_level=None)
             holder.execute("BEGIN IMMEDIATE")
             try:
-                session.tell_many([late])
+                session.apply([late])
                 lines = ["an answer was taken that cannot be stored"]
             except InputError as error:
                 lines = _sentence(str(error), "locked")
             holder.execute("ROLLBACK")
             holder.close()
-            if session.tell_many([late])[0].status != "saved":
+            if session.apply([late])[0].status != "saved":
                 lines.append("the same answer is not taken once the lock is gone")
         finally:
             store.close()

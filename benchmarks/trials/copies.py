@@ -42,7 +42,7 @@ def _row(session: Session, rng: np.random.Generator) -> None:
         session.tell(ask, {name: _said(rng, str(rng.choice(classes[name]))) for name in ask.asks})
     row = {name: _said(rng, str(rng.choice(names))) for name, names in classes.items()}
     kind, item = str(rng.choice(["answers", "amend"])), int(rng.choice(session.pool.trainable[:12]))
-    session.tell_many([Operation(f"row-{len(session.events)}-{item}", kind, item=item, answers=row)])
+    session.apply([Operation(f"row-{len(session.events)}-{item}", kind, item=item, answers=row)])
 
 
 def _skipped(session: Session) -> None:

@@ -145,7 +145,7 @@ def _label(session: Session, say: Callable[[str], None], number: int, rng: np.ra
         for operation in batch:
             if operation.kind == "answers":
                 say(f"try {operation.id} {','.join(operation.answers) or ','.join(session.questions)}")
-        for operation, done in zip(batch, session.tell_many(batch), strict=True):
+        for operation, done in zip(batch, session.apply(batch), strict=True):
             if done.status == "saved":
                 said = {session.questions[0]: operation.kind}
                 if operation.kind == "label":

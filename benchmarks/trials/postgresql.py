@@ -132,7 +132,7 @@ def _label(session: Session, told: _Told, stop: threading.Event, seed: int, numb
                 for i, ask in enumerate(asks[: int(rng.integers(1, 4))])
             ]
             items = {ask.id: ask.item for ask in asks}
-            for operation, done in zip(batch, session.tell_many(batch), strict=True):
+            for operation, done in zip(batch, session.apply(batch), strict=True):
                 if done.status == "saved":
                     told.operations[operation.id] = (session.annotator, items[operation.ask], name)
                 else:

@@ -255,7 +255,7 @@ def _row(mine: Session, key: str, item: int, rng: random.Random, told: Told) -> 
     about = item if rng.random() < 0.5 else rng.randrange(_SHARED)
     row = Operation(key, "answers", item=about, answers=said)
     half = Operation(f"{key}-half", "answers", item=item, answers={"topic": "a", "fraud": "neither"})
-    done, refused = mine.tell_many([row, half])
+    done, refused = mine.apply([row, half])
     if done.status == "saved":
         told.saved[key] = {n: (about, c) for n, c in said.items() if repr(n) not in done.why}
     else:
@@ -277,7 +277,7 @@ def _asked(mine: Session, key: str, item: int, rng: random.Random, told: Told) -
 def _noted(mine: Session, key: str, item: int, rng: random.Random, told: Told) -> None:
     """A flag or a note, in every question; or the item is set aside where it is open."""
     kind = rng.choice(("flag", "note", "answers"))
-    [done] = mine.tell_many([Operation(key, kind, item=item, text=SKIPPED)])
+    [done] = mine.apply([Operation(key, kind, item=item, text=SKIPPED)])
     told.saved[key] = {} if kind == "answers" else {"topic": None, "fraud": None}
     if done.status != "saved":
         told.problems.append(f"{kind} {key} is {done.status}: {done.why}")
@@ -286,7 +286,7 @@ def _noted(mine: Session, key: str, item: int, rng: random.Random, told: Told) -
 def _undone(mine: Session, key: str, item: int, rng: random.Random, told: Told) -> None:
     """One's last change is taken back, and put there again or not."""
     given = [Operation(f"{key}-{kind}", kind) for kind in ("undo", "redo")[: rng.randint(1, 2)]]
-    for operation, done in zip(given, mine.tell_many(given), strict=True):
+    for operation, done in zip(given, mine.apply(given), strict=True):
         if done.status == "saved":
             told.saved[operation.id] = {"topic": None} if mine.question_name == "topic" else {}
         else:
@@ -298,7 +298,7 @@ def _block(mine: Session, key: str, item: int, rng: random.Random, told: Told) -
     raises = rng.random() < 0.5
 
     def work() -> None:
-        mine.tell_many([Operation(key, "flag", item=item)])
+        mine.apply([Operation(key, "flag", item=item)])
         if raises:
             raise KeyError(key)
 

@@ -114,14 +114,14 @@ def test_an_answer_about_another_item_than_its_question_is_refused(session: Sess
 def test_what_breaks_a_transaction_is_refused_alone(
     flowers: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = Session.tell_many
+    plain = Session.apply
 
     def breaks(self: Session, given: Any) -> Any:
         if any(one.text == "odd" for one in given):
             raise OverflowError("no door is perfect")
         return plain(self, given)
 
-    monkeypatch.setattr(Session, "tell_many", breaks)
+    monkeypatch.setattr(Session, "apply", breaks)
     notes = [operation("note", item=4, text=text) for text in ("one", "odd", "two")]
     acks = desk_sync(flowers, *notes)["acks"]
     assert [ack["status"] for ack in acks] == ["saved", "refused", "saved"]

@@ -120,7 +120,7 @@ def test_a_full_disk_is_said_and_the_answers_are_taken_once_there_is_room(
         raise error
 
     with monkeypatch.context() as patch:
-        patch.setattr(Session, "tell_many", full)
+        patch.setattr(Session, "apply", full)
         told = client.post(f"/api/desk/{flowers.id}/sync", json=body, headers=headers)
     assert told.status_code == 503 and "No space left on device" in told.json()["why"]
     assert not flowers.state.labels

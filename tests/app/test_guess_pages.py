@@ -120,7 +120,7 @@ def test_who_is_led_by_the_guess_is_said_after_ten_labels_of_each(begun: Session
         made = Operation(
             f"led{number}", "label", ask=ask.id, item=ask.item, label=label, more={"guess_shown": shown}
         )
-        [done] = me.tell_many([made])
+        [done] = me.apply([made])
         assert done.status == "saved"
     found = agreement.anchoring(me.events, me.state, "cat")
     assert found == ((12, 12), (6, 12))

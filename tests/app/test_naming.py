@@ -13,7 +13,7 @@ def labelled(*, at_a_desk: bool) -> Session:
     session = Session.create("iris", annotator="root")
     ask = session.ask(1)[0]
     if at_a_desk:
-        session.tell_many([Operation("one", "label", ask=ask.id, label=session.classes[0])])
+        session.apply([Operation("one", "label", ask=ask.id, label=session.classes[0])])
     else:
         session.tell(ask.id, session.classes[0])
     assert session.state.n_labelled == 1
@@ -55,5 +55,5 @@ def test_what_no_browser_did_asks_nobody(home: object, monkeypatch: pytest.Monke
     assert "Who are you?" not in texts(test)
     # its own first answers at the desk do not make it another browser
     ask = session.ask(1)[0]
-    session.tell_many([Operation("two", "label", ask=ask.id, label=session.classes[1])])
+    session.apply([Operation("two", "label", ask=ask.id, label=session.classes[1])])
     assert "Who are you?" not in texts(test.run())

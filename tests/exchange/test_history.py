@@ -43,7 +43,7 @@ def lived(store: Store) -> Session:
     ann.refit()
     first, second, third = ann.ask(3)
     ann.tell(first.id, CLASSES[0])
-    ann.tell_many([Operation("op-1", "skip", ask=second.id), Operation("op-2", "unsure", ask=third.id)])
+    ann.apply([Operation("op-1", "skip", ask=second.id), Operation("op-2", "unsure", ask=third.id)])
     ben.label_item(items[0], CLASSES[2])  # a tie
     ben.label_item(items[1], CLASSES[2])
     ben.resolve(items[1], CLASSES[1])

@@ -97,7 +97,7 @@ def test_label_studio_tasks_name_no_account_and_keep_who_and_when(start: Callabl
 def test_a_label_says_how_it_came_about(start: Callable[..., Session]) -> None:
     session = start("iris")
     ask = session.ask()[0]
-    session.tell_many([Operation("op", "label", ask=ask.id, label="setosa", more={"seconds": 1.5})])
+    session.apply([Operation("op", "label", ask=ask.id, label="setosa", more={"seconds": 1.5})])
     (row,) = label_table(session)
     assert (row["source"], row["seconds"], row["model_labels"], row["round"]) == (ask.role, 1.5, 0, None)
 

@@ -43,7 +43,7 @@ def busy(pool: str, store: Store, **more: object) -> Session:
     session.note(items[1], "=odd, 'quoted'\nété")
     session.flag(items[2])
     ask = bob.ask()[0]
-    bob.tell_many([Operation("op-1", "skip", ask=ask.id)])
+    bob.apply([Operation("op-1", "skip", ask=ask.id)])
     session.rename_class(session.classes[0], "renamed, with comma")
     session.import_labels([(items[3], session.classes[1])], "a file")
     session.add_class("later")

@@ -58,7 +58,7 @@ def project(kind: str, store: Store, photos: Path, tmp_path: Path) -> Session:
     session.label_item(items[0], CLASSES[1])
     session.note(items[1], "=odd")
     ask = session.ask()[0]
-    session.tell_many([Operation("op-1", "skip", ask=ask.id)])
+    session.apply([Operation("op-1", "skip", ask=ask.id)])
     session.refit()
     return session
 

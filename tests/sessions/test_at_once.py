@@ -116,8 +116,8 @@ def test_nobody_who_reads_waits_for_somebody_who_writes(start: Start) -> None:
     begun, end, read = threading.Event(), threading.Event(), threading.Event()
 
     def write() -> None:
-        with session._project.recording() as transaction:
-            session._answers.relabel(transaction, [int(session.pool.trainable[0])], session.classes[0])
+        with session._project.recording():
+            session.relabel([int(session.pool.trainable[0])], session.classes[0])
             assert len(session.state.labels) == 1  # whoever writes sees it
             begun.set()
             assert end.wait(600)
@@ -153,8 +153,8 @@ def test_a_view_stays_as_it_is(start: Start, store: Store) -> None:
     assert not before.labels and session.state.n_labelled == 2
     session.note(0, "and no thread keeps a view of its own for good")
     assert session._project._pinned.view is None
-    with pytest.raises(RuntimeError), session._project.recording() as transaction:
-        session._answers.relabel(transaction, [int(session.pool.trainable[2])], session.classes[0])
+    with pytest.raises(RuntimeError), session._project.recording():
+        session.relabel([int(session.pool.trainable[2])], session.classes[0])
         raise RuntimeError
     assert session.state.n_labelled == 2 and session._project.epoch == 0
     session.label_item(int(session.pool.trainable[2]), session.classes[1])

@@ -24,7 +24,7 @@ def test_an_earlier_answer_is_corrected_in_its_own_role(start: Start) -> None:
     ann = start()
     one, two = answered(ann, 2)
     role = ann.state.standing[one].role
-    (done,) = ann.tell_many([Operation("c1", "correct", item=one, label="virginica")])
+    (done,) = ann.apply([Operation("c1", "correct", item=one, label="virginica")])
     assert done.status == "saved" and ann.state.labels == {one: "virginica", two: "setosa"}
     event = ann.events[-1]
     assert (event.payload["role"], event.payload["was"], event.payload["corrected"]) == (role, "setosa", True)
@@ -44,7 +44,7 @@ def test_many_are_relabelled_and_cleared_as_one_and_a_review_decides(start: Star
     for item in items[:2]:
         bob.label_item(item, "virginica")
     assert ann.state.undecided == set(items[:2]) and set(ann.state.training) <= {items[2]}
-    assert bob.tell_many([Operation("r", "relabel", items=items, label="versicolor")])[0].status == "saved"
+    assert bob.apply([Operation("r", "relabel", items=items, label="versicolor")])[0].status == "saved"
     assert set(ann.state.labels.values()) == {"versicolor"} and not ann.state.undecided
     bob.undo()
     assert ann.state.undecided == set(items[:2]) and ann.state.labels[items[2]] == "setosa"

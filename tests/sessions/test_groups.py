@@ -135,7 +135,7 @@ def test_nobody_is_told_before_the_commit(
     told: list[int] = []
 
     def tell() -> Any:
-        found = session.tell_many([note])
+        found = session.apply([note])
         told.append(1)
         return found
 
@@ -211,11 +211,11 @@ def test_what_is_done_together_is_one_commit_and_stays_where_the_rest_fails(
     ask, *_ = session.ask(2)
     operation = Operation("a", "label", ask=ask.id, label=session.classes[0])
     with commits(store) as counted:
-        acks, asks = session.together(lambda: (session.tell_many([operation]), session.ask(2)))
+        acks, asks = session.together(lambda: (session.apply([operation]), session.ask(2)))
     assert len(counted) == 1 and acks[0].status == "saved" and ask.id not in [a.id for a in asks]
 
     def stop() -> None:
-        session.tell_many([Operation("b", "label", ask=asks[0].id, label=session.classes[0])])
+        session.apply([Operation("b", "label", ask=asks[0].id, label=session.classes[0])])
         raise LookupError
 
     with pytest.raises(LookupError):

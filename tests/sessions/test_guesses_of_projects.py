@@ -167,7 +167,7 @@ def test_what_sources_are_worth(session, path):
 def test_exports_say_what_the_guess_was(session, path):
     session.refit()
     [ask] = session.ask()
-    session.tell_many(
+    session.apply(
         [Operation("op1", "label", ask=ask.id, item=ask.item, label="owl", more={"guess_shown": False})]
     )
     session.label_items([3], "cat")

@@ -31,23 +31,23 @@ def test_a_batch_is_acknowledged_once_and_not_repeated(start: Start) -> None:
         Operation("o3", "undo", takes="o2"),
         Operation("o4", "note", item=three.item, text="blurred"),
     ]
-    first = session.tell_many(batch)
+    first = session.apply(batch)
     n = len(session.events)
     assert [(a.operation, a.status) for a in first] == [(f"o{i}", "saved") for i in (1, 2, 3, 4)]
-    assert session.tell_many(batch) == first and len(session.events) == n
+    assert session.apply(batch) == first and len(session.events) == n
     (label,) = labels_of(session)
     assert (label.operation, label.payload["milliseconds"]) == ("o1", 812)
     assert session.state.labels == {one.item: "setosa"} and not session.state.skipped
     assert session.tell(one.id, "virginica", operation="o1") and len(session.events) == n
     again = Session.open(session.id, annotator="ann", store=session.store)
-    assert again.tell_many(batch) == first
+    assert again.apply(batch) == first
 
 
 def test_each_operation_of_a_batch_is_answered_for_itself(start: Start, store: Store) -> None:
     ann = start()
     one, two = ann.ask(2)
     Session.open(ann.id, annotator="ann", store=store).label_item(one.item, "setosa")  # in another tab
-    found = ann.tell_many(
+    found = ann.apply(
         [
             Operation("a", "label", ask=one.id, label="virginica"),
             Operation("b", "label", ask="nope", label="virginica"),
@@ -91,9 +91,9 @@ def test_a_batch_is_one_transaction(start: Start, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(Recorder, "add", failing)
     batch = [Operation(f"o{i}", "label", ask=a.id, label="setosa") for i, a in enumerate(asks)]
     with pytest.raises(OSError, match="no space"):
-        session.tell_many(batch)
+        session.apply(batch)
     assert len(session.events) == before and session.state.labels == {}
-    assert [a.status for a in session.tell_many(batch)] == ["saved"] * 3
+    assert [a.status for a in session.apply(batch)] == ["saved"] * 3
     assert session.state.n_labelled == 3
 
 
@@ -149,7 +149,7 @@ def test_a_question_given_back_is_not_answered_over_somebody_else(start: Start, 
 
 def told(session: Session, ask: str, label: str = "setosa", kind: str = "label") -> str:
     """Outcome of a key pressed at the desk."""
-    (ack,) = session.tell_many([Operation(secrets.token_hex(4), kind, ask=ask, label=label)])
+    (ack,) = session.apply([Operation(secrets.token_hex(4), kind, ask=ask, label=label)])
     return ack.status
 
 
@@ -412,7 +412,7 @@ def test_whatever_people_do_nobody_answers_for_another(
         elif what in ("label", "skip"):
             asks = session.ask(n + 1)
             operation = Operation(f"op{number}", what, ask=asks[-1].id, label="setosa")
-            assert session.tell_many([operation])[0].status == "saved"
+            assert session.apply([operation])[0].status == "saved"
             sent.append((who, operation))
         elif what == "undo":
             last = before.undoable.get(who)
@@ -429,7 +429,7 @@ def test_whatever_people_do_nobody_answers_for_another(
                 session.confirm([a.id for a in asks], "setosa")
         elif sent:
             who_sent, operation = sent[n % len(sent)]
-            assert people[who_sent].tell_many([operation])[0].status == "saved"
+            assert people[who_sent].apply([operation])[0].status == "saved"
             assert people[who_sent].state.n_events == before.n_events
         state = ann.state
         held = {p: {a.item for a in s._questions.waiting(state, p)} for p, s in people.items()}

@@ -7,6 +7,7 @@ import pytest
 
 from workbench.errors import InputError
 from workbench.sessions import Event, Operation, Session
+from workbench.sessions.answering import Answers
 from workbench.sessions.operations import SKIPPED
 from workbench.sessions.questions import Question
 from workbench.store import Store
@@ -109,14 +110,14 @@ def test_what_python_says_of_several_questions_is_one_act_and_no_operation_of_a_
     session.tell(session.ask_items()[0], {"topic": "refund", "fraud": True})
     [act] = {one.events[-1].act for one in session.asked()}
     assert act and not session.state.operations
-    assert session.tell_many([Operation(act, "flag", item=3)])[0].status == "refused"
+    assert session.apply([Operation(act, "flag", item=3)])[0].status == "refused"
 
 
 def test_an_item_that_is_measured_on_is_set_aside_in_all_questions(store):
     session = begun(store, early_share=0.9, evaluation_share=0.9)
     asks = session.ask_items(12)
     ask = next(one for one in asks if {ask.role for ask in one.asks.values()} == {"evaluation"})
-    session.tell_many([Operation("1", "answers", item=ask.item, text="skip")])
+    session.apply([Operation("1", "answers", item=ask.item, text="skip")])
     assert all(ask.item in one.state.skipped for one in session.asked())
 
 
@@ -124,7 +125,7 @@ def test_the_desks_operations_are_told_to_every_question(store):
     session = begun(store)
     fraud = session.question("fraud")
     [ask] = session.ask()
-    done = session.tell_many(
+    done = session.apply(
         [
             Operation("1", "flag", item=ask.item),
             Operation("2", "skip", ask=ask.id),
@@ -136,9 +137,9 @@ def test_the_desks_operations_are_told_to_every_question(store):
     assert [ack.status for ack in done] == ["saved", "saved", "saved", "conflict", "refused"]
     assert ask.item in fraud.state.skipped and ask.item in fraud.state.flagged
     assert (session.state.codes[9], fraud.state.codes[9]) == (0, 1)
-    session.tell_many([Operation("6", "undo", takes="3")])
+    session.apply([Operation("6", "undo", takes="3")])
     assert 9 not in session.state.codes and 9 not in fraud.state.codes
-    session.tell_many([Operation("7", "undo", takes="2")])
+    session.apply([Operation("7", "undo", takes="2")])
     assert ask.item not in fraud.state.skipped
 
 
@@ -146,14 +147,14 @@ def test_second_opinions_and_second_looks_are_taken_in_a_row(store):
     session = begun(store, overlap=1.0, people=2)
     said = {"topic": "refund", "fraud": "no"}
     item = session.ask_items()[0].item
-    session.tell_many([Operation("a", "answers", item=item, answers=said)])
+    session.apply([Operation("a", "answers", item=item, answers=said)])
     bob = session.as_annotator("bob")
     assert bob.ask_items()[0].item == item
-    assert bob.tell_many([Operation("b", "answers", item=item, answers=said)])[0].status == "saved"
+    assert bob.apply([Operation("b", "answers", item=item, answers=said)])[0].status == "saved"
     assert all(set(one.state.votes[item]) == {"ann", "bob"} for one in session.asked())
     session.look_again(items=[item])
     assert session.ask_items()[0].item == item
-    [ack] = session.tell_many([Operation("c", "answers", item=item, answers={"topic": "other"})])
+    [ack] = session.apply([Operation("c", "answers", item=item, answers={"topic": "other"})])
     vote = session.state.votes[item]["ann"]
     assert ack.status == "saved" and (vote.first, vote.key) == ("refund", "other")
 
@@ -163,16 +164,47 @@ def test_of_a_row_what_is_open_is_stored_and_the_rest_named(store):
     item = session.ask_items()[0].item
     session.question("fraud").as_annotator("bob").label_item(item, "no")
     row = Operation("a", "answers", item=item, answers={"topic": "refund", "fraud": "yes"})
-    [ack] = session.tell_many([row])
+    [ack] = session.apply([row])
     assert ack.status == "saved" and "'fraud'" in ack.why
     assert session.state.labels[item] == "refund"
     assert list(session.question("fraud").state.votes[item]) == ["bob"]
 
 
+def test_a_class_named_as_another_one_began_is_told_apart_in_a_row(store):
+    session = begun(store)
+    session.rename_class("refund", "money back")
+    session.add_class("refund")
+    row = Operation("1", "answers", item=3, answers={"topic": "money back", "fraud": "no"})
+    again = Operation("2", "answers", item=3, answers={"topic": "money back"})
+    [done, stands] = session.apply([row, again])
+    assert (done.status, stands.status, stands.why) == ("saved", "saved", "")
+    assert session.state.labels == {3: "money back"}
+
+
+def test_of_a_row_that_fails_half_way_nothing_stays_in_a_question_put_aside_either(store, monkeypatch):
+    session = begun(store, questions=(TOPIC, "fraud", "spam"))
+    session.archive_question("spam")
+    [ask] = session.ask_items(1)
+    answer = Answers.answer
+
+    def fails_of_the_topic(self, *given, **more):
+        if self._project.id == session.id:
+            raise InputError("Not this one.")
+        return answer(self, *given, **more)
+
+    monkeypatch.setattr(Answers, "answer", fails_of_the_topic)
+    with pytest.raises(InputError, match="Not this one"):
+        session.tell(ask, {"spam": True, "topic": "refund"})
+    assert session.question("spam").state.n_labelled == 0
+    monkeypatch.undo()
+    assert session.tell(ask, {"spam": True, "topic": "refund"})
+    assert session.question("spam").state.labels == {ask.item: "yes"}
+
+
 def test_a_row_is_skipped_where_somebody_else_is_asked_by_now(store):
     session = begun(store, overlap=1.0, people=2)
     item = session.ask_items()[0].item
-    session.tell_many([Operation("a", "answers", item=item, answers={"topic": "refund", "fraud": "no"})])
+    session.apply([Operation("a", "answers", item=item, answers={"topic": "refund", "fraud": "no"})])
     session.look_again(items=[item])
     assert session.ask_items(lease=0.0)[0].item == item  # and is away until others are asked
     assert session.as_annotator("bob").ask_items()[0].item == item
@@ -180,7 +212,7 @@ def test_a_row_is_skipped_where_somebody_else_is_asked_by_now(store):
         Operation("b", "answers", item=item, text=SKIPPED),
         Operation("c", "note", item=item, text="?"),
     )
-    assert [done.status for done in session.tell_many([row, note])] == ["saved", "saved"]
+    assert [done.status for done in session.apply([row, note])] == ["saved", "saved"]
     assert item not in session.state.skipped and session.state.notes[item]
     assert session.state.votes[item]["ann"].key == "refund"
 

@@ -56,7 +56,7 @@ def test_a_label_is_offered_for_the_copies_and_one_undo_takes_it_back(start: Sta
     session = start(copies, classes=["a", "b"], evaluation_share=0.0, early_share=0.0)
     session.label_item(4, "a")
     assert session.open_twins(4) == [34]
-    [done] = session.tell_many([Operation("same", "twins", item=4, label="a")])
+    [done] = session.apply([Operation("same", "twins", item=4, label="a")])
     assert done.status == "saved"
     vote = session.state.standing[34]
     assert (vote.key, vote.role) == ("a", "twin") and session.open_twins(4) == []

@@ -1,4 +1,4 @@
-"""Answers to questions: what is accepted, what is recorded with it, and operations in batches."""
+"""What a person does, as operations: what is accepted, and the events that record it."""
 
 from __future__ import annotations
 
@@ -12,17 +12,29 @@ import numpy as np
 from workbench.errors import InputError
 from workbench.sessions.asking import Ask, Questions, guess_of, leased_until
 from workbench.sessions.examples import has_read, picked
+from workbench.sessions.file_votes import import_events
 from workbench.sessions.fitting import Fits
-from workbench.sessions.operations import Acknowledgement, Operation
+from workbench.sessions.instruction_texts import written
+from workbench.sessions.operations import Acknowledgement, Operation, made_id
 from workbench.sessions.project import OpenProject, Transaction
-from workbench.sessions.taxonomy import key_of, new_key, new_name
+from workbench.sessions.taxonomy import CLASS_CHANGES, class_event, key_of, with_key
 from workbench.store import AskRecord, Event, ProjectState
+from workbench.store.events import UNDOABLE
 
 CLOSING = ("label", "skip", "unsure")
 
 
 class Conflict(Exception):
-    """Somebody was faster."""
+    """Somebody was faster.
+
+    Args:
+        why: a sentence.
+        left_out: items of a grid that somebody else answered or holds.
+    """
+
+    def __init__(self, why: str, left_out: tuple[int, ...] = ()) -> None:
+        super().__init__(why)
+        self.left_out = left_out
 
 
 class Answers:
@@ -42,7 +54,9 @@ class Answers:
         self.annotator = annotator
 
     def add(self, transaction: Transaction, event: Event) -> Event:
-        """Record an event of the annotator's."""
+        """Record an event of the annotator's; what can be undone is of some operation."""
+        if event.kind in UNDOABLE and event.act is None:
+            event = replace(event, payload={**event.payload, "operation": made_id()})
         return transaction.add(replace(event, annotator=self.annotator))
 
     def lease(self, transaction: Transaction, asks: Sequence[Ask], moment: float, lease: float) -> list[Ask]:
@@ -124,7 +138,7 @@ class Answers:
         item: int,
         event: Event,
         ask_id: str,
-        operation: str | None,
+        operation: str,
         *,
         seen: bool = False,
         new: bool = False,
@@ -136,7 +150,7 @@ class Answers:
             item: index into the pool.
             event: the answer.
             ask_id: of the question that it answers; "" for whatever this annotator is asked about the item.
-            operation: id of the caller's, for the record.
+            operation: id of the operation.
             seen: the item was on screen: its answer is taken, as one more vote where others were asked.
             new: a label may bring a class that there is not yet.
 
@@ -149,19 +163,16 @@ class Answers:
         state = transaction.state
         if ask_id := ask_id or self._asked_about(state, item):
             try:
-                self.tell(transaction, ask_id, event, operation, late=seen, new=new)
-            except Conflict:  # nothing was added
+                events = self.answered(state, ask_id, event, late=seen, new=new)
+            except Conflict:
                 return False
-            return True
-        [checked] = self.to_label([item])
-        if checked in state.answered:
-            return False
-        payload = {**event.payload, "item": checked, "role": "together"}
-        if event.kind == "label":
-            payload["class"] = self.key(transaction, str(event.payload["class"]), new)
-        if operation is not None:
-            payload["operation"] = operation
-        self.add(transaction, replace(event, payload=payload))
+        else:
+            [checked] = self.to_label([item])
+            if checked in state.answered:
+                return False
+            payload = {**event.payload, "item": checked, "role": "together"}
+            events = with_key(state, replace(event, payload=payload), new)
+        self.record(transaction, events, operation)
         return True
 
     def _asked_about(self, state: ProjectState, item: int) -> str:
@@ -181,29 +192,20 @@ class Answers:
         """Tell whether what an answer says of an item stands about it already."""
         if event.kind != "label":
             return item in (state.unsure if event.kind == "unsure" else state.skipped)
-        standing, said = state.standing.get(item), str(event.payload["class"])
+        standing = state.standing.get(item)
         if standing is None or item in state.undecided:
             return False
-        key = state.resolve(standing.key)
-        return said in (key, state.class_names.get(key))
+        return state.class_names.get(state.resolve(standing.key)) == event.payload["class"]
 
-    def tell(
-        self,
-        transaction: Transaction,
-        ask_id: str,
-        event: Event,
-        operation: str | None,
-        *,
-        late: bool = False,
-        new: bool = False,
-    ) -> Event:
-        """Record an answer to a question, or a remark about its item.
+    def answered(
+        self, state: ProjectState, ask_id: str, event: Event, *, late: bool = False, new: bool = False
+    ) -> list[Event]:
+        """Events that record an answer to a question.
 
         Args:
-            transaction: of the caller.
+            state: of the project.
             ask_id: of the question.
             event: the answer.
-            operation: id of the caller's, for the record.
             late: take an answer of the person who was asked also where others were asked, or answered,
                 meanwhile: it is one more vote.
             new: a label may bring a class that there is not yet.
@@ -212,266 +214,203 @@ class Answers:
             Conflict: it is answered, or somebody else is being asked.
             InputError: no such question or class.
         """
-        state = transaction.state
-        ask = self.asked(transaction.state, ask_id)
+        ask = self.asked(state, ask_id)
         if not (self._accepts(state, ask) or (late and self._accepts_late(state, ask))):
             raise Conflict("Its question was answered before, or somebody else is being asked.")
-        payload: dict[str, Any] = {**event.payload, "item": ask.item}
-        if operation is not None:
-            payload["operation"] = operation
-        if event.kind in CLOSING:
-            payload |= {"ask": ask_id, **self._provenance(state, ask)}
-            if ask.role == "check":
-                if event.kind == "skip":
-                    raise InputError("A check cannot be skipped, or the draw would not be fair: say unsure.")
-                payload["check"] = int(ask.details["check"])
-        if event.kind == "label":
-            payload["class"] = self.key(transaction, str(event.payload["class"]), new)
-        return self.add(transaction, replace(event, payload=payload))
-
-    def key(self, transaction: Transaction, name: str, new: bool) -> str:
-        """The key of a class; a new one comes with the label that names it, and goes with its undo."""
-        state = transaction.state
-        if not new or name in state.classes:
-            return key_of(state, name)
-        name, key = new_name(state, name), new_key(state, name)
-        if key in state.removed or key != name:
-            self.add(transaction, Event.class_added(key, name))
-        return key
-
-    def confirm(self, transaction: Transaction, given: Operation) -> Acknowledgement:
-        """Record the items of a grid as one event; see `Session.confirm`."""
-        state = transaction.state
-        key = key_of(state, given.label)
-        asks = [self.asked(transaction.state, i) for i in dict.fromkeys(given.asks)]
-        others = [self.asked(transaction.state, i) for i in dict.fromkeys(given.rejected)]
-        taken = [
-            a for a in asks if a not in others and a.item not in state.evaluation and self._accepts(state, a)
-        ]
-        left_out = tuple(a.item for a in asks if a not in taken and a not in others)
-        if not taken:
-            return Acknowledgement(
-                given.id,
-                "conflict",
-                "All of its items were answered before, or somebody holds them.",
-                left_out,
-            )
-        published = self._fits.present
-        more = dict(given.more) | {"round": -1 if published is None else published.model.number}
-        more |= {"source": "grid", "classifier": self._project.settings(state)["classifier"]}
-        more["operation"] = given.id
-        event = Event.confirmed(
-            [a.item for a in taken], key, [a.item for a in others], [a.id for a in (*taken, *others)], **more
-        )
-        recorded = self.add(transaction, event)
-        return Acknowledgement(given.id, "saved", "", left_out, event=recorded)
+        payload = {**event.payload, "item": ask.item, "ask": ask_id, **self._provenance(state, ask)}
+        if ask.role == "check":
+            if event.kind == "skip":
+                raise InputError("A check cannot be skipped, or the draw would not be fair: say unsure.")
+            payload["check"] = int(ask.details["check"])
+        return with_key(state, replace(event, payload=payload), new)
 
     def operate(self, transaction: Transaction, given: Operation) -> Acknowledgement:
         """Do one operation, unless it was done before."""
         known = transaction.state.operations.get(given.id)
         if known is not None:
-            done = transaction.event(known)
-            if done.kind not in ("undo", "redo"):
-                return Acknowledgement(given.id, "saved", event=done)
-            of = done.payload.get("of")
-            return Acknowledgement(given.id, "saved", about=None if of is None else transaction.event(of))
+            return self._acknowledged(transaction, given, transaction.event(known))
+        make = _EVENTS.get(given.kind)
+        if make is None:
+            return Acknowledgement(given.id, "refused", f"There is no operation of kind {given.kind!r}.")
         try:
-            return self._operated(transaction, given)
+            events = list(make(self, transaction.state, given))
         except Conflict as conflict:
-            return Acknowledgement(given.id, "conflict", str(conflict))
+            return Acknowledgement(given.id, "conflict", str(conflict), conflict.left_out)
         except InputError as error:
             return Acknowledgement(given.id, "refused", str(error))
+        return self._acknowledged(transaction, given, self.record(transaction, events, given.id, given.more))
 
-    def _operated(self, transaction: Transaction, given: Operation) -> Acknowledgement:
-        if given.kind == "confirm":
-            return self.confirm(transaction, given)
-        if given.kind in ("undo", "redo"):
-            return Acknowledgement(given.id, "saved", about=self._step(transaction, given))
-        do = _DOING.get(given.kind)
-        if do is None:
-            raise InputError(f"There is no operation of kind {given.kind!r}.")
-        more = {**given.more, "operation": given.id}
-        return Acknowledgement(given.id, "saved", event=do(self, transaction, given, more))
-
-    def _answered(self, transaction: Transaction, given: Operation, more: Mapping[str, Any]) -> Event:
-        about = self.asked(transaction.state, given.ask).item
-        if given.item not in (-1, about):
-            raise InputError(f"The question is about item {about}, and the answer about item {given.item}.")
-        payload = {**given.more, "class": given.label} if given.kind == "label" else dict(given.more)
-        event = Event(given.kind, payload)
-        return self.tell(transaction, given.ask, event, given.id, late=given.seen, new=given.new)
-
-    def _remarked(self, transaction: Transaction, given: Operation, more: Mapping[str, Any]) -> Event:
-        items = [self.checked(item) for item in dict.fromkeys(given.items)]
-        about = items or self.checked(given.item)
-        event = (
-            Event.flag(about, given.on, given.text) if given.kind == "flag" else Event.note(about, given.text)
-        )
-        return self.add(transaction, replace(event, payload={**event.payload, **more}))
-
-    def _chosen(self, transaction: Transaction, given: Operation, more: Mapping[str, Any]) -> Event:
-        """Label items of one's own choosing; one event."""
-        items, state = self.to_label(given.items), transaction.state
-        if not items:
-            raise InputError("No item is chosen.")
-        key, published = key_of(state, given.label), self._fits.published(state)
-        about: dict[str, Any] = {"round": -1 if published is None else published.model.number}
-        if published is not None and len(items) == 1:
-            about["guess"] = guess_of(published, items[0])
-        about["classifier"] = self._project.settings(state)["classifier"]
-        if len(items) == 1:
-            return self.add(transaction, Event.label(key, items[0], role=given.text, **about, **more))
-        return self.add(transaction, Event.relabelled(items, key, given.text, **about, **more))
-
-    def _resolved(self, transaction: Transaction, given: Operation, more: Mapping[str, Any]) -> Event:
-        """End a disagreement about an item, or about each of several."""
-        items = [self.checked(item) for item in dict.fromkeys(given.items)]
-        event = Event.resolved(items[0] if len(items) == 1 else items, key_of(transaction.state, given.label))
-        return self.add(transaction, replace(event, payload={**event.payload, **more}))
-
-    def _requeued(self, transaction: Transaction, given: Operation, more: Mapping[str, Any]) -> Event | None:
-        """Have items asked about again that were skipped or unsure; all of them where none is named."""
-        state = transaction.state
-        aside = {*state.skipped, *state.unsure}
-        items = sorted(aside.intersection(given.items) if given.items else aside)
-        if not items:
-            return None
-        event = Event.requeued(items)
-        return self.add(transaction, replace(event, payload={**event.payload, **more}))
-
-    def _with(self, transaction: Transaction, event: Event | None, more: Mapping[str, Any]) -> Event | None:
-        """Record an event, where there is one, with further provenance."""
-        if event is None:
-            return None
-        return self.add(transaction, replace(event, payload={**event.payload, **more}))
-
-    def _step(self, transaction: Transaction, given: Operation) -> Event:
-        state = transaction.state
-        stack = state.undoable if given.kind == "undo" else state.redoable
-        last = stack.get(self.annotator)
-        if last is None:
-            raise Conflict(f"There is nothing to {given.kind}.")
-        if given.takes and state.operations.get(given.takes) != last.id:
-            raise Conflict(f"You did something else since: {given.kind} once more is about that.")
-        payload = {**given.more, "operation": given.id, "of": last.id}
-        self.add(transaction, Event(given.kind, payload))
-        return last
-
-    def correct(
+    def record(
         self,
         transaction: Transaction,
-        item: int,
-        label: str,
+        events: Sequence[Event],
+        operation: str,
         more: Mapping[str, Any] | None = None,
-        *,
-        new: bool = False,
-    ) -> Event:
-        """Answer an item again that this annotator answered before; it stays in the role it came up in.
+    ) -> Event | None:
+        """Record what was done: the last of the events, and before it those that make room for it.
 
         Args:
             transaction: of the caller.
-            item: index into the pool.
-            label: name of the class; "" for unsure.
-            more: further provenance.
-            new: the class may be one that there is not yet.
+            events: in their order; none where there is nothing to record.
+            operation: id of the operation, which the last one gets.
+            more: further provenance of that one.
+        """
+        if not events:
+            return None
+        *before, last = events
+        for event in before:
+            self.add(transaction, event)
+        return self.add(
+            transaction, replace(last, payload={**(more or {}), **last.payload, "operation": operation})
+        )
+
+    @staticmethod
+    def _acknowledged(transaction: Transaction, given: Operation, event: Event | None) -> Acknowledgement:
+        if event is None:
+            return Acknowledgement(given.id, "saved")
+        of = event.payload.get("of") if event.kind in ("undo", "redo") else None
+        closed = {*event.payload["asks"]} if event.kind == "confirmed" else {*given.asks}
+        asks = transaction.state.asks
+        left_out = tuple(asks[i].item for i in dict.fromkeys(given.asks) if i not in closed and i in asks)
+        about = None if of is None else transaction.event(of)
+        return Acknowledgement(given.id, "saved", "", left_out, about, event)
+
+    # --- events of each kind of operation -----------------------------------------------------
+
+    def _answer_of(self, state: ProjectState, of: Operation) -> list[Event]:
+        about = self.asked(state, of.ask).item
+        if of.item not in (-1, about):
+            raise InputError(f"The question is about item {about}, and the answer about item {of.item}.")
+        event = Event(of.kind, {**of.more, "class": of.label} if of.kind == "label" else dict(of.more))
+        return self.answered(state, of.ask, event, late=of.seen, new=of.new)
+
+    def _remark(self, state: ProjectState, of: Operation) -> list[Event]:
+        about = [self.checked(item) for item in dict.fromkeys(of.items)] or self.checked(of.item)
+        return [Event.flag(about, of.on, of.text) if of.kind == "flag" else Event.note(about, of.text)]
+
+    def _confirmation(self, state: ProjectState, of: Operation) -> list[Event]:
+        """Label the items of a grid as one event; see `Session.confirm`."""
+        key = key_of(state, of.label)
+        asks = [self.asked(state, i) for i in dict.fromkeys(of.asks)]
+        others = [self.asked(state, i) for i in dict.fromkeys(of.rejected)]
+        taken = [
+            a for a in asks if a not in others and a.item not in state.evaluation and self._accepts(state, a)
+        ]
+        if not taken:
+            left_out = tuple(a.item for a in asks if a not in others)
+            raise Conflict("All of its items were answered before, or somebody holds them.", left_out)
+        published = self._fits.present
+        about = {"round": -1 if published is None else published.model.number, "source": "grid"}
+        about["classifier"] = self._project.settings(state)["classifier"]
+        items, rejected = [a.item for a in taken], [a.item for a in others]
+        return [Event.confirmed(items, key, rejected, [a.id for a in (*taken, *others)], **about)]
+
+    def _choice(self, state: ProjectState, of: Operation) -> list[Event]:
+        """Label items of one's own choosing."""
+        items = self.to_label(of.items)
+        if not items:
+            raise InputError("No item is chosen.")
+        key, published = key_of(state, of.label), self._fits.published(state)
+        about: dict[str, Any] = {"round": -1 if published is None else published.model.number}
+        about["classifier"] = self._project.settings(state)["classifier"]
+        if len(items) > 1:
+            return [Event.relabelled(items, key, of.text, **about)]
+        if published is not None:
+            about["guess"] = guess_of(published, items[0])
+        return [Event.label(key, items[0], role=of.text, **about)]
+
+    def _resolution(self, state: ProjectState, of: Operation) -> list[Event]:
+        """End a disagreement about an item, or about each of several."""
+        items = [self.checked(item) for item in dict.fromkeys(of.items)]
+        return [Event.resolved(items[0] if len(items) == 1 else items, key_of(state, of.label))]
+
+    def _return(self, state: ProjectState, of: Operation) -> list[Event]:
+        """Have items asked about again that were skipped or unsure; all of them where none is named."""
+        aside = {*state.skipped, *state.unsure}
+        items = sorted(aside.intersection(of.items) if of.items else aside)
+        return [Event.requeued(items)] if items else []
+
+    def _step(self, state: ProjectState, of: Operation) -> list[Event]:
+        """Take one's last event back, or put it back."""
+        last = (state.undoable if of.kind == "undo" else state.redoable).get(self.annotator)
+        if last is None:
+            raise Conflict(f"There is nothing to {of.kind}.")
+        if of.takes and last.act != of.takes:
+            raise Conflict(f"You did something else since: {of.kind} once more is about that.")
+        return [Event(of.kind, {"of": last.id})]
+
+    def correction(self, state: ProjectState, of: Operation) -> list[Event]:
+        """Answer an item again that this annotator answered before; it stays in the role it came up in.
 
         Raises:
             InputError: they have no answer of the item, or there is no such class.
         """
-        state = transaction.state
-        vote = state.votes.get(self.checked(item), {}).get(self.annotator)
+        item = self.checked(of.item)
+        vote = state.votes.get(item, {}).get(self.annotator)
         if vote is None and item not in state.skipped and item not in state.unsure:
             raise InputError("There is no answer of yours about this item.")
-        about: dict[str, Any] = {**(more or {}), "corrected": True}
+        about: dict[str, Any] = {"corrected": True}
         if vote is not None:
             about |= {"role": vote.role, "was": vote.key}
         check = state.checks.get(item, {}).get(self.annotator)
         if check is not None and state.frozen[-1].id == check.started:
             about["check"] = check.started
-        if not label:
-            return self.add(transaction, Event.unsure(item, **about))
-        return self.add(transaction, Event.label(self.key(transaction, label, new), item, **about))
+        answer = Event.label(of.label, item, **about) if of.label else Event.unsure(item, **about)
+        return with_key(state, answer, of.new)
 
-    def relabel(
-        self,
-        transaction: Transaction,
-        items: Sequence[int],
-        label: str,
-        more: Mapping[str, Any] | None = None,
-    ) -> Event:
-        """Decide the class of items in review, whatever was said about them before; one event.
-
-        Raises:
-            InputError: no items, no such item or class.
-        """
-        found = self.to_label(dict.fromkeys(int(item) for item in items))
-        if not found:
+    def _decision(self, state: ProjectState, of: Operation) -> list[Event]:
+        """Decide the class of items in review, whatever was said about them before."""
+        items = self.to_label(dict.fromkeys(int(item) for item in of.items))
+        if not items:
             raise InputError("No item is chosen.")
-        key = key_of(transaction.state, label)
-        return self.add(transaction, Event.relabelled(found, key, "review", final=True, **(more or {})))
+        return [Event.relabelled(items, key_of(state, of.label), "review", final=True)]
 
-    def label_twins(
-        self, transaction: Transaction, item: int, label: str, more: Mapping[str, Any] | None = None
-    ) -> Event:
-        """The copies of an item get its class, those that nobody has labelled; one event.
-
-        Raises:
-            InputError: no such item or class, or no copy without a label.
-        """
-        found = self._questions.open_twins(transaction.state, self.checked(item))
-        if not found:
+    def _twins(self, state: ProjectState, of: Operation) -> list[Event]:
+        """Give the copies of an item its class, those that nobody has labelled."""
+        copies = self._questions.open_twins(state, self.checked(of.item))
+        if not copies:
             raise InputError("It has no copy that is without a label.")
-        key = key_of(transaction.state, label)
-        return self.add(transaction, Event.relabelled(found, key, "twin", of=int(item), **(more or {})))
+        return [Event.relabelled(copies, key_of(state, of.label), "twin", of=int(of.item))]
 
-    def clear(
-        self, transaction: Transaction, items: Sequence[int], more: Mapping[str, Any] | None = None
-    ) -> Event:
-        """Take away whatever was decided about items; one event.
-
-        Raises:
-            InputError: no item of them is decided, or there is no such item.
-        """
-        answered = transaction.state.answered
-        found = [item for item in dict.fromkeys(items) if self.checked(item) in answered]
-        if not found:
+    def _clearing(self, state: ProjectState, of: Operation) -> list[Event]:
+        """Take away whatever was decided about items."""
+        items = [item for item in dict.fromkeys(of.items) if self.checked(item) in state.answered]
+        if not items:
             raise InputError("Nothing is decided about these items.")
-        event = Event.cleared(found)
-        return self.add(transaction, replace(event, payload={**event.payload, **(more or {})}))
+        return [Event.cleared(items)]
 
-    def want(
-        self,
-        transaction: Transaction,
-        items: Sequence[int],
-        how: str,
-        *,
-        second: bool = False,
-        more: Mapping[str, Any] | None = None,
-    ) -> Event:
-        """Be asked about items before anything else; questions of this annotator that wait are given back.
-
-        Raises:
-            InputError: none of them can be asked about.
-        """
-        state = transaction.state
-        given = [self.checked(item) for item in dict.fromkeys(items)]
-        if second:
-            found = [item for item in given if self.annotator in state.votes.get(item, {})]
+    def _wish(self, state: ProjectState, of: Operation) -> list[Event]:
+        """Be asked about items before anything else; questions of this annotator that wait are given back."""
+        items = [self.checked(item) for item in dict.fromkeys(of.items)]
+        if of.second:
+            items = [item for item in items if self.annotator in state.votes.get(item, {})]
         else:
-            open_ = set(self._questions.askable(state, measured=True).tolist())
-            found = [item for item in given if item in open_]
-        if not found:
+            open_items = set(self._questions.askable(state, measured=True).tolist())
+            items = [item for item in items if item in open_items]
+        if not items:
             raise InputError(
                 "You have labelled none of these items."
-                if second
+                if of.second
                 else "None of these items can be asked about: they are answered, or kept to measure on."
             )
-        event = Event.wanted(found, how, second)
-        recorded = self.add(transaction, replace(event, payload={**event.payload, **(more or {})}))
         waiting = [a.id for a in self._questions.waiting(state, self.annotator) if a.role != "evaluation"]
-        if waiting:
-            self.add(transaction, Event.released(waiting))
-        return recorded
+        return [*([Event.released(waiting)] if waiting else []), Event.wanted(items, of.text, of.second)]
+
+    def _reading(self, state: ProjectState, of: Operation) -> list[Event]:
+        read = has_read(state, self.annotator, None if of.version < 0 else of.version)
+        return [] if read is None else [read]
+
+    def _example(self, state: ProjectState, of: Operation) -> list[Event]:
+        example = picked(state, self._project.pool, self.checked(of.item), of.label, of.on)
+        return [] if example is None else [example]
+
+    def _import(self, state: ProjectState, of: Operation) -> list[Event]:
+        for vote in of.value:
+            self.checked(vote.item)
+        return import_events(state, of.value, of.text)
+
+    def _guesses(self, state: ProjectState, of: Operation) -> list[Event]:
+        return [Event.guesses_changed(of.value, len(self._project.pool))]
 
     def to_label(self, items: Iterable[int]) -> list[int]:
         """Items that may be labelled.
@@ -508,20 +447,26 @@ class Answers:
         return details | {"n_labelled": ask.details.get("n_labelled", 0)}
 
 
-Doing = Callable[[Answers, Transaction, Operation, Mapping[str, Any]], Event | None]
-_DOING: dict[str, Doing] = {
-    **dict.fromkeys(("label", "skip", "unsure"), Answers._answered),
-    **dict.fromkeys(("flag", "note"), Answers._remarked),
-    "correct": lambda my, t, of, more: my.correct(t, of.item, of.label, more, new=of.new),
-    "relabel": lambda my, t, of, more: my.relabel(t, of.items, of.label, more),
-    "twins": lambda my, t, of, more: my.label_twins(t, of.item, of.label, more),
-    "clear": lambda my, t, of, more: my.clear(t, of.items, more),
-    "want": lambda my, t, of, more: my.want(t, of.items, of.text, second=of.second, more=more),
-    "choose": Answers._chosen,
-    "resolve": Answers._resolved,
-    "requeue": Answers._requeued,
-    "read": lambda my, t, of, more: my._with(t, has_read(t.state, my.annotator, of.version), more),
-    "example": lambda my, t, of, more: my._with(
-        t, picked(t.state, my._project.pool, my.checked(of.item), of.label, of.on), more
-    ),
+_EVENTS: dict[str, Callable[[Answers, ProjectState, Operation], Sequence[Event]]] = {
+    **dict.fromkeys(CLOSING, Answers._answer_of),
+    **dict.fromkeys(("flag", "note"), Answers._remark),
+    **dict.fromkeys(("undo", "redo"), Answers._step),
+    **dict.fromkeys(CLASS_CHANGES, lambda my, state, of: [class_event(state, of, my._project.pool)]),
+    "confirm": Answers._confirmation,
+    "choose": Answers._choice,
+    "correct": Answers.correction,
+    "relabel": Answers._decision,
+    "resolve": Answers._resolution,
+    "twins": Answers._twins,
+    "clear": Answers._clearing,
+    "want": Answers._wish,
+    "requeue": Answers._return,
+    "import": Answers._import,
+    "read": Answers._reading,
+    "write": lambda my, state, of: written(state, of.text, of.value, of.version),
+    "example": Answers._example,
+    "model": lambda my, state, of: [Event.model_changed(**of.value)],
+    "guesses": Answers._guesses,
+    "ask-in-words": lambda my, state, of: [Event.question_changed(of.text)],
+    "hide-names": lambda my, state, of: [Event.names_hidden(of.on)],
 }

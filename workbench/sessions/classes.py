@@ -3,63 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
-from workbench.errors import InputError
-from workbench.sessions.opened import Opened
-from workbench.sessions.taxonomy import described, key_of, new_key, new_name, removable, renamed_meanwhile
-from workbench.store import Event, FileVote, ProjectState
-from workbench.store.retry import retried
+from workbench.sessions.file_votes import file_vote
+from workbench.sessions.several import Several
+from workbench.store import Event, FileVote
 
 
-class Classes(Opened):
+class Classes(Several):
     """Adding, renaming, merging, removing and describing classes; importing labels."""
 
-    @retried
     def add_class(self, name: str) -> Event:
         """Add a class.
 
         Raises:
             InputError: an empty name, or one that exists.
         """
-        with self._project.recording() as transaction:
-            state = transaction.state
-            return self._add(transaction, Event.class_added(new_key(state, name), new_name(state, name)))
+        return self._event("class-add", label=name)
 
-    @retried
     def rename_class(self, name: str, new: str) -> Event:
         """Give a class another name; its labels follow.
 
         Raises:
             InputError: no class is called so (any more), the new name is empty, or exists.
         """
-        with self._project.recording() as transaction:
-            state = transaction.state
-            renamed_meanwhile(state, name)
-            return self._add(transaction, Event.class_renamed(key_of(state, name), new_name(state, new)))
+        return self._event("class-rename", label=name, text=new)
 
-    @retried
     def merge_class(self, name: str, into: str) -> Event:
         """Count one class's labels as another's; the first disappears."""
-        with self._project.recording() as transaction:
-            state = transaction.state
-            key, target = key_of(state, name), key_of(state, into)
-            if key == target:
-                raise InputError(f"Class {name!r} cannot be merged into itself.")
-            return self._add(transaction, Event.class_merged(key, target))
+        return self._event("class-merge", label=name, text=into)
 
-    @retried
     def remove_class(self, name: str) -> Event:
         """Take away a class that nobody needs; it is back with the first label that names it.
 
         Raises:
             InputError: there is none, labels name it, the pool knows items of it, or one class would be left.
         """
-        with self._project.recording() as transaction:
-            key = removable(transaction.state, name, self.pool)
-            return self._add(transaction, Event.class_removed(key))
+        return self._event("class-remove", label=name)
 
-    @retried
     def describe_class(
         self,
         name: str,
@@ -79,25 +59,19 @@ class Classes(Opened):
         Raises:
             InputError: no such class, a line that is too long, or a key or colour that is none or taken.
         """
-        with self._project.recording() as transaction:
-            state = transaction.state
-            key = key_of(state, name)
-            given = {"guidance": guidance, "shortcut": shortcut, "colour": colour}
-            about = described(state, key, {k: v for k, v in given.items() if v is not None})
-            return self._add(transaction, Event.class_described(key, **about))
+        about = {"guidance": guidance, "shortcut": shortcut, "colour": colour}
+        return self._event(
+            "class-describe", label=name, value={key: v for key, v in about.items() if v is not None}
+        )
 
-    @retried
     def order_classes(self, names: Sequence[str]) -> Event:
         """Show the classes in this order; those not named follow. Codes and models stay as they are.
 
         Raises:
             InputError: a class that there is not.
         """
-        with self._project.recording() as transaction:
-            state = transaction.state
-            return self._add(transaction, Event.classes_ordered([key_of(state, name) for name in names]))
+        return self._event("class-order", value=tuple(names))
 
-    @retried
     def import_labels(
         self,
         labels: Iterable[tuple[int, str] | FileVote],
@@ -122,35 +96,5 @@ class Classes(Opened):
         Raises:
             InputError: no such item. One of the test split is labelled and never learnt from.
         """
-        votes = [_vote(row, self._answers.checked(row[0]), source) for row in labels]
-        with self._project.recording() as transaction:
-            state = transaction.state
-            known = dict(zip(state.classes, state.keys, strict=True))
-            for name in dict.fromkeys(vote.label for vote in votes):
-                if name not in known:
-                    known[name] = new_key(state, name)
-                    self._add(transaction, Event.class_added(known[name], new_name(state, name)))
-            keyed = [vote._replace(label=known[vote.label]) for vote in votes]
-            new = {vote.item for vote in keyed if not _stands(vote, state)}
-            if not new:
-                return None
-            taken = [vote if any(vote[2:]) else vote[:2] for vote in keyed if vote.item in new]
-            event = Event.imported(taken, source)
-            more = {} if operation is None else {"operation": operation}
-            return self._add(transaction, replace(event, payload={**event.payload, **more}))
-
-
-def _vote(row: tuple[int, str] | FileVote, item: int, source: str) -> FileVote:
-    """A label of a file as a vote of the rater that the file, or a person in it, is."""
-    vote = row if isinstance(row, FileVote) else FileVote(*row)
-    person = f"file {source} / {vote.person}" if vote.person else ""
-    return vote._replace(item=item, label=str(vote.label), person=person)
-
-
-def _stands(vote: FileVote, state: ProjectState) -> bool:
-    """Tell whether a file's vote is nothing new: it is there, or is nobody's and the item has its class."""
-    if vote.person:
-        standing = state.votes.get(vote.item, {}).get(vote.person)
-        return standing is not None and (standing.key, standing.final) == (vote.label, vote.final)
-    standing = state.standing.get(vote.item)
-    return standing is not None and state.resolve(standing.key) == state.resolve(vote.label)
+        votes = [file_vote(row, source) for row in labels]
+        return self._do("import", operation or "", text=source, value=votes).event

@@ -34,7 +34,7 @@ from workbench.sessions.checks import (
     plan_of,
 )
 from workbench.sessions.finish_state import FinishState, finish_state_of, last_frozen, void_because
-from workbench.sessions.labelling import Labelling
+from workbench.sessions.several import Several
 from workbench.store import Check, Event, ProjectState
 from workbench.store.events import now as utc_now
 from workbench.store.retry import retried
@@ -69,7 +69,7 @@ class Candidates:
     held_out: tuple[Floats, Array]
 
 
-class Finishing(Labelling):
+class Finishing(Several):
     """Checks of frozen labels, and the certificate that they earn."""
 
     def candidates(self, of: str = MODEL) -> Candidates:

@@ -130,6 +130,39 @@ def kept_event(one: Picture) -> Event:
     return Event.picture_kept(one.name, one.media, base64.b64encode(one.data).decode())
 
 
+def written(state: ProjectState, text: str, given: Mapping[str, Picture], after: int) -> list[Event]:
+    """Events of a new version of the instructions: its pictures, then its text.
+
+    Args:
+        state: of the project.
+        text: as `cleaned` makes it.
+        given: its pictures.
+        after: number of the version that was edited; -1 for whatever is in force.
+
+    Returns:
+        The events; none where nothing changes.
+
+    Raises:
+        InputError: another version was written meanwhile, or pictures are missing or too large.
+    """
+    now = len(state.instructions)
+    if after not in (-1, now):
+        who = state.instructions[-1].annotator if now else ""
+        raise InputError(
+            f"{who or 'Somebody'} wrote version {now} meanwhile. Copy your text, open the "
+            "instructions again and put into them what is yours."
+        )
+    if text == (state.instructions[-1].text if now else ""):
+        return []
+    named = [name.removeprefix(KEPT) for name in pictures_named(text) if name.startswith(KEPT)]
+    fresh = {one.name: one for one in given.values() if one.name not in state.pictures}
+    missing = [name for name in named if name not in state.pictures and name not in fresh]
+    if missing:
+        raise InputError(f"The text names pictures that there are not: {listed(missing)}.")
+    check_room(state, list(fresh.values()))
+    return [*map(kept_event, fresh.values()), Event.instructions_written(text)]
+
+
 def begun_with(source: str) -> list[Event]:
     """What a new project is told by the source of its pool: its pictures and its instructions, if any.
 

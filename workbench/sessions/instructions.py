@@ -10,14 +10,12 @@ import numpy as np
 
 from workbench.arrays import Array
 from workbench.errors import InputError
-from workbench.pools.instructions import KEPT, pictures_named
-from workbench.reading import cut, listed
-from workbench.sessions.examples import MOST_EXAMPLES, has_read, picked, picked_now
-from workbench.sessions.instruction_texts import Picture, as_kept, check_room, cleaned, kept_event
-from workbench.sessions.opened import Opened
+from workbench.reading import cut
+from workbench.sessions.examples import MOST_EXAMPLES, picked_now
+from workbench.sessions.instruction_texts import Picture, as_kept, cleaned
+from workbench.sessions.several import Several
 from workbench.sessions.taxonomy import key_of
 from workbench.store import Event, Instructions
-from workbench.store.retry import retried
 
 _AT_MOST = 2_000  # labelled items of a class that its centre is made of
 
@@ -34,7 +32,7 @@ class Example(NamedTuple):
     picked: bool
 
 
-class Instructing(Opened):
+class Instructing(Several):
     """Writing and reading instructions, and examples of classes."""
 
     @property
@@ -74,32 +72,8 @@ class Instructing(Opened):
         """
         given = {name: as_kept(data, name) for name, data in (pictures or {}).items() if name in text}
         made = cleaned(text, given)
-        return self._write(made, given, after)
+        return self._do("write", text=made, value=given, version=-1 if after is None else after).event
 
-    @retried
-    def _write(self, text: str, given: Mapping[str, Picture], after: int | None) -> Event | None:
-        with self._project.recording() as transaction:
-            state = transaction.state
-            now = len(state.instructions)
-            if after is not None and after != now:
-                who = state.instructions[-1].annotator if now else ""
-                raise InputError(
-                    f"{who or 'Somebody'} wrote version {now} meanwhile. Copy your text, open the "
-                    "instructions again and put into them what is yours."
-                )
-            if text == (state.instructions[-1].text if now else ""):
-                return None
-            named = [name.removeprefix(KEPT) for name in pictures_named(text) if name.startswith(KEPT)]
-            fresh = {one.name: one for one in given.values() if one.name not in state.pictures}
-            missing = [name for name in named if name not in state.pictures and name not in fresh]
-            if missing:
-                raise InputError(f"The text names pictures that there are not: {listed(missing)}.")
-            check_room(state, list(fresh.values()))
-            for one in fresh.values():
-                self._add(transaction, kept_event(one))
-            return self._add(transaction, Event.instructions_written(text))
-
-    @retried
     def read_instructions(self, version: int | None = None) -> Event | None:
         """Say that the annotator has read the instructions.
 
@@ -109,11 +83,8 @@ class Instructing(Opened):
         Returns:
             The recorded event, or None where they had read them.
         """
-        with self._project.recording() as transaction:
-            event = has_read(transaction.state, self.annotator, version)
-            return None if event is None else self._add(transaction, event)
+        return self._do("read", version=-1 if version is None else version).event
 
-    @retried
     def pick_example(self, item: int, label: str, on: bool = True) -> Event | None:
         """Show an item as an example of a class, or no longer.
 
@@ -129,9 +100,7 @@ class Instructing(Opened):
             InputError: no such item or class, an item that is labelled as another class or kept to measure
                 on, or three examples are picked already.
         """
-        with self._project.recording() as transaction:
-            event = picked(transaction.state, self.pool, self._answers.checked(item), label, on)
-            return None if event is None else self._add(transaction, event)
+        return self._do("example", item=item, label=label, on=on).event
 
     def examples(self, label: str) -> list[Example]:
         """Two or three items that show what a class is: picked ones, else those nearest to its middle.

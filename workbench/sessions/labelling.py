@@ -1,4 +1,4 @@
-"""Ask and tell: what one annotator does with the items of a project."""
+"""Asking: the items that one annotator is shown, and how long they are theirs."""
 
 from __future__ import annotations
 
@@ -7,24 +7,15 @@ from collections.abc import Iterable
 
 from workbench.errors import InputError
 from workbench.sessions.asking import LEASE_SECONDS, Ask
-from workbench.sessions.opened import LEAST_PRECISION, Opened
-from workbench.sessions.published import Published
+from workbench.sessions.opened import LEAST_PRECISION
+from workbench.sessions.several import Several
 from workbench.sessions.taxonomy import key_of
-from workbench.store import Event, ProjectState
+from workbench.store import Event
 from workbench.store.retry import retried
 
 
-class Labelling(Opened):
-    """Questions, answers, and labels of one's own choosing."""
-
-    def _prepare(self, state: ProjectState) -> Published | None:
-        """The published fit; what takes a while is made, while nobody waits for it in a transaction."""
-        published = self._fits.published(state)
-        if published is None or len(state.trained_classes) < 2:
-            self._questions.cold_items()  # k-means
-        return published
-
-    # --- questions ----------------------------------------------------------------------------
+class Labelling(Several):
+    """Questions, grids of one class, and questions taken back."""
 
     @retried
     def ask(self, k: int = 1, *, lease: float = LEASE_SECONDS) -> list[Ask]:
@@ -107,34 +98,6 @@ class Labelling(Opened):
         """
         state = self.state
         return [i for i in ask_ids if i in state.asks and self._questions.is_open(state.asks[i], state)]
-
-    @retried
-    def release(self, ask_ids: Iterable[str]) -> list[str]:
-        """Give questions back unanswered, so that their items are free for anybody.
-
-        Those of the evaluation set are kept: they were drawn at random and do not grow old.
-
-        Args:
-            ask_ids: of questions of this annotator.
-
-        Returns:
-            The ids that were given back; ones that are answered, unknown or somebody else's are not
-            among them. An answer that comes for one all the same is taken while its item is free.
-        """
-        with self._project.recording() as transaction:
-            asks = transaction.state.asks
-            mine = [asks[i] for i in dict.fromkeys(ask_ids) if i in asks]
-            given = [
-                a.id
-                for a in mine
-                if a.annotator == self.annotator
-                and a.role != "evaluation"
-                and not a.released
-                and self._questions.is_open(a, transaction.state)
-            ]
-            if given:
-                self._add(transaction, Event.released(given))
-            return given
 
     @retried
     def reclaim(

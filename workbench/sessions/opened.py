@@ -26,7 +26,6 @@ from workbench.sessions.rounds import Round
 from workbench.sessions.verdict import ModelVerdict
 from workbench.store import Event, ProjectRecord, ProjectState, Store
 from workbench.store.events import SOURCE
-from workbench.store.retry import retried
 
 LEAST_PRECISION = 0.9
 """Measured precision below which no items of a class are shown to be confirmed together."""
@@ -365,11 +364,6 @@ class Opened:
 
     def _add(self, transaction: Transaction, event: Event) -> Event:
         return self._answers.add(transaction, event)
-
-    @retried
-    def _record(self, event: Event) -> Event:
-        with self._project.recording() as transaction:
-            return self._add(transaction, event)
 
 
 def _person(name: str) -> str:

@@ -32,7 +32,9 @@ class Operation:
             class), "choose" (items of one's own choosing get a class), "resolve" (a disagreement),
             "requeue" (items that were set aside), "want" (to be asked about items), "read" (the
             instructions), "example" (of a class), "answers" (to several questions about an item),
-            "amend" (one's own earlier answers to several), "undo" or "redo".
+            "amend" (one's own earlier answers to several), "undo" or "redo"; "class-add", "class-rename",
+            "class-merge", "class-remove", "class-describe" and "class-order" (of classes), "import" (labels
+            of a file), "write" (the instructions), "model", "guesses", "ask-in-words" or "hide-names".
         ask: id of the question.
         item: index into the pool, for "flag", "note", "correct", "twins", "example", "answers" and
             "amend"; with a question, the item it must be of.
@@ -41,12 +43,15 @@ class Operation:
         label: name of the class, for "label", "confirm", "correct", "relabel", "twins", "choose", "resolve"
             and "example".
         new: for "label" and "correct", the class may be one that there is not yet: the label brings it.
-        text: of a note, the reason of a flag, how wanted items were found, or how items were chosen.
+        text: of a note, of the instructions or a question; the reason of a flag, how wanted items were found,
+            or how items were chosen; the new name of a class, or the one it is merged into; name of a file.
         on: False for a flag or an example that is taken away.
-        version: of the instructions, for "read".
-        asks: ids of the questions that are confirmed.
+        version: of the instructions that was read, or that was there before what is written; -1 for the one
+            in force.
+        asks: ids of the questions that are confirmed, or that a row answers.
         rejected: ids of the questions of the grid that are not of the class.
-        answers: for "answers" and "amend", name of a question -> class, or None for unsure.
+        answers: for "answers" and "amend", name of a question -> class, None for unsure, True or False of a
+            yes / no question, or an event.
         adds: for these, the questions whose class may be one that there is not yet.
         question: for "confirm", the name of the question that the grid was of; "" for the session's own.
         seen: the item was on screen: its answer is taken, as one more vote where others were asked.
@@ -54,6 +59,7 @@ class Operation:
         every: for "want", whether every question that is open about the items is asked.
         takes: for "undo" and "redo", id of the operation it takes back or puts back; refused when that is
             not the annotator's last any more.
+        value: what a change of classes, of the model or of guesses says, the votes of an import, or pictures.
         more: further provenance, such as {"milliseconds": 812}.
     """
 
@@ -70,12 +76,13 @@ class Operation:
     asks: Sequence[str] = ()
     rejected: Sequence[str] = ()
     takes: str = ""
-    answers: Mapping[str, str | None] = field(default_factory=dict)
+    answers: Mapping[str, Any] = field(default_factory=dict)
     adds: Sequence[str] = ()
     question: str = ""
     seen: bool = True
     second: bool = False
     every: bool = False
+    value: Any = None
     more: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -104,6 +111,15 @@ class Acknowledgement:
 def made_id() -> str:
     """An id for an operation that no client gave one."""
     return f"{MADE}{secrets.token_hex(8)}"
+
+
+def given_id(operation: str | None) -> str:
+    """The id that a client gave an operation, or one that is made.
+
+    Raises:
+        InputError: as `checked_id`.
+    """
+    return made_id() if operation is None else checked_id(operation)
 
 
 def checked_id(operation: str) -> str:

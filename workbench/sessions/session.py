@@ -19,6 +19,7 @@ from workbench.sessions.exporting import Exporting
 from workbench.sessions.finishing import Finishing
 from workbench.sessions.guessing import as_said, checked_sources, takes_guess
 from workbench.sessions.instructions import Instructing
+from workbench.sessions.labelling import Labelling
 from workbench.sessions.leading import rarer
 from workbench.sessions.learner import Learner
 from workbench.sessions.opening import create_project, relocate
@@ -27,7 +28,6 @@ from workbench.sessions.policy import check_policy
 from workbench.sessions.questions import Question
 from workbench.sessions.reopening import open_pool
 from workbench.sessions.rounds import Round
-from workbench.sessions.several import Several
 from workbench.sessions.smoothing import NeighbourhoodBuild
 from workbench.sessions.spec import EARLY_SHARE, EVALUATION_SHARE, with_choice
 from workbench.store import Event, ProjectRecord, Store
@@ -35,7 +35,7 @@ from workbench.store import Event, ProjectRecord, Store
 MOST_ASKED = 200  # characters of the question at the desk
 
 
-class Session(Several, Finishing, Classes, Instructing, Exporting):
+class Session(Labelling, Finishing, Classes, Instructing, Exporting):
     """A project opened by one annotator.
 
     Safe to use from several threads; several sessions of one project, in one process or in many,
@@ -226,7 +226,8 @@ class Session(Several, Finishing, Classes, Instructing, Exporting):
         check_policy(chooses, name)
         Learner(self.pool, name, given, seed=int(now["seed"]), classes=self.classes)
         trust_typed(classifier or "", policy or "", dict(options or {}))
-        return self._record(Event.model_changed(name, given, chooses))
+        value = {"classifier": name, "options": given, "policy": chooses}
+        return self._event("model", value=value)
 
     def change_question(self, question: str) -> Event | None:
         """Put the question at the desk in other words.
@@ -245,7 +246,7 @@ class Session(Several, Finishing, Classes, Instructing, Exporting):
             raise InputError(f"The question is {len(words)} characters long; {MOST_ASKED} can be shown.")
         if words == str(self.settings.get("question") or ""):
             return None
-        return self._record(Event.question_changed(words))
+        return self._event("ask-in-words", text=words)
 
     def hide_names(self, on: bool = True) -> Event | None:
         """Number people instead of naming them, where it is said how each of them does.
@@ -255,7 +256,7 @@ class Session(Several, Finishing, Classes, Instructing, Exporting):
         """
         if bool(on) == bool(self.state.model.get("names_hidden")):
             return None
-        return self._record(Event.names_hidden(on))
+        return self._event("hide-names", on=bool(on))
 
     def change_guesses(self, sources: Sequence[str | Mapping[str, Any]]) -> Event | None:
         """Start from these guesses and no others, from the next refit on.
@@ -282,7 +283,7 @@ class Session(Several, Finishing, Classes, Instructing, Exporting):
             raise InputError(NO_GUESS.format(title_of(str(now["classifier"]))))
         if made == list(now.get("guesses") or ()):
             return None
-        return self._record(Event.guesses_changed(made, len(self.pool)))
+        return self._event("guesses", value=made)
 
     def add_guess(
         self,

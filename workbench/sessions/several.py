@@ -1,10 +1,10 @@
-"""Several questions over one pool: each its own log and model, items looked at once for all of them."""
+"""The questions over one pool, each its own log and model, and the one way in of what a person does."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any, Self, TypeVar
 
@@ -14,21 +14,24 @@ from workbench.errors import InputError
 from workbench.sessions.answering import CLOSING, Conflict
 from workbench.sessions.asking import LEASE_SECONDS, Ask
 from workbench.sessions.asking_items import OVER, Candidate, ItemAsk, plan
-from workbench.sessions.labelling import Labelling
+from workbench.sessions.opened import Opened
 from workbench.sessions.opening import further_question
-from workbench.sessions.operations import SKIPPED, Acknowledgement, Operation, checked_id, made_id
+from workbench.sessions.operations import SKIPPED, Acknowledgement, Operation, checked_id, given_id, made_id
 from workbench.sessions.project import all_together
+from workbench.sessions.published import Published
 from workbench.sessions.questions import NO, YES, Question, question_name, several, unknown_question
 from workbench.sessions.randomness import SECOND, generator
-from workbench.sessions.taxonomy import key_of, new_name
-from workbench.store import YES_NO, Event, ProjectSummary
+from workbench.sessions.taxonomy import name_of, new_name
+from workbench.store import YES_NO, Event, ProjectState, ProjectSummary
 from workbench.store.retry import retried
 
 T = TypeVar("T")
 OF_ITEM = ("flag", "note")  # operations about an item, whatever is asked of it
+# operations that may be recorded in other questions than the session's
+_OF_ALL = (*OF_ITEM, "skip", "answers", "amend", "undo", "redo")
 
 
-class Several(Labelling):
+class Several(Opened):
     """The questions of a project; a session is of one of them."""
 
     @property
@@ -173,6 +176,41 @@ class Several(Labelling):
                 leased[one.question_name] = {ask.item: ask for ask in mine}
         return [ItemAsk(item.item, {name: leased[name][item.item] for name in item.asks}) for item in asks]
 
+    def _prepare(self, state: ProjectState) -> Published | None:
+        """The published fit; what takes a while is made, while nobody waits for it in a transaction."""
+        published = self._fits.published(state)
+        if published is None or len(state.trained_classes) < 2:
+            self._questions.cold_items()  # k-means
+        return published
+
+    @retried
+    def release(self, ask_ids: Iterable[str]) -> list[str]:
+        """Give questions back unanswered, so that their items are free for anybody.
+
+        Those of the evaluation set are kept: they were drawn at random and do not grow old.
+
+        Args:
+            ask_ids: of questions of this annotator.
+
+        Returns:
+            The ids that were given back; ones that are answered, unknown or somebody else's are not
+            among them. An answer that comes for one all the same is taken while its item is free.
+        """
+        with self._project.recording() as transaction:
+            asks = transaction.state.asks
+            mine = [asks[i] for i in dict.fromkeys(ask_ids) if i in asks]
+            given = [
+                a.id
+                for a in mine
+                if a.annotator == self.annotator
+                and a.role != "evaluation"
+                and not a.released
+                and self._questions.is_open(a, transaction.state)
+            ]
+            if given:
+                self._add(transaction, Event.released(given))
+            return given
+
     # --- answers ------------------------------------------------------------------------------
 
     def tell(
@@ -198,20 +236,21 @@ class Several(Labelling):
         Raises:
             InputError: no such question or class, or an event that answers nothing.
         """
+        made = given_id(operation)
         if isinstance(event, Mapping):
-            return self._tell_each(ask, event, operation)
+            return self._tell_each(ask, event, made)
         if not isinstance(ask, ItemAsk):
-            return self._tell_one(ask, event, operation)
+            return self._tell_one(ask, event, made)
         if isinstance(event, Event) and event.kind in OF_ITEM:
-            return self._remark(ask.item, event, operation)
+            return self._remark(ask.item, event, made)
         if not (isinstance(event, Event) and event.kind == "skip") and len(ask.asks) > 1:
             raise InputError(
                 "This item has several questions: answer with the name of each, as "
                 f'tell(item, {{"{next(iter(ask.asks))}": ...}}).'
             )
-        return self._tell_each(ask, dict.fromkeys(ask.asks, event), operation)
+        return self._tell_each(ask, dict.fromkeys(ask.asks, event), made)
 
-    def _tell_one(self, ask: Ask | str, event: Event | str, operation: str | None) -> bool:
+    def _tell_one(self, ask: Ask | str, event: Event | str, operation: str) -> bool:
         ask_id = ask.id if isinstance(ask, Ask) else ask
         if isinstance(event, str):
             event = Event.label(event)
@@ -229,68 +268,23 @@ class Several(Labelling):
         done = self._do(event.kind, operation, ask=ask_id, label=label, seen=False, more=more)
         return done.status == "saved"
 
-    def _remark(self, item: int, event: Event, operation: str | None) -> bool:
+    def _remark(self, item: int, event: Event, operation: str) -> bool:
         more = {key: value for key, value in event.payload.items() if key not in ("on", "reason", "text")}
         on, text = event.payload.get("on", True), event.payload.get("reason", event.payload.get("text", ""))
         return self._do(event.kind, operation, item=item, on=on, text=text, more=more).status == "saved"
 
-    @retried
-    def _tell_each(self, ask: ItemAsk | Ask | str, answers: Mapping[str, Any], operation: str | None) -> bool:
+    def _tell_each(self, ask: ItemAsk | Ask | str, answers: Mapping[str, Any], operation: str) -> bool:
         if not answers:
             raise InputError("No question is answered.")
         if isinstance(ask, ItemAsk):
-            item, asks = ask.item, {name: one.id for name, one in ask.asks.items()}
+            item, asks = ask.item, tuple(one.id for one in ask.asks.values())
         else:
-            ask_id = ask.id if isinstance(ask, Ask) else ask
-            record = self.state.asks.get(ask_id)
-            if record is None:
-                raise InputError(f"There is no question {ask_id!r} in project {self.project.name!r}.")
-            item, asks = record.item, {self.question_name: ask_id}
-        if operation is not None:
-            checked_id(operation)
-        # all of it is looked at before anything is written
-        told = [(one, one._as_event(value)) for one, value in self._named(answers)]
-        with self._writing(*(one for one, _ in told)):
-            return not self._answer(item, told, asks, operation)
-
-    def _named(self, answers: Mapping[str, Any]) -> list[tuple[Self, Any]]:
-        return [(self.question(str(name)), value) for name, value in answers.items()]
-
-    def _answer(
-        self,
-        item: int,
-        told: Sequence[tuple[Self, Event]],
-        asks: Mapping[str, str],
-        operation: str | None,
-        *,
-        seen: bool = False,
-        fresh: Container[str] = (),
-    ) -> list[str]:
-        """Answer several questions about an item: those that are open.
-
-        Args:
-            item: index into the pool.
-            told: sessions of the questions, with what is said.
-            asks: name of a question -> id of what was asked.
-            operation: an id of the caller's.
-            seen: as `Answers.answer` takes it.
-            fresh: names of the questions whose class may be one that there is not yet.
-
-        Returns:
-            Names of the questions that were not open and about which something else stands.
-        """
-        act, left_out = operation or made_id(), []
-        for one, event in told:
-            if operation is not None and operation in one.state.operations:
-                continue
-            name = one.question_name
-            with one._project.recording() as transaction:
-                recorded = one._answers.answer(
-                    transaction, item, event, asks.get(name, ""), act, seen=seen, new=name in fresh
-                )
-            if not recorded and not one._answers.stands(one.state, item, event):
-                left_out.append(name)
-        return left_out
+            asks = (ask.id if isinstance(ask, Ask) else ask,)
+            item = self._answers.asked(self.state, asks[0]).item
+        also = [self.question(str(name)) for name in answers]
+        named = dict(zip([one.question_name for one in also], answers.values(), strict=True))
+        done = self._do("answers", operation, also, item=item, answers=named, asks=asks, seen=False)
+        return done.status == "saved" and not done.why
 
     def _as_event(self, value: Any, *, new: bool = False) -> Event:
         """What somebody said of this question; with `new`, of a class that there may not be yet."""
@@ -301,17 +295,16 @@ class Several(Labelling):
                 raise InputError(
                     f"{self.question_name!r} has classes: {', '.join(self.classes)}; got {value}."
                 )
-            return Event.label(YES if value else NO)
+            value = YES if value else NO
         if isinstance(value, str):
-            if new:
-                if self.question_kind == YES_NO:
-                    raise InputError(
-                        f"{self.question_name!r} is answered by {YES} or {NO}: it gets no class."
-                    )
-                return Event.label(new_name(self.state, value))
-            return Event.label(key_of(self.state, value))
+            if new and self.question_kind == YES_NO:
+                raise InputError(f"{self.question_name!r} is answered by {YES} or {NO}: it gets no class.")
+            return Event.label(new_name(self.state, value) if new else name_of(self.state, value))
         if isinstance(value, Event) and value.kind in CLOSING:
-            return value
+            if value.kind != "label":
+                return value
+            named = {"class": name_of(self.state, str(value.payload["class"]))}
+            return replace(value, payload={**value.payload, **named})
         raise InputError(
             f"{self.question_name!r} is answered with the name of a class, None or an event; got {value!r}."
         )
@@ -475,7 +468,7 @@ class Several(Labelling):
         Raises:
             InputError: no such question or class.
         """
-        return self._do("confirm", operation, label=name, asks=ask_ids, rejected=rejected)
+        return self._do("confirm", given_id(operation), label=name, asks=ask_ids, rejected=rejected)
 
     def _event(self, kind: str, **given: Any) -> Event:
         """Do one operation; the event that records it."""
@@ -484,19 +477,22 @@ class Several(Labelling):
         return recorded
 
     @retried
-    def _do(self, kind: str, operation: str | None = None, **given: Any) -> Acknowledgement:
-        """Do one operation, under an id made for it unless the caller has one.
+    def _do(self, kind: str, operation: str = "", also: Sequence[Self] = (), **given: Any) -> Acknowledgement:
+        """Do one operation, under an id made for it unless it has one.
+
+        Args:
+            kind: of the operation.
+            operation: its id.
+            also: sessions of questions that it may be about beside those that are asked.
+            given: further fields of the operation.
 
         Raises:
             InputError: it is refused.
         """
-        made = Operation(made_id() if operation is None else checked_id(operation), kind, **given)
-        if kind in (*OF_ITEM, "skip"):
-            with self._writing() as sessions:
-                done = self._operate(made, sessions[1:])
-        else:
-            with self._project.recording():
-                done = self._operate(made, ())
+        made = Operation(operation or made_id(), kind, **given)
+        # of many questions those that have no part in it are left alone: each costs a look into its log
+        with self._writing(*also, alone=kind not in _OF_ALL) as sessions:
+            done = self._operate(made, sessions[1:])
         if done.status == "refused":
             raise InputError(done.why)
         return done
@@ -510,25 +506,26 @@ class Several(Labelling):
         return [one for one in self.asked() if one.id != self.id]
 
     @contextmanager
-    def _writing(self, *also: Self) -> Iterator[list[Self]]:
+    def _writing(self, *also: Self, alone: bool = False) -> Iterator[list[Self]]:
         """One transaction over the questions that are asked, of which nothing counts where the block raises.
 
         Args:
             also: sessions of questions that may be put aside.
+            alone: of this question only.
 
         Yields:
             This session and those of the other questions: of them it stays, whatever is added meanwhile.
         """
         with self._family.fixed():
-            sessions = [self, *self._others()]
-            if not sessions[1:] and all(one.id == self.id for one in also):
+            others = [] if alone else self._others()
+            sessions = list({one.id: one for one in (self, *others, *also)}.values())
+            if not sessions[1:]:
                 with self._project.recording():  # who come at once share a transaction
                     yield sessions
                 return
-            projects = {one.id: one._project for one in (*sessions, *also)}.values()
-            with all_together(list(projects)), ExitStack() as blocks:
-                for one in projects:
-                    blocks.enter_context(one.whole())
+            with all_together([one._project for one in sessions]), ExitStack() as blocks:
+                for one in sessions:
+                    blocks.enter_context(one._project.whole())
                 yield sessions
 
     @retried
@@ -550,7 +547,7 @@ class Several(Labelling):
                 return work()
 
     @retried
-    def tell_many(self, operations: Sequence[Operation]) -> list[Acknowledgement]:
+    def apply(self, operations: Sequence[Operation]) -> list[Acknowledgement]:
         """Carry out what an annotator did, in one transaction; durable before it returns.
 
         A skip, a flag and a note are about the item and are recorded with every question; an undo takes back
@@ -592,20 +589,18 @@ class Several(Labelling):
                 return done_in._operate(given, rest)
         with self._project.recording() as transaction:
             done = self._answers.operate(transaction, given)
-            item = given.item
-            if given.kind == "skip" and done.status == "saved":
-                item = 0 if done.event is None else done.event.item or 0
-        if done.status != "saved":
+        if done.status != "saved" or done.event is None:
             return done
         if given.kind in OF_ITEM:
             for one in others:
                 with one._project.recording() as transaction:
                     one._answers.operate(transaction, given)
-        elif given.kind == "skip":
+        elif given.kind == "skip" and done.event.item is not None:
             for one in others:
-                one._skip(item, given)
-        elif given.kind in ("undo", "redo") and done.about is not None:
-            self._step_others(given.kind, done.about, others, {"operation": given.id})
+                one._skip(done.event.item, given)
+        elif done.about is not None:
+            for one in others:
+                one._step(given, done.about)
         return done
 
     def _want_each(self, given: Operation, others: Sequence[Self]) -> Acknowledgement:
@@ -634,14 +629,13 @@ class Several(Labelling):
         # what is drawn to measure on is open for whoever is asked
         if not ask_id and item not in set(self._questions.askable(state).tolist()):
             return
-        more = {**given.more, "operation": given.id}
+        skip = Event("skip", {**given.more, "item": item})
+        try:
+            events = self._answers.answered(state, ask_id, skip, late=True) if ask_id else [skip]
+        except Conflict:  # it is somebody else's by now, and stays open
+            return
         with self._project.recording() as transaction:
-            if ask_id:
-                with suppress(Conflict):  # it is somebody else's by now, and stays open
-                    skip = Event("skip", dict(given.more))
-                    self._answers.tell(transaction, ask_id, skip, given.id, late=True)
-            else:
-                self._add(transaction, Event("skip", {"item": item, **more}))
+            self._answers.record(transaction, events, given.id)
 
     def _answer_row(self, given: Operation, others: Sequence[Self]) -> Acknowledgement:
         """Answers to several questions about one item, or that it is set aside, as one operation.
@@ -653,7 +647,7 @@ class Several(Labelling):
         try:
             if any(given.id in one.state.operations for one in every.values()):
                 return Acknowledgement(given.id, "saved")
-            with self._writing():
+            with self._writing(*others):
                 left_out = self._row(given, every)
         except InputError as error:
             return Acknowledgement(given.id, "refused", str(error))
@@ -685,11 +679,26 @@ class Several(Labelling):
         if given.kind == "amend":
             self._amend(item, told, given, fresh)
             return []
-        told = [(one, replace(event, payload={**event.payload, **given.more})) for one, event in told]
-        return self._answer(item, told, {}, given.id, seen=True, fresh=fresh)
+        left_out = []
+        for one, event in told:
+            event = replace(event, payload={**event.payload, **given.more})
+            ask_id = next((ask for ask in given.asks if ask in one.state.asks), "")
+            with one._project.recording() as transaction:
+                recorded = one._answers.answer(
+                    transaction,
+                    item,
+                    event,
+                    ask_id,
+                    given.id,
+                    seen=given.seen,
+                    new=one.question_name in fresh,
+                )
+            if not recorded and not one._answers.stands(one.state, item, event):
+                left_out.append(one.question_name)
+        return left_out
 
     def _amend(
-        self, item: int, told: Sequence[tuple[Self, Event]], given: Operation, fresh: Iterable[str]
+        self, item: int, told: Sequence[tuple[Self, Event]], given: Operation, fresh: Container[str]
     ) -> None:
         """Answer several questions about an item again that this annotator answered before."""
         for one, _ in told:
@@ -697,13 +706,12 @@ class Several(Labelling):
             mine = self.annotator in state.votes.get(item, {})
             if not mine and item not in state.skipped and item not in state.unsure:
                 raise InputError(f"There is no answer of yours to {one.question_name!r} about this item.")
-        more = {**given.more, "operation": given.id}
         for one, event in told:
+            label, new = str(event.payload.get("class", "")), one.question_name in fresh
             with one._project.recording() as transaction:
-                name, new = str(event.payload.get("class", "")), one.question_name in fresh
-                one._answers.correct(transaction, item, name, more, new=new)
+                events = one._answers.correction(transaction.state, replace(given, label=label, new=new))
+                one._answers.record(transaction, events, given.id, given.more)
 
-    @retried
     def undo(self, of: int | None = None) -> Event | None:
         """Take back the annotator's own last event, in all questions where it was said of several.
 
@@ -714,37 +722,26 @@ class Several(Labelling):
         Returns:
             What was taken back, or None.
         """
-        with self._writing() as sessions:
-            last = self.state.undoable.get(self.annotator)
-            if last is None or (of is not None and last.id != of):
-                return None
-            self._record(Event.undo(last.id))
-            self._step_others("undo", last, sessions[1:])
-            return last
+        if of is None:
+            return self._do("undo").about
+        log = self.events
+        act = log[of - 1].act if 0 < of <= len(log) else None
+        return None if act is None else self._do("undo", takes=act).about
 
-    @retried
     def redo(self) -> Event | None:
         """Put back what the annotator's last undo took; returns it, or None when there is nothing."""
-        with self._writing() as sessions:
-            last = self.state.redoable.get(self.annotator)
-            if last is not None:
-                self._record(Event.redo())
-                self._step_others("redo", last, sessions[1:])
-            return last
+        return self._do("redo").about
 
-    def _step_others(
-        self, kind: str, last: Event, others: Iterable[Self], more: Mapping[str, Any] | None = None
-    ) -> None:
-        """Take back, or put back, in other questions what is of the same operation as an event."""
-        if last.act is None:
+    def _step(self, given: Operation, last: Event) -> None:
+        """Take back, or put back, in this question what is of the same act as an event of another."""
+        state = self.state
+        if given.id in state.operations:
             return
-        for one in others:
-            with one._project.recording() as transaction:
-                state = transaction.state
-                theirs = (state.undoable if kind == "undo" else state.redoable).get(self.annotator)
-                if theirs is not None and theirs.act == last.act:
-                    of = {"of": theirs.id} if kind == "undo" else {}
-                    one._add(transaction, Event(kind, {**of, **(more or {})}))
+        theirs = (state.undoable if given.kind == "undo" else state.redoable).get(self.annotator)
+        if theirs is not None and theirs.act == last.act:
+            with self._project.recording() as transaction:
+                step = Event(given.kind, {"of": theirs.id})
+                self._answers.record(transaction, [step], given.id, given.more)
 
     @property
     def _summary(self) -> ProjectSummary:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,13 @@ import numpy as np
 from workbench.errors import InputError
 from workbench.pools.pool import Pool
 from workbench.reading import valid_text
-from workbench.store import ProjectState
+from workbench.sessions.operations import Operation
+from workbench.store import Event, ProjectState
 
 LONGEST_GUIDANCE = 300
 LONGEST_NAME = 300
+CLASS_CHANGES = ("class-add", "class-rename", "class-merge", "class-remove", "class-describe", "class-order")
+"""Kinds of operations on the classes."""
 _COLOUR = re.compile(r"#[0-9a-f]{6}")
 
 
@@ -30,6 +34,15 @@ def key_of(state: ProjectState, name: str) -> str:
     if name in state.class_names:
         return name
     raise InputError(f"There is no class {name!r}. Classes: {', '.join(state.classes) or 'none yet'}.")
+
+
+def name_of(state: ProjectState, name: str) -> str:
+    """The name, as it is now, of the class that is called `name`, or has it as its key.
+
+    Raises:
+        InputError: there is none.
+    """
+    return state.class_names[key_of(state, name)]
 
 
 def class_names(names: Sequence[str]) -> tuple[str, ...]:
@@ -131,6 +144,59 @@ def described(state: ProjectState, key: str, about: Mapping[str, str]) -> dict[s
                 raise InputError(f"Key {shortcut} is that of class {state.class_names[other]!r}.")
         made["shortcut"] = shortcut
     return made
+
+
+def with_key(state: ProjectState, answer: Event, new: bool) -> list[Event]:
+    """An answer with the key of the class that it names, after the event that adds this class, if any.
+
+    A new class comes with the label that names it, and goes with its undo.
+
+    Args:
+        state: of the project.
+        answer: a label, of a class by its name; or another answer.
+        new: the class may be one that there is not yet.
+
+    Raises:
+        InputError: there is no such class, or a new name that is none.
+    """
+    if answer.kind != "label":
+        return [answer]
+    name = str(answer.payload["class"])
+    if not new or name in state.classes:
+        return [replace(answer, payload={**answer.payload, "class": key_of(state, name)})]
+    name, key = new_name(state, name), new_key(state, name)
+    label = replace(answer, payload={**answer.payload, "class": key})
+    return [Event.class_added(key, name), label] if key in state.removed or key != name else [label]
+
+
+def class_event(state: ProjectState, given: Operation, pool: Pool) -> Event:
+    """Event that an operation on the classes makes.
+
+    Args:
+        state: of the project.
+        given: of one of `CLASS_CHANGES`.
+        pool: of the project.
+
+    Raises:
+        InputError: there is no such class, or it cannot be changed so.
+    """
+    if given.kind == "class-add":
+        return Event.class_added(new_key(state, given.label), new_name(state, given.label))
+    if given.kind == "class-order":
+        return Event.classes_ordered([key_of(state, name) for name in given.value])
+    if given.kind == "class-remove":
+        return Event.class_removed(removable(state, given.label, pool))
+    if given.kind == "class-rename":
+        renamed_meanwhile(state, given.label)
+    key = key_of(state, given.label)
+    if given.kind == "class-rename":
+        return Event.class_renamed(key, new_name(state, given.text))
+    if given.kind == "class-describe":
+        return Event.class_described(key, **described(state, key, given.value))
+    into = key_of(state, given.text)
+    if key == into:
+        raise InputError(f"Class {given.label!r} cannot be merged into itself.")
+    return Event.class_merged(key, into)
 
 
 def code_book(state: ProjectState) -> list[dict[str, Any]]:

@@ -150,7 +150,7 @@ def checked(given: Any, person: str, project: str) -> Operation:
         project: the project whose route it came to.
 
     Returns:
-        It, as `Session.tell_many` takes it; the kind "requeue" is no operation of a session's.
+        It, as `Session.apply` takes it.
 
     Raises:
         InputError: what it lacks, has too much of or has wrong, by the field's name; or it was done by

@@ -50,11 +50,6 @@ def perform(session: Session, given: Sequence[Any], *, check: bool = False) -> l
             finish()
             acks.append({"op": operations.named(one), "status": "refused", "why": str(error)})
             continue
-        if operation.kind == "requeue":
-            finish()
-            session.ask_again()
-            acks.append({"op": operation.id, "status": "saved", "why": ""})
-            continue
         if operation.kind in ("label", "skip", "unsure") and not operation.ask:
             # an item that was taken back and answered before its new question arrived
             finish()
@@ -69,7 +64,7 @@ def _told(session: Session, run: Sequence[Operation]) -> list[dict[str, Any]]:
     if not run:
         return []
     try:
-        done = session.tell_many(run)
+        done = session.apply(run)
     except InputError:
         raise
     except (ValueError, TypeError, ArithmeticError, LookupError) as error:

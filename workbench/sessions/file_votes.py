@@ -1,0 +1,51 @@
+"""Labels of a file as votes of the rater that the file, or a person in it, is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from workbench.sessions.taxonomy import new_key, new_name
+from workbench.store import Event, FileVote, ProjectState
+
+
+def file_vote(row: tuple[int, str] | FileVote, source: str) -> FileVote:
+    """A label of a file as a vote.
+
+    Args:
+        row: (item, class name), or a vote of a person in the file.
+        source: name of the file.
+    """
+    vote = row if isinstance(row, FileVote) else FileVote(*row)
+    person = f"file {source} / {vote.person}" if vote.person else ""
+    return vote._replace(item=int(vote.item), label=str(vote.label), person=person)
+
+
+def import_events(state: ProjectState, votes: Sequence[FileVote], source: str) -> list[Event]:
+    """Events that take the votes of a file in: the classes that are new, then the votes that are news.
+
+    Args:
+        state: of the project.
+        votes: as `file_vote` makes them, of items that there are.
+        source: name of the file.
+
+    Returns:
+        The events; none where all of the labels are there already.
+    """
+    keys, added = dict(zip(state.classes, state.keys, strict=True)), []
+    for name in dict.fromkeys(vote.label for vote in votes):
+        if name not in keys:
+            keys[name] = new_key(state, name)
+            added.append(Event.class_added(keys[name], new_name(state, name)))
+    keyed = [vote._replace(label=keys[vote.label]) for vote in votes]
+    new = {vote.item for vote in keyed if not _stands(vote, state)}
+    taken = [vote if any(vote[2:]) else vote[:2] for vote in keyed if vote.item in new]
+    return [*added, Event.imported(taken, source)] if taken else []
+
+
+def _stands(vote: FileVote, state: ProjectState) -> bool:
+    """Tell whether a file's vote is nothing new: it is there, or is nobody's and the item has its class."""
+    if vote.person:
+        standing = state.votes.get(vote.item, {}).get(vote.person)
+        return standing is not None and (standing.key, standing.final) == (vote.label, vote.final)
+    standing = state.standing.get(vote.item)
+    return standing is not None and state.resolve(standing.key) == state.resolve(vote.label)
