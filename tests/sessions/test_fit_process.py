@@ -119,6 +119,18 @@ def test_calls_follow_each_other_and_one_that_waits_can_be_given_up(companion: C
     assert told == [2]
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="POSIX")
+def test_one_that_gives_no_sign_of_life_is_ended(
+    companion: Companion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = companion.call(CALLS + "pid")
+    monkeypatch.setattr("workbench.work.companion.SILENCE", 0.5)
+    with pytest.raises(DiedError, match="signal 9"):
+        companion.call(CALLS + "stopped")
+    monkeypatch.undo()
+    assert companion.call(CALLS + "pid") != first
+
+
 def test_a_process_that_nobody_calls_is_ended_for_its_memory() -> None:
     import psutil
 

@@ -12,6 +12,7 @@ import pickle
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -24,8 +25,12 @@ NICE = 5
 """How much later than this process it comes where both want the processor."""
 _HEAD = 8  # bytes that say how long a message is
 _LOOK = 0.1  # seconds between two looks at whether a call is to stop
-PATIENCE = 5.0
+PATIENCE = 1.5
 """Seconds that a call which was asked to stop has for it; then the process is ended."""
+BEAT = 2.0
+"""Seconds between two signs of life of a process that is at a call."""
+SILENCE = 60.0
+"""Seconds without a sign of life after which the process is taken for dead, and ended."""
 
 
 class DiedError(Exception):
@@ -63,6 +68,8 @@ class Companion:
         self._turn = threading.Lock()
         self._writing = threading.Lock()
         self._calls = 0
+        # how many messages came, and whether the thread of a call waits for the next one
+        self._received, self._listening = 0, False
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -98,7 +105,7 @@ class Companion:
             What the function returned.
 
         Raises:
-            DiedError: the process ended meanwhile.
+            DiedError: the process ended meanwhile, or gave no sign of life for `SILENCE` seconds.
             Cancelled: `stop` said so before it was this call's turn, or the process was ended for it.
             Exception: whatever the function raised; of an error that cannot be pickled its words.
         """
@@ -161,28 +168,33 @@ class Companion:
 
     @contextmanager
     def _watched(self, process: subprocess.Popen[bytes], stop: Callable[[], bool] | None) -> Iterator[None]:
-        """Tell the process to stop when `stop` says so, and end it when it does not."""
+        """Tell the process to stop when `stop` says so; end it when it does not, or is silent."""
         ended = threading.Event()
 
-        def watch(stop: Callable[[], bool]) -> None:
+        def watch() -> None:
+            quiet, known = 0.0, -1
             while not ended.wait(_LOOK):
-                if stop():
+                # looks are counted: a machine that slept is no silence
+                quiet = quiet + _LOOK if self._listening and self._received == known else 0.0
+                known = self._received
+                told = stop is not None and stop()
+                if told:
                     with suppress(OSError, ValueError):
                         self._tell(process, None)
-                    if not ended.wait(PATIENCE):
-                        process.kill()
-                        process.wait()  # the next call sees that it is gone
+                    if ended.wait(PATIENCE):
+                        return
+                if told or quiet > SILENCE:
+                    process.kill()
+                    process.wait()  # the next call sees that it is gone
                     return
 
-        watcher = None if stop is None else threading.Thread(target=watch, args=(stop,), daemon=True)
-        if watcher is not None:
-            watcher.start()
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
         try:
             yield
         finally:
             ended.set()
-            if watcher is not None:
-                watcher.join()  # it must not stop the next call
+            watcher.join()  # it must not stop the next call
 
     def _tell(self, process: subprocess.Popen[bytes], message: Any) -> None:
         assert process.stdin is not None
@@ -195,12 +207,14 @@ class Companion:
         assert process.stdout is not None
         self._tell(process, call)
         while True:
+            self._listening = True
             kind, value = _receive(process.stdout)
+            self._received, self._listening = self._received + 1, False
             if kind == "done":
                 return value
             if kind == "raised":
                 raise _WrongError(value)
-            if hear is not None and _heard(hear, value):
+            if kind == "said" and hear is not None and _heard(hear, value):
                 self._tell(process, None)
 
     def _started(self) -> subprocess.Popen[bytes]:
@@ -286,16 +300,32 @@ def main() -> None:
 
     threading.Thread(target=listen, daemon=True).start()
 
+    sending, working = threading.Lock(), threading.Event()
+
+    def send(message: tuple[str, Any]) -> None:
+        with sending:
+            _send(out, message)
+
     def say(value: Any) -> bool:
         if value is not None:
-            _send(out, ("said", value))
+            send(("said", value))
         return stop.is_set()
 
+    def beat() -> None:
+        while working.wait():
+            time.sleep(BEAT)
+            if working.is_set():
+                send(("beat", None))
+
+    threading.Thread(target=beat, daemon=True).start()
     while True:
         come.acquire()
         target, arguments = calls.pop(0)
         stop.clear()
-        _send(out, _answer(target, arguments, say))
+        working.set()
+        answer = _answer(target, arguments, say)
+        working.clear()
+        send(answer)
 
 
 def _answer(target: str, arguments: tuple[Any, ...], say: Callable[[Any], bool]) -> tuple[str, Any]:
