@@ -80,3 +80,12 @@ def test_a_project_of_a_very_large_pool_says_how_many_it_looked_at(
     missed = next(int(item) for item in open_ if item not in some)
     other = explanations.why(session, replace(ask, item=missed))
     assert np.isfinite(other.utility) and 1 <= other.rank <= 26
+    policy = str(session.settings["policy"])
+    before = explanations.utilities_now(session, model, policy)
+    session.tell(ask, session.classes[0])  # what is open by now is another set
+    again = Session.open(session.id, store=session.store)
+    assert again.model is not None and again.model.uid != model.uid
+    after = explanations.utilities_now(again, again.model, policy)
+    assert before[1] is not None and after[1] is not None
+    np.testing.assert_array_equal(after[1], before[1])
+    np.testing.assert_allclose(after[0], before[0])

@@ -142,17 +142,13 @@ def explained(session: Session, model: FittedModel) -> Explained | None:
     """The utilities that cards give for a reason, of the policy that asks after a fit."""
     from workbench.policies import POLICIES
     from workbench.sessions import insight
-    from workbench.sessions.drawing import drawn, open_of
     from workbench.sessions.fitted_model import Explained
     from workbench.sessions.policy import asking_policy
 
-    settings = session.settings
-    policy = asking_policy(model, str(settings["policy"])).policy
+    policy = asking_policy(model, str(session.settings["policy"])).policy
     if policy == "random" or policy not in POLICIES:
         return None
-    most = int(settings.get("asked_among", 0))
-    looked = drawn(open_of(session.pool, session.state), int(settings["seed"]), model.number, most)
-    return Explained(policy, looked, insight.utilities_or_none(model, policy, looked))
+    return Explained(policy, model.among, insight.utilities_or_none(model, policy, model.among))
 
 
 def warm(say: Callable[[Any], bool]) -> None:

@@ -77,6 +77,7 @@ class FittedModel:
         beside: whether it is one of several that share a projection of the pool.
         known: what needs no classifier, where another process has computed it: it is then made here when
             somebody first looks at more.
+        among: [m] items that questions were chosen among in its round; None for all that were open.
     """
 
     pool: Pool
@@ -94,6 +95,7 @@ class FittedModel:
     seen: Seen | None = None
     beside: bool = False
     known: Known | None = None
+    among: Ints | None = None
 
     @cached_property
     def estimator(self) -> Any:

@@ -79,6 +79,7 @@ def fit_measure_query(
     ask: Callable[[FittedModel], Query | None],
     callback: FitCallback | None = None,
     beside: Beside | None = None,
+    among: Ints | None = None,
 ) -> Turn:
     """One turn of the loop, for an oracle and for people alike.
 
@@ -93,8 +94,10 @@ def fit_measure_query(
         ask: what is to be asked next; None where nothing is.
         callback: (fraction, objective) -> True to stop the fit early.
         beside: as in `Learner.fit`.
+        among: items [m] that questions are chosen among; None for all that are open.
     """
     model = learner.fit(items, codes, number=number, previous=previous, callback=callback, beside=beside)
+    model = model if among is None else replace(model, among=among)  # nothing is computed from it yet
     began = perf_counter()
     rows, truth = held_out
     figures = metrics_of(truth, probabilities(model, rows) if rows.size else np.empty((0, 0)))
@@ -328,6 +331,7 @@ class Fits:
                 ask=lambda model: self._query(model, state, chosen["policy"]),
                 callback=callback,
                 beside=self._led_by(training, chosen, before),
+                among=self._among(state, number),
             )
             old = {} if before is None else before.training
             new = [i for i in training if i not in old]
@@ -459,19 +463,23 @@ class Fits:
             self._learner = (key, made)
         return self._learner[1]
 
+    def _among(self, state: ProjectState, number: int) -> Ints | None:
+        """The items that questions are chosen among in a round."""
+        settings = self._project.record.settings
+        most = int(settings.get("asked_among", 0))
+        return drawn(self._questions.askable(state), int(settings["seed"]), number, most)
+
     def _query(self, model: FittedModel, state: ProjectState, policy: str) -> Query | None:
         askable = self._questions.askable(state)
         if not askable.size:
             return None
         closed = without(self._project.pool.trainable, askable, len(self._project.pool))
-        settings = self._project.record.settings
-        rng = generator(int(settings["seed"]), model.number, QUERY)
+        rng = generator(int(self._project.record.settings["seed"]), model.number, QUERY)
         policy = asking_policy(model, policy).policy
-        rows = drawn(askable, int(settings["seed"]), model.number, int(settings.get("asked_among", 0)))
         k = min(QUEUE, askable.size)
         # what other questions ask comes between, so the queue of one need not be spread over the pool
         selector = "top" if model.beside else "auto"
-        return query_among(model, rows, closed, lambda belief: query(policy, belief, k, rng, selector))
+        return query_among(model, model.among, closed, lambda belief: query(policy, belief, k, rng, selector))
 
     @retried
     def _publish(self, finished: Round, published: Published, state: ProjectState, annotator: str) -> Round:
@@ -502,6 +510,8 @@ class Fits:
             f"{_OURS}items": items,
             f"{_OURS}codes": codes,
         }
+        if published.model.among is not None:
+            arrays[f"{_OURS}among"] = published.model.among
         with self._project.recording() as transaction:
             number = transaction.add_round(record, arrays)
             shown = ("n_labelled", "n_items", "n_test", "error", "nll", "brier", "ece")
@@ -587,7 +597,9 @@ class Fits:
         try:
             beside = len(self._beside()) + 1 >= SHARED_FROM
             told = (None, None) if made is None else (made.probabilities, made.explained)
-            return learner.model(_theirs(arrays), number, items, codes, beside, *told)
+            model = learner.model(_theirs(arrays), number, items, codes, beside, *told)
+            among = arrays.get(f"{_OURS}among")
+            return model if among is None else replace(model, among=np.asarray(among))
         except Exception as error:
             self.problem = f"The last fit cannot be read: {type(error).__name__}: {error}"
             _log.exception("Round %d of project %s cannot be restored", number, self._project.id)

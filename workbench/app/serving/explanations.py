@@ -130,22 +130,15 @@ def utilities_now(session: Session, model: FittedModel, policy: str) -> tuple[Fl
         [N] utilities, NaN where it does not look; the items, None for all.
     """
     from workbench.sessions import insight
-    from workbench.sessions.drawing import drawn, open_of
 
     told = model.explained
     if told is not None and told.policy == policy:
         return told.utilities, told.looked
-    state, settings = session.state, session.settings
-    most = int(settings.get("asked_among", 0))
-    looked = caching.cached(
-        (session.id, model.uid, "drawn", most),
-        lambda: drawn(open_of(session.pool, state), int(settings["seed"]), model.number, most),
-    )
     values = caching.cached(
-        (session.id, model.uid, "utilities", policy, most),
-        lambda: insight.utilities_or_none(model, policy, looked),
+        (session.id, model.uid, "utilities", policy),
+        lambda: insight.utilities_or_none(model, policy, model.among),
     )
-    return values, looked
+    return values, model.among
 
 
 def prepare(session: Session, model: FittedModel) -> None:
