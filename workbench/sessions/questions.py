@@ -41,11 +41,6 @@ class Question:
     options: Mapping[str, Any] = field(default_factory=dict)
     policy: str | None = None
 
-    @property
-    def is_switch(self) -> bool:
-        """Whether it is answered by yes or no."""
-        return self.kind == YES_NO
-
     @classmethod
     def of(cls, given: Question | str | Sequence[Any] | Mapping[str, Any]) -> Question:
         """A question, checked.
