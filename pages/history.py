@@ -161,7 +161,7 @@ def doubts(rows: list[decisions.Decision], state: Any, top: Any) -> dict[int, de
         if job.status == "done":
             first, _, rest = decisions.verdict(rows, found).partition(". ")
             words = f"**{first.rstrip('.')}.** {rest}".strip()
-            st.markdown(words, help=explain("confident learning"))
+            st.markdown(words, help=explain("likely wrong"))
         elif job.active:
             st.markdown(f"**{counted}.** Each label is being compared with a model that did not see it.")
         else:
@@ -279,7 +279,7 @@ def picked(items: list[int], table: Any, key: str) -> list[int]:
             "Model says": st.column_config.TextColumn(width=wide),
             "Shows": st.column_config.TextColumn(width="large"),
             "Chance it is right": st.column_config.ProgressColumn(
-                help="How probable a model that did not see the label finds its class.",
+                help="By a model that did not see the label, weighed with its own error and people's.",
                 format="percent",
                 min_value=0,
                 max_value=1,

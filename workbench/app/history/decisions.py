@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from workbench.app.words.text import plural
 from workbench.arrays import Floats, Ints
-from workbench.metrics import label_errors
+from workbench.metrics import mistakes
 
 if TYPE_CHECKING:
     from workbench.sessions import ProjectState, Session
@@ -73,17 +74,19 @@ class Opinion:
     Attributes:
         label: the class it finds most probable.
         confidence: probability of that class.
-        self_confidence: probability of the given class.
-        wrong: the given label is likely wrong, by confident learning; never where the models foretell
-            fewer than half of the labels, since what they then call wrong says more about them.
+        right: the chance that the given label is right: what the model says, weighed with its own error and
+            with how seldom people err (`metrics.mistakes`).
+        wrong: the given label is more likely wrong than right.
         disagrees: the most probable class is not the given one.
+        usual: chances that it is wrong where people err seldom and where they err often.
     """
 
     label: str
     confidence: float
-    self_confidence: float
+    right: float
     wrong: bool
     disagrees: bool
+    usual: tuple[float, float] = (0.0, 0.0)
 
 
 def decisions(session: Session) -> list[Decision]:
@@ -155,16 +158,17 @@ def opinions(
     if not items:
         return {}
     p = np.concatenate(parts)
-    found = label_errors([state.codes[item] for item in items], p)
+    asked = [state.standing[item].role == "policy" for item in items]
+    found = mistakes([state.codes[item] for item in items], p, groups=asked)
     best = p.argmax(axis=1)
-    knows = 2 * sum(state.codes[item] == best[i] for i, item in enumerate(items)) >= len(items)
     return {
         item: Opinion(
             state.classes[best[i]],
             float(p[i, best[i]]),
-            float(found.self_confidence[i]),
-            knows and bool(found.wrong[i]),
+            float(1.0 - found.wrong[i]),
+            bool(found.wrong[i] > 0.5),
             int(best[i]) != state.codes[item],
+            (float(found.low[i]), float(found.high[i])),
         )
         for i, item in enumerate(items)
     }
@@ -175,7 +179,7 @@ def in_doubt_first(rows: Iterable[Decision], found: Mapping[int, Opinion]) -> li
 
     def doubt(row: Decision) -> tuple[int, float]:
         opinion = found.get(row.item)
-        return (1, 0.0) if opinion is None else (0, opinion.self_confidence)
+        return (1, 0.0) if opinion is None else (0, opinion.right)
 
     return sorted(rows, key=doubt)
 
@@ -226,21 +230,28 @@ def verdict(rows: Sequence[Decision], found: Mapping[int, Opinion]) -> str:
         return "No label was compared with a model that did not see it."
     of = plural(n, "label")
     alike = sum(row.item in found and not found[row.item].disagrees for row in rows)
+    likely = likely_wrong([found[row.item] for row in rows if row.item in found])
+    words = f"{likely[0].upper()}{likely[1:]} of {of} {'is' if likely == 'about 1' else 'are'} likely wrong."
     if 2 * alike < n:
         return (
-            f"A model that did not see them foretells {alike:,} of {of}: it knows too little yet to say "
-            "which look wrong. What it expected least comes first."
+            f"{words} A model that did not see them predicts {alike:,} of them: it knows too little yet "
+            "to say which. What it expected least comes first."
         )
-    if not wrong and alike < n:
-        comes = "it comes" if n - alike == 1 else "they come"
-        return (
-            f"None of {of} looks clearly wrong to a model that did not see it. Of {n - alike:,} it expected "
-            f"another class: {comes} first."
-        )
-    if not wrong:
-        return f"None of {of} looks wrong to a model that did not see it."
-    look = "looks" if wrong == 1 else "look"
+    if alike == n:
+        return f"{words} A model that did not see them says the same of each."
+    named = f"; {wrong:,} of them {'looks' if wrong == 1 else 'look'} wrong" if wrong else ""
     return (
-        f"{wrong:,} of {of} {look} wrong to a model that did not see them. What it expected least comes "
-        "first, with the chance that the label is right: a hint, no proof."
+        f"{words} A model that did not see them expected another class for {n - alike:,}{named}. Most of "
+        "these are right: people err in 1 to 5 of 100 labels. The likeliest mistakes come first."
     )
+
+
+def likely_wrong(said: Sequence[Opinion]) -> str:
+    """How many of some labels are likely wrong, in words: "about 0 to 2".
+
+    Args:
+        said: what is known of each.
+    """
+    low, high = (sum(one.usual[end] for one in said) for end in (0, 1))
+    low, high = int(low), min(math.ceil(high), len(said))
+    return f"about {low:,} to {high:,}" if high > low else f"about {high:,}"

@@ -116,7 +116,7 @@ def _issues(compared: list[tuple[str, Session, FittedModel, Job]]) -> tuple[int,
             for row in decisions.decisions(session)
             if row.item in opinions and opinions[row.item].disagrees
         ]
-    return n, sorted(issues, key=lambda one: (not one.said.wrong, one.said.self_confidence))
+    return n, sorted(issues, key=lambda one: (not one.said.wrong, one.said.right))
 
 
 def verdict(found: LabelIssues) -> str:
@@ -126,14 +126,10 @@ def verdict(found: LabelIssues) -> str:
     of = f"{plural(found.n_labels, 'label')} of {plural(found.n_questions, 'question')}"
     if not found.issues:
         return f"None of {of} looks wrong to a model that did not see it."
-    if not found.n_wrong:
-        return (
-            f"None of {of} looks clearly wrong to a model that did not see it. Of {len(found.issues):,} it "
-            "expected another class."
-        )
-    if found.n_wrong == 1:
-        return f"1 of {of} looks wrong to a model that did not see it: a hint, no proof."
-    return f"{found.n_wrong:,} of {of} look wrong to models that did not see them: a hint, no proof."
+    likely = decisions.likely_wrong([one.said for one in found.issues])
+    some = f"models that did not see them expected another class for {len(found.issues):,}"
+    named = f", of which {found.n_wrong:,} {'looks' if found.n_wrong == 1 else 'look'} wrong"
+    return f"Of {of} {some}{named if found.n_wrong else ''}: {likely} of these are likely wrong."
 
 
 def rows(pool: Any, issues: Sequence[LabelIssue]) -> list[dict[str, Any]]:
