@@ -372,7 +372,7 @@ def answers_needed(stages: Sequence[Stage], seed: int) -> dict[str, Any]:
         forecast = plan(1.0 - stage.sure, ERROR, confidence_at(CONFIDENCE), held_out=known).choice
         if forecast is None:
             continue  # nobody would stop labelling here
-        total = len(stage.items) + forecast.answers
+        total = len(stage.items) + forecast.cost
         if total >= best:
             break
         best, chosen = total, place

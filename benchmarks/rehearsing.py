@@ -136,7 +136,7 @@ def _another_is_better(
     again = plan(risk[rest], error, confidence, held_out=learned, seed=seed).choice
     if again is None:
         return False
-    return to_go is None or again.answers < to_go + int((rest >= size).sum())
+    return to_go is None or again.cost < to_go + int((rest >= size).sum())
 
 
 def _attempt(

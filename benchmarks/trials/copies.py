@@ -63,7 +63,7 @@ def checks_of(session: Session) -> Any:
         now.size,
         now.certified,
         np.round(now.curve, 12).tolist(),
-        now.left,
+        now.to_go,
         now.second_looks,
         now.evidence.places.tolist(),
         now.evidence.wrong.tolist(),

@@ -20,7 +20,7 @@ from workbench.app.finish import promising
 from workbench.app.finish.promising import forecast_job
 from workbench.app.serving.jobs import manager
 from workbench.certificates import verify
-from workbench.exchange import FORMATS, export_labels
+from workbench.exchange import FORMATS, export_labels, label_table
 from workbench.exchange.finished import read_finished
 from workbench.exchange.labels import OF_IMAGES
 from workbench.figures.finish import Cost, answers_needed, falling_bound
@@ -159,6 +159,29 @@ def test_every_format_says_whose_a_label_is(tickets: tuple[Session, list[str]]) 
 
     back = import_labels(export_labels(session, "csv", "finished"), session.pool, "csv", session.classes)
     assert dict(back) == dict(session.state.labels)
+
+
+def test_a_certified_label_is_told_with_the_fit_that_gave_it_and_nothing_of_a_later_one(
+    tickets: tuple[Session, list[str]],
+) -> None:
+    session, truth = tickets
+    session.label_items([i for i in range(12) if truth[i] != "owl"], "dog")
+    session.label_items([i for i in range(12) if truth[i] == "owl"], "cat")
+    session.refit()
+    session.start_checks(0.2, 0.8)
+    frozen = session.finish_state().frozen  # type: ignore[union-attr]
+    said = dict(zip(frozen.items.tolist(), (PETS[int(c)] for c in frozen.codes), strict=True))
+    while session.finish_state().phase == "checking":  # type: ignore[union-attr]
+        ask = session.next_check()
+        assert ask is not None and session.answer_check(ask.id, said[ask.item])
+    for item in list(session.state.labels)[:12]:
+        session.label_item(item, truth[item])
+    session.refit()
+    assert session.model is not None and session.model.number > frozen.round and session.certificate()
+    rows = [row for row in label_table(session, "finished") if row["source"] == "machine"]
+    changed = sum(row["label"] != PETS[session.model.probabilities[row["item"]].argmax()] for row in rows)
+    assert changed > 0 and {row["model"] for row in rows} == {f"fit {frozen.round}"}
+    assert all(row["probabilities_now"] is None and row["confidence"] is not None for row in rows)
 
 
 def test_where_it_fails_the_page_says_what_to_do(tickets: tuple[Session, list[str]]) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from workbench.certificates import confidence_at, first_reached, log_wealth, plan
 from workbench.certificates.planning import checks_needed
-from workbench.certificates.remaining import checks_to_go, looks_broken
+from workbench.certificates.remaining import checks_to_go, looks_broken, range_to_go
 from workbench.errors import InputError
 
 
@@ -20,16 +20,18 @@ def test_a_plan_leaves_the_least_sure_to_people_and_is_the_same_again() -> None:
     best = found.choice
     assert best is not None and 0 < best.size < 3_000
     assert best.error < 0.05 and best.success >= 0.75
-    assert best.answers < 3_000
-    assert best.checks_range[0] <= best.checks <= best.checks_range[1]
+    assert best.answers < 3_000 and best.rest == 3_000 - best.size
+    assert best.answers_range[0] <= best.answers <= best.answers_range[1]
     assert found == plan(risks()[::-1], 0.05, 0.975)
     sizes = [option.size for option in found.options]
     assert sizes == sorted(sizes) and sizes[-1] == 3_000
     assert found.sizes().tolist() == sizes[found.chosen :]
-    low, high = (f"{end:.0f}" for end in best.checks_range)
-    assert f"about {best.checks:.0f} checks ({low} to {high}), and" in found.sentence()
-    alike = replace(best, checks=66.0, checks_range=(66.0, 66.2))
-    assert alike.in_checks("**") == "**66 checks**"
+    low, high = (f"{end:,.0f}" for end in best.answers_range)
+    assert f"for about {best.answers:,.0f} answers ({low} to {high}): " in found.sentence()
+    checks = round(best.answers) - best.rest
+    assert f"{checks:,} checks and {best.rest:,} labels by hand" in found.sentence()
+    alike = replace(best, rest=0, answers=66.0, answers_range=(66.0, 66.2))
+    assert alike.in_answers("**") == "**66 checks**"
 
 
 def test_a_stricter_promise_costs_more() -> None:
@@ -105,6 +107,22 @@ def test_the_checks_to_go_are_just_enough_where_all_of_them_are_right(wrong: int
     whole = log_wealth(np.zeros(30 + more, dtype=int), 2_000, 0.05)
     assert int(first_reached(whole, 0.95)) == 30 + more
     assert checks_to_go(np.zeros(30 + more, dtype=int), 2_000, 0.05, 0.95) == 0
+
+
+def test_what_is_to_go_is_a_range_that_narrows() -> None:
+    clean = np.zeros(80, dtype=int)
+    ends = [range_to_go(clean[:n], 2_000, 0.05, 0.95) for n in (0, 20, 40)]
+    assert ends[0] is not None and ends[0][1] is None, "before the first check it may be none"
+    (low, high), (lower, higher) = ((0 if one is None else one[0], one and one[1]) for one in ends[1:])
+    assert high is not None and higher is not None and high - low > higher - lower > 0
+    # of checks with a share of wrong ones that would do, most end within the range that was named
+    rng, inside = np.random.default_rng(0), 0
+    for _ in range(20):
+        wrong = (rng.random(2_000) < 0.01).astype(int)
+        taken = int(first_reached(log_wealth(wrong, 2_000, 0.05), 0.95))
+        low, high = range_to_go(wrong[:40], 2_000, 0.05, 0.95) or (0, 0)
+        inside += low <= taken - 40 <= (2_000 if high is None else high)
+    assert inside >= 14
 
 
 def test_no_number_of_checks_helps_a_set_with_too_many_wrong_ones() -> None:

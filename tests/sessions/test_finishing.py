@@ -67,7 +67,7 @@ def test_a_column_without_errors_is_certified_and_the_certificate_can_be_recompu
     assert started.phase == "checking" and started.frozen.size == 299 and started.checks == 0
     now = checked(session, truth)
     assert now.phase == "certified" and now.wrong == 0 and now.bound <= 0.05
-    assert 59 < now.checks < 110 and now.left == 0
+    assert 59 < now.checks < 110 and now.to_go == (0, 0)
     assert all(a >= b for a, b in zip(now.curve, now.curve[1:], strict=False))
     certificate = session.certificate()
     assert session.certificate().id == certificate.id and len(session.state.certified) == 1

@@ -24,7 +24,7 @@ from workbench.certificates.drawing import (
 )
 from workbench.certificates.planning import OperatingPoint, Plan, plan
 from workbench.certificates.promise import MODEL, Promise
-from workbench.certificates.remaining import checks_to_go, looks_broken
+from workbench.certificates.remaining import checks_to_go, looks_broken, range_to_go
 from workbench.certificates.tally import Tally, least_checks, tally
 from workbench.certificates.verifying import Labelled, Verdict, verify
 from workbench.certificates.wealth import Bound, first_reached, log_wealth, threshold, upper_bound
@@ -58,6 +58,7 @@ __all__ = [
     "log_wealth",
     "looks_broken",
     "plan",
+    "range_to_go",
     "seed_of",
     "tally",
     "threshold",

@@ -38,24 +38,32 @@ class OperatingPoint:
     error: float
     """Share of them that is wrong, by the forecast."""
     error_range: tuple[float, float]
-    checks: float
-    """Checks within the set until it is certified, the median where it is."""
-    checks_range: tuple[float, float]
     success: float
     """Chance that it is certified at a cost below looking at all of it."""
+    rest: int
+    """Items that are left to people."""
     answers: float
-    """Human answers from now on, in the mean: checks, the rest, and another attempt where it fails."""
+    """Human answers from now on: checks, the rest, and another attempt where it fails; the median."""
     answers_range: tuple[float, float]
+    """Of 8 of 10 cases."""
+    cost: float
+    """The same answers in the mean, by which options are compared."""
 
-    def in_checks(self, strong: str = "") -> str:
-        """Cost in words, "60 checks (50 to 80)"; without the range where that is one number.
+    def in_answers(self, strong: str = "") -> str:
+        """Cost in words, "60 checks (50 to 80)" or "160 answers (150 to 180): 60 checks, 100 labels by hand".
 
         Args:
             strong: put around the number, such as "**" in Markdown.
         """
-        low, high = (f"{end:,.0f}" for end in self.checks_range)
+        low, high = (f"{end:,.0f}" for end in self.answers_range)
         between = f" ({low} to {high})" if low != high else ""
-        return f"{strong}{self.checks:,.0f} checks{strong}{between}"
+        noun = "answers" if self.rest else "checks"
+        words = f"{strong}{self.answers:,.0f} {noun}{strong}{between}"
+        if not self.rest:
+            return words
+        checks = max(0.0, round(self.answers) - self.rest)
+        by_hand = f"{self.rest:,} {'label' if self.rest == 1 else 'labels'} by hand"
+        return f"{words}: {checks:,.0f} checks and {by_hand}"
 
 
 @dataclass(frozen=True)
@@ -90,8 +98,8 @@ class Plan:
             )
         best = self.choice
         return (
-            f"Forecast: the machine labels {best.size:,} of {self.size:,}, about {best.in_checks()}, and "
-            f"{self.size - best.size:,} by hand; certified in {100 * best.success:.0f} of 100 cases."
+            f"Forecast: the machine labels {best.size:,} of {self.size:,} for about {best.in_answers()}; "
+            f"certified in {100 * best.success:.0f} of 100 cases."
         )
 
 
@@ -134,11 +142,11 @@ def plan(
     # a set that turns out too large is given up, and another attempt is made at what would have been best
     answers = np.minimum(answers, answers.min(axis=1, keepdims=True) + _GIVEN_UP)
     options = tuple(
-        _option(int(k), float(order[k - 1]), shares[:, i], checks[:, i], answers[:, i])
+        _option(int(k), len(order), float(order[k - 1]), shares[:, i], checks[:, i], answers[:, i])
         for i, k in enumerate(sizes)
     )
     best = _cheapest(options)
-    hopeful = options[best].success >= 0.5 and options[best].answers < len(order)
+    hopeful = options[best].success >= 0.5 and options[best].cost < len(order)
     chosen = best if hopeful else None
     return Plan(len(order), error, confidence, options, chosen)
 
@@ -194,22 +202,20 @@ def _boundary(size: int, error: float, confidence: float) -> Ints:
     return np.minimum(np.maximum.accumulate(first), never)
 
 
-def _option(size: int, least: float, shares: Floats, checks: Ints, answers: Floats) -> OperatingPoint:
-    done = checks < size
-    counted = checks[done] if done.any() else checks
-    error, needed, total = (
-        tuple(np.quantile(values, _SPREAD).tolist()) for values in (shares, counted, answers)
-    )
+def _option(
+    size: int, whole: int, least: float, shares: Floats, checks: Ints, answers: Floats
+) -> OperatingPoint:
+    error, total = (tuple(np.quantile(values, _SPREAD).tolist()) for values in (shares, answers))
     return OperatingPoint(
         size,
         least,
         float(np.median(shares)),
         (error[0], error[1]),
-        float(np.median(counted)),
-        (needed[0], needed[1]),
-        float(done.mean()),
-        float(answers.mean()),
+        float((checks < size).mean()),
+        whole - size,
+        float(np.median(answers)),
         (total[0], total[1]),
+        float(answers.mean()),
     )
 
 
@@ -218,7 +224,7 @@ def _cheapest(options: tuple[OperatingPoint, ...]) -> int:
     likely = [i for i, option in enumerate(options) if option.success >= _LIKELY]
     if not likely:
         return int(np.argmax([option.success for option in options]))
-    return min(likely, key=lambda i: options[i].answers)
+    return min(likely, key=lambda i: options[i].cost)
 
 
 def _sizes(total: int) -> Ints:

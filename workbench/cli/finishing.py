@@ -84,8 +84,7 @@ def said(now: FinishState) -> str:
     if now.phase == "failed":
         more = f" Label {now.advice:,} more where it is unsure and check again." if now.advice else ""
         return f"{counts}: not at {now.promise.error:.1%}, the estimate is {now.estimate:.1%}.{more}"
-    to_go = "not enough at this rate" if now.left is None else f"about {now.left:,} to go"
-    return f"{counts}; {to_go}. --next shows the next check."
+    return f"{counts}; {now.to_go_words}. --next shows the next check."
 
 
 def _state(session: Session) -> FinishState:

@@ -44,6 +44,30 @@ NESTED = ("probabilities_when_asked", "probabilities_now", "label_by_person")
 
 
 @dataclass(frozen=True)
+class MachineLabel:
+    """A label that a certificate covers, with where it is from.
+
+    Attributes:
+        label: name of the class.
+        confidence: of whoever gave it, when it was frozen; NaN where none was said.
+        model: the fit, or the column.
+        certificate: id.
+    """
+
+    label: str
+    confidence: float
+    model: str
+    certificate: str
+
+    @property
+    def cells(self) -> dict[str, Any]:
+        """Its cells in a finished set."""
+        confidence = None if np.isnan(self.confidence) else round(self.confidence, 6)
+        of_it = {"model": self.model, "certificate": self.certificate, "confidence": confidence}
+        return {"label": self.label, "status": "certified", "source": "machine", **of_it}
+
+
+@dataclass(frozen=True)
 class StoredLabels:
     """The labels of a project without its pool, such as when that was moved or changed.
 
@@ -105,7 +129,7 @@ class LabelRows:
                 "There is no model to predict with yet: the first fit comes with labels of two classes."
             )
         self._ids = self.pool.items.ids if self.pool is not None else session.ids  # type: ignore[union-attr]
-        self._machine, self._certificate = _certified(session) if what == FINISHED else ({}, "")
+        self._machine = _certified(session) if what == FINISHED else {}
         self.items: Sequence[int] = (
             sorted({*self.state.labels, *self._machine})
             if what in ("labels", FINISHED)
@@ -191,9 +215,10 @@ class LabelRows:
             if item in self._decided:
                 code, certainty = self._decided[item]
                 row |= {"consensus": state.classes[code], "consensus_certainty": round(certainty, 4)}
-        self._predict(item, row)
         if self._what == FINISHED:
             self._finish(item, row)
+        else:
+            self._predict(item, row)
         for source, guess in self._guesses:
             if (code := int(guess[item])) >= 0:
                 row["guess"], row["guess_source"] = state.classes[code], source
@@ -201,18 +226,9 @@ class LabelRows:
         return {name: valid_texts(value) for name, value in row.items()}
 
     def _finish(self, item: int, row: dict[str, Any]) -> None:
-        """Whose the label is, and for a machine's label how sure it was and which certificate covers it."""
-        if item not in self._machine:
-            row |= {"source": "person", "confidence": None, "certificate": ""}
-            return
-        label, confidence = self._machine[item]
-        row |= {
-            "label": label,
-            "status": "certified",
-            "source": "machine",
-            "confidence": None if np.isnan(confidence) else round(confidence, 6),
-            "certificate": self._certificate,
-        }
+        """Whose the label is; a machine's comes with all that is known of it, and nothing of a later fit."""
+        made = self._machine.get(item)
+        row |= {"source": "person", "certificate": ""} if made is None else made.cells
 
     def _by_person(self, item: int) -> dict[str, str] | None:
         """What each person said by themselves, of an item that several labelled."""
@@ -266,7 +282,8 @@ def label_table(session: Session | StoredLabels, what: str = "labels") -> list[d
         where its label comes from; in a finished set "person" or "machine"); round, policy, utility when
         it was asked; probabilities_when_asked (of up to five classes, by the model that chose the
         question; none where no model had); probabilities_now and
-        confidence by the present model, and which; seconds the person took; time; the class it was
+        confidence by the present model, and which (in a finished set the confidence of a machine's label
+        when it was frozen, and the fit that gave it); seconds the person took; time; the class it was
         changed from; note; flag; what each person said where several labelled the item (label_by_person),
         what they mean together and how sure that is (consensus, consensus_certainty);
         what the most trusted guess of the project says of the item (guess), which (guess_source) and
@@ -297,8 +314,8 @@ def _heaviest_first(session: Session) -> list[tuple[str, Ints]]:
     return [(source, guess.codes) for source, guess in used]
 
 
-def _certified(session: Session | StoredLabels) -> tuple[dict[int, tuple[str, float]], str]:
-    """Item -> (label, confidence) of the machine's part of a finished set, and the certificate's id.
+def _certified(session: Session | StoredLabels) -> dict[int, MachineLabel]:
+    """Item -> label, of the machine's part of a finished set.
 
     Raises:
         InputError: no certificate stands.
@@ -309,7 +326,12 @@ def _certified(session: Session | StoredLabels) -> tuple[dict[int, tuple[str, fl
         raise InputError(
             f"No certificate stands, so there is no finished set yet.{why} Finish says what is to do."
         )
-    return machine_part(now, session.state), str(now.certificate["id"])
+    of, number, certificate = now.promise.of, now.frozen.round, str(now.certificate["id"])
+    whose = of if number < 0 else f"fit {number}"
+    return {
+        item: MachineLabel(label, confidence, whose, certificate)
+        for item, (label, confidence) in machine_part(now, session.state).items()
+    }
 
 
 def own_cells(pool: Any) -> dict[str, Any]:

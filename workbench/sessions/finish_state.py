@@ -13,9 +13,9 @@ from workbench.certificates import (
     Bound,
     Promise,
     SecondLooks,
-    checks_to_go,
     least_checks,
     looks_broken,
+    range_to_go,
 )
 from workbench.sessions.checks import Evidence, Frozen, bound_after, certified_of, evidence
 from workbench.store import Event, ProjectState
@@ -33,7 +33,8 @@ class SetState:
         size: items.
         checks: draws that fell into it.
         wrong: of these.
-        bound: at most this share is wrong, together with the bounds of the other sets.
+        bound: at most this share is wrong, together with the bounds of the other sets; of a certified set no
+            more than was promised.
         certified: whether it is, at the allowed error.
     """
 
@@ -58,7 +59,8 @@ class FinishState:
         wrong: of these.
         curve: [checks + 1] the upper bound before the first and after each.
         certified: size of the largest set that is; 0 where none is.
-        left: about how many answers are to go; None where none would do at this rate.
+        to_go: fewest and most answers that are likely to go, the second None where none may do; None where
+            none would do at this rate.
         estimate: share of wrong ones so far; NaN before the first.
         labelled_since: frozen items that people labelled without being asked to check them.
         why: a sentence where it is void or failed.
@@ -74,7 +76,7 @@ class FinishState:
     wrong: int
     curve: list[float]
     certified: int
-    left: int | None
+    to_go: tuple[int, int | None] | None
     estimate: float
     labelled_since: int
     why: str = ""
@@ -92,6 +94,16 @@ class FinishState:
         return self.frozen.promise
 
     @property
+    def to_go_words(self) -> str:
+        """The forecast in a few words: "44 to 90 to go"."""
+        if self.to_go is None:
+            return "not enough at this rate"
+        low, high = self.to_go
+        if high is None:
+            return f"at least {low:,} to go"
+        return f"about {low:,} to go" if low == high else f"{low:,} to {high:,} to go"
+
+    @property
     def second_looks(self) -> SecondLooks:
         """Checks that a second person was asked, and what came of it."""
         return self.evidence.second_looks
@@ -104,7 +116,10 @@ class FinishState:
             bound, wrong = Bound(size, confidence, [promise.error]), self.evidence.within(size)
             for answer in wrong.tolist():
                 bound.add(answer)
-            rows.append(SetState(size, len(wrong), int(wrong.sum()), bound.curve[-1], size <= self.certified))
+            certified = size <= self.certified
+            # the test of the promise is sharper than the bounds of all sets together
+            least = min(bound.curve[-1], promise.error) if certified else bound.curve[-1]
+            rows.append(SetState(size, len(wrong), int(wrong.sum()), least, certified))
         return rows
 
 
@@ -122,11 +137,13 @@ def finish_state_of(frozen: Frozen, state: ProjectState) -> FinishState:
     size = certified or promise.sizes[0]
     wrong = found.within(size)
     curve = bound_after(frozen, size, found)
-    left = 0 if reached else checks_to_go(wrong, size, promise.error, promise.confidence_here)
-    if left is not None and not reached:
-        left = math.ceil(max(1, left) * frozen.size / size)  # draws beside the set count as answers too
+    ends = None if reached else range_to_go(wrong, size, promise.error, promise.confidence_here)
+    # draws beside the set count as answers, too
+    low, high = ends or (None, None)
+    answers = [None if n is None else math.ceil(max(1, n) * frozen.size / size) for n in (low, high)]
+    to_go = (0, 0) if reached else None if answers[0] is None else (answers[0], answers[1])
     estimate = float(wrong.mean()) if len(wrong) else math.nan
-    phase, why = _phase(frozen, state, wrong, size, reached, left)
+    phase, why = _phase(frozen, state, wrong, size, reached, to_go is None)
     return FinishState(
         phase,
         frozen,
@@ -136,7 +153,7 @@ def finish_state_of(frozen: Frozen, state: ProjectState) -> FinishState:
         int(wrong.sum()),
         curve,
         certified,
-        left,
+        to_go,
         estimate,
         _labelled_since(frozen, state),
         why,
@@ -223,7 +240,7 @@ def census_words(size: int, error: float, confidence: float) -> str:
 
 
 def _phase(
-    frozen: Frozen, state: ProjectState, wrong: Any, size: int, reached: bool, left: int | None
+    frozen: Frozen, state: ProjectState, wrong: Any, size: int, reached: bool, is_endless: bool
 ) -> tuple[Phase, str]:
     if why := void_because(frozen, state):
         return "void", why
@@ -233,7 +250,7 @@ def _phase(
     allowed = frozen.promise.error
     if s >= frozen.promise.forbidden(size):
         return "failed", f"{s:,} wrong labels were found: more than {allowed:.1%} of {size:,} may be."
-    if left is None and looks_broken(s, t, allowed):
+    if is_endless and looks_broken(s, t, allowed):
         return "failed", ""
     return "checking", ""
 

@@ -9,18 +9,18 @@ const figure = (tag, attributes = {}, ...children) => {
 
 const share = (x, digits = 1) => `${Number((100 * x).toFixed(100 * x >= 10 ? 0 : digits))} %`;
 
-// "41 checks, 0 called wrong; about 44 to go"
+// "41 checks, 0 called wrong; 44 to 90 to go"
 const checksSaid = (c) => {
   if (!c.curve) return "no checks were started";
   const so_far = `${counted(c.checks, "check")}, ${c.wrong.toLocaleString("en")} called wrong`;
   if (c.phase === "certified") return `${so_far}; that is enough`;
-  return c.left === null ? so_far : `${so_far}; about ${c.left.toLocaleString("en")} to go`;
+  return c.to_go ? `${so_far}; ${c.to_go}` : so_far;
 };
 
 // shares on a logarithmic scale, so that the fall is seen from the first check to the last
 const checksChart = (c) => {
   const [width, height, left, top, bottom] = [320, 170, 42, 8, 22];
-  const n = Math.max(20, c.checks + (c.left ?? 20));
+  const n = Math.max(20, c.checks + (c.ahead ?? 20));
   const least = Math.max(1e-3, Math.min(c.error, c.curve.at(-1)[1] || 1) / 1.6);
   const x = (t) => left + (t / n) * (width - left - 8);
   const y = (p) => top + (Math.log(1 / Math.max(p, least)) / Math.log(1 / least)) * (height - top - bottom);
@@ -33,7 +33,7 @@ const checksChart = (c) => {
   );
   for (const t of c.wrongs) parts.push(figure("line", { class: "wrong", x1: x(t), x2: x(t), y1: height - bottom, y2: height - bottom - 9 }));
   const [t, bound] = c.curve.at(-1);
-  if (c.left) parts.push(figure("line", { class: "ahead", x1: x(t), y1: y(bound), x2: x(t + c.left), y2: y(c.error) }));
+  if (c.ahead) parts.push(figure("line", { class: "ahead", x1: x(t), y1: y(bound), x2: x(t + c.ahead), y2: y(c.error) }));
   parts.push(
     figure("polyline", { class: "bound", points: c.curve.map(([a, b]) => `${x(a).toFixed(1)},${y(b).toFixed(1)}`).join(" ") }),
     figure("circle", { class: "now", cx: x(t), cy: y(bound), r: 4 }),
@@ -52,7 +52,7 @@ const checksPanel = (c) => {
     make("p", { class: "small", textContent: words }),
   ];
   if (c.second_looks) parts.push(make("p", { class: "small", textContent: `${counted(c.second_looks, "second look")}, ${c.disagreed.toLocaleString("en")} disagreed.` }));
-  if (c.left === null && c.checks >= 20) parts.push(make("p", { class: "small", textContent: "At this rate no number of checks would be enough." }));
+  if (!c.to_go && c.checks >= 20) parts.push(make("p", { class: "small", textContent: "At this rate no number of checks would be enough." }));
   if (c.later) parts.push(make("p", { class: "small", textContent: `${counted(c.later, "answer")} count once an earlier check is answered, which somebody has on screen.` }));
   parts.push(make("p", { class: "small quietly", textContent: "Drawn at random; what the machine says is hidden, so that it does not lead you. What nobody can tell counts as wrong." }));
   return parts;

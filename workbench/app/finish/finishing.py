@@ -269,7 +269,10 @@ def sets(now: FinishState) -> None:
         hide_index=True,
         alt="Sets of the surest labels, with how many of them are wrong at most",
     )
-    st.caption("The bounds hold together, so each is a little wider than it would be alone.")
+    st.caption(
+        "The bounds hold together, so each is a little wider than it would be alone; of a certified "
+        "set the promise holds."
+    )
 
 
 def classes(certificate: Any) -> None:

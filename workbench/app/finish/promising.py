@@ -330,7 +330,7 @@ def words(forecast: Plan, of: str) -> str:
     if of != MODEL:
         least = forecast.options[-1]
         return (
-            f"About {least.in_checks('**')} where few of the labels are wrong. If many are, the checks say "
+            f"About {least.in_answers('**')} where few of the labels are wrong. If many are, the checks say "
             "so and how many."
         )
     if best is None:
@@ -338,12 +338,9 @@ def words(forecast: Plan, of: str) -> str:
             "No certificate costs fewer answers than labelling everything. Label more first, or allow a "
             "larger error."
         )
-    rest = forecast.size - best.size
-    hand = f", and **{rest:,}** are left to people" if rest else ""
-    surest = "" if not rest else ", the ones it is surest of"
+    surest = ", the ones it is surest of" if best.rest else ""
     return (
-        f"About {best.in_checks('**')}. The machine labels **{best.size:,}** of {forecast.size:,}"
-        f"{surest}{hand}."
+        f"About {best.in_answers('**')}. The machine labels **{best.size:,}** of {forecast.size:,}{surest}."
     )
 
 
