@@ -164,10 +164,18 @@ def oracle_controls(session: Any) -> None:
             widgets.job_panel(job, "oracle-job", height=60)
 
 
+def rare_classes(session: Any) -> None:
+    """Each class under a tenth of the labels, and the error that counts every class alike."""
+    words = labelling_speed.of_rare_classes(session.verdict)
+    if words:
+        st.markdown(words)
+
+
 def how_it_goes(session: Any) -> None:
     st.header("How well it goes" + (f": {verbatim(session.question_name, 40)}" if several else ""))
     if not session.pool.has_truth or session.pool.test is None:
         st.markdown(f"**Error: {labelling_speed.error_so_far(session.evaluation)}.**")
+        rare_classes(session)
         own_curve(session)
         early_signs(session)
         return
@@ -183,6 +191,7 @@ def how_it_goes(session: Any) -> None:
         return
     from workbench.figures.curves import learning_curve, summarise
 
+    rare_classes(session)
     yours = labelling_speed.error_curve("you and the machine", rounds)
     runs, job = oracle.baseline(session, oracle.reach_for(rounds[-1].n_labelled))
     curves = [yours, summarise("random questions", runs, baseline=True)]

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from workbench.sessions.measure import Evaluation
-from workbench.sessions.verdict import TOLD, ModelVerdict
+from workbench.sessions.verdict import TOLD, ClassRecall, ModelVerdict, class_recalls
 
 PROMISES = re.compile(r"\b(sure|enough|at their word)\b")
 
@@ -21,6 +21,36 @@ def sentences(verdict: ModelVerdict) -> list[str]:
         verdict.against_itself,
         verdict.between,
     ]
+
+
+def of_churn(measured: int, found: int, asked: int = 0) -> tuple[ClassRecall, ...]:
+    pairs = [("stay", "stay")] * 160 + [("churn", "churn")] * found + [("churn", "stay")] * (measured - found)
+    return class_recalls(
+        ["stay", "churn"], ["stay"] * 252 + ["churn"] * 8, pairs, ["churn"] * asked + ["stay"] * (50 - asked)
+    )
+
+
+@pytest.mark.parametrize(
+    ("measured", "found", "said"),
+    [(2, 0, "it found none of churn (0 of 2): go on"), (0, 0, "nothing of churn is measured yet: go on")],
+)
+def test_nobody_is_told_to_stop_while_a_class_is_never_found(measured: int, found: int, said: str) -> None:
+    verdict = ModelVerdict(Evaluation.of(162, 2, "evaluation set"), 0.02, of_churn(measured, found))
+    assert verdict.of_no_change(5, 0.003).endswith(said)
+    assert not PROMISES.search(verdict.of_no_change(5, 0.003) + verdict.of_no_doubt(126))
+    assert said.removesuffix(": go on") in verdict.of_no_doubt(126)
+    seen = ModelVerdict(Evaluation.of(162, 1, "evaluation set"), 0.02, of_churn(2, 1))
+    assert seen.of_no_change(5, 0.003).endswith("enough") and "is sure of" in seen.of_no_doubt(126)
+
+
+def test_a_rare_class_has_a_line_and_every_class_counts_alike() -> None:
+    verdict = ModelVerdict(Evaluation.of(162, 2, "evaluation set"), 0.02, of_churn(4, 1, 21))
+    (rare,) = verdict.rare
+    assert rare.line == "8 of 260 labels, 1 of 4 measured found, 21 of the last 50 questions"
+    assert verdict.balanced_error == 0.75 / 2
+    assert not ModelVerdict(Evaluation.of(10, 2, "evaluation set")).rare
+    even = [name for name in "abcdefghij" for _ in range(6 if name > "d" else 5)]  # some are below 10 %
+    assert not any(one.is_rare for one in class_recalls("abcdefghij", even, []))
 
 
 @pytest.mark.parametrize("doubt", [0.0, 0.1, math.nan])

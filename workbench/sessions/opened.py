@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
+from heapq import nlargest
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -23,7 +24,7 @@ from workbench.sessions.latents import MANY
 from workbench.sessions.measure import ENOUGH, Evaluation
 from workbench.sessions.project import Transaction
 from workbench.sessions.rounds import Round
-from workbench.sessions.verdict import ModelVerdict
+from workbench.sessions.verdict import ASKED_LATELY, ModelVerdict, class_recalls
 from workbench.store import Event, ProjectRecord, ProjectState, Store
 from workbench.store.events import SOURCE
 
@@ -325,27 +326,53 @@ class Opened:
         On the test split where the pool has truth, else on the evaluation set; before 20 items
         `.enough` is False and the error says nothing.
         """
-        source = "test split" if self.pool.test is not None else "evaluation set"
+        return self._evaluation(*self._measured_codes())
+
+    def _measured_codes(self) -> tuple[Ints, Ints]:
+        """[n] codes of the measured items, and those that the published model gives them."""
         published = self._fits.published()
+        none = np.empty(0, dtype=np.int64)
         if published is None:
-            return Evaluation.of(0, 0, source)
+            return none, none
         model = published.model
         items, truth = held_out(self.pool, self.state, self._project.record.settings, published)
         if not items.size:
-            return Evaluation.of(0, 0, source)
-        drawn = self.pool.test is not None and "measured" in self._project.record.settings
-        alone = drawn or len(self.pool) > MANY
+            return none, none
+        alone = self._is_drawn or len(self.pool) > MANY
         p = model.probabilities_at(items) if alone else model.probabilities[items]
-        wrong = int((p.argmax(axis=1) != truth).sum())
-        among = 0 if self.pool.test is None else self.pool.test.test.size
-        return Evaluation.of(int(items.size), wrong, source, int(among) if drawn else 0)
+        return truth, p.argmax(axis=1)
+
+    @property
+    def _is_drawn(self) -> bool:
+        """True where an error is measured on some of the test split only."""
+        return self.pool.test is not None and "measured" in self._project.record.settings
+
+    def _evaluation(self, truth: Ints, codes: Ints) -> Evaluation:
+        source = "test split" if self.pool.test is not None else "evaluation set"
+        among = 0 if self.pool.test is None or not self._is_drawn else int(self.pool.test.test.size)
+        return Evaluation.of(int(truth.size), int((codes != truth).sum()), source, among)
 
     @property
     def verdict(self) -> ModelVerdict:
-        """Verdict on the published model, by its measured error and its own doubt."""
-        rounds = self.rounds
+        """Verdict on the published model, by its measured error, its own doubt and its classes."""
+        rounds, state, published = self.rounds, self.state, self._fits.published()
+        truth, codes = self._measured_codes()
+        keys = () if published is None else published.keys
+        names = [state.class_names.get(state.resolve(key), key) for key in keys]
+        chosen = (vote.event for vote in state.standing.values() if vote.role == "policy")
+        lately = set(nlargest(ASKED_LATELY, chosen))
+        asked = [
+            state.labels[i] for i, v in state.standing.items() if v.event in lately and i in state.labels
+        ]
         return ModelVerdict(
-            self.evaluation, rounds[-1].signs.get("uncertainty", math.nan) if rounds else math.nan
+            self._evaluation(truth, codes),
+            rounds[-1].signs.get("uncertainty", math.nan) if rounds else math.nan,
+            class_recalls(
+                state.classes,
+                state.labels.values(),
+                [(names[a], names[b]) for a, b in zip(truth.tolist(), codes.tolist(), strict=True)],
+                asked,
+            ),
         )
 
     def held_out(self, state: ProjectState | None = None) -> tuple[Ints, Ints]:

@@ -7,6 +7,8 @@ there on none promises more than the upper end of what was measured.
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from workbench.sessions.measure import Evaluation
@@ -16,6 +18,78 @@ SURE = 0.25
 TOLD = 100
 """Measured items from which on a sentence may say that a model is good."""
 
+RARE = 0.1
+"""Share of the labels below which a class is rare: an error over all items says little of it."""
+_LABELS = 30  # from which on a class can be called rare
+ASKED_LATELY = 50
+"""Questions of which the share of a class is told."""
+_NAMED = 3  # classes that a sentence names
+
+
+@dataclass(frozen=True)
+class ClassRecall:
+    """A class in the labels, among the measured items and in the questions.
+
+    Attributes:
+        name: of the class.
+        labels: labels of it.
+        of: labels of all classes.
+        n_classes: that there are.
+        measured: measured items of it.
+        found: of these, those that the model gives that class.
+        asked: questions that the policy chose lately.
+        hits: of these, those that were of the class.
+    """
+
+    name: str
+    labels: int
+    of: int
+    n_classes: int
+    measured: int
+    found: int
+    asked: int = 0
+    hits: int = 0
+
+    @property
+    def is_rare(self) -> bool:
+        """True where it is under 10 % of the labels, and under half of what each of equal classes has."""
+        return self.of >= _LABELS and self.labels < min(RARE, 0.5 / self.n_classes) * self.of
+
+    @property
+    def line(self) -> str:
+        """Its line: "8 labels of 260, 0 of 2 measured found, 21 of your last 50 questions"."""
+        found = (
+            f"{self.found:,} of {self.measured:,} measured found" if self.measured else "none measured yet"
+        )
+        line = f"{self.labels:,} of {self.of:,} labels, {found}"
+        return f"{line}, {self.hits:,} of the last {self.asked:,} questions" if self.asked else line
+
+
+def class_recalls(
+    classes: Sequence[str],
+    labels: Iterable[str],
+    measured: Iterable[tuple[str, str]],
+    asked: Sequence[str] = (),
+) -> tuple[ClassRecall, ...]:
+    """Every class in the labels, among the measured items and in the questions.
+
+    Args:
+        classes: their names.
+        labels: class of each label.
+        measured: (its class, the model's class) of each measured item.
+        asked: classes of the questions that the policy chose lately.
+
+    Returns:
+        One a class, in their order.
+    """
+    given, hits, pairs = Counter(labels), Counter(asked), list(measured)
+    there, found = Counter(name for name, _ in pairs), Counter(a for a, b in pairs if a == b)
+    of = sum(given.values())
+    return tuple(
+        ClassRecall(name, given[name], of, len(classes), there[name], found[name], len(asked), hits[name])
+        for name in classes
+    )
+
 
 @dataclass(frozen=True)
 class ModelVerdict:
@@ -24,10 +98,34 @@ class ModelVerdict:
     Attributes:
         measured: its error on items that it never learnt from.
         doubt: the share that the model itself expects to be wrong; NaN where it is not known.
+        classes: each in labels, measured items and questions; empty where it is not known.
     """
 
     measured: Evaluation
     doubt: float = math.nan
+    classes: tuple[ClassRecall, ...] = ()
+
+    @property
+    def rare(self) -> tuple[ClassRecall, ...]:
+        """Classes that are rare in the labels."""
+        return tuple(one for one in self.classes if one.is_rare)
+
+    @property
+    def balanced_error(self) -> float:
+        """Mean over the measured classes of the share that was not found; NaN where none is measured."""
+        missed = [1.0 - one.found / one.measured for one in self.classes if one.measured]
+        return sum(missed) / len(missed) if missed else math.nan
+
+    @property
+    def unseen(self) -> str:
+        """A few words on the classes of which nothing was found, or nothing measured; "" without any."""
+        missed = [
+            f"{one.name} (0 of {one.measured:,})" for one in self.classes if one.measured and not one.found
+        ]
+        unknown = [one.name for one in self.classes if not one.measured]
+        parts = [f"it found none of {_named(missed)}"] if missed else []
+        parts += [f"nothing of {_named(unknown)} is measured yet"] if unknown else []
+        return ", and ".join(parts)
 
     @property
     def told(self) -> bool:
@@ -68,12 +166,13 @@ class ModelVerdict:
         Args:
             n: open items.
         """
-        if self.told and not self.boasts and self.measured.high <= SURE:
+        if self.told and not self.boasts and not self.unseen and self.measured.high <= SURE:
             return (
                 f"The model is sure of all {n:,} open items: none has a doubt above 25 %, and {self.at_most}."
             )
         tells = "As far as measured" if self.told else "Too few to tell whether that is so"
-        why = self.against_itself or f"{tells}: {self.between}."
+        of_classes = f"; {self.unseen}" if self.told and self.unseen else ""
+        why = self.against_itself or f"{tells}: {self.between}{of_classes}."
         return f"The model has no doubt above 25 % about any of {n:,} open items. {why}"
 
     def of_no_change(self, fits: int, changed: float) -> str:
@@ -84,6 +183,8 @@ class ModelVerdict:
             changed: the largest share of predictions that one of them changed.
         """
         said = f"the last {fits} fits changed at most {math.ceil(1_000 * changed)} of 1,000 predictions"
+        if self.told and self.unseen:
+            return f"{said}, and {self.at_most}, but {self.unseen}: go on"
         if self.told:
             return f"{said}, and {self.at_most}: this may be enough"
         return f"{said}; {self.between}: too few to tell"
@@ -101,6 +202,11 @@ class ModelVerdict:
         if self.told:
             return f"at most about {high:,} of them wrong, as {found.n:,} measured items tell"
         return f"between {low:,} and {high:,} of them wrong ({found.n:,} measured: too few to tell)"
+
+
+def _named(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more:,} more classes" if more > 0 else "")
 
 
 def _upwards(share: float) -> str:

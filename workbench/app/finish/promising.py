@@ -10,7 +10,7 @@ import streamlit as st
 
 from workbench.app.serving import caching
 from workbench.app.serving.jobs import Job, manager
-from workbench.app.shell import frame, widgets
+from workbench.app.shell import frame, labelling_speed, widgets
 from workbench.app.words.glossary import explain
 from workbench.app.words.text import percent, plural, verbatim
 from workbench.errors import InputError
@@ -129,6 +129,8 @@ def start(session: Session) -> None:
         st.info(verbatim(problem), icon=":material/check_circle:")
         return
     st.markdown(lead(session, of, n))
+    if of == MODEL and (rare := labelling_speed.of_rare_classes(session.verdict)):
+        st.markdown(f"{rare}\n\nThe promise is about all labels together; the switch below adds each class.")
     counts(session, of, n)
     left, right = widgets.split([2, 3], "finish-promise")
     with left:

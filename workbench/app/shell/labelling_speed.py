@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.app.words.text import percent, plural
+from workbench.app.words.text import percent, plural, verbatim
 
 if TYPE_CHECKING:
     from workbench.figures.curves import Curve
@@ -22,6 +23,7 @@ PAUSE = 180.0
 """Seconds without an answer after which somebody was away."""
 _LOOKED_AT = 200
 _FEWEST = 8
+_RARE_SHOWN = 6
 
 
 def labels_an_hour(events: Sequence[Event], person: str) -> float | None:
@@ -152,6 +154,19 @@ def advice(rounds: Sequence[Round], verdict: ModelVerdict) -> str:
         return f"{said}: labels still help"
     quiet = next((i for i, share in enumerate(reversed(changed)) if share > rule.share), len(changed))
     return f"{said}; after {plural(rule.rounds - quiet, 'more fit')} like it labels change hardly anything"
+
+
+def of_rare_classes(verdict: ModelVerdict) -> str:
+    """Balanced error and a line a rare class, in Markdown; "" without a rare one."""
+    if not verdict.rare:
+        return ""
+    lines = sorted(verdict.rare, key=lambda one: one.labels)
+    shown = [f"- **{verbatim(one.name, 60)}**: {one.line}" for one in lines[:_RARE_SHOWN]]
+    more = len(lines) - len(shown)
+    shown += [f"- and {plural(more, 'more rare class', 'more rare classes')}"] if more else []
+    balanced = verdict.balanced_error
+    head = f"Every class counted alike, the error is **{percent(balanced)}**."
+    return "\n".join(([] if math.isnan(balanced) else [head, ""]) + shown)
 
 
 def progress(session: Session) -> tuple[str, str]:
