@@ -239,7 +239,10 @@ def rival_line(job: Any) -> None:
     if job is None:
         return
     if job.active:
-        st.caption(f"Random questions from the same start: {percent(job.fraction, 0)} done")
+        how_far = (
+            f"{percent(job.fraction, 0)} done" if job.started else "they wait for those of another project"
+        )
+        st.caption(f"Random questions from the same start: {how_far}")
         return
     with st.container(horizontal=True, vertical_alignment="center", key="rival-again"):
         why = f" could not be computed: {verbatim(job.error)}" if job.error else " were cancelled."

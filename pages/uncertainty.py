@@ -418,6 +418,11 @@ def functions(view: Any, item: int) -> None:
         "along one feature; its other features stay as they are. The dashed line is the item. "
         "Where the lines go flat, the model's own scaling has cut the feature."
     )
+    if view.model.smoothing.strength != "none":
+        st.caption(
+            "The model averages an item's features with its neighbours'. The lines go without that: at the "
+            "dashed line they may differ from the bars."
+        )
 
 
 def about_the_map(where: Any, behind: str) -> None:

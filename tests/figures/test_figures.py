@@ -220,6 +220,16 @@ def test_the_map_marks_labelled_items_by_class_and_colours_the_rest() -> None:
     assert by_name["next question"].customdata[0][0] == 9 and by_name["next question"].marker.symbol == "star"
 
 
+def test_a_class_is_named_among_its_items_and_none_looks_like_the_next_question() -> None:
+    points, _, labels = map_arrays()
+    labels[:12] = np.repeat([0, 1, 2], [6, 5, 1])
+    points[:6] = [[0, 0], [1, 0], [0, 1], [1, 1], [0.5, 0.5], [0.5, 9]]
+    fig = pool_map(points, classes=["a", "b", "c"], labels=labels, next_item=20)
+    at = {one.text: (one.x, one.y) for one in fig.layout.annotations}
+    assert at["<b>a</b>"] == (0.5, 0.5) and "<b>b</b>" in at and "<b>c</b>" not in at
+    assert "star" not in {theme.class_symbol(code) for code in range(40)}
+
+
 def test_every_point_of_the_map_carries_its_item() -> None:
     points, values, labels = map_arrays()
     fig = pool_map(points, values=values, classes=list("abc"), labels=labels)

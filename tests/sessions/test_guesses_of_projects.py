@@ -157,6 +157,7 @@ def test_what_sources_are_worth(session, path):
     assert good.weight > bad.weight and bad.weight < 0.3 and bad.confusions[0][2] > 5
     assert weight_words(good.weight, 120).startswith("counts")
     assert "outvoted" in weight_words(0.0, 120) and weight_words(None, 5) == "not used"
+    assert weight_words(None, 5, on=True) == "from the next fit on"
     assert "on trust" in weight_words(0.5, 3)
     assert "column:llm" in session.guesses_offered() and "column:truth" in session.guesses_offered()
     item = next(i for i in range(200) if pd.read_csv(path)["llm"][i] != truth[i])

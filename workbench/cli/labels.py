@@ -344,7 +344,7 @@ def change_guesses(
     from workbench.cli.values import print_table
     from workbench.exchange import plan_predictions, predictions_of
     from workbench.pools.formats.files import File
-    from workbench.sessions.guessing import weight_words
+    from workbench.sessions.guessing import takes_guess, weight_words
 
     session = _open(project, question)
     if file is not None:
@@ -369,12 +369,13 @@ def change_guesses(
         kept = [{**one, "on": False} if one["source"] in off else one for one in now]
         session.change_guesses([*kept, *(one for one in add if one not in known)])
     n = 0 if session.model is None else session.model.n_labelled
+    takes = takes_guess(session.settings["classifier"])
     rows = [
         (
             one.source,
             "on" if one.on else "off",
             "-" if one.weight is None else f"{one.weight:.2f}",
-            weight_words(one.weight, n),
+            weight_words(one.weight, n, one.on and takes),
             "-" if one.agreement is None else f"{one.agreement.right} of {one.agreement.n}",
             "; ".join(one.notes),
         )

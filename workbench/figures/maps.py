@@ -47,6 +47,7 @@ def thinned(n: int, keep: Ints, limit: int = theme.THIN_FROM) -> Ints:
     return np.union1d(even, np.asarray(keep, dtype=np.int64))
 
 
+_FEWEST_NAMED = 3  # labelled items of a class from which on its name stands among them
 STAR = {"size": 19, "symbol": "star", "color": "#F4D35E", "line": {"width": 1.6, "color": "#1B1F24"}}
 """The next question."""
 MARK = {"size": 9, "symbol": "square-open", "color": theme.NEUTRAL, "line": {"width": 1.2}}
@@ -142,6 +143,8 @@ def pool_map(
                 **about.words(labelled, "labelled %{customdata[3]}"),
             )
         )
+    if legend:
+        _draw_names(fig, points, labelled, labels, classes)
     if len(asked):
         _draw_marks(fig, points, np.asarray(asked, dtype=np.int64), about, ringed_as, RING)
     if next_item is not None:
@@ -225,6 +228,27 @@ def _draw_open(
             **about.words(items),
         )
     )
+
+
+def _draw_names(
+    fig: go.Figure, points: Array, labelled: Ints, labels: Array, classes: Sequence[object]
+) -> None:
+    """The name of each class at the one of its items that lies in the middle of them."""
+    for code in np.unique(labels[labelled]):
+        of_class = points[labelled[labels[labelled] == code]]
+        if len(of_class) < _FEWEST_NAMED:
+            continue
+        middle = of_class[np.square(of_class - np.median(of_class, axis=0)).sum(axis=1).argmin()]
+        fig.add_annotation(
+            x=middle[0],
+            y=middle[1],
+            text=f"<b>{theme.text(parts.class_name(classes, int(code)), 16)}</b>",
+            showarrow=False,
+            yshift=14,
+            font={"size": 12, "color": "white"},
+            bgcolor="rgba(27, 31, 36, 0.72)",
+            borderpad=2,
+        )
 
 
 def _draw_marks(

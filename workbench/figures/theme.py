@@ -22,7 +22,7 @@ CATEGORICAL = (
     "#892441",
     "#807678",
 )
-SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "star", "hexagon", "triangle-down")
+SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x", "hexagon", "triangle-down")
 NEUTRAL = "#8A94A0"
 """The random baseline, the diagonal, the whole pool: what a thing is compared with."""
 SHARE_TICKS = ".3~%"

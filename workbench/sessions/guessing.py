@@ -126,15 +126,16 @@ def weights_of(model: FittedModel | None, fitted: Mapping[str, Any]) -> dict[str
     return {str(one["source"]): float(w) for one, w in zip(sources, weights, strict=True)}
 
 
-def weight_words(weight: float | None, n_labelled: int) -> str:
+def weight_words(weight: float | None, n_labelled: int, on: bool = False) -> str:
     """How far a source is trusted, for people.
 
     Args:
         weight: in margins, as `SourceReport.weight`.
         n_labelled: labels of the model it is of.
+        on: whether it is switched on; the published model may be of before.
     """
     if weight is None:
-        return "not used"
+        return "from the next fit on" if on else "not used"
     if n_labelled < FEW:
         return "taken on trust: too few labels to judge it"
     if weight < 0.05:

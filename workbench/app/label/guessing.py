@@ -67,7 +67,8 @@ def _source(session: Session, one: SourceReport, n_labelled: int, place: int, on
         lambda: _is_on(session, one.source),
         lambda on: _turn(session, one.source, on),
     )
-    parts = [f"Weight now: **{weight_words(one.weight, n_labelled)}**"]
+    takes = takes_guess(session.settings["classifier"])
+    parts = [f"Weight now: **{weight_words(one.weight, n_labelled, one.on and takes)}**"]
     if one.weight is not None and n_labelled:
         parts[0] += f" ({one.weight:.2f} of a margin)"
     found = one.agreement

@@ -126,7 +126,7 @@ def baseline(session: Session, reach: int) -> tuple[Points, Job | None]:
         session,
         options,
     )
-    job = manager().compute(session.id, rival, _run_rival, title="Random questions", lane="study")
+    job = manager().compute(session.id, rival, _run_rival, title="Random questions", lane="baseline")
     found = job.result if job.status == "done" else job.partial
     return found or [], None if job.status == "done" else job
 

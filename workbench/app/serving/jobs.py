@@ -17,10 +17,20 @@ from workbench.errors import Cancelled, InputError
 
 Inputs = TypeVar("Inputs")
 Status = Literal["waiting", "running", "done", "failed", "cancelled"]
-Lane = Literal["refit", "oracle", "short", "study", "map", "open", "file"]
+Lane = Literal["refit", "oracle", "short", "study", "baseline", "map", "open", "file"]
 """Queues of jobs: fits of what people labelled, answers of a pool's own truth, what somebody waits for
-(advice, cross-validation, other models, lessons), studies, maps and forecasts, projects that open, files."""
-_PLACES: dict[Lane, int] = {"refit": 2, "oracle": 2, "short": 2, "study": 1, "map": 1, "open": 2, "file": 4}
+(advice, cross-validation, other models, lessons), studies, lines of random questions, maps and forecasts,
+projects that open, files."""
+_PLACES: dict[Lane, int] = {
+    "refit": 2,
+    "oracle": 2,
+    "short": 2,
+    "study": 1,
+    "baseline": 1,
+    "map": 1,
+    "open": 2,
+    "file": 4,
+}
 _ACTIVE = ("waiting", "running")
 _MAX_ENDED = 200
 
