@@ -149,6 +149,25 @@ def test_a_column_of_the_source_called_like_ours_keeps_its_values(
     assert row["label"] == "yes" and "source_label" in row
 
 
+def test_excel_gets_numbers_and_texts_and_no_formula(tmp_path: Path, start: Callable[..., Session]) -> None:
+    path = tmp_path / "p.csv"
+    lines = "".join(f"r{i},{'=1+1' if i % 2 else '-2'},{i}.5\n" for i in range(40))
+    path.write_text(f"id,word,x\n{lines}")
+    session = start(str(path), classes=["=A1", "ümlaut"])
+    session.label_items(session.pool.trainable[:2].tolist(), "=A1")
+    session.note(int(session.pool.trainable[0]), "bell \x07")
+    from openpyxl import load_workbook
+
+    sheet = load_workbook(io.BytesIO(export_labels(session, "xlsx"))).active
+    head, *cells = sheet.iter_rows()
+    names = [one.value for one in head]
+    rows = [dict(zip(names, row, strict=True)) for row in cells]
+    assert [row["label"].value for row in rows] == ["=A1", "=A1"]
+    assert {one.data_type for row in rows for one in row.values()} <= {"s", "n"}, "formulas are of type f"
+    assert [row["x"].value for row in rows] == [float(row["x"]) for row in label_table(session)]
+    assert rows[0]["note"].value == "bell \ufffd"
+
+
 def test_an_empty_project_exports_an_empty_table(start: Callable[..., Session]) -> None:
     session = start("iris")
     for format in FORMATS:

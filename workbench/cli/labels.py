@@ -155,7 +155,7 @@ def export_file(
     if out is None:
         if format in (BUNDLE, PREDICTOR):
             raise InputError(f"A {format} is a folder: say where with --out FOLDER.")
-        if FORMATS.get(format, "") in (".parquet", ".npz", ".zip"):
+        if FORMATS.get(format, "") in (".xlsx", ".parquet", ".npz", ".zip"):
             raise InputError(f"{format} is no text: say where it goes with --out FILE{FORMATS[format]}.")
         sys.stdout.write(export_labels(session, format, what).decode("utf-8"))
         return

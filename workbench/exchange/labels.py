@@ -6,6 +6,7 @@ import base64
 import hashlib
 import io
 import json
+import math
 import re
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,7 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
+from workbench.csv_writing import FORMULA
 from workbench.errors import InputError
 from workbench.exchange.files import csv_lines, json_text
 from workbench.exchange.history import CARRIED_BY, HISTORY, history_rows
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
 # Format -> the ending of its file.
 FORMATS = {
     "csv": ".csv",
+    "xlsx": ".xlsx",
     "parquet": ".parquet",
     "jsonl": ".jsonl",
     "npz": ".npz",
@@ -57,13 +60,15 @@ FORMATS = {
     "coco": ".json",
 }
 NEED_POOL = ("npz", "coco", "folders")
-TYPED = ("parquet", "jsonl", "huggingface")
+TYPED = ("xlsx", "parquet", "jsonl", "huggingface")
 """Formats that know numbers from texts."""
 OF_IMAGES = ("coco", "folders")
 """Formats that only pools of images have."""
 EMBEDDED = 100 << 20
 """Most bytes of pictures that go into Label Studio's tasks themselves; others lie beside them."""
 TASKS = "tasks.json"
+_SHEET_ROWS, _CELL = 1_048_576, 32_767  # of Excel
+_NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _UNLABELLED = "unlabelled"
 
 __all__ = ["COLUMNS", "FORMATS", "SCOPES", "StoredLabels", "export_labels", "label_table", "write_labels"]
@@ -127,6 +132,7 @@ def write_labels(
     rows = LabelRows(session, what, typed=format in TYPED)
     writers: dict[str, Callable[[IO[bytes], Any, LabelRows], None]] = {
         "csv": _write_csv,
+        "xlsx": _write_xlsx,
         "parquet": _write_parquet,
         "jsonl": _write_jsonl,
         "npz": _write_npz,
@@ -182,6 +188,42 @@ def _write_csv(out: IO[bytes], session: Any, rows: LabelRows) -> None:
         cells = ([flat(row).get(name) for name in rows.columns] for row in chunk)
         text.writelines(csv_lines(cells, rows.numbers))
     text.detach()
+
+
+def _write_xlsx(out: IO[bytes], session: Any, rows: LabelRows) -> None:
+    """One sheet of Excel: numbers are numbers, and every text is one, however it begins."""
+    from openpyxl import Workbook
+    from openpyxl.cell import WriteOnlyCell
+
+    if len(rows.items) >= _SHEET_ROWS:
+        raise InputError(
+            f"A sheet of Excel has {_SHEET_ROWS:,} rows, and {len(rows.items):,} are too many. Use csv."
+        )
+    book = Workbook(write_only=True)
+    sheet = book.create_sheet("labels")
+    sheet.freeze_panes = "A2"
+
+    def cell(value: Any) -> Any:
+        if isinstance(value, int | float) and math.isfinite(value):
+            return value
+        if value is None or isinstance(value, float):
+            return None if value is None or math.isnan(value) else str(value)
+        text = _NOT_IN_XML.sub("\ufffd", str(value))
+        if len(text) > _CELL:
+            raise InputError(
+                f"A cell of Excel holds {_CELL:,} characters, and one text has {len(text):,}. Use csv."
+            )
+        made = WriteOnlyCell(sheet, text)
+        made.data_type = "s"  # not a formula
+        made.quotePrefix = text.startswith(FORMULA)  # nor one when somebody edits it
+        return made
+
+    sheet.append([cell(name) for name in rows.columns])
+    for chunk in rows.chunks():
+        for row in chunk:
+            plain = flat(row)
+            sheet.append([cell(plain.get(name)) for name in rows.columns])
+    book.save(out)
 
 
 def _write_jsonl(out: IO[bytes], session: Any, rows: LabelRows) -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 NAMES = {
     "csv": "CSV",
+    "xlsx": "Excel",
     "parquet": "Parquet",
     "jsonl": "JSON lines",
     "npz": "NumPy (npz)",

@@ -148,7 +148,8 @@ def export_project(
     format: Annotated[
         str,
         typer.Option(
-            help="csv, parquet, jsonl, npz, label-studio, huggingface, folders, coco, bundle, predictor."
+            help="csv, xlsx, parquet, jsonl, npz, label-studio, huggingface, folders, coco, bundle or "
+            "predictor."
         ),
     ] = "csv",
     what: Annotated[
