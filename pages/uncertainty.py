@@ -38,7 +38,7 @@ def what_to_label() -> None:
         st.markdown("**No item is left to ask about.**")
         return
     if not found.n:
-        st.markdown(f"**{session.verdict.of_no_doubt(found.of)}**")
+        st.markdown(f"**{verbatim(session.verdict.of_no_doubt(found.of))}**")
         return
     many = f"{found.n:,} of {plural(found.of, 'open item')}"
     words = f"**The model is unsure of {many}.** {session.verdict.against_itself} ".replace("  ", " ")

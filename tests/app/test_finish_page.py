@@ -76,7 +76,13 @@ def test_the_desk_checks_blind_and_says_how_it_stands(tickets: tuple[Session, li
     assert told["phase"] == "checking" and told["checks"] == 0 and told["curve"] == [[0, 1.0]]
     reply = checked(session, truth, 9)
     told = reply["numbers"]["check"]
-    assert told["checks"] == 9 and told["wrong"] == 0 and told["left"] > 0 and told["curve"][-1][1] < 1.0
+    assert (
+        told["checks"] == 9
+        and told["wrong"] == 0
+        and told["ahead"] > 0
+        and told["to_go"].endswith("to go")
+        and told["curve"][-1][1] < 1.0
+    )
     # an undo brings the card back under a new question; its next answer counts
     last = next(e.item for e in reversed(session.events) if e.kind == "label")
     undone = desk_sync(session, operation("undo", target=None), mode="check")

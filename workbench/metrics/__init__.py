@@ -45,7 +45,7 @@ from workbench.metrics.comparison import (
     rank_methods,
     wilcoxon_p,
 )
-from workbench.metrics.label_errors import LabelErrors, Mistakes, label_errors, mistakes
+from workbench.metrics.label_errors import Mistakes, mistakes
 from workbench.metrics.ranking import RocCurve, area_under_roc, roc_curve
 from workbench.metrics.scores import (
     balanced_error_rate,
@@ -66,7 +66,6 @@ __all__ = [
     "ConfidenceHistogram",
     "CurveBand",
     "Interval",
-    "LabelErrors",
     "LabelsSaved",
     "Mistakes",
     "PairedTest",
@@ -94,7 +93,6 @@ __all__ = [
     "hamming_loss",
     "holm",
     "krippendorff_alpha",
-    "label_errors",
     "labels_saved",
     "labels_to_reach",
     "macro_f1",

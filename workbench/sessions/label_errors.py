@@ -9,7 +9,7 @@ import numpy as np
 from workbench.arrays import Floats, Ints
 from workbench.classifiers import make_classifier
 from workbench.errors import InputError
-from workbench.metrics import label_errors
+from workbench.metrics import mistakes
 from workbench.sessions.randomness import CHECKS, generator
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ _LEARNED = 4_000
 def doubtful_labels(session: Session, of: str, most: int = MOST) -> Ints:
     """Items whose label in a column is likely wrong, the likeliest first.
 
-    Each label is foretold by a logistic regression of the others (in five parts), and compared by confident
-    learning; where people have labelled an item their label is learned from.
+    Each label is predicted by a logistic regression of the others (in five parts) and weighed by
+    `metrics.mistakes`; where people have labelled an item their label is learned from.
 
     Args:
         session: of the project.
@@ -34,8 +34,7 @@ def doubtful_labels(session: Session, of: str, most: int = MOST) -> Ints:
         most: how many.
 
     Returns:
-        [n] items that nobody has labelled: those that confident learning calls wrong, then by the probability
-        of their own label.
+        [n] items that nobody has labelled, by the probability that the label is wrong.
 
     Raises:
         InputError: no such column, or labels of one class only.
@@ -51,9 +50,8 @@ def doubtful_labels(session: Session, of: str, most: int = MOST) -> Ints:
     order = np.argsort(items, kind="stable")
     items, given = items[order], given[order]
     p = _foretold(session, items, given, len(found.keys))
-    said = label_errors(given, p)
     open_ = ~np.isin(items, list(people))
-    rank = np.lexsort((said.self_confidence, ~said.wrong))
+    rank = np.argsort(-mistakes(given, p).wrong, kind="stable")
     return items[rank[open_[rank]]][:most]
 
 
