@@ -201,7 +201,7 @@ class Pages:
 
     @staticmethod
     def _gallery(page: Any) -> None:
-        page.get_by_text("look wrong to a model", exact=False).first.wait_for(timeout=6 * PATIENCE)
+        page.get_by_text("likely wrong", exact=False).first.wait_for(timeout=6 * PATIENCE)
         page.get_by_text("Gallery", exact=True).click()
         page.wait_for_selector(".review .tile img, .tile img")
 
