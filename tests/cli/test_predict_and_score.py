@@ -9,6 +9,7 @@ from tests.cli.calls import FAST, call, refused, table
 from tests.pools.test_images import zipped
 from tests.pools.test_shapes import photos
 from workbench.exchange import load_model
+from workbench.exchange.predictions import read_predictions
 from workbench.pools.features.shapes import ShapesFeatureMap
 
 
@@ -22,6 +23,18 @@ def test_predict_and_score_by_a_saved_model(tmp_path: Path, capsys: pytest.Captu
     assert iris.truth is not None
     rows = tmp_path / "rows.csv"
     names = iris.feature_map.columns
+    (tmp_path / "flowers.csv").write_text(
+        ",".join(("flower_id", *names, "class"))
+        + "\n"
+        + "".join(f"f{i}," + ",".join(map(str, r)) + f",{i % 3}\n" for i, r in enumerate(iris.features))
+    )
+    flowers = ("run", "--pool", tmp_path / "flowers.csv", *FAST[2:], "--budget", "3", "--out", tmp_path / "b")
+    assert call(*flowers, "-q") == 0
+    capsys.readouterr()
+    assert call("predict", tmp_path / "flowers.csv", "--model", tmp_path / "b") == 0
+    written = capsys.readouterr().out.encode()
+    ids = [item for item, *_ in read_predictions(written, "p.csv", load_pool(tmp_path / "flowers.csv"))]
+    assert ids == list(range(len(iris))), "predictions name the items of the pool"
     rows.write_text(
         ",".join(("extra", *names))
         + "\n"

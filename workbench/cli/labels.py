@@ -23,6 +23,7 @@ def predict_file(
     from workbench.exchange import load_model
     from workbench.exchange.files import csv_text
     from workbench.pools import read_rows
+    from workbench.pools.cells import plain_text
 
     check_out(out, file, model, replace=replace)
     saved = load_model(model)
@@ -32,14 +33,19 @@ def predict_file(
     for note in (*getattr(given, "attrs", {}).get("notes", ()), *notes):
         print(note, file=sys.stderr)
     P = saved.probabilities(features, mean)
-    columns = ["row", "prediction", "confidence"]
+    ids: list[list[object]] = [[] for _ in P]
+    if hasattr(given, "columns"):  # as the pool has them, so that predictions can be a guess
+        named = saved.id_column in given.columns
+        ids = [[id] for id in (given[saved.id_column].map(plain_text) if named else range(len(P)))]
+    columns = ["row", "prediction", "confidence", *(["id"] if any(ids) else [])]
     if probabilities:
         columns += [f"p({name})" for name in saved.classes]
-    rows = []
-    for i, p in enumerate(P.tolist()):
+    rows: list[list[object]] = []
+    for i, (id, p) in enumerate(zip(ids, P.tolist(), strict=True)):
         code = max(range(len(p)), key=p.__getitem__)
         rows.append(
-            [i, saved.classes[code], round(p[code], 6), *([round(x, 6) for x in p] if probabilities else [])]
+            [i, saved.classes[code], round(p[code], 6), *id]
+            + ([round(x, 6) for x in p] if probabilities else [])
         )
     _deliver(csv_text(columns, rows), out, file, model, replace=replace)
     if out is not None:

@@ -150,6 +150,7 @@ class Model(Document):
     n_labelled: Count
     pool: Word
     note: Long = ""
+    id_column: Word = ""
 
 
 class BegunSource(Closed):

@@ -52,6 +52,7 @@ class SavedModel:
         note: what of the fit could not be saved and what is saved instead; "" for nothing.
         guesses: what it begins with on new rows; None for a model that began with nothing.
         view: of the neighbours that rows lean on; None for a model that leans on none.
+        id_column: of the table it was fitted on; "" where rows have no ids of their own.
     """
 
     name: str
@@ -63,6 +64,7 @@ class SavedModel:
     note: str = ""
     guesses: SavedGuesses | None = None
     view: View | None = None
+    id_column: str = ""
 
     @property
     def predictor(self) -> Any:
@@ -148,6 +150,7 @@ def save_model(
     pool: str,
     guesses: SavedGuesses | None = None,
     view: View | None = None,
+    id_column: str = "",
 ) -> None:
     """Write params.npz, features.json and, last, spec.json with their checksums.
 
@@ -164,6 +167,7 @@ def save_model(
         pool: name of the pool.
         guesses: what the model begins with on new rows.
         view: of the neighbours that the model leans on; nothing is stored for one that leans on none.
+        id_column: of the pool's table.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -175,6 +179,8 @@ def save_model(
         "n_labelled": n_labelled,
         "pool": pool,
     }
+    if id_column:
+        spec["id_column"] = id_column
     if "note" in state:
         spec["note"] = str(np.asarray(state["note"]))
     write_whole(folder / "params.npz", arrays_to_bytes(state))
@@ -223,6 +229,7 @@ def save_model_of(
         pool=session.pool.name,
         guesses=saved_guesses(session.pool, made["guess"], model.classes),
         view=None if model.seen is None else model.seen.view,
+        id_column=session.pool.id_column,
     )
 
 
@@ -284,7 +291,8 @@ def load_model(folder: Path | str, *, trust_code: bool = False) -> SavedModel:
         leans = Smoothing.of_state(arrays).strength
     if leans != ("none" if view is None else view.name):
         raise InputError(f"{what} is damaged: it lacks the neighbours that it leans on. {ADVICE}")
-    saved = SavedModel(name, classes, estimator, feature_map, n_labelled, pool, said.note, guesses, view)
+    about = n_labelled, pool, said.note, guesses, view, said.id_column
+    saved = SavedModel(name, classes, estimator, feature_map, *about)
     _try(saved, place)
     return saved
 

@@ -117,8 +117,7 @@ class Pool:
         plane: True when features are two coordinates worth drawing as they are.
         common_scale: True when all features share one unit (pixels): one scale for all of them.
         notes: what was done to the source on the way (rows left out, cells filled in), for people.
-        uses: what each column of a table is used for, as the option `columns` takes it; None where the
-            table's other options say it.
+        uses: what each column of a table is used for, as the option `columns` takes it; None of others.
         held: the file that a project keeps, of a pool made of what Python held; None of files and names.
     """
 
@@ -170,6 +169,11 @@ class Pool:
         if image is None or image.size != self.n_features:
             return None
         return tuple(int(size) for size in image.shape)
+
+    @property
+    def id_column(self) -> str:
+        """The column of a table that holds the items' ids; "" where they have none of their own."""
+        return next((name for name, use in (self.uses or {}).items() if use["use"] == "id"), "")
 
     @property
     def has_truth(self) -> bool:
