@@ -17,7 +17,6 @@ from workbench.app.words.glossary import explain
 from workbench.app.words.text import one_line, plural, verbatim
 from workbench.classifiers import title_of
 from workbench.errors import InputError
-from workbench.sessions.drawing import open_of
 from workbench.sessions.uncertainty import DOUBT
 from workbench.short_names import short_names
 
@@ -472,7 +471,7 @@ if view is None:
         waiting(job, "round")
     frame.end()
 trainable = session.pool.trainable
-open_items = open_of(session.pool, session.state)
+open_items = mapping.open_items(session)
 still_open = frozenset(open_items.tolist())
 doubt_title = mapping.measures_for(view.model).get(DOUBT, "")
 try:

@@ -413,6 +413,15 @@ class Line:
     at: float
 
 
+def open_items(session: Session) -> Ints:
+    """[n] items that may still be asked about."""
+    state, trainable = session.state, session.pool.trainable
+    shut = np.zeros(len(session.pool), dtype=bool)
+    for closed in (state.answered, state.evaluation):
+        shut[np.fromiter(closed, dtype=np.int64, count=len(closed))] = True
+    return trainable[~shut[trainable]]
+
+
 def is_constant(session: Session, column: int) -> bool:
     """Whether every item has the same value of a feature."""
     values = session.pool.features[:, column]
