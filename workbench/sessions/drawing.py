@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,10 +10,6 @@ from workbench.arrays import Floats, Ints
 from workbench.policies.belief import Belief, Query
 from workbench.sessions.fitted_model import FittedModel
 from workbench.sessions.randomness import DRAWN, generator
-
-if TYPE_CHECKING:
-    from workbench.pools.pool import Pool
-    from workbench.store import ProjectState
 
 ASKED_AMONG = 20_000
 """How many open items a new project of more than `latents.MANY` chooses its questions among."""
@@ -36,14 +31,6 @@ def drawn(askable: Ints, seed: int, number: int, most: int) -> Ints | None:
         return None
     places = generator(seed, number, DRAWN).choice(askable.size, most, replace=False, shuffle=False)
     return askable[np.sort(places)]
-
-
-def open_of(pool: Pool, state: ProjectState) -> Ints:
-    """[n] items that may still be asked about."""
-    shut = np.zeros(len(pool), dtype=bool)
-    for closed in (state.answered, state.evaluation):
-        shut[np.fromiter(closed, dtype=np.int64, count=len(closed))] = True
-    return pool.trainable[~shut[pool.trainable]]
 
 
 def query_among(model: FittedModel, rows: Ints | None, closed: Ints, ask: Callable[[Belief], Query]) -> Query:
