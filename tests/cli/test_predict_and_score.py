@@ -123,3 +123,19 @@ def test_run_predict_and_score_agree_on_what_a_file_holds(
     assert call("score", "--pool", "iris", "--model", "run-iris", "--policy", "margin", "--top", "3") == 0
     out, err = capsys.readouterr()
     assert len(table(out)) == 3 and "./iris is what lies here" in err
+
+
+def test_a_known_set_of_images_is_scored_as_the_model_sees_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn, y = np.random.default_rng(0).integers(0, 256, (40, 16, 16), np.uint8), np.arange(40) % 10
+    (tmp_path / "images").mkdir()
+    parts = {"x_train": drawn[:30], "y_train": y[:30], "x_test": drawn[30:], "y_test": y[30:]}
+    np.savez(tmp_path / "images" / "mnist.npz", **parts)
+    monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path))
+    out = tmp_path / "out"
+    said = ("--pool-set", "features=pixels", *FAST[2:], "--budget", "3", "--out", out)
+    assert call("run", "--pool", "images:mnist", *said, "-q") == 0
+    capsys.readouterr()
+    assert call("score", "--pool", "images:mnist", "--model", out, "--top", "5") == 0
+    assert len(table(capsys.readouterr().out)) == 5

@@ -97,13 +97,15 @@ def score_file(
 
 def _source(pool: str, saved: SavedModel, options: dict[str, Any]) -> tuple[Any, Any]:
     """Rows to score: a pool with a name, or a file through the model's own feature map."""
-    from workbench.pools import load_pool
+    from workbench.pools import load_pool, seen_as_pixels
+    from workbench.pools.features.pixels import ImageFeatureMap
     from workbench.pools.loading import is_named
 
     if is_named(pool):
         if Path(pool).exists():
             print(f"{pool} is the pool of that name; ./{pool} is what lies here.", file=sys.stderr)
-        found = load_pool(pool, **options)
+        pixels = isinstance(saved.feature_map, ImageFeatureMap)
+        found = load_pool(pool, **(seen_as_pixels(pool, options) if pixels else options))
         return replace(found, features=saved.as_seen(found.features)), None
     if not pool.strip() or not Path(pool).expanduser().exists():
         return load_pool(pool), None  # raises, and says what there is
