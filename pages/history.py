@@ -514,7 +514,7 @@ def people_view(shared: Any, state: Any, found: Any) -> None:
                 "Two people": f"{a} and {b}",
                 "Items": one.n_items,
                 "Agree": 100 * one.observed,
-                "Kappa": one.kappa,
+                "Kappa": one.kappa if one.n_items >= agreement.ENOUGH else None,
             }
             for a, b, one in pairs
         ]

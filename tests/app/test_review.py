@@ -189,9 +189,8 @@ def test_agreement_of_two_people_leaves_out_what_decided(project: Session) -> No
     assert {a, b} == {"ann", "bob"} and found.observed == 0.75 and found.n_items == 4
     assert agreement.group(shared, 3) is None
     words = agreement.in_words("ann and bob", found)
-    assert (
-        words.startswith("ann and bob labelled 4 items both, and agree in 75 %") and "kappa is 0.00" in words
-    )
+    assert words == "ann and bob labelled 4 items both, and agree in 75 %. Kappa is told from 10 items on."
+    assert "kappa is 0.00" in agreement.in_words("ann and bob", found._replace(n_items=10))
     (disputed,) = project.state.conflicts
     row = decision_tables.disputes(project.pool, project.state, [disputed], {})[0]
     assert (row["ann"], row["bob"]) == ("versicolor", "virginica")
@@ -209,9 +208,9 @@ def test_agreement_of_two_people_leaves_out_what_decided(project: Session) -> No
     project.as_annotator("carol").label_item(next(i for i in shared if i != disputed), "versicolor")
     found_all = agreement.group(agreement.shared_labels(project.state), 3)
     assert found_all is not None and (found_all.n_ratings, found_all.n_left_out) == (9, 0)
-    words = agreement.in_words("3 people", found_all, together=True)
+    words = agreement.in_words("3 people", found_all._replace(n_items=10), together=True)
     assert words == (
-        "3 people, 9 labels of 4 items: two labels of one item agree in 78 %; chance alone gives 78 %, so "
+        "3 people, 9 labels of 10 items: two labels of one item agree in 78 %; chance alone gives 78 %, so "
         "Krippendorff's alpha is 0.00."
     )
 

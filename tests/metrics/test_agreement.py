@@ -3,6 +3,7 @@ import pytest
 
 from workbench.errors import InputError
 from workbench.metrics import cohen_kappa, krippendorff_alpha
+from workbench.metrics.agreement import alpha_interval
 
 
 def test_cohen_by_hand():
@@ -50,6 +51,29 @@ def test_kappa_is_undefined_where_chance_agrees_as_well():
     found = cohen_kappa([1, 1], [1, 1])
     assert found.observed == 1.0 and np.isnan(found.kappa)
     assert np.isnan(krippendorff_alpha([[2, 0], [2, 0]]).kappa)
+
+
+@pytest.mark.parametrize(("n", "low"), [(2, 0.01), (5, 0.1), (20, 0.66)])
+def test_the_interval_of_items_without_a_difference_is_no_point(n, low):
+    same = np.array([[2, 0], [0, 2]] * n)[:n]
+    found = alpha_interval(same)
+    assert found.high == 1.0 and found.low == pytest.approx(low, abs=0.02)
+    differ = alpha_interval(np.ones((n, 2), dtype=int))
+    assert differ.low < krippendorff_alpha(np.ones((n, 2), dtype=int)).kappa + 1e-9 < differ.high - 0.1
+    one = same.copy()
+    one[0] = [1, 1]
+    assert alpha_interval(one).low < found.low
+
+
+def test_the_interval_covers_the_agreement_of_few_items():
+    # two people, each right in 95 %: they agree in 0.905 of the items, where chance gives 0.5
+    rng, held = np.random.default_rng(0), []
+    for seed in range(200):
+        truth = rng.integers(2, size=20)
+        said = np.stack([np.where(rng.random(20) < 0.95, truth, 1 - truth) for _ in range(2)], axis=1)
+        low, high = alpha_interval(np.stack([(said == c).sum(axis=1) for c in (0, 1)], axis=1), seed=seed)
+        held.append(low <= 0.81 <= high)
+    assert np.mean(held) >= 0.93
 
 
 def test_refused():

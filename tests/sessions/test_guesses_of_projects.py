@@ -153,7 +153,7 @@ def test_what_sources_are_worth(session, path):
     session.label_items([i for i in range(120) if truth[i] == "owl"], "owl")
     session.refit()
     good, bad = session.guess_report()
-    assert good.agreement.n == 120 and good.agreement.low > bad.agreement.high
+    assert good.agreement.n == 120 and good.n_drawn == 0 and good.agreement.low > bad.agreement.high
     assert good.weight > bad.weight and bad.weight < 0.3 and bad.confusions[0][2] > 5
     assert weight_words(good.weight, 120).startswith("counts")
     assert "outvoted" in weight_words(0.0, 120) and weight_words(None, 5) == "not used"

@@ -178,6 +178,37 @@ def test_names_are_hidden_for_everybody_where_the_owner_wants_it(capsys):
     assert "ann" in capsys.readouterr().out
 
 
+def test_agreement_of_few_items_is_a_range_and_says_how_its_items_were_chosen():
+    session, _ = labelled(["ann", "bob"], n=2)
+    report = session.people()
+    assert report.interval.low < 0.2 and report.interval.high == 1.0 and report.n_drawn == 0
+    assert "2 items with labels of two or more (0 drawn at random, 2 picked)" in report.words
+    assert "is 1.00" not in report.words and "too early" in report.words
+    for _ in range(12):
+        (ask,) = session.ask(1)
+        session.tell(ask, session.pool.classes[session.pool.truth[ask.item]])
+        of(session, "bob").label_item(ask.item, session.pool.classes[session.pool.truth[ask.item]])
+    report = session.people()
+    drawn = [
+        ask for ask in session.state.asks.values() if ask.role == "evaluation" or ask.details.get("policy")
+    ]
+    assert report.n_drawn == len(drawn) and f"({len(drawn)} drawn at random" in report.words
+    assert "alpha is 1.00 (" in report.words
+
+
+@pytest.mark.parametrize(("people", "told"), [(3, True), (6, False)])  # six fewer of ten: p = 0.011
+def test_a_change_over_time_is_told_where_it_is_more_than_chance_among_all_people(people, told):
+    session = project()
+    truth, names, items = session.pool.truth, session.pool.classes, spread(session, 20)
+    for k in range(people):
+        mine = of(session, f"person {k}")
+        for place, item in enumerate(items[::2] + items[1::2]):
+            mine.label_item(item, names[(truth[item] + (k == 0 and place >= 14)) % 3])
+    drifts = {one.name: one.drift for one in session.people().people}
+    assert drifts.pop("person 0") == ((1.0, 0.4) if told else None)
+    assert set(drifts.values()) == {None}
+
+
 def test_a_hundred_people_and_the_command(capsys):
     session = project()
     for k in range(100):

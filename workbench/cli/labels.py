@@ -353,6 +353,7 @@ def change_guesses(
     from workbench.exchange import plan_predictions, predictions_of
     from workbench.pools.formats.files import File
     from workbench.sessions.guessing import takes_guess, weight_words
+    from workbench.sessions.people import picked_words
 
     session = _open(project, question)
     if file is not None:
@@ -384,7 +385,9 @@ def change_guesses(
             "on" if one.on else "off",
             "-" if one.weight is None else f"{one.weight:.2f}",
             weight_words(one.weight, n, one.on and takes),
-            "-" if one.agreement is None else f"{one.agreement.right} of {one.agreement.n}",
+            "-"
+            if one.agreement is None
+            else f"{one.agreement.right} of {one.agreement.n}{picked_words(one.n_drawn, one.agreement.n)}",
             "; ".join(one.notes),
         )
         for one in session.guess_report()

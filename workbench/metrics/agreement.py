@@ -8,7 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from workbench.errors import InputError
+from workbench.metrics.calibration import share_interval
 from workbench.metrics.checks import check_predictions
+
+ENOUGH = 10
+"""Items from which on an agreement beyond chance is told."""
+_FEW = 5  # items that differ from the rest, below which drawing items again tells too little
 
 
 class Agreement(NamedTuple):
@@ -86,6 +91,9 @@ def krippendorff_alpha(counts: ArrayLike) -> Agreement:
 def alpha_interval(counts: ArrayLike, *, draws: int = 1000, seed: int = 0) -> Interval:
     """95 % interval of Krippendorff's alpha: percentiles over items drawn again with replacement.
 
+    Where fewer than five items are not unanimous, or fewer than five have two ratings alike, the draws say
+    too little of that end: it is then no nearer than by Wilson's interval of the share of such items.
+
     Args:
         counts: [n, C] as `krippendorff_alpha` takes them.
         draws: how many resamples.
@@ -109,8 +117,14 @@ def alpha_interval(counts: ArrayLike, *, draws: int = 1000, seed: int = 0) -> In
     if not varied.any():
         return Interval(float("nan"), float("nan"))
     alphas = (observed[varied] - expected[varied]) / (1.0 - expected[varied])
-    low, high = np.percentile(alphas, [2.5, 97.5])
-    return Interval(float(low), float(high))
+    low, high = (float(end) for end in np.percentile(alphas, [2.5, 97.5]))
+    items, unanimous, alike = len(used), int((used.max(axis=1) == ratings).sum()), int((same > 0).sum())
+    by_chance = krippendorff_alpha(counts).expected
+    if items - unanimous < _FEW:
+        low = min(low, (share_interval(unanimous, items).low - by_chance) / (1.0 - by_chance))
+    if alike < _FEW:
+        high = max(high, (share_interval(alike, items).high - by_chance) / (1.0 - by_chance))
+    return Interval(low, high)
 
 
 def _agreement(observed: float, expected: float, n: int, m: int, left_out: int = 0) -> Agreement:

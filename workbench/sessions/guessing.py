@@ -25,6 +25,7 @@ from workbench.guesses import (
     stacked,
 )
 from workbench.pools.pool import Pool
+from workbench.sessions.people import n_drawn
 from workbench.store import ProjectState
 
 if TYPE_CHECKING:
@@ -64,7 +65,8 @@ class SourceReport:
         source: "names", "column:llm_label", "columns:p_*".
         on: whether fits start from it.
         weight: what it counts in the present model, in margins; None where that was not fitted with it.
-        agreement: on the labels that people gave; None where it says nothing.
+        agreement: on the labels there are; None where it says nothing.
+        n_drawn: items of `agreement` that were drawn at random; the others were picked.
         confusions: (class, what it says instead, how often), most frequent first.
         n_known: items it says something of.
         notes: what was seen to, what is suspicious, what is missing.
@@ -76,6 +78,7 @@ class SourceReport:
     on: bool
     weight: float | None
     agreement: Agreement | None
+    n_drawn: int
     confusions: tuple[tuple[str, str, int], ...]
     n_known: int
     notes: tuple[str, ...]
@@ -99,11 +102,12 @@ def report(
     codes = np.fromiter(state.codes.values(), dtype=np.int64, count=len(state.codes))
     found = []
     for one in now:
-        notes, agreement, known = [one.problem] if one.problem else [], None, 0
+        notes, agreement, drawn, known = [one.problem] if one.problem else [], None, 0, 0
         confusions: tuple[tuple[str, str, int], ...] = ()
         if one.guess is not None:
             agreement = one.guess.agreement(items, codes)
             confusions = tuple((state.classes[a], state.classes[b], n) for a, b, n in agreement.confusions)
+            drawn = n_drawn(state, items[one.guess.codes[items] >= 0].tolist())
             suspicion = one.guess.suspicion(items, codes)
             notes = [*one.guess.notes, *([suspicion] if suspicion else [])]
             known = int(one.guess.known.sum())
@@ -111,7 +115,16 @@ def report(
         unknown = () if one.guess is None else one.guess.unknown
         found.append(
             SourceReport(
-                one.source, one.on, weight, agreement, confusions, known, tuple(notes), unknown, one.mapping
+                one.source,
+                one.on,
+                weight,
+                agreement,
+                drawn,
+                confusions,
+                known,
+                tuple(notes),
+                unknown,
+                one.mapping,
             )
         )
     return found

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from workbench.arrays import Floats, Ints
-from workbench.metrics.agreement import Agreement, Interval, alpha_interval, krippendorff_alpha
+from workbench.metrics.agreement import ENOUGH, Agreement, Interval, alpha_interval, krippendorff_alpha
 from workbench.metrics.consensus import (
     ACCURACY,
     Consensus,
@@ -20,7 +20,7 @@ from workbench.metrics.consensus import (
     without_person,
     worth_asking,
 )
-from workbench.store import Event, ProjectState, Vote
+from workbench.store import AskRecord, Event, ProjectState, Vote
 from workbench.store.events import SOURCE
 
 LEARNT_FROM = 2 / 3
@@ -28,6 +28,7 @@ LEARNT_FROM = 2 / 3
 DISAGREEMENT_FROM = 0.8  # of the others' consensus, for an item to talk about
 MOST_DISAGREEMENTS, MOST_CONFUSIONS = 10, 3
 _DRIFT_FROM, _DRIFT_P = 20, 0.05
+_DRAWN = ("evaluation", "uniform")
 
 
 class ItemConsensus(NamedTuple):
@@ -98,7 +99,8 @@ class PersonReport:
         accuracy: the model's: the chance that an answer of theirs is right.
         confusions: (the others' class, theirs, how often), most frequent first.
         seconds: median time of a label; NaN where none was taken.
-        drift: agreement in the first and in the second half, where these differ by more than chance.
+        drift: agreement in the first and in the second half, where these differ by more than chance among
+            all whose halves are compared.
         disagreements: items to talk about, the surest first.
     """
 
@@ -122,7 +124,8 @@ class PeopleReport:
     Attributes:
         people: one each, those with most labels first.
         alpha: Krippendorff's alpha; None where no item has two labels.
-        interval: its 95 % bootstrap interval; None likewise.
+        interval: its 95 % interval; None likewise.
+        n_drawn: of the items it is of, those drawn at random; the others were picked.
         n_consensus: items that several labelled and nobody decided.
         n_other: of these, with another class than the majority's, or one where votes tie.
         n_open: of these, whose consensus is too unsure to learn from.
@@ -135,6 +138,7 @@ class PeopleReport:
     people: tuple[PersonReport, ...]
     alpha: Agreement | None
     interval: Interval | None
+    n_drawn: int
     n_consensus: int
     n_other: int
     n_open: int
@@ -171,6 +175,21 @@ def own_codes(votes: Mapping[str, Vote], state: ProjectState, codes: Mapping[str
     """Person -> class code of what each said without a label in sight."""
     own = {vote.annotator: state.resolve(vote.by_themselves) for vote in votes.values() if vote.by_themselves}
     return {person: codes[key] for person, key in own.items() if key in codes}
+
+
+def n_drawn(state: ProjectState, items: Iterable[int]) -> int:
+    """Number of items whose first question was drawn at random: they stand for all, as the others do not."""
+    wanted = set(items)
+    first: dict[int, AskRecord] = {}
+    for ask in state.asks.values():
+        if ask.item in wanted:
+            first.setdefault(ask.item, ask)
+    return sum(ask.role in _DRAWN or ask.details.get("policy") == "random" for ask in first.values())
+
+
+def picked_words(drawn: int, n: int) -> str:
+    """Clause on how items were chosen that an interval is of; "" where all were drawn at random."""
+    return "" if drawn == n else f" ({drawn:,} drawn at random, {n - drawn:,} picked)"
 
 
 def first_guesses(
@@ -319,7 +338,12 @@ def people_report(state: ProjectState, events: Iterable[Event]) -> PeopleReport:
     together = item_consensus(state)
     seconds = _seconds(events)
     names = tuple(state.classes)
-    each = [_person(name, n, together, state, names, seconds.get(name, ())) for name, n in labelled.items()]
+    shared = np.bincount(() if together is None else together.ratings[:, 1])
+    chance = _DRIFT_P / max(int((shared >= _DRIFT_FROM).sum()), 1)
+    each = [
+        _person(name, n, together, state, names, seconds.get(name, ()), chance)
+        for name, n in labelled.items()
+    ]
     each.sort(key=lambda one: (-one.n_labels, one.name))
     alpha = interval = None
     if together is not None:
@@ -333,7 +357,18 @@ def people_report(state: ProjectState, events: Iterable[Event]) -> PeopleReport:
     weight = 0.0 if together is None else together.found.weight
     confusions, n_answers, n_guesses = _confusions(together, state, names)
     report = PeopleReport(
-        tuple(each), alpha, interval, len(free), other, unsure, weight, confusions, n_answers, n_guesses, ""
+        tuple(each),
+        alpha,
+        interval,
+        0 if together is None else n_drawn(state, together.items),
+        len(free),
+        other,
+        unsure,
+        weight,
+        confusions,
+        n_answers,
+        n_guesses,
+        "",
     )
     return PeopleReport(**{**report.__dict__, "words": _words(report)})
 
@@ -370,6 +405,7 @@ def _person(
     state: ProjectState,
     classes: Sequence[str],
     seconds: Sequence[float],
+    drift_p: float,
 ) -> PersonReport:
     pace = median(seconds) if seconds else float("nan")
     if together is None or name not in together.people:
@@ -406,13 +442,13 @@ def _person(
         float(together.found.accuracies[person]),
         tuple((true, said, n) for (true, said), n in pairs),
         pace,
-        _drift(agreed),
+        _drift(agreed, drift_p),
         tuple(sorted(disagreements, key=lambda one: -one.certainty)[:MOST_DISAGREEMENTS]),
     )
 
 
-def _drift(agreed: Sequence[bool]) -> tuple[float, float] | None:
-    """Agreement of the first and of the second half, where Fisher's exact test tells them apart."""
+def _drift(agreed: Sequence[bool], below: float) -> tuple[float, float] | None:
+    """Agreement of the first and of the second half, where Fisher's exact test has a p below this."""
     half = len(agreed) // 2
     if half < _DRIFT_FROM // 2:
         return None
@@ -421,7 +457,7 @@ def _drift(agreed: Sequence[bool]) -> tuple[float, float] | None:
     a, b = sum(agreed[:half]), sum(agreed[half:])
     m = len(agreed) - half
     p = fisher_exact([[a, half - a], [b, m - b]]).pvalue
-    return (a / half, b / m) if p < _DRIFT_P else None
+    return (a / half, b / m) if p < below else None
 
 
 def _confusions(
@@ -462,8 +498,12 @@ def _words(report: PeopleReport) -> str:
     who = f"{len(people)} {'person' if len(people) == 1 else 'people'}{' and the file' if file else ''}"
     if report.alpha is None or report.interval is None:
         return f"{who} have labelled, and no item has labels of two of them, so agreement says nothing."
-    said = f"{who}, {report.alpha.n_items:,} items with labels of two or more"
+    n, (low, high) = report.alpha.n_items, report.interval
+    said = f"{who}, {n:,} items with labels of two or more{picked_words(report.n_drawn, n)}"
     if np.isnan(report.alpha.kappa):
         return f"{said}. All are of one class, so Krippendorff's alpha says nothing yet."
-    low, high = report.interval
+    if n < ENOUGH:
+        return (
+            f"{said}. Krippendorff's alpha may be anything from {low:.2f} to {high:.2f}: too early to tell."
+        )
     return f"{said}: Krippendorff's alpha is {report.alpha.kappa:.2f} ({low:.2f} to {high:.2f})."

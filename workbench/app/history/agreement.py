@@ -10,6 +10,7 @@ import numpy as np
 
 from workbench.app.words.text import percent, plural
 from workbench.metrics import Agreement, cohen_kappa, krippendorff_alpha
+from workbench.metrics.agreement import ENOUGH
 
 if TYPE_CHECKING:
     from workbench.sessions import Event, ProjectState
@@ -149,4 +150,6 @@ def in_words(who: str, found: Agreement, *, together: bool = False, oneself: boo
     called = "Krippendorff's alpha" if together else "kappa"
     if np.isnan(found.kappa):
         return f"{words}. All are of one class, so {called} says nothing yet."
+    if found.n_items < ENOUGH:
+        return f"{words}. {called[0].upper()}{called[1:]} is told from {ENOUGH} items on."
     return f"{words}; chance alone gives {percent(found.expected, 0)}, so {called} is {found.kappa:.2f}."

@@ -11,6 +11,7 @@ from workbench.app.shell import background_files, widgets
 from workbench.app.words.text import one_line, percent, plural, verbatim
 from workbench.errors import InputError
 from workbench.sessions.guessing import source_words, takes_guess, weight_words
+from workbench.sessions.people import picked_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,8 +75,9 @@ def _source(session: Session, one: SourceReport, n_labelled: int, place: int, on
     found = one.agreement
     if found is not None and found.n:
         share = percent(found.right / found.n, 0)
+        picked = picked_words(one.n_drawn, found.n)
         parts.append(
-            f"right on {found.right} of {plural(found.n, 'label')}: {share} "
+            f"right on {found.right} of {plural(found.n, 'label')}{picked}: {share} "
             f"(95 % interval {percent(found.low, 0)} to {percent(found.high, 0)})"
         )
     elif found is not None:
