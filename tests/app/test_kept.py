@@ -3,6 +3,7 @@
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from workbench.app.shell import missing_pool
 from workbench.errors import InputError
 from workbench.pools import load_pool
 from workbench.sessions import Session
+from workbench.sessions.rounds import Round
 from workbench.sessions.simulate import simulate
 from workbench.store import Store
 
@@ -196,6 +198,18 @@ def test_the_log_says_in_words_why_an_item_was_asked_about_before_what_may_be_cu
     row = history.event_rows(session, session.state, 9)[0]
     assert row["Why asked"] == decisions.WHY[ask.role] and row["What"] == "labelled"
     assert list(row)[:5] == ["What", "Class or change", "Item", "Who", "Why asked"]
+
+
+@pytest.mark.parametrize(
+    ("n_test", "told"), [(2, "error between 0.34 and 1.00 on 2 items"), (20, "error 1.000 on 20 items")]
+)
+def test_the_log_tells_the_error_of_few_items_as_a_range(home: Path, n_test: int, told: str) -> None:
+    session = Session.create("iris", annotator="ann")
+    fit = Round(number=0, n_labelled=4, n_test=n_test, error=1.0)
+    event = SimpleNamespace(kind="round", payload=fit.to_json(), annotator="ann", item=None, time="2026")
+    shown = SimpleNamespace(events=[event], pool=session.pool)
+    assert history.event_rows(shown, session.state, 9)[0]["Class or change"] == f"number 0, 4 labels, {told}"
+    assert repr(fit) == f"<Round 0: 4 labels, {told}>"
 
 
 def test_fits_of_one_number_of_labels_are_one_point_with_its_own_interval(home: Path) -> None:

@@ -86,6 +86,17 @@ def test_what_needs_no_wrapping_stays_and_what_cannot_be_used_is_refused():
         make_classifier(CodeName("sklearn.naive_bayes:GaussianNB"), smooth=1)
 
 
+class Sigmoids(GaussianNB):
+    def predict_proba(self, X):
+        return super().predict_proba(X) * 0.4 + 0.5
+
+
+def test_scores_that_do_not_sum_to_one_are_refused_before_anything_is_measured():
+    X, codes = blobs(30)
+    with pytest.raises(InputError, match=r"row 0 sum to 1\.9, not to 1: these are scores"):
+        as_classifier(Sigmoids()).fit(X, codes).predict_proba(X)
+
+
 def test_scikit_learns_checks():
     check_estimator(as_classifier(GaussianNB()), on_skip=None)
 

@@ -13,6 +13,7 @@ from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers.baselines import Baseline
 from workbench.classifiers.protocols import is_classifier, options_of, supports_state
 from workbench.errors import InputError
+from workbench.metrics.checks import check_sums
 from workbench.reading import cut
 
 CHECKED_ROWS = 8  # whose probabilities are saved, to see that a model fitted again is the same one
@@ -59,7 +60,8 @@ class ForeignClassifier(Baseline):
         self.estimator_ = self._fresh().fit(scaled, codes)
 
     def _predict_present(self, scaled: Floats) -> Floats:
-        return np.maximum(np.asarray(self.estimator_.predict_proba(scaled), dtype=np.float64), 1e-15)
+        p = check_sums(np.asarray(self.estimator_.predict_proba(scaled), dtype=np.float64))
+        return np.maximum(p, 1e-15)
 
     def _attributes(self) -> dict[str, Any]:
         """What the fit added to the estimator."""

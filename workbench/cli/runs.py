@@ -13,6 +13,7 @@ import numpy as np
 from workbench.cli.values import print_table
 from workbench.errors import InputError
 from workbench.progress import OnProgress, watched
+from workbench.sessions.measure import ENOUGH, error_words
 from workbench.sessions.rounds import Round
 from workbench.sessions.spec import RunSpec
 from workbench.studies.spec import StudySpec
@@ -43,7 +44,11 @@ def run_once(spec: RunSpec, *, out: Path | None, keep: bool, quiet: bool) -> Non
     rounds = result.rounds
     if not quiet:
         marks = np.unique(np.linspace(0, len(rounds) - 1, min(_SHOWN, len(rounds))).round().astype(int))
-        rows = [(r.number, r.n_labelled, r.error, r.nll, r.brier, r.ece) for r in (rounds[i] for i in marks)]
+        few = rounds[-1].n_test < ENOUGH
+        rows = [
+            (r.number, r.n_labelled, *(np.nan if few else m for m in (r.error, r.nll, r.brier, r.ece)))
+            for r in (rounds[i] for i in marks)
+        ]
         print_table(("round", "labels", "error", "NLL", "Brier", "ECE"), rows)
     last = rounds[-1]
     if out is not None and (note := load_model(out).note):
@@ -51,7 +56,7 @@ def run_once(spec: RunSpec, *, out: Path | None, keep: bool, quiet: bool) -> Non
     where = f"; bundle in {out}" if out is not None else f"; run {result.run_id}" if keep else ""
     print(
         f"{pool.name}, {spec.classifier}, {spec.policy}, seed {spec.seed}: "
-        f"error {last.error:.4f} on {last.n_test} test items after {last.n_labelled} labels{where}"
+        f"{error_words(last.error, last.n_test, 4, 'test item')} after {last.n_labelled} labels{where}"
     )
 
 
@@ -331,7 +336,7 @@ class _Progress:
 
     def round(self, finished: Round) -> None:
         """A round has ended."""
-        self._words = f"{finished.n_labelled} labels, error {finished.error:.3f}"
+        self._words = f"{finished.n_labelled} labels, {error_words(finished.error, finished.n_test)}"
         self._move()
         if self._show is not None:
             self._show(self._words)

@@ -32,12 +32,32 @@ def check_codes(y: ArrayLike) -> Ints:
     return codes
 
 
+_SUM = 1e-3  # that a row of probabilities may miss 1 by
+
+
+def check_sums(probabilities: Floats) -> Floats:
+    """Probabilities [N, C] as they came, whose rows sum to one within 0.001.
+
+    Raises:
+        InputError: a row that does not, with its number and its sum.
+    """
+    sums = probabilities.sum(axis=1)
+    off = ~(np.abs(sums - 1.0) <= _SUM)
+    if off.any():
+        row = int(np.flatnonzero(off)[0])
+        raise InputError(
+            f"The probabilities of row {row} sum to {sums[row]:.4g}, not to 1: these are scores. The "
+            "classifier's predict_proba must divide each row by its sum, or give a softmax."
+        )
+    return probabilities
+
+
 def check_scores(y: ArrayLike, probabilities: ArrayLike) -> tuple[Ints, Floats]:
     """True codes [N] and probabilities [N, C] that belong together.
 
     Raises:
-        InputError: shapes that disagree, a code outside the columns, or a probability that is not
-            a number or outside [0, 1].
+        InputError: shapes that disagree, a code outside the columns, a probability that is not
+            a number or outside [0, 1], or a row that does not sum to one.
     """
     codes = check_codes(y)
     p = np.asarray(probabilities, dtype=np.float64)
@@ -52,7 +72,7 @@ def check_scores(y: ArrayLike, probabilities: ArrayLike) -> tuple[Ints, Floats]:
     if not sound.all():
         row = int(np.flatnonzero(~sound.all(axis=1))[0])
         raise InputError(f"Item {row} has a probability that is not a number in [0, 1].")
-    return codes, p
+    return codes, check_sums(p)
 
 
 def check_predictions(y: ArrayLike, predicted: ArrayLike) -> tuple[Ints, Ints, int]:

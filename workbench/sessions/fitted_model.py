@@ -14,6 +14,7 @@ from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers import Geometry, protocols
 from workbench.classifiers.latent import Latent
 from workbench.classifiers.predictor import Predictor
+from workbench.metrics.checks import check_sums
 from workbench.policies import Belief
 from workbench.policies.scored_model import belief_of
 from workbench.pools.items import IdsAt
@@ -184,7 +185,8 @@ class FittedModel:
 
     def predict_proba(self, items: Ints) -> Floats:
         """[n, C] class probabilities of some items, computed anew."""
-        return np.asarray(self.estimator.predict_proba(self.features[items], **self._guess(items)))
+        p = np.asarray(self.estimator.predict_proba(self.features[items], **self._guess(items)))
+        return check_sums(p)
 
     @cached_property
     def latent_mean(self) -> Floats | None:
@@ -208,7 +210,7 @@ class FittedModel:
             from workbench.classifiers.calibration import softmax
 
             return softmax(mean, beta)
-        return np.asarray(self.estimator.predict_proba(self.features, **self._guess()))
+        return check_sums(np.asarray(self.estimator.predict_proba(self.features, **self._guess())))
 
     def probabilities_of(self, item: int) -> Floats:
         """[C] class probabilities of one item; of a very large pool they are not made of all for its sake."""

@@ -76,6 +76,22 @@ class Evaluation:
         return cls(n, wrong, share[0], share[1], share[2], source, max(n, among))
 
 
+def error_words(error: float, n: int, digits: int = 3, item: str = "item") -> str:
+    """Measured error in words: of fewer than 20 items its 95 % interval alone.
+
+    Args:
+        error: share of the items.
+        n: how many items there are.
+        digits: of the share.
+        item: what they are called.
+    """
+    of = f"on {n} {item}{'' if n == 1 else 's'}"
+    if n >= ENOUGH:
+        return f"error {error:.{digits}f} {of}"
+    found = Evaluation.of(n, round(error * n), "")
+    return f"error between {found.low:.2f} and {found.high:.2f} {of}"
+
+
 def measured_items(items: Ints, seed: int, most: int) -> Ints:
     """Those of the test items that an error is measured on: the same ones in every round.
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from workbench.figures.sparkline import sparkline
 from workbench.pools.notebooks import class_words, counted, pool_words, table_html
+from workbench.sessions.measure import ENOUGH, error_words
 
 _MEASURES = {
     "error": "error",
@@ -50,7 +51,7 @@ def session_html(session: Any) -> str:
     ]
     if rows:
         parts.append(table_html(("class", "labels"), rows))
-    known = [(r.n_labelled, r.error) for r in session.rounds if isfinite(r.error)]
+    known = [(r.n_labelled, r.error) for r in session.rounds if r.n_test >= ENOUGH]
     line = sparkline([error for _, error in known])
     if line is not None:
         (first, worst), (last, error) = known[0], known[-1]
@@ -61,13 +62,14 @@ def session_html(session: Any) -> str:
 
 def round_words(one: Any) -> str:
     """A round in a line."""
-    measured = f", error {one.error:.3f} on {counted(one.n_test, 'item')}" if one.n_test else ""
+    measured = f", {error_words(one.error, one.n_test)}" if one.n_test else ""
     asked = f", then asked about {counted(int(one.queried.size), 'item')}" if one.queried.size else ""
     return f"Round {one.number}: {counted(one.n_labelled, 'label')}{measured}{asked}"
 
 
 def round_html(one: Any) -> str:
     """A round with what was measured after its fit."""
-    rows = [(words, getattr(one, name)) for name, words in _MEASURES.items() if isfinite(getattr(one, name))]
+    told = _MEASURES.items() if one.n_test >= ENOUGH else ()
+    rows = [(words, getattr(one, name)) for name, words in told if isfinite(getattr(one, name))]
     rows += [(f"seconds of {name}", value) for name, value in one.seconds.items()]
     return f"<div><p>{escape(round_words(one))}</p>{table_html(('', ''), rows, heads=False)}</div>"

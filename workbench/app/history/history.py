@@ -11,7 +11,7 @@ from workbench.app.words.text import plural
 from workbench.classifiers import title_of as classifier_title
 from workbench.policies.registry import title_of
 from workbench.reading import cut
-from workbench.sessions.measure import ENOUGH
+from workbench.sessions.measure import ENOUGH, error_words
 
 _WORDS = {
     "label": "labelled",
@@ -123,7 +123,7 @@ def _change(event: Any, state: Any) -> str:
     if kind == "note":
         return str(payload["text"])
     if kind == "round":
-        error = "" if payload.get("error") is None else f", error {payload['error']:.1%}"
+        error = f", {error_words(payload['error'], payload['n_test'])}" if payload.get("n_test") else ""
         return f"number {payload['number']}, {plural(payload['n_labelled'], 'label')}{error}"
     return ""
 
