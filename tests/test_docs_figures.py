@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import __main__ as benchmark
-from benchmarks import kept
+from benchmarks import kept, reports
 from benchmarks.pages import Section, figures, measured, missing
 
 KEPT = [section for section in measured() if not section.unkept]
@@ -36,6 +36,15 @@ def test_a_measured_section_has_kept_lines_or_says_that_it_has_none(section: Sec
 @pytest.mark.parametrize("section", KEPT, ids=lambda s: f"{s.page}: {s.title}")
 def test_figures_of_a_page_are_those_of_the_kept_lines(section: Section) -> None:
     assert missing(section) == []
+
+
+def test_the_table_of_the_papers_claims_is_that_of_the_kept_reports() -> None:
+    page = reports.PAGE.read_text(encoding="utf-8")
+    made = reports.table()
+    assert made in page, "python -m benchmarks.reports prints it again"
+    assert reports.with_table(page, made) == page and made.count("lmgp-") >= 7
+    for name in ("lsm-fig3", "lsm-fig4", "lsm-fig8"):
+        assert re.search(rf"\[{name}\].* Ours: .*instead of.*\| partly \|", made)
 
 
 def test_a_figure_that_no_kept_line_has_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,7 +35,11 @@ def test_figure_4_compares_accuracy_and_time_and_is_resumed(tiny, tmp_path):
     table = report.tables[0]
     assert len(table.rows) == 8
     assert all(0 <= row[4] <= 1 and row[7] > 0 for row in table.rows)
-    assert len(report.findings) == 4
+    assert len(report.findings) == 6
+    told = next(
+        f for f in report.findings if f.claim == "on MNIST LMGP-DNN has the better likelihood and calibration"
+    )
+    assert told.ours.count(" / ") == 5 and len(told.conditions) == 4, "of all runs, not of the best"
     assert all(f.verdict(True) in ("partly", "not reproduced") for f in report.findings)
     text = path.read_text(encoding="utf-8")
     assert "JPEG" in text and "4000 instead of 60000" in text and "Not run in full" in text

@@ -1,6 +1,7 @@
 """Reports of reproduced experiments: verdicts by the rule, parts computed once, data that are missing."""
 
 import gzip
+import inspect
 import json
 import subprocess
 import sys
@@ -15,9 +16,10 @@ from workbench import work
 from workbench.classifiers import make_classifier
 from workbench.errors import Cancelled, InputError
 from workbench.experiments import active as active_module
-from workbench.experiments import data, errata
+from workbench.experiments import data, errata, logistic_softmax
 from workbench.experiments.active import active
 from workbench.experiments.data import paper_sets
+from workbench.experiments.logistic_softmax import seconds_to_reach
 from workbench.experiments.reports import Condition, Figure, Finding, Report, Table, write_report
 from workbench.experiments.reproduce import EXPERIMENTS, Context, reproduce
 from workbench.pools.datasets import known
@@ -40,6 +42,11 @@ def test_the_verdict_follows_the_rule() -> None:
     assert Report("r", [finding(True), finding(False)]).verdict == "partly"
     assert Report("r", [finding(False), finding(False)]).verdict == "not reproduced"
     assert Report("r", [finding(True)], caps=["fewer sets"]).verdict == "partly"
+    easy = Report("r", caps=["another rival"])
+    easy.claim(
+        "ten times", paper="10", ours="1.1", holds={"faster": True, "five times": False}, core="five times"
+    )
+    assert easy.verdict == "not reproduced", "an easy half does not carry the number that the paper prints"
     with pytest.raises(InputError, match="no finding"):
         _ = Report("r").verdict
 
@@ -170,6 +177,20 @@ def reads(x: int) -> int:
     return double(x)
 
 
+def test_a_limit_is_declared_where_the_experiment_has_what_it_cuts() -> None:
+    for entry in EXPERIMENTS.values():
+        module = entry.target.partition(":")[0]
+        body = inspect.getsource(load_target(entry.target))
+        called = [body] + [
+            inspect.getsource(getattr(sys.modules[module], helper))
+            for helper in ("_measured", "_rows", "_fits")
+            if f"{helper}(context" in body
+        ]
+        text = "".join(called)
+        assert ("seeds" in entry.limits) == ("context.seeds(" in text), entry.name
+        assert ("rows" in entry.limits) == ("context.rows(" in text or "context.max_rows" in text), entry.name
+
+
 def sums(x: int, y: str, z: int) -> dict[str, float | None]:
     return {"sum": float(x + len(y) + z), "odd": None if y == "bb" else 1.0}
 
@@ -223,6 +244,8 @@ def test_caps_are_said(tmp_path: Path) -> None:
         reproduce("errata", tmp_path, max_rows=3)
     with pytest.raises(InputError, match="at least 1"):
         reproduce("errata", tmp_path, max_seeds=0)
+    with pytest.raises(InputError, match=r"bsvm-table1 has no seeds to cut: --max-seeds is for lmgp-table1,"):
+        reproduce("bsvm-table1", tmp_path, max_seeds=3)
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="is a file"):
         reproduce("errata", tmp_path / "file")
@@ -344,6 +367,18 @@ class Counted:
 
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
         return np.full((len(X), 2), 0.5)
+
+
+def test_times_are_until_a_common_likelihood_and_one_that_never_comes_is_a_bound() -> None:
+    nll = np.array([[[0.9, 0.5, 0.4], [0.8, 0.405, 0.3], [2.0, 1.5, 1.0]]])
+    seconds = np.array([[[1.0, 2.0, 4.0], [1.5, 3.0, 6.0], [2.0, 4.0, 8.0]]])
+    found, reached = seconds_to_reach(nll, seconds, nll[:, 0].min(axis=1))
+    assert found.tolist() == [[4.0, 3.0, 8.0]] and reached.tolist() == [[True, True, False]]
+    report = Report("r")
+    logistic_softmax._claims_of_fig7(report, ["images:mnist"], {"nll": nll, "seconds": seconds, "error": nll})
+    robust, heaviside = report.findings[:2]
+    assert "mnist 0.8" in robust.ours and "mnist more than 2" in heaviside.ours
+    assert robust.verdict(False) == "not reproduced", "slower at the same likelihood"
 
 
 def test_a_fit_is_measured_after_another_of_its_kind() -> None:

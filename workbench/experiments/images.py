@@ -5,7 +5,7 @@ MNIST and Fashion-MNIST are the originals; CIFAR-10 is a JPEG copy and is named 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from time import process_time
 from typing import Any, NamedTuple
 
@@ -197,6 +197,31 @@ def _claim_against_cnn(
     )
 
 
+def _claim_likelihoods(
+    report: Report, data: str, both: Sequence[Sequence[Mapping[str, float]]], epochs: Sequence[int]
+) -> None:
+    """Likelihood and calibration of LMGP-DNN beside the CNN's, after each number of epochs."""
+    pairs = {
+        name: [(ours[name], plain[name]) for ours, plain in zip(*both, strict=True)]
+        for name in ("nll", "ece")
+    }
+    after = ", ".join(map(str, epochs))
+    report.claim(
+        f"on {TITLES[data]} LMGP-DNN has the better likelihood and calibration",
+        paper="not in the papers",
+        ours=f"after {after} epochs, LMGP-DNN / CNN: "
+        + "; ".join(
+            f"{name.upper()} " + ", ".join(f"{a:.3g} / {b:.3g}" for a, b in found)
+            for name, found in pairs.items()
+        ),
+        holds={
+            f"lower {name.upper()} after {n} epochs": a < b
+            for name, found in pairs.items()
+            for n, (a, b) in zip(epochs, found, strict=True)
+        },
+    )
+
+
 def _fit_row(key: Mapping[str, Any], kind: str, found: Mapping[str, float]) -> tuple[Any, ...]:
     measures = (found[name] for name in ("accuracy", "nll", "ece", "seconds"))
     return (TITLES[key["data"]], KINDS[kind], key["epochs"], key["n_train"], *measures)
@@ -221,6 +246,12 @@ def fig4(context: Context) -> Report:
     for rank, data in enumerate(sizes):
         ours, plain = (by[data, kind, epochs[-1]] for kind in ("large-margin-net", "softmax-net"))
         _claim_against_cnn(report, data, ours, plain, epochs[-1])
+        _claim_likelihoods(
+            report,
+            data,
+            [[by[data, kind, n] for n in epochs] for kind in ("large-margin-net", "softmax-net")],
+            epochs,
+        )
         for kind, dash in (("large-margin-net", "solid"), ("softmax-net", "dot")):
             some = [by[data, kind, n] for n in epochs]
             fig.add_scatter(
@@ -275,6 +306,7 @@ def adversarial(context: Context) -> Report:
     for key, result in zip(keys, results, strict=True):
         # both models are fitted for the attacks: what figure 4 says of them comes with it
         _claim_against_cnn(report, key["data"], result["lmgp"], result["cnn"], key["epochs"])
+        _claim_likelihoods(report, key["data"], [[result["lmgp"]], [result["cnn"]]], [key["epochs"]])
         fits.append(_fit_row(key, "large-margin-net", result["lmgp"]))
         fits.append(_fit_row(key, "softmax-net", result["cnn"]))
     report.table("fits", "Fits", FITS, fits)

@@ -58,35 +58,60 @@ def part(name: str, method: str, work: int, rows: int | None, points: int) -> di
     )
 
 
-def _seconds_to_converge(nll: Floats, seconds: Floats) -> Floats:
-    """[set, method] seconds until within 2 % of the method's own best; both [set, method, work]."""
-    best = nll.min(axis=2, keepdims=True)
-    first = (nll <= best + 0.02 * np.abs(best) + 1e-9).argmax(axis=2)
-    return np.take_along_axis(seconds, first[:, :, None], axis=2)[:, :, 0]
+def seconds_to_reach(nll: Floats, seconds: Floats, level: Floats) -> tuple[Floats, Any]:
+    """Training time until each method is as good as a common level.
+
+    Args:
+        nll: [set, method, work], nats.
+        seconds: [set, method, work] of processor time.
+        level: [set] likelihood that counts as reached within 2 %.
+
+    Returns:
+        Seconds [set, method], of the longest fit where the level was never reached, and [set, method] whether
+        it was.
+    """
+    there = nll <= (level + 0.02 * np.abs(level) + 1e-9)[:, None, None]
+    reached = there.any(axis=2)
+    first = np.where(reached, there.argmax(axis=2), nll.shape[2] - 1)
+    return np.take_along_axis(seconds, first[:, :, None], axis=2)[:, :, 0], reached
+
+
+def _unfinished(sets: Sequence[str], nll: Floats) -> list[str]:
+    """A sentence that names the fits [set, method, work] whose NLL falls by a tenth at the last step."""
+    falls = np.argwhere(nll[:, :, -1] < 0.9 * nll[:, :, -2])
+    names = [f"{METHODS[tuple(METHODS)[j]][0]} on {short(sets[i])}" for i, j in falls.tolist()]
+    return [f"Not converged, by a tenth or more lower at the last step: {', '.join(names)}."] if names else []
 
 
 def _claims_of_fig7(report: Report, sets: Sequence[str], grid: Any) -> None:
-    times = _seconds_to_converge(grid["nll"], grid["seconds"])
+    times, reached = seconds_to_reach(grid["nll"], grid["seconds"], grid["nll"][:, 0].min(axis=1))
     rm, hs = times[:, 1] / times[:, 0], times[:, 2] / times[:, 0]
     best, lowest = grid["nll"].min(axis=2), grid["error"].min(axis=2)
     better = best[:, 0] < best[:, 1]
     close = int((lowest[:, 0] <= lowest.min(axis=1) + 0.02).sum())
     others = [n != "images:mnist" for n in sets]
 
-    def by_set(values: Floats, form: str = ".1f") -> str:
-        return ", ".join(f"{short(n)} {v:{form}}" for n, v in zip(sets, values, strict=True))
+    def by_set(ratios: Floats, there: Any) -> str:
+        words = [
+            f"{short(n)} {'' if r else 'more than '}{v:.1g}"
+            for n, v, r in zip(sets, ratios, there, strict=True)
+        ]
+        return ", ".join(words)
 
+    same = "times as long until as good as logistic-softmax's best"
     report.claim(
         "logistic-softmax trains about 10 times faster than robust-max",
-        paper="around 10 times",
-        ours=f"times as long for robust-max: {by_set(rm)}",
+        paper="around 10 times (section 5.4: robust-max by natural gradients, as here, in minibatches)",
+        ours=f"{same}, for robust-max: {by_set(rm, reached[:, 1])}",
         holds={"faster on every set": (rm > 1).all(), "at least 5 times in the median": np.median(rm) >= 5},
+        core="at least 5 times in the median",
     )
     report.claim(
         "and one to two orders of magnitude faster than the Heaviside model",
-        paper="10 to 100 times (its rival was trained by expectation propagation)",
-        ours=f"times as long for Heaviside: {by_set(hs)}",
+        paper="10 to 100 times (section 5.4: Heaviside by a scalable expectation propagation)",
+        ours=f"{same}, for Heaviside: {by_set(hs, reached[:, 2])}",
         holds={"faster on every set": (hs > 1).all(), "at least 10 times in the median": np.median(hs) >= 10},
+        core="at least 10 times in the median",
     )
     report.claim(
         "its log-likelihood beats robust-max's, MNIST excepted",
@@ -153,10 +178,13 @@ def fig7(context: Context) -> Report:
     report.caps += [
         "Combined (SensIT) is not at hand; covtype is a subset of 15,000 rows",
         "the Heaviside rival is a probit SVGP in GPflow, not expectation propagation",
-        "hyperparameters fixed, and full sweeps by natural gradients for all three instead of Adam",
+        "full batches instead of minibatches of 200; hyperparameters fixed instead of optimised by Adam",
+        "at most 10,000 test rows of a set; one fit a cell",
     ]
     report.notes = [
-        "Time to converge: CPU seconds until the log-likelihood is within 2 % of the method's own best.",
+        "Times are CPU seconds until the NLL is within 2 % of logistic-softmax's best; work doubles from fit "
+        "to fit, so a ratio is right to a factor of two. *More than*: never within the work that was tried.",
+        *_unfinished(sets, grid["nll"]),
         "Time for the inducing points (k-means++) is the same for all three and left out.",
     ]
     return report

@@ -20,7 +20,8 @@ Verdict = Literal["reproduced", "partly", "not reproduced"]
 
 RULE = (
     "A claim is *reproduced* when all of its conditions hold in our run, *partly* when some do, *not "
-    "reproduced* when none does. In a run that was capped (fewer sets, rows, seeds or another rival than "
+    "reproduced* when none does, or where the one marked as its core (the number that the paper prints) does "
+    "not. In a run that was capped (fewer sets, rows, seeds or another rival than "
     "the paper's) it is at most *partly*. The conditions are listed with each claim."
 )
 
@@ -31,10 +32,12 @@ class Condition(NamedTuple):
     Attributes:
         text: what must hold, with its numbers.
         holds: whether it did.
+        core: whether the claim is not reproduced without it.
     """
 
     text: str
     holds: bool
+    core: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class Finding:
             capped: whether the run was smaller than the paper's, or not like it.
         """
         held = sum(condition.holds for condition in self.conditions)
-        if not held:
+        if not held or any(one.core and not one.holds for one in self.conditions):
             return "not reproduced"
         return "partly" if capped or held < len(self.conditions) else "reproduced"
 
@@ -121,7 +124,7 @@ class Report:
     notes: list[str] = field(default_factory=list)
     cost: str = ""
 
-    def claim(self, claim: str, *, paper: str, ours: str, holds: Mapping[str, Any]) -> None:
+    def claim(self, claim: str, *, paper: str, ours: str, holds: Mapping[str, Any], core: str = "") -> None:
         """Add a finding.
 
         Args:
@@ -129,8 +132,9 @@ class Report:
             paper: the paper's figure.
             ours: ours.
             holds: condition, with its numbers -> whether it did.
+            core: the condition that is the claim's core; none by default.
         """
-        conditions = tuple(Condition(text, bool(held)) for text, held in holds.items())
+        conditions = tuple(Condition(text, bool(held), text == core) for text, held in holds.items())
         self.findings.append(Finding(claim, paper, ours, conditions))
 
     def table(
@@ -195,7 +199,10 @@ def write_report(
     lines += ["", RULE, ""]
     for finding in report.findings:
         lines.append(f"- {finding.claim}")
-        lines += [f"    - {'holds' if c.holds else 'does not hold'}: {c.text}" for c in finding.conditions]
+        lines += [
+            f"    - {'holds' if c.holds else 'does not hold'}{', the core' if c.core else ''}: {c.text}"
+            for c in finding.conditions
+        ]
     lines.append("")
     for table in report.tables:
         write_whole(place / "tables" / f"{table.name}.csv", csv_text(table.columns, table.rows))

@@ -41,11 +41,13 @@ class Experiment(Entry):
         paper: which, such as "Wistuba & Rawat 2019, table 1".
         quick: what `--quick` costs.
         full: what a full run costs.
+        limits: what options may cut: "rows", "seeds", "rows seeds" or nothing.
     """
 
     paper: str = ""
     quick: str = ""
     full: str = ""
+    limits: str = ""
 
 
 def _listed() -> Iterator[Experiment]:
@@ -340,6 +342,10 @@ def reproduce(
         raise InputError(f"--max-rows must be at least 50; got {max_rows}.")
     if max_seeds is not None and max_seeds < 1:
         raise InputError(f"--max-seeds must be at least 1; got {max_seeds}.")
+    for limit, given in (("rows", max_rows), ("seeds", max_seeds)):
+        if given is not None and limit not in entry.limits.split():
+            fitting = ", ".join(one.name for one in EXPERIMENTS.values() if limit in one.limits.split())
+            raise InputError(f"{name} has no {limit} to cut: --max-{limit} is for {fitting}.")
     work.check_workers(workers)
     place = Path(out)
     if place.exists() and not place.is_dir():
