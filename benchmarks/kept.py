@@ -32,6 +32,17 @@ def commit() -> str:
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
+DEFAULT = tuple(f"workbench/{part}" for part in ("classifiers", "engine", "policies", "pools/neighbours"))
+"""Files that the default model and its policy are made of."""
+
+
+@cache
+def is_of_default(commit: str) -> bool:
+    """Whether the default model and policy of a commit are those of the checkout, to the letter."""
+    words = ["git", "diff", "--quiet", commit, "HEAD", "--", *DEFAULT]
+    return subprocess.run(words, cwd=ROOT, capture_output=True, check=False).returncode == 0
+
+
 @cache
 def processor() -> str:
     """The processor's own name, or the kind of machine."""

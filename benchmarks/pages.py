@@ -15,7 +15,7 @@ import shlex
 from functools import cache
 from typing import NamedTuple
 
-from benchmarks.kept import PRINTED, ROOT, Tee, lines
+from benchmarks.kept import PRINTED, ROOT, Tee, is_of_default, lines
 
 UNKEPT = "no kept line"
 MEASURED = (
@@ -107,6 +107,21 @@ def missing(section: Section) -> list[str]:
     signs = re.sub(r"(?<!e)[+-]", " ", text)
     values = [float(v.replace(",", "")) for v in re.findall(r"\d+(?:\.\d+)?e-\d+|" + _NUMBER, signs)]
     return [figure for figure in wanted if not _stands(figure, values)]
+
+
+def outdated(page: str = "README.md") -> list[str]:
+    """Commands of a page whose kept lines are of another version of the default model, with the commits.
+
+    Args:
+        page: path from the root.
+    """
+    found = []
+    for command in (command for section in sections(page) for command in section.commands):
+        commits = re.findall(r"\d+ of ([0-9a-f]{7,8}) \(code [0-9a-f]{12}\)", printed(command))
+        old = [commit for commit in commits if not is_of_default(commit)]
+        if old or not commits:
+            found.append(f"python -m {command}: {', '.join(old) or 'no kept line'}")
+    return found
 
 
 def _stands(figure: str, values: list[float]) -> bool:

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks import __main__ as benchmark
 from benchmarks import kept, reports
-from benchmarks.pages import Section, figures, measured, missing
+from benchmarks.pages import Section, figures, measured, missing, outdated
 
 KEPT = [section for section in measured() if not section.unkept]
 
@@ -45,6 +45,26 @@ def test_the_table_of_the_papers_claims_is_that_of_the_kept_reports() -> None:
     assert reports.with_table(page, made) == page and made.count("lmgp-") >= 7
     for name in ("lsm-fig3", "lsm-fig4", "lsm-fig8"):
         assert re.search(rf"\[{name}\].* Ours: .*instead of.*\| partly \|", made)
+
+
+def test_figures_of_the_front_page_are_outdated_once_the_default_model_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    old = {
+        "a": "12 of 0123abcd (code 0123456789ab)",
+        "b": "3 of 89abcdef (code 0123456789ab)",
+        "c": "nothing",
+    }
+    page = Section("README.md", "t", "".join(f"`python -m benchmarks.{name} --report`\n" for name in old))
+    monkeypatch.setattr("benchmarks.pages.sections", lambda page_: [page])
+    monkeypatch.setattr("benchmarks.pages.printed", lambda command: old[command.split(".")[1][0]])
+    monkeypatch.setattr("benchmarks.pages.is_of_default", lambda commit: commit == "89abcdef")
+    assert outdated() == [
+        "python -m benchmarks.a --report: 0123abcd",
+        "python -m benchmarks.c --report: no kept line",
+    ]
+    monkeypatch.undo()
+    assert not kept.is_of_default("0" * 8)
 
 
 def test_a_figure_that_no_kept_line_has_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

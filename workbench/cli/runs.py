@@ -13,7 +13,8 @@ import numpy as np
 from workbench.cli.values import print_table
 from workbench.errors import InputError
 from workbench.progress import OnProgress, watched
-from workbench.sessions.measure import ENOUGH, error_words
+from workbench.sessions.measure import ENOUGH
+from workbench.sessions.notebooks import error_words
 from workbench.sessions.rounds import Round
 from workbench.sessions.spec import RunSpec
 from workbench.studies.spec import StudySpec

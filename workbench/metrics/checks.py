@@ -32,6 +32,8 @@ def check_codes(y: ArrayLike) -> Ints:
     return codes
 
 
+ENOUGH = 20
+"""Measured items from which on an error is told as one figure."""
 _SUM = 1e-3  # that a row of probabilities may miss 1 by
 
 

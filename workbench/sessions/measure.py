@@ -13,6 +13,7 @@ from workbench.classifiers.protocols import left_out_of
 from workbench.metrics import (
     balanced_error_rate,
     brier_score,
+    checks,
     error_rate,
     expected_calibration_error,
     macro_f1,
@@ -24,7 +25,7 @@ from workbench.sessions.randomness import MEASURE, generator
 if TYPE_CHECKING:
     from workbench.sessions.fitted_model import FittedModel
 
-ENOUGH = 20
+ENOUGH = checks.ENOUGH
 HINTED = 10
 """Items from which on the interval is shown, though not yet the error."""
 
@@ -74,22 +75,6 @@ class Evaluation:
             return cls(0, 0, math.nan, 0.0, 1.0, source)
         share = share_interval(wrong, n)
         return cls(n, wrong, share[0], share[1], share[2], source, max(n, among))
-
-
-def error_words(error: float, n: int, digits: int = 3, item: str = "item") -> str:
-    """Measured error in words: of fewer than 20 items its 95 % interval alone.
-
-    Args:
-        error: share of the items.
-        n: how many items there are.
-        digits: of the share.
-        item: what they are called.
-    """
-    of = f"on {n} {item}{'' if n == 1 else 's'}"
-    if n >= ENOUGH:
-        return f"error {error:.{digits}f} {of}"
-    found = Evaluation.of(n, round(error * n), "")
-    return f"error between {found.low:.2f} and {found.high:.2f} {of}"
 
 
 def measured_items(items: Ints, seed: int, most: int) -> Ints:

@@ -7,8 +7,9 @@ from math import isfinite
 from typing import Any
 
 from workbench.figures.sparkline import sparkline
+from workbench.metrics import share_interval
+from workbench.metrics.checks import ENOUGH
 from workbench.pools.notebooks import class_words, counted, pool_words, table_html
-from workbench.sessions.measure import ENOUGH, error_words
 
 _MEASURES = {
     "error": "error",
@@ -58,6 +59,22 @@ def session_html(session: Any) -> str:
         said = f"Error from {worst:.3f} at {counted(first, 'label')} to {error:.3f} at {last:,}"
         parts.append(f'<p role="img" aria-label="{said}">{line}<br>{said}</p>')
     return f"<div>{''.join(parts)}</div>"
+
+
+def error_words(error: float, n: int, digits: int = 3, item: str = "item") -> str:
+    """Measured error in words: of fewer than 20 items its 95 % interval alone.
+
+    Args:
+        error: share of the items.
+        n: how many items there are.
+        digits: of the share.
+        item: what they are called.
+    """
+    of = f"on {n} {item}{'' if n == 1 else 's'}"
+    if n >= ENOUGH:
+        return f"error {error:.{digits}f} {of}"
+    found = share_interval(round(error * n), n)
+    return f"error between {found.low:.2f} and {found.high:.2f} {of}"
 
 
 def round_words(one: Any) -> str:

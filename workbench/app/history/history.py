@@ -11,7 +11,8 @@ from workbench.app.words.text import plural
 from workbench.classifiers import title_of as classifier_title
 from workbench.policies.registry import title_of
 from workbench.reading import cut
-from workbench.sessions.measure import ENOUGH, error_words
+from workbench.sessions.measure import ENOUGH
+from workbench.sessions.notebooks import error_words
 
 _WORDS = {
     "label": "labelled",
