@@ -38,7 +38,7 @@ DEFAULT = tuple(f"workbench/{part}" for part in ("classifiers", "engine", "polic
 
 @cache
 def is_of_default(commit: str) -> bool:
-    """Whether the default model and policy of a commit are those of the checkout, to the letter."""
+    """True where the default model and policy of a commit are those of the checkout, to the letter."""
     words = ["git", "diff", "--quiet", commit, "HEAD", "--", *DEFAULT]
     return subprocess.run(words, cwd=ROOT, capture_output=True, check=False).returncode == 0
 
