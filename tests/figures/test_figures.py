@@ -1,5 +1,6 @@
 import itertools
 from dataclasses import replace
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -7,10 +8,14 @@ import pytest
 from scipy import stats
 
 from workbench.figures import theme
+from workbench.figures.adversarial import score_histograms
 from workbench.figures.bars import class_probabilities
-from workbench.figures.curves import learning_curve, learning_curves, summarise
+from workbench.figures.cards import image_card, scatter_card
+from workbench.figures.curves import learning_curve, learning_curves, measured, summarise
 from workbench.figures.maps import Regions, pool_map, thinned
+from workbench.figures.ranks import critical_difference_diagram
 from workbench.figures.reliability import confidence_histogram, reliability_diagram
+from workbench.figures.small import small
 from workbench.figures.sparkline import sparkline
 from workbench.figures.thumbnails import enlarged, sheet, thumbnail, tile
 from workbench.metrics import ConfidenceHistogram, ReliabilityTable
@@ -146,6 +151,29 @@ def test_side_by_side_a_name_has_one_look_and_one_entry() -> None:
     words = [a.text for a in fig.layout.annotations]
     assert words == ["digits · n = 3", "a &lt;b&gt; · n = 3", "c"]
     assert "No round" in learning_curves([("c", [])]).layout.annotations[0].text
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("draw", "words"),
+    [
+        (lambda: learning_curves([]), "No round has finished yet"),
+        (lambda: learning_curve([measured("m", [3, 4], [NAN, 0.2], [20, 20])]), "m"),
+        (lambda: learning_curve([measured("m", [3], [NAN], [20])]), "No round"),
+        (lambda: score_histograms([0.1, NAN, np.inf], [0.3, 0.4], 0.2, score="s"), "n = 1"),
+        (lambda: score_histograms([NAN], [np.inf], 0.2, score="s"), "No image to score"),
+        (lambda: critical_difference_diagram(["a", "gone", "b"], [1.0, NAN, 2.0], 0.5), "b 2.00"),
+        (lambda: small(theme.figure().add_scatter(x=[NAN], y=[NAN])), "<rect"),
+        (lambda: scatter_card(np.array([[NAN, 1.0], [0.0, 1.0]]), np.array([0, 1])), "<circle"),
+        (lambda: scatter_card(np.empty((0, 2)), np.empty(0)) + image_card([]), "<svg"),
+    ],
+)
+def test_what_is_missing_or_no_number_is_left_out_of_every_figure(draw: Any, words: str) -> None:
+    fig = draw()
+    text = fig if isinstance(fig, str) else fig.to_json()
+    assert words in text and "nan" not in text.lower() and "gone" not in text
 
 
 def test_a_wide_band_does_not_flatten_the_lines() -> None:

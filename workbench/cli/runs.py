@@ -226,7 +226,8 @@ def _summary(
                     s.last.n,
                     int(group.n_labelled[-1]),
                     s.last.value,
-                    "-" if np.isnan(s.last.low) else f"± {s.last.value - s.last.low:.4f}",
+                    # as the pictures: of two runs an interval says nothing
+                    "-" if s.last.n < 3 or np.isnan(s.last.low) else f"± {s.last.value - s.last.low:.4f}",
                     s.area.value,
                     "-" if t is None or not enough(t.n) else f"{t.p_holm:.2g}",
                     s.outcome or "-",

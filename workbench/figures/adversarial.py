@@ -167,8 +167,8 @@ def score_histograms(
     """Distributions of a detector's scores over clean and attacked images, with the threshold.
 
     Args:
-        clean: [n] scores.
-        attacked: [m] scores.
+        clean: [n] scores; those that are no finite number are left out.
+        attacked: [m] scores, likewise.
         threshold: images at or above it are flagged.
         score: title of the x axis.
         names: of the two kinds.
@@ -178,7 +178,9 @@ def score_histograms(
     Returns:
         The figure, with shares of each kind.
     """
-    both = np.concatenate([np.asarray(clean, dtype=float), np.asarray(attacked, dtype=float)])
+    clean, attacked = (np.asarray(s, dtype=float) for s in (clean, attacked))
+    clean, attacked = clean[np.isfinite(clean)], attacked[np.isfinite(attacked)]
+    both = np.concatenate([clean, attacked])
     if both.size == 0:
         return theme.empty("No image to score", height)
     low, high = float(both.min()), float(both.max())

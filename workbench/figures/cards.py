@@ -16,20 +16,24 @@ def scatter_card(points: Array, codes: Array, *, limit: int = 220) -> str:
     """Items on a plane, coloured by class.
 
     Args:
-        points: [N, 2].
+        points: [N, 2]; those that are no finite numbers are left out.
         codes: [N] classes; -1 is drawn grey.
         limit: at most this many points.
 
     Returns:
         SVG text.
     """
-    points = np.asarray(points, dtype=float)
+    points, codes = np.asarray(points, dtype=float), np.asarray(codes)
+    there = np.isfinite(points).all(axis=1)
+    points, codes = points[there], codes[there]
+    if not len(points):
+        return _svg([])
     pick = np.linspace(0, len(points) - 1, min(limit, len(points))).astype(int)
     low, high = np.percentile(points, [2, 98], axis=0)
     unit = np.clip((points[pick] - low) / np.where(high > low, high - low, 1.0), 0.0, 1.0)
     pad = 12
     marks = []
-    for (x, y), code in zip(unit, np.asarray(codes)[pick], strict=True):
+    for (x, y), code in zip(unit, codes[pick], strict=True):
         colour = theme.class_colour(int(code)) if code >= 0 else theme.NEUTRAL
         at = f'cx="{pad + x * (WIDTH - 2 * pad):.1f}" cy="{HEIGHT - pad - y * (HEIGHT - 2 * pad):.1f}"'
         marks.append(f'<circle {at} r="4" fill="{colour}" fill-opacity="0.8"/>')
@@ -46,6 +50,8 @@ def image_card(images: Sequence[Array], *, rows: int = 2) -> str:
     Returns:
         SVG text.
     """
+    if not len(images):
+        return _svg([])
     columns = -(-len(images) // rows)
     height, width = np.asarray(images[0]).shape
     cell = min(WIDTH / (columns * (width + 1) + 1), HEIGHT / (rows * (height + 1) + 1))

@@ -95,9 +95,11 @@ def measured(name: str, labels: Sequence[int], errors: Sequence[float], items: S
     Args:
         name: for the legend.
         labels: [R] numbers of labels, ascending.
-        errors: [R] shares of wrong predictions.
+        errors: [R] shares of wrong predictions; where one is NaN nothing is drawn.
         items: [R] how many items each was measured on, at least 1.
     """
+    told = [one for one in zip(labels, errors, items, strict=True) if np.isfinite(one[1])]
+    labels, errors, items = zip(*told, strict=True) if told else ((), (), ())
     found = [share_interval(round(e * n), n) for e, n in zip(errors, items, strict=True)]
     return Curve(
         name,
@@ -212,11 +214,11 @@ def learning_curves(
     Returns:
         The figure, each picture with its own range.
     """
-    columns = min(across, len(groups))
-    rows = -(-len(groups) // columns)
     everything = [c for _, curves in groups for c in curves if len(c.labels)]
     if not everything:
         return theme.empty("No round has finished yet", height)
+    columns = min(across, len(groups))
+    rows = -(-len(groups) // columns)
     fig = parts.panels(
         [_with_n(title, curves) for title, curves in groups],
         rows=rows,

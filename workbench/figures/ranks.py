@@ -19,13 +19,15 @@ def critical_difference_diagram(
 
     Args:
         names: [K] of the methods.
-        mean_ranks: [K].
+        mean_ranks: [K]; a method with NaN is left out.
         critical_difference: of Nemenyi's test; NaN draws no bars.
 
     Returns:
         The figure.
     """
     ranks = np.asarray(mean_ranks, dtype=np.float64)
+    names = [name for name, rank in zip(names, ranks, strict=True) if np.isfinite(rank)]
+    ranks = ranks[np.isfinite(ranks)]
     if not len(ranks):
         return theme.empty("Nothing to rank yet")
     bars, rows = cliques(ranks, critical_difference), len(ranks)

@@ -49,6 +49,13 @@ def small(fig: go.Figure) -> str:
 
 
 def _panel(traces: list[Any], box: tuple[float, ...], log: tuple[bool, bool]) -> list[str]:
+    frame = (
+        f'<rect x="{box[0]:.1f}" y="{box[1]:.1f}" width="{box[2]:.1f}" height="{box[3]:.1f}" fill="none" '
+        f'stroke="{theme.NEUTRAL}" stroke-opacity="0.35"/>'
+    )
+    traces = [trace for trace in traces if all(part.size for part in _span(trace))]
+    if not traces:
+        return [frame]
     spans = [_span(trace) for trace in traces]
     xs = _scaled(np.concatenate([span[0] for span in spans]), log[0])
     ys = _scaled(np.concatenate([span[1] for span in spans]), log[1])
@@ -59,10 +66,7 @@ def _panel(traces: list[Any], box: tuple[float, ...], log: tuple[bool, bool]) ->
         across = box[0] + (_scaled(x, log[0]) - x0) / wide * box[2]
         return across, box[1] + box[3] - (_scaled(y, log[1]) - y0) / tall * box[3]
 
-    marks = [
-        f'<rect x="{box[0]:.1f}" y="{box[1]:.1f}" width="{box[2]:.1f}" height="{box[3]:.1f}" fill="none" '
-        f'stroke="{theme.NEUTRAL}" stroke-opacity="0.35"/>'
-    ]
+    marks = [frame]
     for trace in traces:
         marks += _drawn(trace, at)
     return marks

@@ -66,7 +66,7 @@ def tile(image: Array, side: int, *, ground: int = 128) -> Array:
     """A thumbnail in the middle of a square in colour, so that images of any sizes share a sheet.
 
     Args:
-        image: [H, W] or [H, W, 3] uint8.
+        image: [H, W], [H, W, 3] or [H, W, 4] uint8; transparency is left out.
         side: of the square, in pixels.
         ground: grey level around the image.
 
@@ -77,7 +77,7 @@ def tile(image: Array, side: int, *, ground: int = 128) -> Array:
     height, width = small.shape[:2]
     top, left = (side - height) // 2, (side - width) // 2
     out = np.full((side, side, 3), ground, dtype=np.uint8)
-    out[top : top + height, left : left + width] = small if small.ndim == 3 else small[..., None]
+    out[top : top + height, left : left + width] = small[..., :3] if small.ndim == 3 else small[..., None]
     return out
 
 
