@@ -15,7 +15,6 @@ from workbench.guesses import (
     of_cells,
     of_classes,
     of_json,
-    of_model,
     of_names,
     of_probabilities,
     sources_of_columns,
@@ -99,21 +98,6 @@ def test_names_as_words():
         of_names(texts, ["1", "2"])
     vectors = of_names(texts, ["refund", "lost"], vectors=(np.eye(4)[[0, 1, 0, 1]], np.eye(4)[[1, 0]]))
     assert vectors.codes.tolist() == [1, 0, 1, 0]
-
-
-def test_a_model_of_somebodys():
-    from sklearn.linear_model import LogisticRegression
-
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((60, 2))
-    named = np.array(["dog", "cat"])[(X[:, 0] > 0) * 1]
-    model = LogisticRegression().fit(X, named)
-    guess = of_model(model, X, PETS)
-    assert (guess.codes == (X[:, 0] <= 0)).mean() > 0.95 and "No column for: bird." in guess.notes
-    with pytest.raises(InputError, match="fitted on 2 features"):
-        of_model(model, X[:, :1], PETS)
-    with pytest.raises(InputError, match="no class probabilities"):
-        of_model(LogisticRegression(), X, PETS)
 
 
 def test_how_it_does_on_labels():

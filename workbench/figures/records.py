@@ -32,7 +32,7 @@ class CalibrationReport:
         n: test points.
         scores: error, NLL, ECE.
         table: accuracy against confidence, 10 bins.
-        band: ends [10] of a 95 % bootstrap interval of the accuracies, or None.
+        band: ends [10] of a 95 % interval (Wilson) of the accuracies, or None.
         histogram: of confidence, 10 bins.
     """
 

@@ -17,7 +17,6 @@ from workbench.guesses.columns import (
     unknown_names,
 )
 from workbench.guesses.guess import Agreement, Guess, stacked, standardised
-from workbench.guesses.models import of_model
 from workbench.guesses.names import cleaned, names_say_something, of_names
 from workbench.guesses.replay import SavedGuesses
 from workbench.guesses.sources import (
@@ -47,7 +46,6 @@ __all__ = [
     "of_cells",
     "of_classes",
     "of_json",
-    "of_model",
     "of_names",
     "of_probabilities",
     "sources_of_columns",

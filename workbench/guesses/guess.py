@@ -10,6 +10,7 @@ import numpy as np
 
 from workbench.arrays import Array, Floats, Ints
 from workbench.errors import InputError
+from workbench.metrics import share_interval
 
 _ENOUGH = 10  # labels that tell a column of labels from a good guess
 
@@ -95,10 +96,7 @@ class Guess:
         n, right = len(said), int((said == truth).sum())
         low, high = 0.0, 1.0
         if n:
-            from scipy.stats import binomtest
-
-            interval = binomtest(right, n).proportion_ci(method="wilson")
-            low, high = float(interval.low), float(interval.high)
+            _, low, high, _ = share_interval(right, n)
         wrong = said != truth
         pairs, counts = np.unique(
             np.stack([truth[wrong], said[wrong]], axis=1).reshape(-1, 2), axis=0, return_counts=True

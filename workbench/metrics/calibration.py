@@ -437,23 +437,18 @@ def reliability_band(
     *,
     class_code: int | None = None,
     level: float = 0.95,
-    n_samples: int = 500,
-    seed: int = 0,
 ) -> tuple[Floats, Floats]:
-    """Bootstrap intervals of the accuracy in each bin of a reliability diagram.
+    """Wilson's intervals of the accuracy in each bin of a reliability diagram.
 
     Args:
         y: [N] true class codes.
         probabilities: [N, C].
         n_bins: B, bins of equal width.
         class_code: as in `reliability_table`.
-        level: share of the resamples inside.
-        n_samples: resamples.
-        seed: of the resampling.
+        level: of each interval.
 
     Returns:
-        Lower and upper ends [B], NaN for empty bins. A bin whose items are all right or all wrong
-        has no spread to resample: there the interval is Wilson's.
+        Lower and upper ends [B], NaN for empty bins.
 
     Raises:
         InputError: as `reliability_table`.
@@ -464,14 +459,8 @@ def reliability_band(
     count = np.bincount(index, minlength=n_bins)
     hits = np.bincount(index, weights=hit, minlength=n_bins)
     low, high = np.full(n_bins, np.nan), np.full(n_bins, np.nan)
-    rng = np.random.default_rng([seed, 0, 0xB00B])
     for b in np.flatnonzero(count):
-        if 0 < hits[b] < count[b]:
-            # resampling hits and misses of a bin with replacement is drawing a binomial
-            drawn = rng.binomial(count[b], hits[b] / count[b], size=n_samples) / count[b]
-            low[b], high[b] = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
-        else:
-            _, low[b], high[b], _ = share_interval(int(hits[b]), int(count[b]), level)
+        _, low[b], high[b], _ = share_interval(int(hits[b]), int(count[b]), level)
     return low, high
 
 

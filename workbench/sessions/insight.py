@@ -121,7 +121,7 @@ class Calibration:
 
     @cached_property
     def band(self) -> tuple[Floats, Floats]:
-        """Ends [B] of bootstrap intervals for the accuracies."""
+        """Ends [B] of the intervals of the accuracies."""
         return metrics.reliability_band(self.truth, self.probabilities, self.n_bins, class_code=self.code)
 
     @cached_property

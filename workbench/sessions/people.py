@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from workbench.arrays import Floats, Ints
+from workbench.metrics import share_interval
 from workbench.metrics.agreement import ENOUGH, Agreement, Interval, alpha_interval, krippendorff_alpha
 from workbench.metrics.consensus import (
     ACCURACY,
@@ -411,8 +412,6 @@ def _person(
     if together is None or name not in together.people:
         none = float("nan")
         return PersonReport(name, n_labels, 0, none, 0.0, 1.0, none, (), pace, None, ())
-    from scipy.stats import binomtest
-
     person = together.people.index(name)
     mine = together.ratings[together.ratings[:, 1] == person]
     order = np.argsort([state.votes[together.items[i]][name].event for i in mine[:, 0]], kind="stable")
@@ -430,15 +429,15 @@ def _person(
                 disagreements.append(
                     Disagreement(together.items[i], classes[code], classes[best], float(q[best]))
                 )
-    found = binomtest(sum(agreed), len(agreed)).proportion_ci(method="wilson")
+    found = share_interval(sum(agreed), len(agreed))
     pairs = sorted(confusions.items(), key=lambda one: (-one[1], one[0]))[:MOST_CONFUSIONS]
     return PersonReport(
         name,
         n_labels,
         len(agreed),
-        sum(agreed) / len(agreed),
-        float(found.low),
-        float(found.high),
+        found.value,
+        found.low,
+        found.high,
         float(together.found.accuracies[person]),
         tuple((true, said, n) for (true, said), n in pairs),
         pace,

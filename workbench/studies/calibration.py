@@ -202,7 +202,7 @@ def calibration_report(title: str, y: Ints, p: Floats) -> CalibrationReport:
         len(y),
         scores(y, p),
         reliability_table(y, p),
-        reliability_band(y, p, n_samples=200),
+        reliability_band(y, p),
         confidence_histogram(y, p),
     )
 
