@@ -304,7 +304,8 @@ def calibration_interval(
     are tried: bins whose accuracies lie off their confidences as in the sample, by more or by less, on the
     one side or on the other. The interval holds those under which drawn samples have an error as small, and
     as large, as the one that was seen (an inverted test by the parametric bootstrap; Davison & Hinkley 1997,
-    5.4). For a calibrated model it reaches 0 in at least the share `level` of all samples.
+    5.4). For a calibrated model it reaches 0 in at least the share `level` of all samples. Where one bin
+    holds the whole fault it is too short: it lay above the error in 11 to 13 of 100 samples (n 40 and 200).
 
     Args:
         y: [N] true class codes.
