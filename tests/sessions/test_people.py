@@ -10,7 +10,7 @@ from workbench.cli.crowd import print_people
 from workbench.errors import InputError
 from workbench.exchange import label_table
 from workbench.sessions import Session
-from workbench.sessions.people import shown_people, training_of
+from workbench.sessions.people import first_guesses, shown_people, training_of
 
 
 @pytest.fixture(autouse=True)
@@ -155,6 +155,24 @@ def test_a_second_opinion_is_asked_for_where_it_is_worth_more_than_a_new_item():
     # and what all agree about with the model is left alone for new items
     of(session, "bob").tell(first, "setosa")
     assert [role for _, role in told(session, "bob", 4)].count("overlap") < 4
+
+
+def test_what_the_model_says_of_an_item_that_it_has_learnt_is_no_guess_of_before():
+    session = project(overlap=1.0, people=2)
+    names, truth, items = session.pool.classes, session.pool.truth, spread(session, 30)
+    for code, name in enumerate(names):
+        session.label_items([item for item in items if truth[item] == code], name)
+    session.refit()
+    bob, codes = of(session, "bob"), {key: code for code, key in enumerate(session.state.keys)}
+    asks = bob.ask(5)
+    for ask in asks:
+        assert bob.tell(ask, names[truth[ask.item]])
+    learnt = [ask.item for ask in asks if ask.item in items]
+    assert learnt and all(ask.guess for ask in asks) and first_guesses(session.state, learnt, codes) == {}
+    (new,) = (ask for ask in session.ask(1) if ask.item not in items)
+    session.tell(new, names[truth[new.item]])
+    bob.label_item(new.item, names[truth[new.item]])
+    assert list(first_guesses(session.state, [new.item], codes)) == [new.item]
 
 
 def test_a_share_of_items_or_worth_and_nothing_else():

@@ -30,6 +30,7 @@ DISAGREEMENT_FROM = 0.8  # of the others' consensus, for an item to talk about
 MOST_DISAGREEMENTS, MOST_CONFUSIONS = 10, 3
 _DRIFT_FROM, _DRIFT_P = 20, 0.05
 _DRAWN = ("evaluation", "uniform")
+_LABELLED = ("overlap", "second", "check")  # questions about items that have a label
 
 
 class ItemConsensus(NamedTuple):
@@ -196,10 +197,16 @@ def picked_words(drawn: int, n: int) -> str:
 def first_guesses(
     state: ProjectState, items: Iterable[int], codes: Mapping[str, int]
 ) -> dict[int, tuple[tuple[int, float], ...]]:
-    """Item -> (class code, probability) of the likeliest classes when it was first asked about."""
+    """Item -> (class code, probability) of the likeliest classes before anybody had labelled it.
+
+    An item that was labelled before its first question (by a file, in bulk) has none: the model learnt it.
+    """
     wanted, found = set(items), {}
     for ask in state.asks.values():
-        if ask.item in wanted and ask.item not in found and (guess := ask.details.get("guess")):
+        if ask.item not in wanted or ask.item in found or not (guess := ask.details.get("guess")):
+            continue
+        votes = state.votes.get(ask.item, {})
+        if ask.role not in _LABELLED and all(ask.event < vote.event for vote in votes.values()):
             pairs = [(codes.get(state.resolve(str(key)), -1), float(p)) for key, p in guess]
             found[ask.item] = tuple((code, p) for code, p in pairs if code >= 0)
     return found
