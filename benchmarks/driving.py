@@ -78,18 +78,20 @@ class Server:
         environment: further variables.
         command: arguments of Python; "{port}" is filled in.
         port: where it listens; a free one is taken at the first start and kept for the next.
+        base: the path below which it answers.
     """
 
     home: Path
     environment: dict[str, str] = field(default_factory=dict)
     command: tuple[str, ...] = WORKBENCH
     port: int = 0
+    base: str = ""
     process: subprocess.Popen[bytes] | None = None
 
     @property
     def url(self) -> str:
         """Where it answers."""
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://127.0.0.1:{self.port}{self.base}"
 
     @property
     def log(self) -> str:

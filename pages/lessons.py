@@ -8,14 +8,13 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from workbench.app.access import joining
+from workbench.app.access.joining import CLASS, ROOM
 from workbench.app.data import cards
 from workbench.app.lessons import guesses, lessons, stage, teaching, together
 from workbench.app.shell import frame, widgets
 from workbench.app.words.glossary import explain, used_in
 from workbench.app.words.text import verbatim
 from workbench.errors import InputError
-
-CLASS = "class"
 
 
 def go(name: str | None) -> None:
@@ -216,18 +215,19 @@ def show_together() -> None:
         st.error(verbatim(error), icon=":material/error:")
         shared = None
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lesson-bar"):
-        st.button(
-            "All lessons",
-            key="lesson-list",
-            type="tertiary",
-            icon=":material/arrow_back:",
-            on_click=go,
-            args=(None,),
-        )
+        if not joining.is_guest():
+            st.button(
+                "All lessons",
+                key="lesson-list",
+                type="tertiary",
+                icon=":material/arrow_back:",
+                on_click=go,
+                args=(None,),
+            )
         if shared is not None and in_class():
             with st.popover("Join", icon=":material/qr_code_2:", key="lesson-share"):
                 st.markdown("Everybody labels at a desk of their own:")
-                joining.join({"lesson": together.NAME, together.ROOM: shared.id, CLASS: "1"})
+                joining.join({"lesson": together.NAME, ROOM: shared.id, CLASS: "1"})
         elif shared is not None:
             st.button(
                 "A new room",
@@ -251,7 +251,7 @@ def show_together() -> None:
             with code, st.container(key="room-code"):
                 st.markdown("**Point your phone here**, and leave this page on the wall.")
                 widgets.style(".st-key-room-code img { width: clamp(10rem, 17vw, 24rem) !important; }")
-                joining.join({"lesson": together.NAME, together.ROOM: shared.id, CLASS: "1"})
+                joining.join({"lesson": together.NAME, ROOM: shared.id, CLASS: "1"})
         st.header("What to look for")
         st.markdown("\n".join(f"- {line}" for line in together.LOOK))
 
@@ -282,5 +282,6 @@ elif wanted == together.NAME:
     show_together()
 else:
     choose()
-with st.container(key="go-data"):
-    frame.link("data", "Label a pool of your own", ":material/database:")
+if not joining.is_guest():
+    with st.container(key="go-data"):
+        frame.link("data", "Label a pool of your own", ":material/database:")

@@ -195,7 +195,7 @@ def test_a_picture_is_for_whoever_may_look_at_the_project(flowers):
         content=json.dumps({}),
         headers={"x-desk-token": token, "content-type": "application/json"},
     ).json()
-    assert sheet["blocks"][0]["runs"][0]["src"] == where + key
+    assert sheet["blocks"][0]["runs"][0]["src"] == f".{where}{key}"
 
 
 def test_a_bundles_picture_is_what_it_says(flowers):

@@ -187,6 +187,14 @@ def test_a_class_gets_a_code_an_address_and_a_room_of_its_own(home: Path) -> Non
         == "; random questions: 50.0 %"
     )
     assert together.random_words([([10], [0.4])], 12) == ""
+    # the phones of the class get a desk, and no way to other pages and projects
+    assert test.sidebar.children and test.button(key="lesson-list") and test.get("page_link")
+    test.query_params["class"] = "1"
+    test.run()
+    assert not test.exception and any("You are " in one.value for one in test.caption)
+    assert not test.sidebar.children and not test.get("page_link")
+    assert not [one.key for one in test.button if one.key == "lesson-list"]
+    test.query_params["class"] = ""
     test.query_params["room"] = "gone"
     test.run()
     assert "This room is not here" in test.error[0].value and test.button(key="begin-room")

@@ -7,15 +7,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from sqlalchemy import event
 from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
 from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
 from workbench.app import server
-from workbench.app.access import current, login, sharing, tokens
+from workbench.app.access import current, login, sharing, tokens, way_back
 from workbench.app.compare import comparison, robustness
 from workbench.app.desk import routes
 from workbench.app.lessons import together
@@ -311,7 +315,7 @@ def test_the_desk_answers_the_person_of_its_token_only(client: TestClient) -> No
     # his own token is of no use for her project, until she shares it
     his = tokens.issue(session.id, "Bob")
     status, words = answer(client, session.id, his, BOB)
-    assert status == 403 and "not shared with you" in words
+    assert status == 403 and "Ann does not share this project with you" in words
     store = Store.open()
     store.share_project(session.id, ann.key, "shared", [bob.key])
     assert answer(client, session.id, his, BOB)[0] == 200
@@ -423,6 +427,37 @@ def test_what_is_not_a_page_is_for_who_is_logged_in(path: str, inside: bool, gua
 
 
 # --- projects ---------------------------------------------------------------------------------------------
+
+
+def test_the_page_that_was_asked_for_comes_after_the_log_in(guarded: dict[str, Any]) -> None:
+    def page(request: Request) -> Response:
+        return RedirectResponse("/") if request.url.path == login.CALLBACK else HTMLResponse("a page")
+
+    app = way_back.WayBack(Starlette(routes=[Route("/{path:path}", page)]))
+    client = TestClient(app, base_url="https://label.example.org", follow_redirects=False)
+
+    def after(query: str) -> str:
+        return str(client.get(f"{login.CALLBACK}?{query}").headers["location"])
+
+    def ask(address: str) -> None:
+        client.get(address, headers={"accept": "text/html"})
+
+    assert after("state=a&code=b") == "/"
+    ask("/label?project=abc")
+    assert after("") == "/"  # after a log-out
+    assert after("state=a&error=access_denied") == "/label?project=abc&log-in=denied"
+    ask("/label?project=abc&log-in=denied")
+    assert after("state=a&code=b") == "/label?project=abc"
+    assert after("state=a&code=b") == "/", "it leads there once"
+    # a picture is no page, and a first page without anything behind it needs no cookie
+    ask("/label?project=abc")
+    ask("/media/a.png")
+    assert after("state=a&error=x") == "/label?project=abc&log-in=denied"
+    ask("/")
+    assert after("state=a&error=x") == "/?log-in=denied"
+    for elsewhere in ("//evil.example", "https://evil.example", "/label\r\nx: y", "/\\evil.example"):
+        client.cookies.set(way_back.COOKIE, quote(elsewhere, safe=""))
+        assert after("state=a&code=b") == "/"
 
 
 def test_lists_hold_what_a_person_may_open(guarded: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,6 +83,12 @@ def test_an_impossible_port_is_refused(port: int) -> None:
         server.serve(port=port)
 
 
+@pytest.mark.parametrize("path", ["/w b", "..", "https://a.example/wb", "/wb?x"])
+def test_a_path_that_is_none_is_refused(path: str) -> None:
+    with pytest.raises(InputError, match="is no path: give /wb"):
+        server.serve(base_path=path, port=8599)
+
+
 def test_a_taken_port_is_named_with_another_to_try() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

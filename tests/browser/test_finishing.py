@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from benchmarks.driving import Server, settled, visit
+from tests.browser.homes import store_of
 from tests.browser.test_labelling import DESK
 from workbench.certificates import verify
 from workbench.exchange.finished import read_certificate, read_finished
+from workbench.sessions import Session
 
 SAID = {"card": "I lost my card", "refund": "I want my money back", "login": "I cannot log in"}
 MOVED = f"""before => {{
@@ -28,6 +30,45 @@ def tickets() -> bytes:
         name = draw.choice(list(SAID))
         lines.append(f"t{i},{SAID[name]} since day {i},{name}")
     return "\n".join(lines).encode()
+
+
+def test_after_the_last_check_the_page_has_its_keys_back(page: Any, server: Server) -> None:
+    path = server.home / "tickets.csv"
+    path.write_bytes(tickets())
+    with store_of(server) as store:
+        session = Session.create(
+            str(path),
+            pool_options={"columns": {"id": "id", "text": "text"}},
+            classes=list(SAID),
+            evaluation_share=0.0,
+            annotator="root",
+            store=store,
+        )
+        session.start_checks(0.2, 0.8, of="column:llm_label")
+
+        def said(text: str) -> str:
+            return next(name for name, says in SAID.items() if text.startswith(says))
+
+        texts = session.pool.items.texts  # type: ignore[attr-defined]
+        while session.finish_state().left != 1:  # type: ignore[union-attr]
+            ask = session.next_check()
+            session.answer_check(ask.id, said(texts[ask.item]))  # type: ignore[union-attr]
+    page.set_viewport_size({"width": 1400, "height": 400})
+    visit(page, f"{server.url}/finish?project={session.id}")
+    text = page.locator(".desk .stage .text").inner_text()
+    page.keyboard.press(str(list(SAID).index(said(text)) + 1))
+    page.wait_for_selector(".st-key-certified")
+    settled(page)
+    page.locator(".st-key-certified p").first.click()  # the part of the page that scrolls has the focus
+    for key, there in (
+        ("End", "> 0"),
+        ("Home", "=== 0"),
+        (" ", "> 0"),
+        ("Home", "=== 0"),
+        ("ArrowDown", "> 0"),
+    ):
+        page.keyboard.press(key)
+        page.wait_for_function(f"document.querySelector('[data-testid=stMain]').scrollTop {there}")
 
 
 @pytest.mark.slow  # alone: a column is checked key by key up to the certificate

@@ -199,6 +199,32 @@ def test_answers_wait_in_the_browser_while_the_server_is_gone(page: Any, own_ser
     assert page.locator(f".st-key-open-{project} button").inner_text().strip() == "Go on"
 
 
+DIALOGS = """new MutationObserver(() => {
+    window.overlaid ||= Boolean(document.querySelector('[data-testid=stDialog]'));
+}).observe(document, { childList: true, subtree: true })"""
+
+
+@pytest.mark.slow  # alone: the server goes away under an open desk, and comes back
+def test_the_desk_goes_on_while_the_server_is_gone_and_says_so_itself(page: Any, own_server: Server) -> None:
+    page.add_init_script(DIALOGS)
+    project = start_digits(page, own_server)
+    own_server.kill()
+    # a dialog of the page about its connection would lie over the item and take every key
+    page.wait_for_function("window.overlaid && !document.querySelector('[data-testid=stDialog]')")
+    given = {}
+    while name := page.locator(".desk .title").inner_text():
+        given[name] = "3"
+        page.keyboard.press("3")
+    assert len(given) >= 4
+    words = f"{len(given)} answers are kept in this browser; more items come when the server is back."
+    page.locator(".desk .empty", has_text=words).wait_for()
+    own_server.start()
+    at_the_desk(page)
+    wait_for_labelled(page, len(given))
+    with store_of(own_server) as store:
+        assert sum(event.kind == "label" for event in store.events(project)) == len(given)
+
+
 def test_the_model_learns_in_the_background_and_says_why(page: Any, server: Server) -> None:
     start_digits(page, server)
     for key in "01":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 from collections.abc import Iterator
@@ -153,6 +154,15 @@ def test_a_person_logs_in_labels_under_their_name_and_leaves(
     page.goto(f"{team.server.url}/label?project={project}")
     page.wait_for_selector(".st-key-log-in-default")
     assert ask_desk(page, project, token)[0] == 403
+    # the log-in stands at the address of the project; broken off it says so, and done it leads there
+    page.click(".st-key-log-in-default button")
+    page.click("text=Deny")
+    page.get_by_text("the log-in was broken off, or refused").wait_for()
+    page.click(".st-key-log-in-default button")
+    page.fill("input[name=sub]", "ann")
+    page.click("text=Authorize >> nth=-1")
+    at_the_desk(page)
+    assert page.url == f"{team.server.url}/label?project={project}"
     page.context.close()
 
 
@@ -171,7 +181,7 @@ def test_projects_are_private_shared_or_open(team: Team, monkeypatch: pytest.Mon
     assert not bob.locator(".desk").count() and "Petals" not in bob.inner_text("body")
     bobs = token_of(own.id, "Bob Ray", team.server.home, monkeypatch)
     status, words = ask_desk(bob, own.id, bobs)
-    assert status == 403 and "not shared with you" in words
+    assert status == 403 and "Ann Lee does not share this project with you" in words
 
     visit(ann, team.server.url)
     ann.click(f"{access} button")
@@ -181,6 +191,7 @@ def test_projects_are_private_shared_or_open(team: Team, monkeypatch: pytest.Mon
     ann.keyboard.press("Escape")
     ann.click(f".st-key-access-save-{own.id} button")
     ann.wait_for_selector(f"{row} >> text=shared with Bob Ray")
+    ann.locator("[data-testid=stPopoverBody]").wait_for(state="hidden")
     found = store.summary(own.id)
     assert found is not None and (found.access, found.members) == ("shared", (keys["Bob Ray"],))
 
@@ -201,8 +212,20 @@ def test_projects_are_private_shared_or_open(team: Team, monkeypatch: pytest.Mon
     at_the_desk(bob)
     store.share_project(own.id, keys["Ann Lee"], "private")
     assert ask_desk(bob, own.id, bobs)[0] == 403
+    bob.keyboard.press("2")
+    bob.locator(".desk .empty", has_text="Ann Lee does not share this project with you any more").wait_for()
+    bob.locator(".desk .status", has_text="closed to you; 1 kept in this browser").wait_for()
+    with bob.expect_download() as download:
+        bob.click(".desk [data-command=kept]")
+    assert [one["class"] for one in json.loads(Path(download.value.path()).read_text())] == [own.classes[1]]
     bob.reload()
     bob.wait_for_selector("text=not shared with you")
+    bob.get_by_text("1 answer of yours waits in this browser").wait_for()
+    # shared again, it is stored
+    store.share_project(own.id, keys["Ann Lee"], "shared", [keys["Bob Ray"]])
+    bob.goto(f"{team.server.url}/label?project={own.id}")
+    at_the_desk(bob)
+    assert [e.payload["class"] for e in store.events(own.id) if e.kind == "label"] == list(own.classes[:2])
     ann.context.close()
     bob.context.close()
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from benchmarks.driving import PATIENCE, ROOT, Server
-from tests.browser.test_labelling import at_the_desk, press_and_wait
+from tests.browser.test_labelling import at_the_desk, exported, press_and_wait
 from tests.browser.test_log_in import PEOPLE, SERVE, secrets
 from workbench.store import Store
 
@@ -31,7 +31,7 @@ def free_port() -> int:
 
 
 @contextmanager
-def nginx(folder: Path, port: int, behind: int) -> Iterator[None]:
+def nginx(folder: Path, port: int, behind: int, base: str = "") -> Iterator[None]:
     """The recipe's own text, with other ports, names and a certificate made here."""
     (recipe,) = re.findall(r"```nginx\n(.*?)```", (ROOT / "docs" / "teams.md").read_text(), re.DOTALL)
     for old, new in (
@@ -39,6 +39,7 @@ def nginx(folder: Path, port: int, behind: int) -> Iterator[None]:
         ("label.example.org;", f"{NAME};"),
         ("/etc/ssl/label.example.org", str(folder / "tls")),
         ("127.0.0.1:8501", f"127.0.0.1:{behind}"),
+        ("location / {", f"location {base}/ {{"),
     ):
         assert old in recipe
         recipe = recipe.replace(old, new)
@@ -77,7 +78,8 @@ def nginx(folder: Path, port: int, behind: int) -> Iterator[None]:
         program.wait(20)
 
 
-def test_a_person_labels_through_the_proxy_of_the_docs(browser: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("base", ["", "/wb"])
+def test_a_person_labels_through_the_proxy_of_the_docs(browser: Any, tmp_path: Path, base: str) -> None:
     if shutil.which("nginx") is None or shutil.which("openssl") is None:
         if os.environ.get("CI") == "true":
             pytest.fail("needs nginx and openssl on the PATH")
@@ -87,32 +89,39 @@ def test_a_person_labels_through_the_proxy_of_the_docs(browser: Any, tmp_path: P
     people = [mock.User(sub="ann", claims={"name": PEOPLE["ann"], "email": "ann@example.org"})]
     with mock.run_server_in_thread(user_claims=people) as provider:
         file = secrets(tmp_path / "secrets.toml", outside, provider.server_port)
-        file.write_text(file.read_text().replace("http://127.0.0.1", f"https://{NAME}"))
-        server = Server(tmp_path / "home", command=(*SERVE, str(file))).start()
+        text = file.read_text().replace("http://127.0.0.1", f"https://{NAME}")
+        file.write_text(text.replace("/oauth2callback", f"{base}/oauth2callback"))
+        serve = [part.replace("secrets=", f"base_path='{base}', secrets=") for part in SERVE]
+        server = Server(tmp_path / "home", command=(*serve, str(file)), base=base).start()
         try:
-            with nginx(tmp_path, outside, server.port):
-                label_through(browser, f"https://{NAME}:{outside}", server)
+            with nginx(tmp_path, outside, server.port, base):
+                label_through(browser, f"https://{NAME}:{outside}{base}", server)
         finally:
             server.stop()
 
 
 def label_through(browser: Any, address: str, server: Server) -> None:
-    context = browser.new_context(ignore_https_errors=True)
+    context = browser.new_context(ignore_https_errors=True, accept_downloads=True)
     context.set_default_timeout(PATIENCE)
     context.route("**/*.css", lambda r: r.abort() if "jsdelivr" in r.request.url else r.continue_())
     page = context.new_page()
     # another name for this machine is none of the server's
     assert page.request.get(server.url, headers={"host": "evil.example"}).status == 403
-    page.goto(address)
+    page.goto(f"{address}/")
     page.click(".st-key-log-in-default button")
     page.fill("input[name=sub]", "ann")
     page.click("text=Authorize >> nth=-1")
     page.click(".st-key-start-digits button")
     at_the_desk(page)
     project = page.url.partition("project=")[2]
+    page.locator(".desk .picture").evaluate("one => one.decode()")
     for key in "123":
         press_and_wait(page, key)
     assert page.url.startswith(address)
+    assert len(exported(page)) == 3
+    # a deep link stands in a tab of its own, and leads nowhere else
+    page.goto(f"{address}/label?project={project}")
+    at_the_desk(page)
     store = Store.open(server.home / "workbench.sqlite")
     labels = [e for e in store.events(project) if e.kind == "label"]
     assert [e.annotator for e in labels] == ["Ann Lee"] * 3

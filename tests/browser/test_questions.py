@@ -25,6 +25,9 @@ from tests.browser.test_labelling import (
 )
 from workbench.sessions import Session
 
+READ = ".desk[data-stands]"
+"""The desk once its row has stood long enough to be read."""
+
 
 def _shot(page: Any, name: str) -> None:
     if "SHOTS" in os.environ:
@@ -190,6 +193,7 @@ def test_a_row_stays_on_screen_when_a_new_model_chooses_again(page: Any, server:
         page.route("**/sync", hold)
         for _ in range(2):  # the second while the first answer, with the item before on screen, is on its way
             before = item_of(page)
+            page.wait_for_selector(READ)
             page.keyboard.press("Enter")
             another_than(page, before)
         page.keyboard.press("1")
@@ -206,6 +210,36 @@ def test_a_row_stays_on_screen_when_a_new_model_chooses_again(page: Any, server:
         assert session.state.labels[item] == stood[1].split()[0] == "delivery"
         said = {"true": "yes", "false": "no"}[turned]
         assert session.question("urgent").state.labels[item] == said
+
+
+def test_a_row_ends_with_enter_and_the_next_one_never_with_the_same_press(page: Any, server: Server) -> None:
+    with store_of(server) as store:
+        session = _project(server, store, [("topic", ["delivery", "damage"]), ("tone", ["angry", "calm"])])
+        for item in range(100, 140):
+            session.label_item(item, "damage" if item % 3 else "delivery")
+            session.question("tone").label_item(item, "calm" if item % 4 else "angry")
+        session.refit_all()
+        visit(page, f"{server.url}/label?project={session.id}")
+        at_the_desk(page)
+        shown = item_of(page)
+        # the last class ends no row: a person who goes on with Enter would store the next one unread
+        struck = page.evaluate(
+            f"""keys => keys.map(key => {{
+                window.dispatchEvent(new KeyboardEvent('keydown', {{ key, bubbles: true }}));
+                return {DESK}.querySelector('.title').innerText;
+            }})""",
+            ["1", "2", "Enter", "Enter", "Enter"],
+        )
+        assert struck[:2] == [shown, shown] and len(set(struck[2:])) == 1 and struck[2] != shown
+        page.locator(".desk .message").get_by_text("Nobody can have read this row yet").wait_for()
+        page.wait_for_function(SAVED)
+        ids = [str(one) for one in session.pool.items.ids]
+        labelled = {item: session.question("tone").state.labels[item] for item in (ids.index(shown),)}
+        assert labelled == {ids.index(shown): "calm"} and session.state.n_labelled == 41
+        # once it has stood, Enter takes the guesses as they stand
+        page.wait_for_selector(READ)
+        press_and_wait(page, "Enter")
+        assert session.state.n_labelled == 42
 
 
 def test_keys_pressed_while_the_page_draws_the_desk_anew_are_not_lost(page: Any, server: Server) -> None:
@@ -380,21 +414,18 @@ def _answer_by_keys(session: Session, page: Any) -> dict[str, str]:
         turned = "false" if page.locator(first).get_attribute("aria-checked") == "true" else "true"
         page.locator(first).click()
         page.locator(f"{first}[aria-checked={turned}]").wait_for()
-    for place, one in enumerate(others):
+    for one in others:
         page.locator(f".desk .asked.turn[data-question='{one.question_name}']").wait_for()
-        if switches or place < len(others) - 1:
-            page.keyboard.press("1")
-            pressed = f".desk .asked:not(.turn)[data-question='{one.question_name}'] [aria-pressed=true]"
-            page.locator(pressed).wait_for()
-        else:
-            press_and_wait(page, "1")  # the last one of them stores the row
+        page.keyboard.press("1")
+        pressed = f".desk .asked:not(.turn)[data-question='{one.question_name}'] [aria-pressed=true]"
+        page.locator(pressed).wait_for()
     said = {one.question_name: one.classes[0] for one in others}
     if switches:
         turned_on = page.locator(".desk [role=switch][aria-checked=true]")
         on = turned_on.evaluate_all("all => all.map(one => one.dataset.question)")
         assert (switches[0].question_name in on) == (turned == "true")
         said |= {one.question_name: "yes" if one.question_name in on else "no" for one in switches}
-        press_and_wait(page, "Enter")
+    press_and_wait(page, "Enter")
     return said
 
 
@@ -428,13 +459,12 @@ def test_two_questions_and_twenty_switches_from_the_file_to_the_next_tool(page: 
         for name, said in given.items():
             item = ids.index(name)
             assert {q: session.question(q).state.labels[item] for q in said} == said
-        last, row = list(given.items())[-1]
+        last = list(given)[-1]
         page.keyboard.press("ArrowLeft")
         page.locator(".desk .badge.back").wait_for()
         assert page.locator(".desk .title").inner_text() == last
         page.locator(".desk [data-question=topic] [data-class=delivery]").click()
-        if any(name in TAGS for name in row):
-            page.locator(".desk [data-command=save]").click()
+        page.locator(".desk [data-command=save]").click()
         page.locator(".desk .badge.back").get_by_text("topic delivery").wait_for()
         page.wait_for_function(SAVED)
         page.keyboard.press("Escape")

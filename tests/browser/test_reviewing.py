@@ -108,7 +108,7 @@ def test_looking_back_and_finding(page: Any, server: Server) -> None:
         page.wait_for_function(SHOWN, arg=back)
     page.keyboard.press("Escape")
 
-    # what is found comes next
+    # what is found is on screen at once: the next key is for it
     page.keyboard.press("/")
     find = page.locator(".panel .command.strong")
     assert find.is_disabled()
@@ -118,10 +118,10 @@ def test_looking_back_and_finding(page: Any, server: Server) -> None:
     page.locator(".panel [role=status]", has_text="1 item;").wait_for()
     assert find.inner_text().startswith("Ask me about this one")
     page.keyboard.press("Enter")
-    page.wait_for_function(SAVED)
-    press_and_wait(page, "3")
-    page.wait_for_function(SHOWN, arg="your choice")
     assert item_of(page) == "1234"
+    page.wait_for_function(SHOWN, arg="your choice")
+    press_and_wait(page, "3")
+    assert item_of(page) == asked
     page.keyboard.press("m")
     page.locator(".panel [role=status]", has_text="24 items").wait_for()
     page.keyboard.press("Escape")

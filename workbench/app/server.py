@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from workbench.app.access import login
+from workbench.app.access import login, way_back
 from workbench.app.serving import background, early, fit_process, frontend, host_names, logs, warm
 from workbench.app.serving.jobs import manager
 from workbench.errors import InputError
@@ -103,6 +103,20 @@ class Gate:
             ]
             await send({"type": "http.response.start", "status": 403, "headers": headers})
             await send({"type": "http.response.body", "body": body})
+
+
+class BelowBase:
+    """ASGI middleware: the app's own routes stand below the server's prefix, where Streamlit puts its own."""
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Pass the request on, to a route of the app without the prefix."""
+        if scope["type"] == "http":
+            path = frontend.below_base(str(scope["path"]))
+            scope = {**scope, "path": path} if path.startswith("/api/") else scope
+        await self.app(scope, receive, send)
 
 
 def why_refused(scope: Mapping[str, Any], hosts: Sequence[str], origins: Sequence[str]) -> str:
@@ -214,8 +228,10 @@ def options(*, configure: bool = True) -> dict[str, Any]:
             Middleware(SecurityHeaders),
             Middleware(Gate),
             Middleware(login.Entrance),
+            Middleware(way_back.WayBack),
             Middleware(frontend.FrontEnd),
             Middleware(early.Early),
+            Middleware(BelowBase),
         ],
         "on_script_error": on_script_error,
     }
@@ -230,6 +246,7 @@ def serve(
     share: bool = False,
     host_names: Sequence[str] = (),
     secrets: Path | None = None,
+    base_path: str = "",
 ) -> None:
     """Run the app and block until it is stopped.
 
@@ -243,10 +260,11 @@ def serve(
         host_names: further names that people reach it by, such as a proxy's.
         secrets: the file that says how people log in (`workbench help teams`); where Streamlit looks
             unless given.
+        base_path: the path of the address below which it answers ("/wb"); "" for the whole address.
 
     Raises:
         InputError: a port outside 1..65535, or one already taken; an upload of less than a megabyte; another
-            address without a log-in or `share`; a name that is none; a log-in that cannot work.
+            address without a log-in or `share`; a name or a path that is none; a log-in that cannot work.
     """
     if not 1 <= port <= 65535:
         raise InputError(f"The port must lie between 1 and 65535; got {port}.")
@@ -265,11 +283,13 @@ def serve(
             raise InputError(
                 f"{cut(name)} is no name of a host: give label.example.org or 192.0.2.7, without a port."
             )
+    if base_path.strip("/") and not _PATH.fullmatch(base_path.strip("/")):
+        raise InputError(f"{cut(base_path)} is no path: give /wb or /lab/workbench.")
     _check_free(address, port)
     import streamlit as st
 
     chosen = config()
-    chosen |= {"server.address": address, "server.port": port}
+    chosen |= {"server.address": address, "server.port": port, "server.baseUrlPath": base_path.strip("/")}
     known = [*chosen["server.allowedHosts"], *host_names]
     if log_in is not None:
         login.lock(log_in)
@@ -285,6 +305,7 @@ def serve(
     st.App(MAIN, **options(configure=False)).run(config=chosen)
 
 
+_PATH = re.compile(r"[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*")
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\]")
 
 

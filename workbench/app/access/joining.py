@@ -11,7 +11,14 @@ import streamlit as st
 from workbench.app.access import login
 from workbench.errors import install_command
 
+ROOM, CLASS = "room", "class"
+"""In the address: the project that a class labels together, and that this browser is one of the class's."""
 NO_CODE = f"The QR code needs the package segno: {install_command('segno')}, then start the app again."
+
+
+def is_guest() -> bool:
+    """Whether this page was come to by the code of a room: it shows a desk, and no way to anything else."""
+    return bool(st.query_params.get(ROOM)) and st.query_params.get(CLASS) == "1"
 
 
 def base_address() -> str:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from workbench.store import ProjectSummary
 
 CALLBACK = "/oauth2callback"
+DENIED = "log-in"
+"""In the address after a log-in that came to nothing; in the session's state, that it was said."""
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 """Addresses that this machine alone reaches."""
 _NEEDED = ("client_id", "client_secret", "server_metadata_url")
@@ -463,6 +465,13 @@ def page() -> None:
                 icon=":material/lock:",
             )
             return
+        if st.query_params.pop(DENIED, None):
+            st.session_state[DENIED] = True
+        if st.session_state.get(DENIED):
+            st.warning(
+                "You are not logged in: the log-in was broken off, or refused by whoever keeps your account.",
+                icon=":material/lock:",
+            )
         st.markdown("Log in to see your projects and to label.")
         for name in providers(auth):
             words = "Log in" if name == "default" else f"Log in with {name.capitalize()}"

@@ -70,11 +70,21 @@ def control(record: ProjectSummary, names: Mapping[str, str]) -> None:
     if person is None:
         return
     name, icon, _ = WORDS[record.access]
-    with st.popover(name, icon=icon, type="tertiary", key=f"access-{record.id}"):
+    # another key is another popover, which is shut
+    n = st.session_state.get(_saved(record), 0)
+    with (
+        st.container(key=f"access-{record.id}", width="content"),
+        st.popover(name, icon=icon, type="tertiary", key=f"access-{record.id}-{n}"),
+    ):
         if not login.may_change(record):
             st.caption("Its owner says who may open it.")
             return
         _form(record, person, names)
+
+
+def _saved(record: ProjectSummary) -> str:
+    """State: how often this tab has saved who may open a project."""
+    return f"access-saved-{record.id}"
 
 
 def _form(record: ProjectSummary, person: login.Person, names: Mapping[str, str]) -> None:
@@ -117,6 +127,7 @@ def _form(record: ProjectSummary, person: login.Person, names: Mapping[str, str]
         except InputError as error:
             st.error(verbatim(error), icon=":material/error:")
             return
+        st.session_state[_saved(record)] = st.session_state.get(_saved(record), 0) + 1
         st.toast(
             f"Saved: {WORDS[access or 'private'][0].lower()}"
             + (f", with {plural(len(members), 'person', 'people')}" if access == "shared" else "")

@@ -13,7 +13,7 @@ from workbench.app.desk import all_questions, instruction_sheet
 from workbench.app.desk.asking import question
 from workbench.app.desk.checking import MODE
 from workbench.app.desk.keys import MAX_BUTTONS
-from workbench.app.desk.requests import BASE
+from workbench.app.desk.requests import ADDRESS
 from workbench.app.desk.routes import class_keys
 from workbench.app.serving import frontend
 
@@ -63,7 +63,7 @@ def _common(session: Session) -> dict[str, Any]:
         # what this browser keeps of one account is not sent as another's
         "account": "" if person is None else person.account,
         "token": token,
-        "base": BASE,
+        "base": ADDRESS,
         "classes": classes,
         "commands": commands,
         "most_buttons": MAX_BUTTONS,
@@ -72,7 +72,7 @@ def _common(session: Session) -> dict[str, Any]:
 
 def picture_address(session: Session) -> str:
     """Where the pictures of a project are, with {item} in it, for whoever sits here."""
-    return f"{BASE}/{session.id}/image/{{item}}?k={tokens.for_pictures(_held(session)[1])}"
+    return f"{ADDRESS}/{session.id}/image/{{item}}?k={tokens.for_pictures(_held(session)[1])}"
 
 
 def mount_gallery(session: Session, cards: list[dict[str, Any]], stamp: str) -> Any:
@@ -89,7 +89,7 @@ def mount_gallery(session: Session, cards: list[dict[str, Any]], stamp: str) -> 
 
 def told_pictures(session: Session) -> dict[str, str]:
     """How the text names each kept picture of the instructions -> its address, for whoever sits here."""
-    return instruction_sheet.picture_addresses(session, BASE, tokens.for_pictures(_held(session)[1]))
+    return instruction_sheet.picture_addresses(session, ADDRESS, tokens.for_pictures(_held(session)[1]))
 
 
 def mount_told(blocks: list[dict[str, Any]], key: str) -> Any:

@@ -10,6 +10,7 @@ const IDLE_LOOK = 3000; // ms between looks at what others did
 const PLACES = [..."123456789"]; // keys of the classes that a search lists
 const unheard = []; // keys pressed while the page draws its desk anew
 const FRESH = 5000; // ms after which such a key is not acted on any more
+const READING = 400; // ms that an item stands before anybody can have read it
 const HEARD = /^(.|Enter|Backspace|Delete|Escape|Home|End|Arrow\w+)$/u;
 let last = null; // the desk that stood here last, and on which page
 
@@ -28,6 +29,8 @@ class Desk extends Speaker {
     this.reported = null; // the question on screen that the server was told of last
     this.awaited = new Set(); // undos of which only the server knows what they take back
     this.faster = 0; // further cards ahead, for keys that met an empty queue
+    this.left = Infinity; // when the page took the desk away
+    this.fetches = ""; // the operation that asks for an item of this person's choice, until it is on screen
     this.shownAt = 0;
     this.search = "";
     this.copies = null; // of the item before: {item, class, n} without a label
@@ -86,13 +89,25 @@ class Desk extends Speaker {
   mount(parent) {
     const mounted = super.mount(parent);
     last = { desk: this, page: location.pathname };
+    this.left = Infinity;
     this.hear();
     return mounted;
   }
 
+  unmount(mounted) {
+    super.unmount(mounted);
+    if (!this.here) this.left = performance.now();
+  }
+
+  // whether the page, which took the desk away, is to put it back: soon, and not once its checks are decided
+  get returns() {
+    const decided = this.checking && !this.data.on && (this.numbers?.check.phase ?? "checking") !== "checking";
+    return this.here || (!decided && performance.now() - this.left < FRESH);
+  }
+
   // No key is lost while the page takes the desk away and puts it back, or another in its place.
   miss(event) {
-    const mine = last?.desk === this && last.page === location.pathname;
+    const mine = last?.desk === this && last.page === location.pathname && this.returns;
     if (!mine || !HEARD.test(event.key) || event.ctrlKey || event.metaKey || theirs(event)) return;
     unheard.push({ event, desk: this, shown: this.shown, page: last.page, at: performance.now() });
     this.take(event);
@@ -107,7 +122,7 @@ class Desk extends Speaker {
   }
 
   get card() {
-    return this.queue.length ? this.queue[0] : null;
+    return (!this.fetches && !this.shut && this.queue[0]) || null;
   }
 
   // what is on screen: an earlier answer, or the question
@@ -168,7 +183,7 @@ class Desk extends Speaker {
     this.node.classList.toggle("looking-back", this.view !== null);
     // without a card the words depend on what the server last said is left
     const n = this.numbers;
-    const drawn = card || (n ? `none of ${[n.left, n.labelled, n.skipped, n.unsure]}` : "none yet");
+    const drawn = card || (n ? `none of ${[n.left, n.labelled, n.skipped, n.unsure, this.away, this.shut]}` : `none yet, ${this.away}, ${this.shut}`);
     if (drawn === this.drawn && this.stage.childNodes.length) return;
     this.drawn = drawn;
     this.stage.replaceChildren();
@@ -177,13 +192,20 @@ class Desk extends Speaker {
       this.badge.hidden = true;
       this.marks.replaceChildren();
       const numbers = this.numbers;
+      if (this.shut) {
+        this.stage.append(make("p", { class: "empty", textContent: `${this.shut} What you answered since is kept in this browser, and is sent once you may open it again.` }), ...[keptButton(this.outbox, this.data.person, this.data.project)].filter(Boolean));
+        this.drawAside();
+        return;
+      }
       if (this.checking && numbers) {
         this.stage.append(make("p", { class: "empty", textContent: checksOver(numbers.check) }));
         this.drawAside();
         return;
       }
       const done = numbers && numbers.left === 0;
-      const words = !numbers ? "Getting the first items ..." : done ? "Nothing is left to ask." : "Getting the next item ...";
+      const kept = this.outbox.of(this.data.person).length;
+      const away = `${kept ? `${counted(kept, "answer is", "answers are")} kept in this browser; more` : "More"} items come when the server is back.`;
+      const words = done ? "Nothing is left to ask." : this.away ? away : numbers ? "Getting the next item ..." : "Getting the first items ...";
       this.stage.append(make("p", { class: "empty", textContent: words }));
       if (done) {
         const detail = `${counted(numbers.labelled, "item")} labelled, ${numbers.skipped} skipped, ${numbers.unsure} unsure.`;
@@ -205,6 +227,10 @@ class Desk extends Speaker {
     if (this.plane && card.at) this.stage.append(plane(this.plane, card.at, 300));
     this.stage.classList.toggle("two", Boolean(this.plane && card.at));
     this.shownAt = performance.now();
+    this.stands = false;
+    delete this.node.dataset.stands;
+    clearTimeout(this.standTimer);
+    this.standTimer = setTimeout(() => { this.stands = true; this.node.dataset.stands = ""; }, READING);
     if (!this.later) {
       this.drawAside();
       this.prepare();
@@ -560,6 +586,9 @@ class Desk extends Speaker {
 
   drawStatus() {
     super.drawStatus();
+    if (this.away) this.fetches = ""; // what was asked for comes once the server is back
+    if (Boolean(this.shown) !== this.drawn instanceof Object) this.draw();
+    else if (!this.shown) this.drawCard();
     const numbers = this.numbers;
     if (numbers) {
       const parts = [`${counted(numbers.labelled, "label")} of ${numbers.total.toLocaleString("en")}`];
@@ -967,11 +996,15 @@ class Desk extends Speaker {
     };
     const want = () => {
       if (!chosen.size) return;
+      // what stands on screen gives way at once: the next key is for what was asked for
+      this.fetches = "soon";
       const operation = this.send({ kind: "want", items: [...chosen], text: how, ...this.mode });
+      this.fetches = operation.op;
+      this.awaited.add(operation.op);
       this.did(operation, { kind: "want" });
       this.close();
       if (this.view !== null) this.leave();
-      this.say(`${counted(chosen.size, "item")} ${chosen.size === 1 ? "comes" : "come"} next. ${this.takes}`);
+      this.say(`${chosen.size === 1 ? "It is" : `These ${chosen.size.toLocaleString("en")} are`} asked about now. ${this.takes}`);
     };
     // Enter finds what was typed, and asks about what was found
     const next = () => {
@@ -1072,12 +1105,19 @@ class Desk extends Speaker {
     window.addEventListener("pagehide", () => this.flush());
     document.addEventListener("visibilitychange", () => { if (!document.hidden) this.pump(); });
     setInterval(() => { if (this.here && !document.hidden) this.pump(true); }, IDLE_LOOK);
+    new MutationObserver(() => this.hush()).observe(document.body, { childList: true });
     try {
       this.channel = new BroadcastChannel(`desk/${this.data.project}`);
       this.channel.onmessage = (event) => this.drop(event.data.gone || []);
     } catch {
       this.channel = null;
     }
+  }
+
+  // The page's own dialog about its connection would lie over the item and take every key: the desk says it itself.
+  hush() {
+    for (const dialog of this.here ? document.querySelectorAll("[data-testid=stDialog]") : [])
+      if (dialog.textContent.startsWith("Connection error")) dialog.querySelector("[aria-label=Close]")?.click();
   }
 
   key(event) {
@@ -1219,6 +1259,7 @@ class Desk extends Speaker {
       const item = ack.operation?.item;
       if (item !== undefined) this.done.delete(item); // what comes for it from now on is asked knowing the answer
       jumps = this.awaited.delete(ack.op) || jumps;
+      if (ack.op === this.fetches) this.fetches = "";
       if (ack.status === "saved") continue;
       this.history = this.history.filter((one) => one.op !== ack.op); // no undo takes it back
       this.notDone(ack.operation);

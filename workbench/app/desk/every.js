@@ -1,5 +1,5 @@
 // The desk of all questions: the item stays while they are answered. Switches turn with a key each, a question
-// with classes takes the first keys while it is its turn, Enter stores what stands.
+// with classes takes the first keys while it is its turn, Enter ends the row: it stores what stands.
 
 class DeskOfEvery extends Desk {
   get asked() {
@@ -109,6 +109,7 @@ class DeskOfEvery extends Desk {
     if (!card) return;
     const chosen = this.chosen(card);
     chosen[name] = chosen[name] === "yes" ? "no" : "yes";
+    card.touched = true;
     this.drawAnswers();
     this.live.textContent = `${name}: ${chosen[name]}`;
   }
@@ -118,15 +119,19 @@ class DeskOfEvery extends Desk {
     if (!card) return;
     this.chosen(card)[one.name] = name;
     card.turned.add(one.name);
+    card.touched = true;
     if (fresh) card.adds = [...new Set([...(card.adds || []), one.name])];
-    if (!this.turn && !this.switches.length) this.confirm();
-    else this.drawAnswers();
+    this.drawAnswers();
   }
 
   confirm() {
     const card = this.shown;
     if (!card) {
       this.say("No item is on screen yet: the key was not taken.");
+      return;
+    }
+    if (this.view === null && !card.touched && !this.stands) {
+      this.say("Nobody can have read this row yet: the key was not taken.");
       return;
     }
     const chosen = this.chosen(card);

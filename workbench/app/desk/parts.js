@@ -1,6 +1,7 @@
 // What the desk and the gallery share: how items look, an outbox that loses nothing, and how they speak with the server.
 
 const LIMIT = 15000; // ms until a request is given up
+const SHUT = 30; // seconds until a project that is not shared any more is asked for again
 const BATCH = 100; // operations in one request
 const OCTETS = 200000; // of them: the route takes 256 kB
 const LAST_OCTETS = 50000; // what a browser sends for a page that closes is 64 kB at most
@@ -175,6 +176,18 @@ class Outbox {
   }
 }
 
+// what waits of somebody, as a button that saves it as a file; null where nothing does
+const keptButton = (outbox, person, project) => {
+  const kept = outbox.of(person).map((entry) => entry.operation);
+  if (!kept.length) return null;
+  const save = () => {
+    const link = make("a", { download: `answers-${project}.json`, href: URL.createObjectURL(new Blob([JSON.stringify(kept, null, 1)], { type: "application/json" })) });
+    link.click();
+    URL.revokeObjectURL(link.href);
+  };
+  return make("button", { class: "command strong", "data-command": "kept", onclick: save }, `Save the ${counted(kept.length, "kept answer")} as a file`);
+};
+
 // --------------------------------------------------------------------------------------------- faces
 
 const faces = {
@@ -251,6 +264,8 @@ class Speaker {
     this.sending = false;
     this.failures = 0;
     this.problem = "";
+    this.away = false; // whether the server does not answer
+    this.shut = ""; // by whom, where the project is this person's no more
     this.expired = false;
     this.overlay = null;
     this.parent = null;
@@ -329,10 +344,12 @@ class Speaker {
 
   drawStatus() {
     const waiting = this.outbox.of(this.data.person).length;
+    const kept = `${this.problem}${waiting ? `; ${waiting} kept in this browser` : ""}`;
     let words = "all saved";
     if (this.expired) words = "this page must be opened anew; " + (waiting ? `${waiting} kept in this browser` : "nothing is waiting");
-    else if (this.problem && this.pause) words = `${this.problem}; ${waiting} kept in this browser, sent again in ${this.pause} s`;
-    else if (this.problem) words = `${this.problem}; ${waiting} kept in this browser, trying again`;
+    else if (this.shut) words = waiting ? `closed to you; ${waiting} kept in this browser` : "closed to you";
+    else if (this.problem && this.pause) words = `${kept}, sent again in ${this.pause} s`;
+    else if (this.problem) words = `${kept}, trying again`;
     else if (waiting) words = `saving ${waiting} ...`;
     if (this.outbox.refused) words += " (this browser keeps nothing: do not close the page while saving)";
     const others = this.outbox.others(this.data.person);
@@ -445,7 +462,7 @@ class Speaker {
       if (!response.ok) {
         const told = await response.json().catch(() => ({}));
         const wait = response.status === 429 ? Number(told.wait) || 1 : 0;
-        throw Object.assign(new Error(told.why || `the server answered ${response.status}`), { never: told.never === true, wait });
+        throw Object.assign(new Error(told.why || `the server answered ${response.status}`), { never: told.never === true, shut: told.shut === true, wait });
       }
       return await response.json();
     } finally {
@@ -462,12 +479,13 @@ class Speaker {
     let another = false; // somebody else sits here by now: what comes for the one before is no business of theirs
     try {
       const reply = await this.post("sync", body);
+      this.failures = this.pause = 0;
+      this.problem = this.shut = "";
+      this.away = false;
       another = person !== this.data.person;
       if (reply && another) this.acknowledge(reply, body);
       else if (reply) this.take_in(reply, body);
       if (this.single) this.single -= 1;
-      this.failures = this.pause = 0;
-      this.problem = "";
     } catch (error) {
       another = person !== this.data.person;
       const refused = error.never && body.ops.length;
@@ -478,9 +496,11 @@ class Speaker {
         if (this.single) this.single -= 1;
       }
       this.failures = refused ? 0 : this.failures + 1;
-      this.pause = error.wait || 0; // seconds that the server asks for: also keys pressed meanwhile wait
+      this.shut = error.shut ? error.message : "";
+      this.pause = error.wait || (error.shut ? SHUT : 0); // seconds that the server asks for: also keys pressed meanwhile wait
       this.until = Date.now() + 1000 * this.pause;
-      this.problem = refused ? "" : error.name === "AbortError" || error instanceof TypeError ? "no answer from the server" : error.message;
+      this.away = error.name === "AbortError" || error instanceof TypeError;
+      this.problem = refused ? "" : this.away ? "no answer from the server" : error.message.replace(/\.$/, "");
     } finally {
       this.sending = false;
       this.drawStatus();

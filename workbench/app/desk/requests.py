@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 BASE = "/api/desk"
+ADDRESS = f".{BASE}"
+"""As a page asks: each stands one step below the app, wherever that is (`--base-path`, a proxy's path)."""
 MOST_BYTES = 256_000  # of a request
 SECONDS = 10.0  # that its body may take
 _log = logging.getLogger(__name__)
@@ -27,10 +29,11 @@ _log = logging.getLogger(__name__)
 class RefusedError(Exception):
     """A request that is answered with a status and a sentence."""
 
-    def __init__(self, status: int, why: str) -> None:
+    def __init__(self, status: int, why: str, *, shut: bool = False) -> None:
         super().__init__(why)
         self.status = status
         self.why = why
+        self.shut = shut  # the project is not theirs any more: asking again is of no use
 
 
 async def pictured(request: Request, work: Callable[..., tuple[bytes, str]], *given: Any) -> Response:
@@ -74,7 +77,8 @@ async def answered(request: Request, work: Any) -> Response:
         return json_reply({"why": str(error), "wait": error.seconds}, 429)
     except RefusedError as refused:
         # sent again it would be refused again, unlike what a person can do something about
-        return json_reply({"why": refused.why, "never": refused.status in (400, 413)}, refused.status)
+        said = {"why": refused.why, "never": refused.status in (400, 413), "shut": refused.shut}
+        return json_reply(said, refused.status)
     except StorageError as error:
         # the browser keeps what it has and tries again
         return json_reply({"why": f"the server cannot store answers ({error})"}, 503)
@@ -171,4 +175,16 @@ def _admitted(cookies: Mapping[str, str], holder: tokens.Bearer) -> None:
     try:
         login.admit(holder.project, person)
     except InputError as error:
-        raise RefusedError(403, str(error)) from error
+        raise RefusedError(403, _shut_by(holder.project, person) or str(error), shut=True) from error
+
+
+def _shut_by(project: str, person: login.Person) -> str:
+    """Who took a project away from somebody whose page had it open; "" where it is gone, or nobody's."""
+    from workbench.store import Store
+
+    store = Store.open()
+    record = store.summary(project)
+    if record is None or not record.owner or not login.who_may(person, None, "use"):
+        return ""
+    owner = store.people().get(record.owner, "Its owner")
+    return f"{owner} does not share this project with you any more."

@@ -18,7 +18,7 @@ from workbench.app.desk import (
 )
 from workbench.app.desk.performing import MOST_CARDS, MOST_OPERATIONS, keep_fitting, perform, session_of
 from workbench.app.desk.pictures import picture, picture_told
-from workbench.app.desk.requests import BASE, answered, pictured, threaded
+from workbench.app.desk.requests import ADDRESS, BASE, answered, pictured, threaded
 from workbench.app.serving import limits
 from workbench.app.words import acts
 from workbench.errors import InputError
@@ -139,7 +139,7 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
         done = session.together(exchange) if writes else exchange()
         model, number, asks, known = done.model, done.number, done.asks, done.known
         acks += done.acks
-        picture = f"{BASE}/{project}/image/{{item}}?k={token}"
+        picture = f"{ADDRESS}/{project}/image/{{item}}?k={token}"
         queue = [cards.card(session, ask, picture) for ask in asks if ask.id not in known]
         state = session.state
         numbers = {
@@ -238,7 +238,7 @@ def _sync_checks(session: Session, person: str, body: Mapping[str, Any], token: 
         known = [ask for ask in have if ask not in gone]
         n = min(len(known) + want, 2 * MOST_CARDS)
         asks = checking.next_cards(session, now, n, bool(body.get("on")))
-        picture = f"{BASE}/{session.id}/image/{{item}}?k={token}"
+        picture = f"{ADDRESS}/{session.id}/image/{{item}}?k={token}"
         classes, commands = class_keys(session)
         return {
             "plane": None,
@@ -277,7 +277,7 @@ def _sync_every(session: Session, person: str, body: Mapping[str, Any], token: s
     now = [all_questions.first_of(ask) for ask in asks]
     gone = all_questions.answered(sessions, have)
     named = {one.question_name: one for one in sessions}
-    picture = f"{BASE}/{session.id}/image/{{item}}?k={token}"
+    picture = f"{ADDRESS}/{session.id}/image/{{item}}?k={token}"
     known = set(have)
     asked, commands = all_questions.asked(session)
     return {
@@ -351,7 +351,7 @@ def look(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
     if body.get("kind") == "seen":
         return cards.model_input(session.pool, _item(session, body))
     if body.get("kind") == "history" and of_all:
-        return all_questions.history(session, n, f"{BASE}/{project}/image/{{item}}?k={token}")
+        return all_questions.history(session, n, f"{ADDRESS}/{project}/image/{{item}}?k={token}")
     if body.get("kind") == "history":
         found = _own_answers(session, person, n)
         askable: set[int] = set()
@@ -361,7 +361,7 @@ def look(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
         else:
             found = finding.find(session.pool, str(body.get("words", ""))).tolist()
         askable = all_questions.askable(of_all or [session])
-    picture = f"{BASE}/{project}/image/{{item}}?k={token}"
+    picture = f"{ADDRESS}/{project}/image/{{item}}?k={token}"
     items = []
     for item in found[:n]:
         # one's own answers stand on the stage, found items among others
@@ -413,7 +413,7 @@ def grid(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
 
 def _grid(session: Session, name: str, body: Mapping[str, Any], token: str, project: str) -> dict[str, Any]:
     asks = session.ask_grid(name, operations.field(body, "n", most=operations.MOST_IN_GRID, default=24))
-    picture = f"{BASE}/{project}/image/{{item}}?k={token}"
+    picture = f"{ADDRESS}/{project}/image/{{item}}?k={token}"
     items = [
         {
             "ask": ask.id,
@@ -437,7 +437,7 @@ def instructions(project: str, person: str, body: Mapping[str, Any], token: str)
         token: for the addresses of pictures.
     """
     blind = body.get("mode") == checking.MODE
-    return instruction_sheet.sheet(session_of(project, person), BASE, token, examples=not blind)
+    return instruction_sheet.sheet(session_of(project, person), ADDRESS, token, examples=not blind)
 
 
 def _fitting(session: Session) -> bool:

@@ -9,6 +9,7 @@ import streamlit as st
 
 from workbench.app import desk
 from workbench.app.access import auditing, current, login
+from workbench.app.access.joining import ROOM
 from workbench.app.label import oracle
 from workbench.app.shell import labelling_speed, missing_pool, widgets
 from workbench.app.words.text import percent, plural, verbatim
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 NAME = "together"
 TITLE = "Label a pool together"
 QUESTION = "Can a class that answers the machine's questions beat one that labels at random?"
-ROOM = "room"
 MINUTES = 10
 POOL = "digits"
 HEIGHT = 420  # of the curve, in pixels

@@ -8,6 +8,7 @@ import streamlit as st
 
 from workbench.app.access import auditing, current, login
 from workbench.app.programs import BASE
+from workbench.app.serving.frontend import from_root
 from workbench.app.words.text import verbatim
 from workbench.errors import InputError
 
@@ -40,7 +41,7 @@ def dialog(record: ProjectSummary) -> None:
         f"A key stands for one person in this project: what a program answers with it is theirs. "
         f"It is sent with each request; [openapi.json]({BASE.lstrip('/')}/openapi.json) says what there is."
     )
-    st.code(f"{BASE}/projects/{record.id}", language=None)
+    st.code(from_root(f"{BASE}/projects/{record.id}"), language=None)
     _keys(store, record)
 
 

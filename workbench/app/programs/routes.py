@@ -17,6 +17,7 @@ from workbench.app.desk.pictures import picture
 from workbench.app.desk.requests import RefusedError, json_body, json_reply
 from workbench.app.programs import BASE
 from workbench.app.serving import limits
+from workbench.app.serving.frontend import from_root
 from workbench.errors import InputError, StorageError
 from workbench.reading import cut
 
@@ -239,7 +240,7 @@ def _shown_item(session: Session, item: int) -> dict[str, Any]:
     shown = session.pool.items.show(item)
     found: dict[str, Any] = {"item": item, "id": str(session.pool.items.ids[item])}
     if shown.image is not None:
-        found["image"] = f"{BASE}/projects/{session.id}/items/{item}/image"
+        found["image"] = from_root(f"{BASE}/projects/{session.id}/items/{item}/image")
     if shown.text is not None:
         found["text"] = shown.text
     if shown.row is not None:

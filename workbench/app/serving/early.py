@@ -42,7 +42,7 @@ class Early:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Pass the request on; of a page the whole answer is held until its head has come."""
-        if scope["type"] != "http" or scope["method"] != "GET" or not _asks_for_page(scope):
+        if scope["type"] != "http" or scope["method"] != "GET" or not asks_for_page(scope):
             await self.app(scope, receive, send)
             return
         # in plain letters and whole: what is compressed, or kept by the browser, has no head to write into
@@ -52,7 +52,7 @@ class Early:
 
         async def watched(message: Any) -> None:
             nonlocal size
-            if message["type"] == "http.response.start" and _is_page(message) and not held:
+            if message["type"] == "http.response.start" and _is_html(message) and not held:
                 held.append(message)
                 return
             if not held:
@@ -69,11 +69,17 @@ class Early:
         await self.app(scope, receive, watched)
 
 
-def _asks_for_page(scope: Any) -> bool:
+def asks_for_page(scope: Any) -> bool:
+    """Whether a browser asks for something that it will show as a page."""
     return any(name.lower() == b"accept" and b"text/html" in value for name, value in scope["headers"])
 
 
-def _is_page(start: Any) -> bool:
+def is_page(path: str) -> bool:
+    """Whether a path, below the server's own prefix, may be a page of the app."""
+    return _PLAIN.fullmatch(path) is not None
+
+
+def _is_html(start: Any) -> bool:
     headers = {name.lower(): value for name, value in start.get("headers", [])}
     html = headers.get(b"content-type", b"").startswith(b"text/html")
     return bool(html and start["status"] == 200 and b"content-encoding" not in headers)
@@ -81,7 +87,7 @@ def _is_page(start: Any) -> bool:
 
 def backend_of(path: str) -> str:
     """The script that says where the server of a page is; "" for a path that is no page's."""
-    return BACKEND.format(page=json.dumps(path)) if _PLAIN.fullmatch(path) else ""
+    return BACKEND.format(page=json.dumps(path)) if is_page(path) else ""
 
 
 def _with_script(held: list[Any], path: str) -> list[Any]:
@@ -90,7 +96,7 @@ def _with_script(held: list[Any], path: str) -> list[Any]:
     body = b"".join(one.get("body", b"") for one in bodies)
     if _HEAD not in body or bodies[-1].get("more_body"):
         return list(held)
-    if _PLAIN.fullmatch(path):
+    if is_page(path):
         body = prepared(body.decode(errors="surrogateescape"), path).encode(errors="surrogateescape")
     body = body.replace(_HEAD, _HEAD + (SCRIPT + backend_of(path)).encode(), 1)
     headers = [(n, v) for n, v in start.get("headers", []) if n.lower() not in (b"content-length", b"etag")]

@@ -60,6 +60,12 @@ def below_base(path: str) -> str:
     return path[len(base) + 1 :] if base and path.startswith(f"/{base}/") else path
 
 
+def from_root(path: str) -> str:
+    """The path by which a program asks for what has this path below the server's own prefix."""
+    base = st.get_option("server.baseUrlPath").strip("/")
+    return f"/{base}{path}" if base else path
+
+
 class FrontEnd:
     """ASGI middleware: answers for the front end's files whose names change with their content.
 

@@ -164,7 +164,7 @@ def button(
         label = f"{label}, {in_bytes(offer.held[1].size)}"
     shown = f'<span class="icon" aria-hidden="true">{escape(icon)}</span>' if icon else ""
     shown += escape(label)
-    where = 'aria-disabled="true" role="link"' if disabled else f'href="{BASE}/{offer.token}" download'
+    where = 'aria-disabled="true" role="link"' if disabled else f'href=".{BASE}/{offer.token}" download'
     said = f' title="{escape(help)}"' if help else ""
     with st.container(key=key, width=width):
         st.html(f'{_STYLE}<a class="wb-download {kind} {width}" {where}{said}>{shown}</a>', width=width)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import streamlit as st
 
-from workbench.app.access import auditing, current, login
+from workbench.app.access import auditing, current, joining, login
 from workbench.app.serving import warm
 from workbench.app.serving.jobs import Job, manager
-from workbench.app.shell import labelling_speed, missing_pool, palette, widgets
+from workbench.app.shell import kept_answers, labelling_speed, missing_pool, palette, widgets
 from workbench.app.words.text import for_people, one_line, percent, plural, verbatim
 from workbench.errors import InputError
 from workbench.work.timeleft import NOTICE, duration
@@ -84,24 +84,34 @@ def run(pages: Sequence[Any]) -> None:
     st.set_page_config(
         page_title=st.session_state.get(_TITLE, "Workbench"), page_icon=str(ICON), layout="wide"
     )
-    st.logo(str(LOGO), size="large", icon_image=str(ICON))
     if login.required() and login.of_page() is None:
         st.session_state.pop(_TITLE, None)
         st.set_page_config(page_title="Workbench")
-        st.navigation([st.Page(login.page, title="Log in", default=True)], position="hidden").run()
+        # it stands at every address, so that a link into a project leads there after it
+        at = [
+            st.Page(login.page, title="Log in", url_path=one.url_path, default=one is pages[0])
+            for one in pages
+        ]
+        st.navigation(at, position="hidden").run()
         return
-    chosen = st.navigation(list(pages), expanded=True, position="sidebar")
+    guest = joining.is_guest()
+    if not guest:
+        st.logo(str(LOGO), size="large", icon_image=str(ICON))  # a way to the first page
+    chosen = st.navigation(list(pages), expanded=True, position="hidden" if guest else "sidebar")
     widgets.style(BASE + (DARK if st.context.theme.type == "dark" else ""))
     for one in pages:
         # the default page has no path of its own, and comes first
         _PAGES[one.url_path or "data"] = one
     _PAGES["data"] = pages[0]
-    opened, problem, refused = None, None, None
+    if guest and chosen is _PAGES.get("lessons"):
+        chosen.run()
+        return
+    opened, problem, refused, refused_project = None, None, None, None
     try:
         opened = current.session()
     except login.NotYoursError as error:
+        refused, refused_project = str(error), current.project_id()
         current.choose(None)
-        refused = str(error)
     except InputError as error:
         problem = str(error)
     if st.session_state.get("page-shown") != chosen.url_path:
@@ -119,6 +129,9 @@ def run(pages: Sequence[Any]) -> None:
             login.side()
     if refused is not None:
         st.error(refused, icon=":material/lock:")
+        person = login.of_page()
+        if person is not None and refused_project is not None:
+            kept_answers.mount(refused_project, person)
     if problem is not None:
         _lost(problem)
         with side:

@@ -35,6 +35,9 @@ def serve_app(
         Path | None,
         typer.Option("--log-in", help="How people log in: a file (workbench help teams)."),
     ] = None,
+    base_path: Annotated[
+        str, typer.Option("--base-path", help="Path of the address below which it answers: /wb.")
+    ] = "",
     trust_code: TrustCode = False,
 ) -> None:
     """Start the app and serve it until stopped."""
@@ -50,6 +53,7 @@ def serve_app(
         share=share,
         host_names=host_name or (),
         secrets=log_in,
+        base_path=base_path,
     )
 
 
