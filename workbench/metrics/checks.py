@@ -44,7 +44,7 @@ def check_sums(probabilities: Floats) -> Floats:
         InputError: a row that does not, with its number and its sum.
     """
     sums = probabilities.sum(axis=1)
-    off = ~(np.abs(sums - 1.0) <= _SUM)
+    off = np.abs(sums - 1.0) > _SUM  # rows that are no number are refused with their items' names elsewhere
     if off.any():
         row = int(np.flatnonzero(off)[0])
         raise InputError(
