@@ -125,7 +125,7 @@ def _tasks(name: str, tasks: list[dict[str, Any]], options: TableOptions) -> Raw
     raw = _framed(name, "label-studio", rows, options, lambda row: f"task {row + 1}")
     columns = list(raw.frame.columns)
     uses = {"id": ColumnUse("id")} if raw.frame["id"].is_unique else {}
-    if LABEL in columns and len({label for label in labels if label is not None}) > 1:
+    if LABEL in columns and (options.classes or len({label for label in labels if label is not None}) > 1):
         uses[LABEL] = ColumnUse("class")
     n = sum(label is not None for label in labels)
     note = f"Tasks of Label Studio: {n:,} of {len(tasks):,} with a choice."

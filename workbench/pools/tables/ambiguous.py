@@ -10,7 +10,7 @@ import numpy as np
 
 from workbench.pools.cells import AMBIGUOUS, decimal_of, is_text, read_texts
 from workbench.pools.tables.report import Fix
-from workbench.pools.tables.uses import ColumnUse, is_named_id, numbers_rows
+from workbench.pools.tables.uses import CLASS_NAMES, ColumnUse, is_named_id, numbers_rows
 from workbench.reading import cut, listed
 
 if TYPE_CHECKING:
@@ -205,8 +205,12 @@ def say_what_is_lost(table: ExaminedUses, uses: Mapping[str, ColumnUse], known: 
         if numbers_rows(table.frame, name) or (uses[name].use == "id" and is_named_id(name)):
             continue  # told already, or nothing to tell
         texts, blank = read_texts(table.frame[name])
-        if len(set(texts[~blank].tolist())) < 2:
-            constant.append(name)
+        values = list(dict.fromkeys(texts[~blank].tolist()))
+        if len(values) < 2:
+            if values and name.lower() in CLASS_NAMES:
+                _say_one_class(table, name, str(values[0]))
+            else:
+                constant.append(name)
             continue
         row = int((~blank).argmax())
         kept = uses[name].use
@@ -226,6 +230,21 @@ def say_what_is_lost(table: ExaminedUses, uses: Mapping[str, ColumnUse], known: 
         table.found.note(
             "constant", f"Left out, since each holds one value or nothing on every row: {listed(constant)}."
         )
+
+
+def _say_one_class(table: ExaminedUses, name: str, label: str) -> None:
+    other = "other" if label != "other" else "rest"  # a second class, which people rename
+    keep = {"columns": {name: {"use": "class"}}, "classes": [label, other]}
+    table.found.guess(
+        "one class",
+        f"All labels in {name!r} are {cut(label)}, and one class leaves nothing to tell apart: they are left "
+        "out. Say which classes there are, with classes=, to keep them.",
+        name,
+        (
+            Fix(f"Keep them, beside a class {other!r}", keep),
+            Fix("Leave them out", {"columns": {name: {"use": "leave out"}}}),
+        ),
+    )
 
 
 def ask_for_the_class(table: ExaminedUses, uses: Mapping[str, ColumnUse]) -> None:
