@@ -10,6 +10,28 @@ Array: TypeAlias = NDArray[Any]
 Floats: TypeAlias = NDArray[np.floating[Any]]
 Ints: TypeAlias = NDArray[np.integer[Any]]
 
+_SMALLEST, _LARGEST = 1e-140, 1e140  # deviations whose squares are far from the ends of a double
+
+
+def column_moments(X: Array) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of each column, whatever its size: no square over- or underflows.
+
+    Args:
+        X: [N, D] finite numbers, N >= 1.
+
+    Returns:
+        [D] means and [D] deviations.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean, deviation = X.mean(axis=0), X.std(axis=0)
+    extreme = np.flatnonzero(~((deviation > _SMALLEST) & (deviation < _LARGEST)))
+    columns = X[:, extreme]
+    exponents = np.frexp(np.abs(columns).max(axis=0))[1] + 1
+    columns = np.ldexp(columns, -exponents)
+    mean[extreme] = np.ldexp(columns.mean(axis=0), exponents)
+    deviation[extreme] = np.ldexp(columns.std(axis=0), exponents)
+    return mean, deviation
+
 
 def digest(*arrays: Array) -> bytes:
     """A fingerprint of arrays, of their shapes and kinds: different arrays have different ones.

@@ -519,7 +519,7 @@ def test_a_kernel_of_ones_own_is_copied_at_the_border(name, traces):
 
 
 @pytest.mark.parametrize("name", EACH)
-@pytest.mark.parametrize("case", ["duplicates", "constant", "huge", "far"])
+@pytest.mark.parametrize("case", ["duplicates", "constant", "huge", "far", "beyond squares"])
 def test_awkward_features(name, case):
     X, codes = blobs(60)
     transform = {
@@ -527,12 +527,17 @@ def test_awkward_features(name, case):
         "constant": lambda A: np.column_stack([A[:, :2], np.full(len(A), 3.0), np.zeros(len(A))]),
         "huge": lambda A: 1e6 * A,
         "far": lambda A: A + 1e5,
+        "beyond squares": lambda A: A * [1e200, 1e-200, 1.0, 1e-200],
     }[case]
     if case == "duplicates":
         X, codes = (
             np.concatenate([X, X[:20], X[:20]]),
             np.concatenate([codes, codes[:20], (codes[:20] + 1) % 3]),
         )
+    if case == "beyond squares" and name in ("softmax-net", "large-margin-net"):
+        with pytest.raises(InputError, match="beyond float32"):
+            make(name).fit(transform(X), codes)
+        return
     model = make(name).fit(transform(X), codes)
     assert error(model, transform=transform) < (0.4 if case == "duplicates" else 0.15)
 

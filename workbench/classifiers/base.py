@@ -450,7 +450,8 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
 
     def _validated(self, X: Any, *y: Any, **options: Any) -> Any:
         """scikit-learn's validation, with a sentence of ours for what is not finite."""
-        found = validate_data(self, X, *y, dtype=self._numpy_dtype(), ensure_all_finite=False, **options)
+        with np.errstate(over="ignore"):  # a number beyond float32 is refused below
+            found = validate_data(self, X, *y, dtype=self._numpy_dtype(), ensure_all_finite=False, **options)
         check_finite(found[0] if y else found, getattr(self, "feature_names_in_", None))
         return found
 

@@ -10,7 +10,7 @@ from warnings import catch_warnings, simplefilter
 
 import numpy as np
 
-from workbench.arrays import Array, Floats, Ints
+from workbench.arrays import Array, Floats, Ints, column_moments
 from workbench.classifiers.base import BaseBayesianClassifier
 from workbench.classifiers.calibration import LeftOut
 from workbench.classifiers.geometry import Geometry
@@ -71,7 +71,7 @@ class Baseline(BaseBayesianClassifier):
 
     def _scale_of(self, X: Floats) -> None:
         if not hasattr(self, "geometry_"):
-            self._shift, self._scale = X.mean(axis=0), X.std(axis=0)
+            self._shift, self._scale = column_moments(X)
             constant = self._scale <= 1e-10 * np.maximum(np.abs(self._shift), 1e-300)
             self._scale = np.where(constant, 1.0, self._scale)
 

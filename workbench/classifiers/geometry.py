@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from workbench.arrays import Array, Floats, digest
+from workbench.arrays import Array, Floats, column_moments, digest
 from workbench.classifiers.representation import MAKERS, Representation
 from workbench.engine.runtime import prepare
 from workbench.errors import InputError
@@ -283,8 +283,7 @@ def _scaled(X: Floats, shift: Floats, scale: Floats, clip: float) -> Floats:
 
 
 def _z_score(X: Floats) -> tuple[Floats, Floats]:
-    shift = X.mean(axis=0)
-    scale = X.std(axis=0)
+    shift, scale = column_moments(X)
     # a constant column: its deviation is rounding, and dividing by that would make noise a feature
     scale[scale <= 1e-10 * np.maximum(np.abs(shift), 1e-300)] = 1.0
     return shift, scale

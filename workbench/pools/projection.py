@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from workbench.arrays import Array, Floats
+from workbench.arrays import Array, Floats, column_moments
 from workbench.errors import InputError
 from workbench.pools.pool import Pool
 
@@ -156,7 +156,7 @@ def scaled_axes(pool: Pool, n_components: int, *, most: int, stream: int) -> tup
     sample = np.asarray(pool.features[rows], dtype=np.float64)
     scale = np.ones(d)
     if not pool.common_scale:
-        spread = sample.std(axis=0)
+        _, spread = column_moments(sample)
         scale[spread > 0] = spread[spread > 0]
     return leading_axes(sample / scale, n_components), scale
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from workbench.arrays import Array
+from workbench.arrays import Array, column_moments
 from workbench.errors import InputError
 from workbench.reading import cut
 from workbench.sessions.examples import MOST_EXAMPLES, picked_now
@@ -159,7 +159,7 @@ def _scale(features: Array, items: Sequence[int]) -> Array:
     """[D] what each feature is divided by, so that one in large units does not decide alone."""
     if not items:
         return np.ones(int(features.shape[1]))
-    deviation = _rows(features, _spread(items)).std(axis=0)
+    _, deviation = column_moments(_rows(features, _spread(items)))
     return np.where(deviation > 0, deviation, 1.0)
 
 

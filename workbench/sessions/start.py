@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from workbench.arrays import Array, Ints
+from workbench.arrays import Array, Ints, column_moments
 from workbench.errors import InputError
 from workbench.pools.pool import Pool
 from workbench.sessions.randomness import COLD_START, INITIAL, generator
@@ -129,5 +129,5 @@ def standardised(features: Array, common_scale: bool) -> Array:
     X = np.asarray(features, dtype=np.float64)
     if common_scale:
         return X
-    spread = X.std(axis=0)
-    return np.clip((X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0), -2.0, 2.0)
+    mean, spread = column_moments(X)
+    return np.clip((X - mean) / np.where(spread > 0, spread, 1.0), -2.0, 2.0)

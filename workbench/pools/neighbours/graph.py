@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.arrays import Array, Floats, Ints, digest
+from workbench.arrays import Array, Floats, Ints, column_moments, digest
 from workbench.errors import InputError
 from workbench.pools.neighbours.nearest import K, Nearest, nearest, nearest_among, way
 from workbench.pools.pool import FeatureMap, Pool
@@ -344,12 +344,12 @@ class Neighbourhood:
     def _scale(self) -> tuple[bool, Floats, Floats, float]:
         """Whether anything differs, shift, scale and clip."""
         X = np.asarray(self._features[self._rows], dtype=np.float64)
-        shift, spread = X.mean(axis=0), X.std(axis=0)
+        shift, spread = column_moments(X)
         spread[spread <= 1e-10 * np.maximum(np.abs(shift), 1e-300)] = 0.0
-        whole = float(np.sqrt((spread**2).mean()))
-        if not whole:
+        if not spread.any():
             return False, shift, np.ones_like(shift), np.inf
         if self._common:
+            whole = float(np.sqrt((spread**2).mean()))
             return True, shift, np.full_like(shift, whole), np.inf
         return True, shift, np.where(spread > 0, spread, 1.0), _CLIP
 
