@@ -6,7 +6,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from workbench.attacks import ATTACKS, LOSSES
-from workbench.attacks.methods import attack, attacks_on, compiled_for, slopes, trace_counts
+from workbench.attacks.methods import attack, attacks_on, compiled_pgd, compiled_slope, slopes
 from workbench.attacks.targets import moments, target_of
 from workbench.classifiers import make_classifier
 from workbench.errors import InputError
@@ -146,7 +146,7 @@ def test_pgd_never_ends_below_where_it_began(method, net, digits):
 def test_pgd_keeps_the_best_of_its_own_path(pixels_model, digits):
     X, y = digits[2], digits[3].astype(np.int32)
     target = target_of(pixels_model)
-    run = compiled_for(target, "hinge").pgd
+    run = compiled_pgd(target.key, target.signature, "hinge", target.dtype)
     reach = np.full(len(X), 0.1)
     start = X + 0.1 * np.random.default_rng(1).uniform(-1, 1, X.shape)
     best, record = run(target.arrays, target.beta, X, y, start, reach, np.int32(10))
@@ -207,6 +207,7 @@ def test_transfer_takes_the_surrogates_gradient(net, softmax_net, digits):
 
 def test_one_trace_for_each_model_and_loss(digits, geometry):
     X, y = digits[2:]
+    compiled = []
     for n, n_classes in ((300, 10), (200, 5)):
         rows = digits[1][:n] < n_classes
         model = make_classifier("large-margin", geometry=geometry).fit(
@@ -216,7 +217,17 @@ def test_one_trace_for_each_model_and_loss(digits, geometry):
         for strength in (0.05, 0.2):
             attack(model, X[some], y[some], strength=strength)
             attack(model, X[some][:9], y[some][:9], strength=strength, method="pgd", steps=3)
-    assert trace_counts(model) == {"slope": 1, "pgd": 1}
+        compiled.append([run.cache_info().misses for run in (compiled_slope, compiled_pgd)])
+    assert compiled[0] == compiled[1]
+
+
+def test_attacks_on_many_kinds_warn_of_nothing(pixels_model, softmax_net, net, digits, caplog):
+    X, y = digits[2][:4], digits[3][:4]
+    for model in (pixels_model, net, softmax_net):
+        for loss in ("cross-entropy", "hinge"):
+            for method in ("fgsm", "pgd"):
+                attack(model, X, y, method=method, loss=loss, steps=2)
+    assert not [record for record in caplog.records if record.levelname == "WARNING"]
 
 
 @pytest.mark.parametrize("strength", [-0.1, 1.5, float("nan")])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -16,7 +16,7 @@ import tensorflow as tf
 from workbench.arrays import Array, Floats, Ints
 from workbench.attacks import ATTACKS, LOSSES
 from workbench.attacks.inputs import check_images, check_strengths, loss_of
-from workbench.attacks.targets import Target, moments, target_of
+from workbench.attacks.targets import moments, target_of
 from workbench.classifiers.protocols import is_fitted, supports_latent
 from workbench.errors import InputError
 
@@ -24,47 +24,47 @@ STEPS = 20
 REACH = 2.5  # steps of this many times strength / steps, so that the far side can be reached
 
 
-class Compiled(NamedTuple):
-    """The compiled functions of one kind of model and one loss.
-
-    Attributes:
-        slope: (arrays, beta, X [n, D], codes [n]) -> loss [n] and its gradient in X [n, D].
-        pgd: (arrays, beta, X, codes, start [n, D], strength [n], steps) -> best images, loss [n].
-    """
-
-    slope: Any
-    pgd: Any
-
-
+# traced functions, not TensorFlow's dispatchers: these count traces of all models together, and warn of them
 @cache
-def compiled(key: tuple[Any, ...], signature: Any, loss: str, dtype: Any) -> Compiled:
-    """Compile the attacks on a kind of model; cached: one trace for each (model, loss).
+def compiled_slope(key: tuple[Any, ...], signature: Any, loss: str, dtype: Any) -> Any:
+    """Compile a loss and its gradient for a kind of model; cached: one trace for each (model, loss).
 
     Args:
         key: of the target.
         signature: of the target.
         loss: a name in `LOSSES`.
         dtype: of the images.
+
+    Returns:
+        (arrays, beta, X [n, D], codes [n]) -> loss [n] and its gradient in X [n, D].
     """
     function, moments_of = LOSSES[loss].load(), moments(key)
-    images, number = tf.TensorSpec((None, None), dtype), tf.TensorSpec((), dtype)
-    inputs = [signature, number, images, tf.TensorSpec((None,), tf.int32)]
 
-    # a function of its own within the loop: the library chooses its kernels (of pooling) by the order of
-    # operations, which is well defined only where nothing goes round
-    @tf.function(experimental_attributes={"_noinline": True})
-    def value_and_slope(arrays: Any, beta: Any, X: Any, codes: Any) -> Any:
+    # a function of its own within the loop of PGD: the library chooses its kernels (of pooling) by the order
+    # of operations, which is well defined only where nothing goes round
+    @tf.function(input_signature=_inputs(signature, dtype), experimental_attributes={"_noinline": True})
+    def slope(arrays, beta, X, codes):  # type: ignore[no-untyped-def]
         with tf.GradientTape() as tape:
             tape.watch(X)
             value = function(*moments_of(arrays, X), beta, codes)
         return value, tape.gradient(value, X)
 
-    @tf.function(input_signature=inputs)
-    def slope(arrays, beta, X, codes):  # type: ignore[no-untyped-def]
-        return value_and_slope(arrays, beta, X, codes)
+    return slope.get_concrete_function()
+
+
+@cache
+def compiled_pgd(key: tuple[Any, ...], signature: Any, loss: str, dtype: Any) -> Any:
+    """Compile projected gradient steps; arguments as `compiled_slope`.
+
+    Returns:
+        (arrays, beta, X, codes, start [n, D], strength [n], steps) -> best images, loss [n].
+    """
+    function, moments_of = LOSSES[loss].load(), moments(key)
+    slope = compiled_slope(key, signature, loss, dtype)
+    inputs = _inputs(signature, dtype)
 
     @tf.function(
-        input_signature=[*inputs, images, tf.TensorSpec((None,), dtype), tf.TensorSpec((), tf.int32)]
+        input_signature=[*inputs, inputs[2], tf.TensorSpec((None,), dtype), tf.TensorSpec((), tf.int32)]
     )
     def pgd(arrays, beta, X, codes, start, strength, steps):  # type: ignore[no-untyped-def]
         low = tf.maximum(X - strength[:, None], 0.0)
@@ -73,26 +73,24 @@ def compiled(key: tuple[Any, ...], signature: Any, loss: str, dtype: Any) -> Com
         now, best = tf.clip_by_value(start, low, high), X
         record = function(*moments_of(arrays, X), beta, codes)
         for _turn in tf.range(steps):  # type: ignore[attr-defined]
-            value, gradient = value_and_slope(arrays, beta, now, codes)
+            value, gradient = slope(arrays, beta, now, codes)
             best = tf.where((value > record)[:, None], now, best)
             record = tf.maximum(record, value)
             now = tf.clip_by_value(now + step * tf.sign(gradient), low, high)
         value = function(*moments_of(arrays, now), beta, codes)
         return tf.where((value > record)[:, None], now, best), tf.maximum(record, value)
 
-    return Compiled(slope, pgd)
+    return pgd.get_concrete_function()
 
 
-def compiled_for(target: Target, loss: str) -> Compiled:
-    """The compiled attacks on a target."""
-    return compiled(target.key, target.signature, loss, target.dtype)
-
-
-def trace_counts(model: Any, loss: str = "cross-entropy") -> dict[str, int]:
-    """Number of traces in this process of the attacks on this model's kind with this loss."""
-    target = target_of(model)
-    run = compiled_for(target, loss)
-    return {name: f.experimental_get_tracing_count() for name, f in run._asdict().items()}
+def _inputs(signature: Any, dtype: Any) -> list[Any]:
+    """Signature of (arrays, beta, X, codes)."""
+    return [
+        signature,
+        tf.TensorSpec((), dtype),
+        tf.TensorSpec((None, None), dtype),
+        tf.TensorSpec((None,), tf.int32),
+    ]
 
 
 def slopes(model: Any, X: Array, codes: Ints, loss: str = "cross-entropy") -> tuple[Floats, Floats]:
@@ -108,7 +106,7 @@ def slopes(model: Any, X: Array, codes: Ints, loss: str = "cross-entropy") -> tu
         [N] and [N, D].
     """
     target = target_of(model)
-    run = compiled_for(target, loss).slope
+    run = compiled_slope(target.key, target.signature, loss, target.dtype)
     dtype = target.dtype.as_numpy_dtype
     value, gradient = np.empty(len(X), dtype), np.empty(X.shape, dtype)
     for rows in _chunks(len(X), target.rows):
@@ -157,7 +155,7 @@ def pgd(
     place, the same one at all strengths; `steps` k, each 2.5 strength / k long.
     """
     target = target_of(model)
-    run = compiled_for(target, loss).pgd
+    run = compiled_pgd(target.key, target.signature, loss, target.dtype)
     dtype = target.dtype.as_numpy_dtype
     place = rng.uniform(-1.0, 1.0, X.shape)
     for strength in strengths:
