@@ -110,7 +110,7 @@ def own_data() -> None:
 
 
 def ago(time: str) -> str:
-    """How long ago something was, in words."""
+    """Age of something, in words."""
     from datetime import UTC, datetime
 
     try:
@@ -156,7 +156,7 @@ def project_card(record: Any, about: About) -> None:
 
 
 def how_far(record: Any, n: int, questions: int) -> str:
-    """How much of a project is answered, of one question or of several."""
+    """Progress of a project, of one question or of several."""
     if questions < 2:
         return f"{n:,} of {record.n_items:,} labelled"
     return f"{plural(n, 'answer')} to {questions} questions about {record.n_items:,}"
@@ -202,7 +202,7 @@ def go_on(project: str) -> None:
 
 
 def more_of(record: Any) -> None:
-    """What can be done with a project beside going on with it."""
+    """Acts on a project beside going on with it."""
     from workbench.store import Store
 
     store = Store.open()
@@ -379,7 +379,7 @@ def listed(records: list[Any], about: About) -> None:
 
 
 def called(record: Any) -> str:
-    """What a project is found by."""
+    """Text that a project is searched by."""
     return f"{record.name} {source_of(record)}".lower()
 
 

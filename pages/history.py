@@ -136,7 +136,7 @@ def remembered(key: str, stamp: Any, make: Callable[[], Any]) -> Any:
 
 
 def doubts(rows: list[decisions.Decision], state: Any, top: Any) -> dict[int, decisions.Opinion]:
-    """How many labels look wrong to models that did not see them; what these say about each item.
+    """Number of labels that look wrong to models that did not see them, and their opinion on each item.
 
     They are as the model was when the page was opened, until somebody wants a newer look.
     """
@@ -331,7 +331,7 @@ def class_given(action: Any, items: list[int], key: str) -> None:
 
 
 def actions(items: list[int], state: Any) -> None:
-    """What can be done to the selected rows."""
+    """Acts on the selected rows."""
     none = not items
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="review-actions"):
         label = st.selectbox(
@@ -382,7 +382,7 @@ def actions(items: list[int], state: Any) -> None:
 
 
 def said() -> None:
-    """What the last action of this visit did, and the way back."""
+    """Result of the last action of this visit, and the way back."""
     words, last, visit = st.session_state.get(DONE, ("", None, None))
     if words and visit == st.session_state[frame.VISIT]:
         with st.container(
@@ -403,7 +403,7 @@ def said() -> None:
 
 
 def decisions_view(rows: list[decisions.Decision], found: Any, state: Any) -> None:
-    """What was decided, the most doubtful first, and what can be done about it."""
+    """Decisions, the most doubtful first, and what can be done about them."""
     shown = filters(rows, found, state)
     if not shown:
         st.caption("Nothing here.")
@@ -466,7 +466,7 @@ def gallery_view(shown: list[decisions.Decision], found: Any) -> None:
 
 
 def look_twice(state: Any) -> None:
-    """How far somebody agrees with themselves."""
+    """Agreement of somebody with themselves."""
     mine = sum(1 for votes in state.votes.values() if me.annotator in votes)
     found, differ = agreement.second_looks(state, me.annotator)
     st.subheader("A second look at your own labels")
@@ -494,7 +494,7 @@ def look_twice(state: Any) -> None:
 
 
 def people_view(shared: Any, state: Any, found: Any) -> None:
-    """How far people agree, and what they differ on."""
+    """Agreement of people, and the items on which they differ."""
     import pandas as pd
 
     if not shared and not state.conflicts:

@@ -235,7 +235,7 @@ def own_curve(session: Any) -> None:
 
 
 def rival_line(job: Any) -> None:
-    """How far random questions are; the fragment around this looks again by itself."""
+    """Progress of random questions; the fragment around this looks again by itself."""
     if job is None:
         return
     if job.active:
@@ -358,7 +358,7 @@ def classes_dialog(session: Any) -> None:
 
 @st.dialog("Guesses", width="large", on_dismiss=lambda: st.session_state.pop(GUESSES_OPEN, None))
 def guesses_dialog(session: Any) -> None:
-    """What the model begins with, how far each is trusted, and which are used."""
+    """Start of the model: its sources, how far each is trusted, and which are used."""
     from workbench.app.label import guessing
 
     guessing.dialog(session)
@@ -366,7 +366,7 @@ def guesses_dialog(session: Any) -> None:
 
 @st.dialog("Instructions", width="large", on_dismiss=instructing.close)
 def instructions_dialog(session: Any) -> None:
-    """What people should look for, written and shown as it will stand at the desk."""
+    """Instructions for people, written and shown as they will stand at the desk."""
     instructing.dialog(session)
 
 
@@ -382,7 +382,7 @@ def changed(change: Any) -> None:
 
 
 def tools(session: Any) -> None:
-    """What changes the project for everybody."""
+    """Settings that change the project for everybody."""
     model_popover(session)
     if st.button("Classes", icon=":material/sell:", key="classes"):
         for name in ("classes-shown", "classes-editor", "classes-problems"):
@@ -395,7 +395,7 @@ def tools(session: Any) -> None:
 
 
 def taken_over(session: Any) -> str:
-    """What came with the pool's own column, where it knows some of the classes."""
+    """Labels of the pool's own column, where it knows some of the classes."""
     pool = session.pool
     if pool.truth is None or not pool.has_truth or oracle.knows_all(pool):
         return ""
@@ -409,7 +409,7 @@ def taken_over(session: Any) -> str:
 
 @st.fragment(run_every=2.0)
 def progress(session: Any) -> None:
-    """How far it is: looks again by itself, so that no key waits for it."""
+    """Progress of the fit: looks again by itself, so that no key waits for it."""
     current.keep_fitting_all(session)
     with session.snapshot():
         progress_line(session)
@@ -417,7 +417,7 @@ def progress(session: Any) -> None:
 
 @st.fragment(run_every=5.0)
 def curve(session: Any) -> None:
-    """What has come of it: less often, for the browser draws a chart for 10 ms in which a key waits."""
+    """Results so far: less often, for the browser draws a chart for 10 ms in which a key waits."""
     with session.snapshot():
         how_it_goes(session)
     st.session_state[FIGURES] = True

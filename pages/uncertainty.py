@@ -31,7 +31,7 @@ BEHIND = {"regions": "Predicted class", "blend": "Probabilities as colour", "non
 
 
 def what_to_label() -> None:
-    """How much the model doubts, and the groups worth labelling: a button selects one."""
+    """Doubts of the model, and the groups worth labelling: a button selects one."""
     found = mapping.uncertain_items(session, view, open_items)
     if not found.of:
         st.markdown("**No item is left to ask about.**")
@@ -294,7 +294,7 @@ def chart(fig: Any, key: str, alt: str) -> None:
 
 
 def neighbours_toggle() -> bool:
-    """Whether lines join items that are neighbours in all features."""
+    """True if lines join items that are neighbours in all features."""
     making = session.neighbours
     shown = st.toggle(
         "Lines to neighbours",
@@ -345,7 +345,7 @@ def settings() -> tuple[tuple[str, str, str], Any, Any, str, bool, bool, Any, An
 
 
 def other_map(view: Any, name: str, values: Any, title: str) -> tuple[Any, Any, tuple[str, str], Any]:
-    """What stands at the right: its model, its values, the two titles, the common scale or None."""
+    """Map at the right: its model, its values, the two titles, the common scale or None."""
     against = st.radio("Beside it", ["Another measure", "Another model", "Another round"], key="against")
     if against == "Another measure":
         second, theirs, _ = measure_name("second-measure", without=name)
@@ -425,7 +425,7 @@ def functions(view: Any, item: int) -> None:
 
 
 def about_the_map(where: Any, behind: str) -> None:
-    """What the colours and places mean, folded."""
+    """Legend of the colours and places, folded."""
     with st.expander("What the map shows", key="about-map"):
         st.caption(
             f"{verbatim(title)}: {verbatim(words)}. Model of {plural(view.model.n_labelled, 'label')}; "

@@ -452,3 +452,17 @@ def test_a_slow_test_says_what_it_alone_protects() -> None:
             slow = [mark for mark in node.decorator_list if ast.unparse(mark) == "pytest.mark.slow"]
             silent += [f"{path.name}: {node.name}" for mark in slow if "  # " not in lines[mark.lineno - 1]]
     assert silent == []
+
+
+def test_a_docstring_begins_with_what_it_is_about() -> None:
+    relative = re.compile(r"\s*(What|How|Which|Whose|Whether)\b")
+    wrong = []
+    for folder in (PACKAGE, ROOT / "pages", ROOT / "benchmarks", ROOT / "tests"):
+        for path in sorted(folder.rglob("*.py")):
+            source = path.read_text(encoding="utf-8")
+            begun = any(relative.match(text) for text in source.split('"""')[1:])
+            for node in ast.walk(ast.parse(source)) if begun else ():
+                if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                    first = (ast.get_docstring(node) or "").partition("\n")[0]
+                    wrong += [f"{path.relative_to(ROOT)}: {first}"] if relative.match(first) else []
+    assert wrong == []

@@ -212,7 +212,7 @@ CLASSIFIERS: Registry[ClassifierEntry] = Registry(
 
 
 def sees_pixels(name: str) -> bool:
-    """Whether a classifier learns its features from the pixels of images, so that it is given no others.
+    """True if a classifier learns its features from the pixels of images, so that it is given no others.
 
     Args:
         name: as for `make_classifier`.

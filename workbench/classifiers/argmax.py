@@ -1,4 +1,4 @@
-"""Which latent function is largest: P(argmax_c f_c = j) for independent Gaussian marginals.
+"""Probability that a latent function is the largest: P(argmax_c f_c = j) for independent Gaussian marginals.
 
 P_j = E[prod_{l != j} Phi((f_j - mu_l) / s_l)], as an integral over the value f of the largest
 function on one grid shared by all classes of an item: P_j = sum_f [phi_j(f) / (s_j Phi_j(f))]

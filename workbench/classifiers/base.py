@@ -1,4 +1,4 @@
-"""What every classifier here shares: labels, classes given up front, validation, state."""
+"""Base of every classifier here: labels, classes given up front, validation, state."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         return draft
 
     def _draft(self) -> Self:
-        """What a fit works on: the options of now, kernels of one's own as they are now, and no fit."""
+        """Draft of a fit: the options of now, kernels of one's own as they are now, and no fit."""
         draft = object.__new__(type(self))
         draft.__dict__.update({name: getattr(self, name) for name in self._get_param_names()})
         kernel = draft.__dict__.get("kernel")
@@ -200,7 +200,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         return {name: value for name, value in self.__dict__.items() if name not in options}
 
     def _leads_to(self, draft: Self) -> bool:
-        """Whether a warm start of the draft may go on from this fit: the same model of the same columns."""
+        """True if a warm start of the draft may go on from this fit: the same model of the same columns."""
         if self._trivial() or not getattr(draft, "warm_start", False):
             return False
         if self.n_features_in_ != draft.n_features_in_:
@@ -470,7 +470,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _warm(self) -> bool:
-        """Whether this fit should continue from the present state (its classes may differ)."""
+        """True if this fit should continue from the present state (its classes may differ)."""
         return bool(getattr(self, "warm_start", False)) and self._previous_classes is not None
 
     def _given_geometry(self, X: Floats) -> Geometry | None:
@@ -525,7 +525,7 @@ def _sources(mean: Any, n: int, n_classes: int, rows: str) -> Floats:
 
 
 def same_value(one: Any, other: Any) -> bool:
-    """Whether two options are the same: numbers, texts, arrays, geometries, kernels.
+    """True if two options are the same: numbers, texts, arrays, geometries, kernels.
 
     Args:
         one: an option's value.

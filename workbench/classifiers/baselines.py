@@ -229,7 +229,7 @@ class LogisticRegressionClassifier(Baseline):
             )
 
     def _judge(self, scaled: Floats, codes: Ints, rows: Any, weights: Floats) -> LeftOut:
-        """How well fits to four fifths of some rows foretell the labels of the others."""
+        """Scores of the held-out labels under fits to four fifths of some rows."""
         offset = self._offset(rows, weights)
         assert offset is not None
         return judged_by_folds(

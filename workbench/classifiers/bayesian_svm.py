@@ -72,7 +72,7 @@ def _likelihood_of(n_functions: int) -> Any:
 
 @estimator
 class _SVMClassifier(ClosedFormClassifier):
-    """What the sparse machines share: the likelihood, its signs and its probabilities."""
+    """Base of the sparse machines: the likelihood, its signs and its probabilities."""
 
     learning_rate: float | str = "adaptive"
 

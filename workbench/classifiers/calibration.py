@@ -111,7 +111,7 @@ def softmax(F: Floats, beta: float) -> Floats:
 
 
 class LeftOut(NamedTuple):
-    """How well a fit foretells rows it did not see: what kernels and geometries are compared by.
+    """Scores of a fit on rows it did not see, by which kernels and geometries are compared.
 
     Attributes:
         rows: [n] positions among the rows of the fit.
@@ -187,7 +187,7 @@ def judge_table(left_out: LeftOut, codes: Ints, n: int, centre: float) -> LeftOu
 
 
 def clearly_less(a: Floats, b: Floats, errors: float) -> bool:
-    """Whether the mean of a is below that of b by more than so many standard errors.
+    """True if the mean of a is below that of b by more than so many standard errors.
 
     Args:
         a: [n] scores.

@@ -99,7 +99,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Choice:
-    """What one look found.
+    """Result of one search.
 
     Attributes:
         labels: how many there were.
@@ -121,7 +121,7 @@ class Choice:
 
     @property
     def own(self) -> bool:
-        """Whether it is of use to nobody but the labels it was chosen by."""
+        """True if it is of use to nobody but the labels it was chosen by."""
         return self.candidate.stretch > 0.0
 
     def __str__(self) -> str:
@@ -132,7 +132,7 @@ class Choice:
 
 
 def due(n: int, n_classes: int, last: int, in_turns: float = 1.0) -> bool:
-    """Whether it is time for a look.
+    """True if it is time for a search.
 
     Args:
         n: labels.

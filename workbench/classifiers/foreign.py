@@ -64,7 +64,7 @@ class ForeignClassifier(Baseline):
         return np.maximum(p, 1e-15)
 
     def _attributes(self) -> dict[str, Any]:
-        """What the fit added to the estimator."""
+        """Attributes that the fit added to the estimator."""
         if len(self.present_) < 2:
             return {}
         options = options_of(self.estimator_)
@@ -72,7 +72,7 @@ class ForeignClassifier(Baseline):
 
     @property
     def unsaved_(self) -> str:
-        """Which attributes cannot be saved as plain arrays, and what is saved instead; "" for none."""
+        """Attributes that cannot be saved as plain arrays, and what is saved instead; "" for none."""
         odd = [f"{k} ({type(v).__name__})" for k, v in self._attributes().items() if not _plain(v)]
         if any("__" in name for name in self.estimator.get_params()):  # a pipeline fits what it was given
             given = options_of(self.estimator).items()

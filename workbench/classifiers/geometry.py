@@ -1,4 +1,4 @@
-"""What a sparse model takes from the pool and keeps for a whole run.
+"""Geometry that a sparse model takes from the pool and keeps for a whole run.
 
 Inducing points and scales come from the pool, not from the few labels: they stay where they are
 while labels arrive, so a warm start continues exactly where the last fit ended.
@@ -59,7 +59,7 @@ class Geometry(NamedTuple):
 
     @property
     def common_scale(self) -> bool:
-        """Whether all features share one unit (pixels)."""
+        """True if all features share one unit (pixels)."""
         return not np.isfinite(self.clip)
 
     @property
@@ -161,7 +161,7 @@ class Geometry(NamedTuple):
         method: str,
         representations: bool,
     ) -> Geometry:
-        """What is measured of the rows that are looked at."""
+        """Measures of the rows that are looked at."""
         limit = np.inf if common_scale else float(clip)
 
         def measured(rows: Floats, shift: Floats, scale: Floats, rng: np.random.Generator) -> Geometry:
@@ -208,7 +208,7 @@ class Geometry(NamedTuple):
         return scaled.astype(dtype, copy=False)
 
     def within_unit_ball(self, scaled: Floats) -> bool:
-        """Whether rows [N, D] in scaled units are no longer than 1 as raw features: learnt ones are not."""
+        """True if rows [N, D] in scaled units are no longer than 1 as raw features: learnt ones are not."""
         raw = scaled * self.scale + self.shift
         return bool((np.einsum("nd,nd->n", raw, raw) <= _UNIT_SQUARED).all())
 

@@ -1,4 +1,4 @@
-"""What the GP classifiers share: kernel, predictor, state, GPflow model; and sparse ones their fits."""
+"""Base of the GP classifiers: kernel, predictor, state, GPflow model; and sparse ones their fits."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class KernelClassifier(GPClassifier):
 
 
 class Hyper(NamedTuple):
-    """What the projection is made with.
+    """Parts that the projection is made with.
 
     Attributes:
         length_scale: one, or [D].
@@ -151,7 +151,7 @@ class Hyper(NamedTuple):
 
 
 class Data(NamedTuple):
-    """What a fit is of.
+    """Inputs of a fit.
 
     Attributes:
         scaled: [N, D] scaled features.
@@ -228,7 +228,7 @@ class SparseGPClassifier(GPClassifier):
         return len(self.classes_)
 
     def _minibatched(self) -> bool:
-        """Whether fits between kernel steps take minibatches."""
+        """True if fits between kernel steps take minibatches."""
         return False
 
     def _check(self) -> None:
@@ -267,7 +267,7 @@ class SparseGPClassifier(GPClassifier):
         return self._takes_mean and self.hyperparameters == "fixed"
 
     def _judge(self, data: Data, codes: Ints, hyper: Hyper, rows: Any, weights: Floats) -> LeftOut:
-        """How well brief fits to four fifths of some rows foretell the labels of the others."""
+        """Scores of the held-out labels under brief fits to four fifths of some rows."""
         data = data._replace(offset=self._offset(weights=weights)).rows(rows)
         basis, kernel = self._basis(hyper), self._make_kernel(hyper.length_scale, hyper.variance)
         phi, residual = project(data.scaled, basis, kernel)
@@ -311,7 +311,7 @@ class SparseGPClassifier(GPClassifier):
         return Hyper(length, float(self.variance), geometry.inducing)
 
     def _starting_hyper(self, geometry: Geometry) -> Hyper:
-        """What to begin with: the options', or on a warm start what was learned."""
+        """Starting values: the options', or on a warm start what was learned."""
         begin = self._option_hyper(geometry)
         learned = self.hyperparameters != "fixed" and self._warm() and hasattr(self, "length_scale_")
         if learned and np.size(self.length_scale_) in (1, len(geometry.shift)):
@@ -372,7 +372,7 @@ class SparseGPClassifier(GPClassifier):
         return False
 
     def _pack(self, hyper: Hyper) -> Floats:
-        """What is learned as one vector: logarithms, then inducing points where they move."""
+        """Learned values as one vector: logarithms, then inducing points where they move."""
         n_features = len(self.geometry_.shift)
         lengths = np.broadcast_to(hyper.length_scale, n_features if getattr(self, "ard", False) else 1)
         logs = np.log(np.append(lengths, hyper.variance))

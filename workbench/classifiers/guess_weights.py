@@ -1,4 +1,4 @@
-"""How much a guess counts: weights of prior means, from predictions that did not see the point.
+"""Weights of guesses: weights of prior means, from predictions that did not see the point.
 
 f_c(x) = sum_j a_j g_jc(x) + GP_c(x), a_j >= 0 (docs/math.md, 13). A weight is judged together with the
 temperature: with that held, weights run away; by hits or by least squares they come out too small.
@@ -33,7 +33,7 @@ def prior_weight(n_classes: int) -> float:
 
 
 def due(n: int, last: int) -> bool:
-    """Whether it is time to weigh again.
+    """True if it is time to weigh again.
 
     Args:
         n: labels.
@@ -45,7 +45,7 @@ def due(n: int, last: int) -> bool:
 def judged_by_folds(
     codes: Ints, n_classes: int, seed: int, foretell: Callable[[Ints, Ints], Floats]
 ) -> LeftOut:
-    """How well a model with a scale of its own foretells labels it did not see, at its best temperature.
+    """Score of a model with a scale of its own on labels it did not see, at its best temperature.
 
     The prior on log beta is centred on 0: the model's own probabilities. With beta held there, a model that
     doubts too much would give a guess weight until its probabilities are sharp, and do nothing itself.

@@ -305,7 +305,7 @@ class LargeMarginClassifier(LargeMarginFits):
         self.n_iter_ = max(1, len(self.objective_trace_) - (self.solver == "sweeps"))
 
     def _chooses(self) -> bool:
-        """Whether the geometry is chosen: unless told not to, or told what it would choose or judge by."""
+        """True if the geometry is chosen: unless told not to, or told what it would choose or judge by."""
         clash = next((name for name, may in CHOOSING.items() if getattr(self, name) not in may), None)
         if self.choice == "auto" and clash is not None:
             values = " or ".join(map(repr, CHOOSING[clash]))
@@ -356,7 +356,7 @@ class LargeMarginClassifier(LargeMarginFits):
         return choices[-1] if choices else None
 
     def _stands(self, before: Geometry, kernel: Kernel) -> bool:
-        """Whether the present posterior is one of this kernel on these points."""
+        """True if the present posterior is one of this kernel on these points."""
         if not hasattr(self, "mean_") or before.name != self.geometry_.name:
             return False
         old, new = self.kernel_.to_arrays(), kernel.to_arrays()
@@ -453,7 +453,7 @@ class LargeMarginClassifier(LargeMarginFits):
         as_new: Array | None = None,
         beside: LeaveOneOutScores | None = None,
     ) -> LeaveOneOutScores:
-        """How well the model would foretell labels left out on these features; it stays as it is.
+        """Score of the model for labels left out on these features; it stays as it is.
 
         What its last choice said of the kernel holds. Features of several kinds are compared by this, on the
         same rows.

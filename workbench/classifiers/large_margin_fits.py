@@ -77,12 +77,12 @@ class HeldBases(NamedTuple):
 
 
 def of_unit_length(geometry: Geometry) -> bool:
-    """Whether a pool's features are learnt ones of unit length."""
+    """True if a pool's features are learnt ones of unit length."""
     return bool(geometry.common_scale and geometry.within_unit_ball(geometry.inducing))
 
 
 class LargeMarginFits(WithGPflowModel, BaseBayesianClassifier):
-    """What `LargeMarginClassifier` does at one geometry: a fit at one kernel, judged by labels left out."""
+    """Fits of `LargeMarginClassifier` at one geometry: at one kernel, judged by labels left out."""
 
     n_mean: int
     kernel: Any
@@ -106,7 +106,7 @@ class LargeMarginFits(WithGPflowModel, BaseBayesianClassifier):
     left_out_: cal.LeftOut
 
     def _carry_wide(self, scaled: Floats) -> bool:
-        """Whether these rows carry a wide mean; fewer do where features are learnt ones of unit length."""
+        """True if these rows carry a wide mean; fewer do where features are learnt ones of unit length."""
         n, C = len(scaled), len(self.classes_)
         if enough_labels(n, C) or not self.geometry_.common_scale:
             return enough_labels(n, C)

@@ -36,7 +36,7 @@ LAST_RATE = 0.05  # learning rates fall linearly to this share of what they bega
 
 @estimator
 class _NetworkClassifier(BaseBayesianClassifier):
-    """What both share: the network's weights, its input, features in chunks and the state."""
+    """Base of both networks: weights, input, features in chunks and the state."""
 
     network: str = "auto"
     input_shape: Any = None

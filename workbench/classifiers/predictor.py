@@ -240,7 +240,7 @@ class Predictor:
         return np.repeat(0.5 * result, 2, axis=0) if self.binary else result
 
     def projected(self, X: Array, *, compact: bool = False) -> Projection | None:
-        """What `latent_at` needs of raw features X [N, D]; None for a kernel that has no description.
+        """Inputs of `latent_at` for raw features X [N, D]; None for a kernel that has no description.
 
         Args:
             X: [N, D] raw features.
@@ -293,7 +293,7 @@ class Predictor:
         return np.ascontiguousarray(mean)
 
     def projects_like(self, other: Predictor) -> bool:
-        """Whether a projection made by the other predictor serves this one."""
+        """True if a projection made by the other predictor serves this one."""
         if self is other:
             return True
         if isinstance(self.kernel, GPflowKernel) or isinstance(other.kernel, GPflowKernel):

@@ -1,4 +1,4 @@
-"""What a classifier must have and what it may have.
+"""Required and optional parts of a classifier.
 
 The loop, policies, studies and pages ask these questions here and nowhere else, so that a model of
 somebody else's, or of a later day, can do what it has the methods for: a `supports_...` says that it has
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Classifier(Protocol):
-    """What every classifier has: scikit-learn's contract.
+    """Required part of every classifier: scikit-learn's contract.
 
     Attributes:
         classes_: [C] labels, in the order of the columns; there once fitted.
@@ -86,7 +86,7 @@ class SupportsMeasuring(Classifier, Protocol):
 
 
 class LeaveOneOutScores(NamedTuple):
-    """What a model would make of labels on other features.
+    """Score of labels on other features under a model.
 
     Attributes:
         log_likelihood: [n] log probability of each row's label without it.
@@ -138,15 +138,15 @@ class Chosen(Protocol):
 
     @property
     def labels(self) -> int:
-        """How many labels there were."""
+        """Number of labels at that time."""
 
     @property
     def own(self) -> bool:
-        """Whether it is of use to nobody but the labels it was chosen by."""
+        """True if it is of use to nobody but the labels it was chosen by."""
 
 
 class LeaveOneOut(Protocol):
-    """What leaving out says: which rows, and how probable their own labels are without them.
+    """Left-out predictions: which rows, and how probable their own labels are without them.
 
     Attributes:
         rows: [n] positions among the rows of the fit; a sample where there are many.
@@ -160,7 +160,7 @@ class LeaveOneOut(Protocol):
 
 
 class LatentFunction(Protocol):
-    """What a model leaves behind for scoring: X [N, D] -> Latent, without an engine."""
+    """Predictor that a model leaves behind for scoring: X [N, D] -> Latent, without an engine."""
 
     def __call__(self, X: Array) -> Latent:
         """q(f) at X."""
@@ -191,17 +191,17 @@ def _has(thing: Any, *names: str) -> bool:
 
 
 def is_classifier(model: Any) -> TypeGuard[Classifier]:
-    """Whether it can be fitted and gives class probabilities."""
+    """True if it can be fitted and gives class probabilities."""
     return _has(model, "fit", "predict_proba")
 
 
 def is_fitted(model: Any) -> TypeGuard[Classifier]:
-    """Whether a classifier knows its classes."""
+    """True if a classifier knows its classes."""
     return _has(model, "predict_proba", "classes_")
 
 
 def has_learnt(model: Any) -> bool:
-    """Whether a fitted classifier saw a label, and has two classes to tell apart."""
+    """True if a fitted classifier saw a label, and has two classes to tell apart."""
     return len(model.classes_) > 1 and getattr(model, "n_rows_", 1) > 0
 
 
@@ -210,7 +210,7 @@ NO_GUESS = "{!r} cannot start from a guess. Use the large-margin GP, or leave th
 
 
 def supports_mean(model: Any) -> TypeGuard[SupportsMean]:
-    """Whether it can start from a guess: a prior mean of its latents, a value a row."""
+    """True if it can start from a guess: a prior mean of its latents, a value a row."""
     return bool(getattr(model, "takes_mean", False))
 
 
@@ -221,47 +221,47 @@ def mean_weights_of(model: Any) -> Floats | None:
 
 
 def supports_latent(model: Any) -> TypeGuard[SupportsLatent]:
-    """Whether it has latent functions with uncertainty."""
+    """True if it has latent functions with uncertainty."""
     return _has(model, "predict_latent") and bool(getattr(model, "has_latent", True))
 
 
 def supports_state(model: Any) -> TypeGuard[SupportsState]:
-    """Whether its fit is plain arrays."""
+    """True if its fit is plain arrays."""
     return _has(model, "get_state", "set_state")
 
 
 def supports_arrays(function: Any) -> TypeGuard[SupportsArrays]:
-    """Whether a latent function travels as plain arrays."""
+    """True if a latent function travels as plain arrays."""
     return _has(function, "to_arrays") and _has(type(function), "from_arrays")
 
 
 def supports_measuring(estimator: Any) -> TypeGuard[SupportsMeasuring]:
-    """Whether it decides itself what it takes from a pool."""
+    """True if it decides itself what it takes from a pool."""
     return _has(estimator, "measure")
 
 
 def supports_leave_one_out(estimator: Any) -> TypeGuard[SupportsLeaveOneOut]:
-    """Whether features of several kinds can be compared by what it leaves out."""
+    """True if features of several kinds can be compared by what it leaves out."""
     return _has(estimator, "leave_one_out")
 
 
 def supports_sharing(estimator: Any) -> TypeGuard[SupportsSharing]:
-    """Whether several of its kind can share what is chosen of the features."""
+    """True if several of its kind can share what is chosen of the features."""
     return _has(estimator, "fit_beside")
 
 
 def supports_network(model: Any) -> TypeGuard[SupportsNetwork]:
-    """Whether it has a network to look into."""
+    """True if it has a network to look into."""
     return _has(model, "network_", "weights_")
 
 
 def supports_callback(estimator: Any) -> TypeGuard[SupportsCallback]:
-    """Whether its fit reports and can be stopped."""
+    """True if its fit reports and can be stopped."""
     return "callback" in inspect.signature(estimator.fit).parameters
 
 
 def predictor_of(model: Any) -> LatentFunction | None:
-    """What a fit leaves for scoring without an engine, as `predictor_`; None where it leaves nothing."""
+    """Predictor for scoring without an engine, as `predictor_`; None where a fit leaves nothing."""
     found: LatentFunction | None = getattr(model, "predictor_", None)
     return found
 
@@ -284,19 +284,19 @@ def covariance_of(model: Any) -> Callable[[Array, Array], Floats] | None:
 
 
 def geometry_of(model: Any) -> Geometry | None:
-    """What a fitted model took from the pool, as `geometry_`; or None."""
+    """Geometry that a fitted model took from the pool, as `geometry_`; or None."""
     found: Geometry | None = getattr(model, "geometry_", None)
     return found
 
 
 def left_out_of(model: Any) -> LeaveOneOut | None:
-    """How well a fit foretells its own rows without their labels, as `left_out_`; or None."""
+    """Left-out predictions of a fit for its own rows without their labels, as `left_out_`; or None."""
     found: LeaveOneOut | None = getattr(model, "left_out_", None)
     return found
 
 
 def choice_of(model: Any) -> Chosen | None:
-    """What a model last chose to see of the features, as `choice_`; None where it has not chosen."""
+    """Features that a model last chose, as `choice_`; None where it has not chosen."""
     found: Chosen | None = getattr(model, "choice_", None)
     return found
 

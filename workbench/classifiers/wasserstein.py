@@ -347,7 +347,7 @@ def _held_out(codes: Ints, n_classes: int, fraction: float, rng: np.random.Gener
 
 
 def _fits(state: Any, fresh: Any) -> bool:
-    """Whether a former state has the shapes that a fresh one would have."""
+    """True if a former state has the shapes that a fresh one would have."""
     shapes = [np.shape(part) for part in (*state.mean.weights, *state.mean[1:], state.root)]
     return shapes == [np.shape(part) for part in (*fresh.mean.weights, *fresh.mean[1:], fresh.root)]
 

@@ -136,7 +136,7 @@ class Audit:
         return [item for item in drawn if item not in self._given][:count]
 
     def shown(self, item: str) -> dict[str, str]:
-        """What whoever answers sees of an item: its row without the label.
+        """Item as whoever answers sees it: its row without the label.
 
         Raises:
             InputError: no such item.
@@ -183,7 +183,7 @@ class Audit:
         )
 
     def truth(self, column: str, item: str) -> str:
-        """What another column says of an item, for a simulation.
+        """Class of an item by another column, for a simulation.
 
         Raises:
             InputError: no such column, or nothing there.
@@ -193,7 +193,7 @@ class Audit:
         return self._column_of_truth[column][self._row[item]] or CANNOT_TELL
 
     def certificate(self, *, made: str = "") -> Certificate:
-        """What the answers certify now; `holds` says whether anything."""
+        """Certificate of the answers so far; `holds` says whether it certifies anything."""
         return certificate_of(
             self.promise,
             self.labels,
@@ -222,13 +222,13 @@ class Audit:
 
     @property
     def hopeless(self) -> bool:
-        """Whether more checks are likely to be wasted: mend labels, and audit again."""
+        """True if more checks are likely to be wasted: mend labels, and audit again."""
         wrong = self._wrong
         return looks_broken(int(wrong.sum()), len(wrong), self.promise.error) and self.to_go is None
 
     @property
     def decided(self) -> bool:
-        """Whether there is nothing more to ask: certified, hopeless, or all of them looked at."""
+        """True if there is nothing more to ask: certified, hopeless, or all of them looked at."""
         return self.to_go == 0 or self.hopeless or not self.open(1)
 
     @property

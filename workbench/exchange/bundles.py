@@ -116,7 +116,7 @@ class BundleFolder:
 
     @property
     def finished(self) -> bool:
-        """Whether the whole bundle is there; what a kill left beside it is dropped."""
+        """True if the whole bundle is there; what a kill left beside it is dropped."""
         if not (self.folder / "run.json").is_file():
             return False
         # run.json is written last, so a kill while the rest was dropped costs nothing
@@ -309,7 +309,7 @@ def write_run_bundle(
 
 
 def may_be_written(folder: Path | str) -> bool:
-    """Whether a bundle may be exported to a folder: a new or empty one, or a half-written export.
+    """True if a bundle may be exported to a folder: a new or empty one, or a half-written export.
 
     Args:
         folder: run.json is written last, so one without it, with nothing else's files, was cut short.
@@ -415,7 +415,7 @@ def _read_rounds(held: Sealed) -> list[Round]:
 
 
 def labelled_items(folder: Path | str) -> tuple[str, list[int]]:
-    """What a run's bundle has labels of.
+    """Rows that a run's bundle has labels of.
 
     Args:
         folder: of the bundle.
@@ -531,7 +531,7 @@ def project_events_csv(state: ProjectState, events: Sequence[Event], ids: Sequen
 
 
 def environment() -> dict[str, Any]:
-    """What the result may depend on besides the spec."""
+    """Inputs of the result besides the spec."""
     from workbench.store.events import now
 
     return {
@@ -574,13 +574,13 @@ def _run_events(pool: Pool, rounds: Sequence[Round]) -> str:
 
 
 def _sampled(spec: RunSpec, pool: Pool, rounds: Sequence[Round]) -> dict[str, int]:
-    """How many of the test items a run was measured on, where it was a sample of them."""
+    """Number of the test items a run was measured on, where it was a sample of them."""
     large = pool.test is not None and bool(spec.measured) and pool.test.test.size > spec.measured
     return {"n_measured": rounds[-1].n_test} if large else {}
 
 
 def pool_document(pool: Pool) -> dict[str, Any]:
-    """What a bundle says of its pool."""
+    """Pool of a bundle, as it describes it."""
     return {
         "name": pool.name,
         "fingerprint": pool.fingerprint,

@@ -51,7 +51,7 @@ class Sealed:
     what: str
 
     def __contains__(self, name: object) -> bool:
-        """Whether the document lists a file."""
+        """True if the document lists a file."""
         return name in self.document[_FILES]
 
     def read(self, name: str, most: int = MAX_MEMBER) -> bytes:

@@ -70,7 +70,7 @@ def history_rows(
 
 
 def is_history(data: bytes, format: str) -> bool:
-    """Whether a file is a history, which is read by people and programs and not taken in again."""
+    """True if a file is a history, which is read by people and programs and not taken in again."""
     if format not in CARRIED_BY:
         return False
     if format == "parquet":

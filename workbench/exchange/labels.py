@@ -350,7 +350,7 @@ def _write_folders(out: IO[bytes], session: Any, rows: LabelRows) -> None:
 
 
 def labelling_config(kind: str, classes: Sequence[str]) -> str:
-    """What Label Studio shows and asks, for a pool of this kind with these classes."""
+    """Labelling interface of Label Studio for a pool of this kind with these classes."""
     # what XML has no way to write
     plain = [re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]", "\ufffd", name) for name in classes]
     choices = "\n".join(f"    <Choice value={quoteattr(name)}/>" for name in plain)

@@ -84,7 +84,7 @@ class SavedModel:
         return features if self.view is None else self.view.transform(np.asarray(features))
 
     def mean(self, rows: Any, features: Array) -> tuple[Floats | None, tuple[str, ...]]:
-        """What it begins with on raw rows, and what of that is missing there, for people.
+        """Prior mean on raw rows, and what of that is missing there, for people.
 
         Args:
             rows: as `features` takes them.
@@ -128,7 +128,7 @@ class SavedModel:
 
 
 def saved_guesses(pool: Pool, chosen: Mapping[str, Any], classes: Sequence[str]) -> SavedGuesses | None:
-    """What a model begins with on new rows, or None where it began with nothing.
+    """Prior mean of a model on new rows, or None where it began with nothing.
 
     Args:
         pool: it was fitted on.

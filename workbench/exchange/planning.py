@@ -1,4 +1,4 @@
-"""What an import of labels or of predictions would do, before it does it."""
+"""Plan of an import of labels or of predictions, before anything is done."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ALIKE = 0.66
 
 @dataclass(frozen=True)
 class ImportPlan:
-    """What the labels of a file would change in a project.
+    """Changes that the labels of a file would make in a project.
 
     Attributes:
         pairs: (item, class name), or votes of persons, of the rows whose item is known.
@@ -141,7 +141,7 @@ def _labels_brought(rows: Sequence[tuple[int, str] | FileVote]) -> dict[int, str
 
 @dataclass(frozen=True)
 class PredictionPlan:
-    """What the predictions of a file would say of a project's items.
+    """Predictions of a file for a project's items.
 
     Attributes:
         said: (item, class name, confidence or None) of the rows whose item is known.

@@ -1,4 +1,4 @@
-"""What another tool or an older model says of a project's items: read as a guess, never as labels."""
+"""Predictions of another tool or an older model for a project's items: read as a guess, never as labels."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def read_predictions(
 
 
 def predictions_of(folder: Path | str, pool: Pool) -> list[Prediction]:
-    """What a saved model says of a pool.
+    """Predictions of a saved model for a pool.
 
     Args:
         folder: a run's or a project's bundle, or its model folder.

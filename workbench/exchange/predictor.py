@@ -49,7 +49,7 @@ _ONE_LINE = 110
 
 
 class _Made:
-    """What goes into the folder, as it comes together.
+    """Content of the folder, as it comes together.
 
     Attributes:
         document: plain values.
@@ -466,7 +466,7 @@ def _source(name: str) -> str:
 
 
 def _readme(made: _Made, saved: SavedModel) -> str:
-    """What goes in and what comes out."""
+    """Inputs and outputs."""
     classes: Mapping[int, str] = dict(enumerate(saved.classes))
     shown = ", ".join(str(name) for name in list(classes.values())[:30])
     more = f" and {len(classes) - 30} more" if len(classes) > 30 else ""

@@ -141,7 +141,7 @@ def cells_of(m: Any, rows: Any) -> Any:
 
 
 def of_names(m: Any, cells: Any) -> Any:
-    """What the names of the classes say of texts [n, C]: the guess that the model begins with."""
+    """Scores of texts by the names of the classes [n, C]: the guess that the model begins with."""
     out = np.zeros((len(cells), len(m["classes"])))
     for i, cell in enumerate(cells):
         for block in m["guess"]:
@@ -212,7 +212,7 @@ def gradients(image: Any) -> Any:
 
 
 def patches(m: Any, image: Any) -> Any:
-    """How near the patches of 6 x 6 pixels are to each centre, a quarter of the image at a time."""
+    """Similarity of the patches of 6 x 6 pixels to each centre, a quarter of the image at a time."""
     view = np.lib.stride_tricks.sliding_window_view(np.atleast_3d(image), (6, 6), axis=(0, 1))
     view = view[:: m["stride"], :: m["stride"]]
     z = view.reshape(*view.shape[:2], -1)

@@ -189,13 +189,13 @@ def _as_of_now(session: Session) -> tuple[WholeProject, FittedModel | None]:
 
 
 def is_project_bundle(source: Path | str | bytes) -> bool:
-    """Whether a folder or a zip holds the bundle of a project."""
+    """True if a folder or a zip holds the bundle of a project."""
     return _bundle_head(source) is not None
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a project's bundle cannot bring and a person must give.
+    """Needs of a project's bundle: what it cannot bring and a person must give.
 
     Attributes:
         pool: the place its pool had, where the pool is neither in the bundle nor on every machine; else "".
@@ -209,7 +209,7 @@ class Wanted:
 
 
 def wanted_by(source: Path | str | bytes) -> Wanted:
-    """What must be given to open a project's bundle; the arguments of `open_bundle` take it."""
+    """Needs to open a project's bundle; the arguments of `open_bundle` take them."""
     about = (_bundle_head(source) or {}).get("pool")
     reference = about.get("reference") if isinstance(about, dict) else None
     if not isinstance(reference, dict):
@@ -224,18 +224,18 @@ def wanted_by(source: Path | str | bytes) -> Wanted:
 
 
 def _is_inside(name: str) -> bool:
-    """Whether a name in a bundle is one of a file in it: pool/NAME, and nothing else."""
+    """True if a name in a bundle is one of a file in it: pool/NAME, and nothing else."""
     parts = name.split("/")
     return len(parts) == 2 and parts[0] == _POOL and parts[1] not in ("", ".", "..")
 
 
 def _travels(path: str) -> bool:
-    """Whether a file beside a pool comes with the bundle; networks others made may read files themselves."""
+    """True if a file beside a pool comes with the bundle; networks others made may read files themselves."""
     return _is_inside(path) and not path.lower().endswith(".onnx")
 
 
 def _on_every_machine(name: str) -> bool:
-    """Whether a name in a bundle is one of a set that comes with the program or lies in a data folder.
+    """True if a name in a bundle is one of a set that comes with the program or lies in a data folder.
 
     A set of OpenML may have to be downloaded: only a person who names it says so.
     """
@@ -248,7 +248,7 @@ def _on_every_machine(name: str) -> bool:
 
 
 def _bundle_head(source: Path | str | bytes) -> dict[str, Any] | None:
-    """What a project's bundle says of itself; None where there is no such bundle."""
+    """Description of a project's bundle; None where there is no such bundle."""
     try:
         with _members(source) as members:
             document = parse_json(members.read("run.json", MAX_DOCUMENT), "run.json")
@@ -411,7 +411,7 @@ def _array(arrays: Mapping[str, Array], name: str, kind: str) -> Array:
 def _pool_of(
     held: Sealed, reference: Mapping[str, Any], pool: Path | str | None, given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What the project's pool is loaded from on this machine: name and options."""
+    """Source of the project's pool on this machine: name and options."""
     options = {k: v for k, v in reference["options"].items() if k not in (*YES, *given)}
     places: dict[str, str] = {}
     for path in files_in(options):

@@ -141,7 +141,7 @@ def _write_jsonl(out: IO[bytes], table: _Table) -> None:
 
 
 def choices_config(kind: str, classes: Mapping[str, Sequence[str]], switches: Sequence[str]) -> str:
-    """What Label Studio shows and asks: a choice a question, the yes / no ones as one choice of several."""
+    """Labelling interface of Label Studio: a choice a question, yes / no ones as one choice of several."""
 
     def choices(name: str, names: Sequence[str], how: str) -> str:
         listed_ = "\n".join(f"    <Choice value={quoteattr(one)}/>" for one in names)
@@ -235,7 +235,7 @@ def _write_huggingface(out: IO[bytes], table: _Table) -> None:
 
 @dataclass
 class Answers:
-    """What a file says of several questions.
+    """Content of a file of answers to several questions.
 
     Attributes:
         labels: name of a question -> (item, class) pairs, or votes of persons.
@@ -248,14 +248,14 @@ class Answers:
     strange: list[str] = field(default_factory=list)
 
     def words(self) -> str:
-        """What would be taken in, in a line for people."""
+        """Changes that would be taken in, in a line for people."""
         parts = [f"{name}: {len(pairs):,}" for name, pairs in self.labels.items() if pairs]
         parts += [f"{len(self.unknown):,} of unknown items"] if self.unknown else []
         return ", ".join(parts) or "nothing"
 
 
 def answers_several(data: bytes, session: Session, format: str) -> bool:
-    """Whether a file answers the questions of a project by their names, or lists several labels an item."""
+    """True if a file answers the questions of a project by their names, or lists several labels an item."""
     if format not in READ_FROM or is_history(data, format):
         return False
     # tasks say only what was chosen, so all of them are looked at; of a table the first row has all columns

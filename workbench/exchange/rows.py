@@ -85,7 +85,7 @@ class StoredLabels:
 
     @classmethod
     def of(cls, project_id: str, store: Store) -> StoredLabels:
-        """What the database knows of a project's labels."""
+        """Facts in the database about a project's labels."""
         events = store.events(project_id)
         return cls(fold(events), store.item_ids(project_id), events)
 
@@ -161,7 +161,7 @@ class LabelRows:
 
     @property
     def finished(self) -> bool:
-        """Whether each row says whose its label is."""
+        """True if each row says whose its label is."""
         return self._what == FINISHED
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -174,7 +174,7 @@ class LabelRows:
             yield [self.row(item) for item in self.items[start : start + size]]
 
     def row(self, item: int) -> dict[str, Any]:
-        """What is known of one item; None where it is not."""
+        """Facts about one item; None where there are none."""
         state = self.state
         vote = state.standing.get(item)
         own: dict[str, Any] = {}
@@ -226,12 +226,12 @@ class LabelRows:
         return {name: valid_texts(value) for name, value in row.items()}
 
     def _finish(self, item: int, row: dict[str, Any]) -> None:
-        """Whose the label is; a machine's comes with all that is known of it, and nothing of a later fit."""
+        """Source of the label; a machine's comes with all that is known of it, and nothing of a later fit."""
         made = self._machine.get(item)
         row |= {"source": "person", "certificate": ""} if made is None else made.cells
 
     def _by_person(self, item: int) -> dict[str, str] | None:
-        """What each person said by themselves, of an item that several labelled."""
+        """Label of each person by themselves, of an item that several labelled."""
         state, votes = self.state, self.state.votes.get(item, {})
         if len(votes) < 2:
             return None

@@ -1,4 +1,4 @@
-"""What is to be labelled: pools, how to open them and how to show them.
+"""Pools to be labelled, how to open them and how to show them.
 
 Importing this package costs no more than NumPy; pandas, pyarrow, Pillow and scikit-learn are
 imported by the functions that need them.

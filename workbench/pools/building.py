@@ -222,7 +222,7 @@ def check_image_features(features: str) -> None:
 
 
 def said_of_shapes(feature_map: FeatureMap) -> str:
-    """What a pool of images says of its features, where these are shapes."""
+    """Features of a pool of images, where these are shapes, in words."""
     return (
         f"Features are {len(feature_map.columns)} shapes learnt from small copies of the images; shown "
         "are the originals."

@@ -54,7 +54,7 @@ class Numbers(NamedTuple):
 
 
 def is_text(column: Any) -> bool:
-    """Whether a pandas column holds texts (or mixed objects) rather than numbers."""
+    """True if a pandas column holds texts (or mixed objects) rather than numbers."""
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
     return not (is_numeric_dtype(column.dtype) or is_bool_dtype(column.dtype))

@@ -155,7 +155,7 @@ def other_reading(column: Any, form: str) -> tuple[str, str]:
 
 
 def is_date(column: Any) -> bool:
-    """Whether a pandas column holds dates rather than texts or numbers."""
+    """True if a pandas column holds dates rather than texts or numbers."""
     from pandas.api.types import is_datetime64_any_dtype
 
     return bool(is_datetime64_any_dtype(column.dtype))

@@ -43,7 +43,7 @@ class Held:
 
 
 def held_file(source: Any, y: Any, options: Mapping[str, Any]) -> Held:
-    """What Python holds as a file that `load_pool` reads.
+    """File that `load_pool` reads, for what Python holds.
 
     Args:
         source: a DataFrame (or what has `to_pandas`), a mapping of columns, a list of records, an array
@@ -156,7 +156,7 @@ def _texts(texts: Sequence[Any], y: Any, options: Mapping[str, Any]) -> Held:
 
 
 def _are_paths(source: Sequence[Any]) -> bool:
-    """Whether these are paths of pictures: `Path`s, or texts that end so and are there."""
+    """True if these are paths of pictures: `Path`s, or texts that end so and are there."""
     if any(isinstance(one, Path) for one in source):
         return True
     named = all(len(one) < 4096 and one.lower().endswith(PICTURE_ENDINGS) for one in source)

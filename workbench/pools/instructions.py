@@ -39,7 +39,7 @@ _UNSAID = ("[More Information Needed]", "[Needs More Information]")
 
 
 class Told(NamedTuple):
-    """What a file says of how to label.
+    """Instructions for labelling in a file.
 
     Attributes:
         text: Markdown.
@@ -56,12 +56,12 @@ def pictures_named(text: str) -> list[str]:
 
 
 def is_file(name: str) -> bool:
-    """Whether a picture is a file that must be given, neither kept nor at a web address."""
+    """True if a picture is a file that must be given, neither kept nor at a web address."""
     return re.match(r"[a-zA-Z][a-zA-Z0-9+.-]*:", name) is None
 
 
 def read_instructions(source: File | str | bytes, file_name: str | None = None) -> Told:
-    """What a file or folder says of how to label its items.
+    """Instructions for labelling in a file or folder.
 
     Args:
         source: Markdown or a plain text, HTML, a project or tasks of Label Studio (expert_instruction, else
@@ -87,7 +87,7 @@ def read_instructions(source: File | str | bytes, file_name: str | None = None) 
 
 
 def carried_instructions(source: File | str) -> Told | None:
-    """What the source of a pool says by itself of how to label; None where it says nothing that can be shown.
+    """Instructions that the source of a pool holds; None where it holds none that can be shown.
 
     A text that is too long ends after the last paragraph that fits; pictures that are not there are words.
 
@@ -116,7 +116,7 @@ def without_pictures(text: str, missing: list[str]) -> str:
 
 
 def _may_carry(file: File) -> bool:
-    """Whether a pool's source is of a kind that holds instructions: no folder that just has a README."""
+    """True if a pool's source is of a kind that holds instructions: no folder that just has a README."""
     if file.is_folder or file.plain_name.endswith(".zip"):
         members = file.members()
         names = [PurePosixPath(name).name.lower() for name in members.sizes]
@@ -240,7 +240,7 @@ _UNSEEN = frozenset(("script", "style", "head", "template", "iframe", "object", 
 
 
 class _Markdown(HTMLParser):
-    """What a page says, as Markdown; scripts, styles and frames are left out with all that they hold."""
+    """Text of a page, as Markdown; scripts, styles and frames are left out with all that they hold."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)

@@ -1,4 +1,4 @@
-"""How items are shown: rows of a table, images, texts."""
+"""Items as they are shown: rows of a table, images, texts."""
 
 from __future__ import annotations
 

@@ -230,7 +230,7 @@ def seen_as_pixels(source: str | Path, options: Mapping[str, Any]) -> dict[str, 
 
 
 def is_named(source: str) -> bool:
-    """Whether a text names a pool that comes with the program or a known set, rather than a file.
+    """True if a text names a pool that comes with the program or a known set, rather than a file.
 
     Raises:
         InputError: a group of known sets that has no such set.

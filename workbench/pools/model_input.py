@@ -1,4 +1,4 @@
-"""What a model sees of an item: not the photo or the text itself, but what its features are made from."""
+"""Input of a model for an item: not the photo or the text itself, but what its features are made from."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ModelInput:
 
 
 def model_input_of(pool: Pool, item: int) -> ModelInput | None:
-    """What the model sees of an item.
+    """Input of the model for an item.
 
     Args:
         pool: it belongs to.

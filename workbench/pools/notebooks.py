@@ -1,4 +1,4 @@
-"""How pools and items look in a notebook: HTML without scripts, styles or colours of its own."""
+"""Look of pools and items in a notebook: HTML without scripts, styles or colours of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is to be labelled: the pool, its items and its test split."""
+"""Pool to be labelled: its items and its test split."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Kind = Literal["table", "image", "text"]
 
 @dataclass(frozen=True)
 class Shown:
-    """How one item looks to a person.
+    """Look of one item to a person.
 
     Attributes:
         kind: what to draw.
@@ -55,7 +55,7 @@ class Items(Protocol):
     def __len__(self) -> int: ...
 
     def show(self, index: int) -> Shown:
-        """What a person sees of item `index`."""
+        """Item `index` as a person sees it."""
 
 
 @runtime_checkable
@@ -79,7 +79,7 @@ class FeatureMap(Protocol):
 
 @dataclass(frozen=True)
 class TestSplit:
-    """Which items are kept for measuring; a function of (pool, seed) alone, never of the policy.
+    """Items that are kept for measuring; a function of (pool, seed) alone, never of the policy.
 
     Attributes:
         seed: the seed it was drawn with.
@@ -177,7 +177,7 @@ class Pool:
 
     @property
     def has_truth(self) -> bool:
-        """Whether any item's class is known to the source."""
+        """True if any item's class is known to the source."""
         return self.truth is not None and bool((self.truth >= 0).any())
 
     @cached_property

@@ -42,7 +42,7 @@ class Source(Protocol):
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
 
     @property
     def n_columns(self) -> int:
@@ -55,10 +55,10 @@ class Source(Protocol):
         """(number of the first row, features [n, D]) of a unit, at most `chunk_rows` rows at a time."""
 
     def portable(self, unit: Unit) -> Source:
-        """What another process needs to read that unit: small, or no larger than the unit."""
+        """Description that another process needs to read that unit: small, or no larger than the unit."""
 
     def name_of(self, row: int) -> str:
-        """How messages call a row."""
+        """Name of a row in messages."""
 
 
 class ArraySource:

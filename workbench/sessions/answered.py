@@ -20,7 +20,7 @@ FEWEST = 20
 
 
 def is_answered(name: str) -> bool:
-    """Whether a pool's name means the answers to a question."""
+    """True if a pool's name means the answers to a question."""
     return name.startswith(PREFIX)
 
 
@@ -36,7 +36,7 @@ def answered_source(question_id: str, store: Store | None = None) -> tuple[str, 
 
 
 def answered_title(name: str, store: Store | None = None) -> str:
-    """What people call it: the project and the question, or that it was deleted."""
+    """Name of it for people: the project and the question, or that it was deleted."""
     own = name.removeprefix(PREFIX)
     for one in (store or Store.open()).questions(own):
         if one.id == own:

@@ -1,4 +1,4 @@
-"""What a person does, as operations: what is accepted, and the events that record it."""
+"""Operations of a person: what is accepted, and the events that record it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Conflict(Exception):
 
 
 class Answers:
-    """What one annotator records, each within a transaction of the caller's.
+    """Events that one annotator records, each within a transaction of the caller's.
 
     Args:
         project: as this process has it open.
@@ -79,7 +79,7 @@ class Answers:
         return ask
 
     def _accepts(self, state: ProjectState, ask: AskRecord) -> bool:
-        """Whether an answer of this annotator to the question is taken."""
+        """True if an answer of this annotator to the question is taken."""
         if not self._questions.is_open(ask, state):
             return False
         if ask.role == "check":
@@ -89,7 +89,7 @@ class Answers:
         return not late or ask.item not in self._questions.leased(state, moment, self.annotator, but=ask.id)
 
     def _accepts_late(self, state: ProjectState, ask: AskRecord) -> bool:
-        """Whether an answer to a question that others were asked meanwhile is taken as one more vote.
+        """True if an answer to a question that others were asked meanwhile is taken as one more vote.
 
         A person who pressed a key saw the item: what they say of it is not lost because the question had
         been given back under their eyes, or ran out while they were away.
@@ -127,7 +127,7 @@ class Answers:
         return [a.id for a in found]
 
     def stands_behind(self, state: ProjectState, asks: Sequence[str], moment: float) -> bool:
-        """Whether another question than the first of these would be shown first."""
+        """True if another question than the first of these would be shown first."""
         taken = self._questions.leased(state, moment, self.annotator)
         standing = self._questions.standing(state, self.annotator, taken)
         return bool(standing) and list(asks[:1]) != [standing[0].id]

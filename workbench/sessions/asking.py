@@ -1,4 +1,4 @@
-"""Which items are asked about next, of whom, and why."""
+"""Items that are asked about next, of whom, and why."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Ask:
         )
 
     def document(self) -> dict[str, Any]:
-        """What is recorded of it."""
+        """Fields of a question that are recorded."""
         document: dict[str, Any] = {
             "id": self.id,
             "item": self.item,
@@ -190,7 +190,7 @@ class Questions:
         ]
 
     def wanted(self, item: int, annotator: str, state: ProjectState) -> bool:
-        """Whether an item that somebody has labelled is to get a label of this annotator too."""
+        """True if an item that somebody has labelled is to get a label of this annotator too."""
         votes = state.votes.get(item)
         return (
             self._shared is not None
@@ -202,7 +202,7 @@ class Questions:
         )
 
     def is_open(self, ask: AskRecord, state: ProjectState) -> bool:
-        """Whether an answer to the question would still be accepted."""
+        """True if an answer to the question would still be accepted."""
         if ask.answered:
             return False
         if ask.role == "second":
@@ -386,13 +386,13 @@ class Questions:
         return [(float(gain[at]), found[int(doubtful[at])]) for at in order.tolist() if gain[at] > 1e-6]
 
     def _worth_of_new(self, published: Published, item: int, annotator: str) -> float:
-        """What a person's answer about an unlabelled item is worth, in accuracy of what is known of it."""
+        """Value of a person's answer about an unlabelled item, in accuracy of what is known of it."""
         p = published.model.probabilities_of(item)
         answers = self._answers if len(p) == self._answers.n_classes else Answers(len(p))
         return float(worth_asking(p[None], answers.confusion(annotator))[0])
 
     def _people(self, state: ProjectState) -> ItemConsensus | None:
-        """What is known of people; of a while ago, as everybody waits for whoever asks."""
+        """Figures of people; of a while ago, as everybody waits for whoever asks."""
         n = sum(len(votes) for votes in state.votes.values() if len(votes) > 1)
         if self._consensus is None or not self._consensus[0] <= n <= 1.1 * self._consensus[0]:
             self._consensus = n, item_consensus(state)

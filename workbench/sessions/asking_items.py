@@ -1,4 +1,4 @@
-"""Which items are looked at next where several questions are asked about each."""
+"""Items that are looked at next where several questions are asked about each."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def plan(candidates: Sequence[Candidate], annotator: str, k: int, moment: float,
 
 
 def _chosen(asks: Mapping[str, Ask]) -> bool:
-    """Whether the person asked for an item."""
+    """True if the person asked for an item."""
     return any(ask.role == "chosen" for ask in asks.values())
 
 
@@ -148,7 +148,7 @@ def _best(
     is_open: Mapping[str, Array],
     over: str,
 ) -> Ask | None:
-    """What is asked next among what the questions propose."""
+    """Next question among what the questions propose."""
     heads = [queues[one.name][0] for one in candidates if queues[one.name]]
     first = next((ask for ask in heads if ask.role not in _BY_CHANCE), None)
     if first is not None or not heads:

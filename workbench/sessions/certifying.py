@@ -82,7 +82,7 @@ def _name(key: str, state: ProjectState) -> str:
 
 
 def versions() -> dict[str, str]:
-    """What a certificate was made with: ours, and the NumPy that drew the checks."""
+    """Programs that a certificate was made with: ours, and the NumPy that drew the checks."""
     try:
         own = version("workbench-labels")
     except PackageNotFoundError:

@@ -77,7 +77,7 @@ class Frozen:
 
     @cached_property
     def sofar(self) -> dict[int, _Kept]:
-        """What answers add to: the tally (0), and the bound of each set that is shown, by its size."""
+        """Sums that answers add to: the tally (0), and the bound of each set that is shown, by its size."""
         return {}
 
     @cached_property
@@ -111,7 +111,7 @@ def plan_of(
     number: int,
     drawn_from: str,
 ) -> dict[str, Any]:
-    """What is recorded of labels that are frozen; `frozen_of` reads it."""
+    """Events of labels that are frozen; `frozen_of` reads them."""
     return {
         "promise": promise.document(),
         "seed": int(seed),
@@ -193,13 +193,13 @@ def _listing(ids: Sequence[str]) -> Ints:
 
 
 def answers_of(frozen: Frozen, state: ProjectState, item: int) -> list[Check]:
-    """What people said of an item in these checks, the first answer first."""
+    """Answers of people to an item in these checks, the first answer first."""
     given = (check for check in state.checks.get(item, {}).values() if check.started == frozen.started)
     return sorted(given, key=lambda check: check.first)
 
 
 def n_answered(frozen: Frozen, state: ProjectState) -> int:
-    """How many of the frozen labels were checked, in whatever order."""
+    """Number of the frozen labels that were checked, in whatever order."""
     return sum(
         any(check.started == frozen.started for check in checks.values()) for checks in state.checks.values()
     )
@@ -253,7 +253,7 @@ class Evidence:
 
     @property
     def checks(self) -> int:
-        """How many count."""
+        """Number of answers that count."""
         return len(self.places)
 
     def within(self, size: int) -> Array:
@@ -263,7 +263,7 @@ class Evidence:
 
 
 def evidence(frozen: Frozen, state: ProjectState) -> Evidence:
-    """What the answers so far are worth."""
+    """Bounds by the answers so far."""
     places: list[int] = []
     wrong: list[bool] = []
     drawn_again = made = disagreed = undecided = 0

@@ -34,7 +34,7 @@ class Answered(NamedTuple):
 
 
 def is_column(given: Any) -> bool:
-    """Whether a question as `Session.create` takes it is that of a column."""
+    """True if a question as `Session.create` takes it is that of a column."""
     return isinstance(given, str) and given.startswith(PREFIX)
 
 

@@ -34,7 +34,7 @@ def drawn(askable: Ints, seed: int, number: int, most: int) -> Ints | None:
 
 
 def query_among(model: FittedModel, rows: Ints | None, closed: Ints, ask: Callable[[Belief], Query]) -> Query:
-    """What a policy answers that looks at some items of the pool only.
+    """Answer of a policy that looks at some items of the pool only.
 
     Args:
         model: fitted.

@@ -96,7 +96,7 @@ class NeighbourMap:
 
 
 def available() -> bool:
-    """Whether openTSNE is installed."""
+    """True if openTSNE is installed."""
     from importlib.util import find_spec
 
     return find_spec("openTSNE") is not None

@@ -1,4 +1,4 @@
-"""What is recorded of reading the instructions and of examples of classes, as a function of the state."""
+"""Events of reading the instructions and of examples of classes, as a function of the state."""
 
 from __future__ import annotations
 

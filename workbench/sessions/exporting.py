@@ -1,4 +1,4 @@
-"""What a session hands over in Python: tables, files, a model; and how it looks in a notebook."""
+"""Outputs of a session in Python: tables, files, a model; and its look in a notebook."""
 
 from __future__ import annotations
 
@@ -85,11 +85,11 @@ class Exporting(Opened):
         return place
 
     def people(self) -> PeopleReport:
-        """How far the people of the project agree, what they mean together, and how each of them does."""
+        """Agreement of the people of the project, their consensus, and each person's own figures."""
         return people_report(self.state, self.events)
 
     def show(self, item: int | Ask) -> Shown:
-        """What a person sees of an item, or of that of a question.
+        """Item as a person sees it, or that of a question.
 
         Raises:
             InputError: there is no such item.

@@ -24,7 +24,7 @@ LOOK = 2.0
 
 
 class Parts(NamedTuple):
-    """What the sessions of one question share.
+    """Shared parts of the sessions of one question.
 
     Attributes:
         project: its log.
@@ -84,7 +84,7 @@ class Family:
 
     @property
     def outgrown(self) -> bool:
-        """Whether something is stored that was made on a longer pool than this one."""
+        """True if something is stored that was made on a longer pool than this one."""
         return self._outgrown or any(parts.project.outgrown for parts in list(self._open.values()))
 
     def parts(self, question_id: str) -> Parts:

@@ -1,4 +1,4 @@
-"""How far a finish is: what the checks say now, and what to do next."""
+"""State of a finish: what the checks say now, and what to do next."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class SetState:
 
 @dataclass(frozen=True, eq=False)
 class FinishState:
-    """What the checks of frozen labels say.
+    """Result of the checks of frozen labels.
 
     Attributes:
         phase: "checking"; "certified"; "failed" where the checks say that the promise does not hold, or would
@@ -109,7 +109,7 @@ class FinishState:
         return self.evidence.second_looks
 
     def sets(self) -> list[SetState]:
-        """What the same checks say of every set, the smallest first; all bounds hold together."""
+        """Bounds of every set by the same checks, the smallest first; all bounds hold together."""
         promise, rows = self.promise, []
         confidence = 1.0 - promise.delta / len(promise.sizes)
         for size in promise.sizes:
@@ -124,7 +124,7 @@ class FinishState:
 
 
 def finish_state_of(frozen: Frozen, state: ProjectState) -> FinishState:
-    """What the checks of the frozen labels say.
+    """Result of the checks of the frozen labels.
 
     Args:
         frozen: as started last.
@@ -203,7 +203,7 @@ def void_because(frozen: Frozen, state: ProjectState) -> str:
 
 
 def advised(frozen: Frozen, estimate: float) -> int:
-    """How many of the least sure labels people had better give, that the rest is likely to hold."""
+    """Number of the least sure labels that people had better give, so that the rest is likely to hold."""
     risk = 1.0 - frozen.confidences
     if not np.isfinite(risk).all() or not np.isfinite(estimate):
         return 0
@@ -214,7 +214,7 @@ def advised(frozen: Frozen, estimate: float) -> int:
 
 
 def is_census(size: int, error: float, confidence: float) -> bool:
-    """Whether a certificate would take checks of half of the labels or more: people had better give them all.
+    """True if a certificate would take checks of half of the labels or more: people had better give them all.
 
     Args:
         size: labels that would be frozen.
@@ -225,7 +225,7 @@ def is_census(size: int, error: float, confidence: float) -> bool:
 
 
 def census_words(size: int, error: float, confidence: float) -> str:
-    """What is better than a certificate where few labels are left.
+    """Better ways than a certificate where few labels are left.
 
     Args:
         size: labels that would be frozen.

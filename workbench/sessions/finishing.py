@@ -123,7 +123,7 @@ class Finishing(Several):
         *,
         found: Candidates | None = None,
     ) -> Plan:
-        """What a certificate is likely to cost, before the first check: a forecast, never evidence.
+        """Forecast of the cost of a certificate, before the first check; never evidence.
 
         Args:
             error: the share of wrong labels one can live with.
@@ -243,7 +243,7 @@ class Finishing(Several):
         return None if event is None else frozen_of(event, self.pool.items.ids)
 
     def finish_state(self, state: ProjectState | None = None) -> FinishState | None:
-        """What the checks say now; None where none were started."""
+        """State of the checks now; None where none were started."""
         state = self.state if state is None else state
         frozen = self.frozen_in(state)
         return None if frozen is None else finish_state_of(frozen, state)

@@ -43,7 +43,7 @@ class Explained:
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What is known of a fitted model whose classifier is not made here yet.
+    """Facts of a fitted model whose classifier is not made here yet.
 
     Attributes:
         probabilities: [N, C] of every item.
@@ -105,12 +105,12 @@ class FittedModel:
 
     @cached_property
     def geometry(self) -> Geometry | None:
-        """What the classifier took from the pool, or None."""
+        """Geometry that the classifier took from the pool, or None."""
         return protocols.geometry_of(self.estimator) if self.known is None else self.known.geometry
 
     @property
     def has_latent(self) -> bool:
-        """Whether the classifier has latent functions with uncertainty."""
+        """True if the classifier has latent functions with uncertainty."""
         return protocols.supports_latent(self.estimator) if self.known is None else self.known.has_latent
 
     @property
@@ -167,7 +167,7 @@ class FittedModel:
 
     @property
     def begins_with_a_guess(self) -> bool:
-        """Whether a guess is its prior mean."""
+        """True if a guess is its prior mean."""
         return bool(self._guess(slice(0, 0)))
 
     def guess_alone(self, items: Ints) -> Floats:
@@ -180,7 +180,7 @@ class FittedModel:
         return np.asarray(before.predict_proba(X[items], **self._guess(items)))
 
     def guess_of(self, item: int, n: int) -> dict[str, Floats]:
-        """What was guessed of an item for n rows made from it, as the estimator takes it; else nothing."""
+        """Prior mean of an item for n rows made from it, as the estimator takes it; else nothing."""
         return self._guess(np.full(n, item))
 
     def predict_proba(self, items: Ints) -> Floats:
@@ -273,7 +273,7 @@ class FittedModel:
         return np.flatnonzero(~self._shut(closed))
 
     def belief(self, closed: Ints | None = None) -> Belief:
-        """What a policy sees.
+        """Belief for a policy.
 
         Args:
             closed: further items that must not be asked; the training set and the test split never are.
@@ -294,7 +294,7 @@ class FittedModel:
         )
 
     def belief_at(self, rows: Ints) -> Belief:
-        """What a policy sees that looks at some items only, by their places in `rows`.
+        """Belief for a policy that looks at some items only, by their places in `rows`.
 
         Args:
             rows: [m] ascending items; of these the training set must not be asked.

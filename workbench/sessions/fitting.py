@@ -52,7 +52,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, eq=False)
 class Turn:
-    """What fit, measure, query give.
+    """Results of fit, measure, query.
 
     Attributes:
         model: the fitted one.
@@ -229,7 +229,7 @@ class Fits:
         return self._published
 
     def is_stale(self) -> bool:
-        """Whether a refit would see labels, classes or settings that the published model has not seen."""
+        """True if a refit would see labels, classes or settings that the published model has not seen."""
         state = self._project.state()
         chosen = self._chosen(state)
         published = self.published(state)
@@ -240,7 +240,7 @@ class Fits:
         return self._names_two(state)
 
     def _names_two(self, state: ProjectState) -> bool:
-        """Whether labels that may be learnt from name two classes; the consensus of a fit may say less."""
+        """True if labels that may be learnt from name two classes; the consensus of a fit may say less."""
         if len(state.trained_classes) < 2:
             return False
         apart = self._test | frozenset(self._project.twins.spread(state.evaluation))
@@ -393,14 +393,14 @@ class Fits:
     def _led_by(
         self, training: Mapping[int, int], chosen: Mapping[str, Any], own: Published | None
     ) -> Beside | None:
-        """Which model chooses the geometry, where there are enough yes / no questions to share one."""
+        """Model that chooses the geometry, where there are enough yes / no questions to share one."""
         others = self._beside()
         if not training or len(others) + 1 < SHARED_FROM:
             return None
         return led_by(training, chosen, own, others)
 
     def _training(self, state: ProjectState) -> Mapping[int, int]:
-        """What a model may learn from: labels, and where several answered their consensus.
+        """Labels that a model may learn from, and where several answered their consensus.
 
         Nothing of the test split, which may come with files of labels: they stay labels and are measured on
         by the pool's own truth. And no copy of an item that is measured on.
@@ -420,7 +420,7 @@ class Fits:
 
     @property
     def scores_all(self) -> bool:
-        """Whether a fit gives the class probabilities of every item of the pool."""
+        """True if a fit gives the class probabilities of every item of the pool."""
         return self._looked_at() is None
 
     def _looked_at(self) -> Ints | None:
@@ -435,7 +435,7 @@ class Fits:
         return chosen | {"guess": self.guesses.chosen(settings, state)}
 
     def _chosen_in(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """What a round was made with."""
+        """Inputs of a round."""
         where = f"Project {self._project.record.name!r}"
         names = ("classifier", "options", "policy")
         chosen = {name: from_file(record[name], where) for name in names}

@@ -17,7 +17,7 @@ SECONDS = 0.05
 
 
 class Part:
-    """What one project of several adds to within a transaction over all of them.
+    """Part of a transaction over several projects that one of them adds to.
 
     Args:
         recorder: of that project.
@@ -60,7 +60,7 @@ class Group:
 
     @property
     def full(self) -> bool:
-        """Whether nobody else may come in."""
+        """True if nobody else may come in."""
         return self.members >= MOST or time.monotonic() - self._begun > SECONDS
 
     def end(self, error: BaseException | None = None) -> None:

@@ -59,7 +59,7 @@ class SourceNow:
 
 @dataclass(frozen=True)
 class SourceReport:
-    """What a source is worth in a project.
+    """Value of a source in a project.
 
     Attributes:
         source: "names", "column:llm_label", "columns:p_*".
@@ -89,7 +89,7 @@ class SourceReport:
 def report(
     now: Sequence[SourceNow], state: ProjectState, model: FittedModel | None, fitted: Mapping[str, Any]
 ) -> list[SourceReport]:
-    """What each source of a project is worth.
+    """Value of each source of a project.
 
     Args:
         now: the sources with what they say.
@@ -140,7 +140,7 @@ def weights_of(model: FittedModel | None, fitted: Mapping[str, Any]) -> dict[str
 
 
 def weight_words(weight: float | None, n_labelled: int, on: bool = False) -> str:
-    """How far a source is trusted, for people.
+    """Trust in a source, for people.
 
     Args:
         weight: in margins, as `SourceReport.weight`.
@@ -193,7 +193,7 @@ def source_words(source: str) -> str:
 def said_of(
     now: Sequence[SourceNow], item: int, model: FittedModel, fitted: Mapping[str, Any]
 ) -> list[tuple[str, str, float]]:
-    """What the sources in use say of one item: (source, class, its weight); none where they say nothing.
+    """Opinion of the sources in use on one item: (source, class, its weight); none where they say nothing.
 
     Args:
         now: the sources of the project.
@@ -293,7 +293,7 @@ def _guess_said(
 
 
 def takes_guess(classifier: Any) -> bool:
-    """Whether a classifier can start from a guess."""
+    """True if a classifier can start from a guess."""
     from workbench.classifiers import make_classifier
 
     try:
@@ -330,7 +330,7 @@ class Guesses:
                 self._said[str(one["source"]), str(one["checksum"])] = one["said"]
 
     def chosen(self, settings: Mapping[str, Any], state: ProjectState) -> dict[str, Any]:
-        """What the next fit starts from: {"sources", "guidance"}; empty where that is nothing."""
+        """Start of the next fit: {"sources", "guidance"}; empty where that is nothing."""
         self.remember(settings)
         sources = [
             {name: one[name] for name in ("source", "mapping") if name in one}
@@ -374,7 +374,7 @@ class Guesses:
         return np.stack([one.values if isinstance(one, Guess) else nothing for one in made])
 
     def known_to_be_empty(self, chosen: Mapping[str, Any], classes: Sequence[str]) -> bool:
-        """Whether it is known that no source of `chosen` says anything; never computes one."""
+        """True if it is known that no source of `chosen` says anything; never computes one."""
         keys = [_key(one, classes, chosen.get("guidance")) for one in chosen.get("sources") or ()]
         return all(isinstance(self._made.get(key), str) for key in keys)
 

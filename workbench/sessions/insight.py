@@ -1,4 +1,4 @@
-"""What a page needs computed about one model: why this item, maps, regions, calibration.
+"""Numbers that a page needs about one model: why this item, maps, regions, calibration.
 
 NumPy in, plain records out; figures are drawn elsewhere. Everything takes a `FittedModel`: of a person's
 session (`session.model`, `session.model_at(n)`) or of a run (`run_model`).
@@ -74,7 +74,7 @@ class PoolMap:
 
 @dataclass(frozen=True, eq=False)
 class DecisionRegions:
-    """What the model predicts over the plane of a pool with two features.
+    """Predictions of the model over the plane of a pool with two features.
 
     Attributes:
         x: [G] of the grid.
@@ -95,7 +95,7 @@ class DecisionRegions:
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """How honest probabilities are on items the model never saw; each measure is computed when looked at.
+    """Calibration of probabilities on items the model never saw; each measure is computed when looked at.
 
     Attributes:
         truth: [n] class codes.
@@ -312,7 +312,7 @@ def why(
 
 
 def nearest_among(points: Array, items: Ints, item: int, k: int) -> tuple[Ints, Floats]:
-    """Which of some items lie nearest to an item, itself left out.
+    """Nearest of some items to an item, itself left out.
 
     Args:
         points: [N, D] of all items.
@@ -358,7 +358,7 @@ def pool_map(
 
 
 def decision_regions(model: FittedModel, *, size: int = 120, name: str | None = None) -> DecisionRegions:
-    """What the model predicts over the plane of a pool with two features.
+    """Predictions of the model over the plane of a pool with two features.
 
     Args:
         model: of the round.
@@ -397,7 +397,7 @@ def calibration(
     version: str = "own",
     probabilities: Floats | None = None,
 ) -> Calibration:
-    """How honest the model's probabilities are.
+    """Calibration of the model's probabilities.
 
     Args:
         model: of the round.

@@ -164,7 +164,7 @@ def written(state: ProjectState, text: str, given: Mapping[str, Picture], after:
 
 
 def begun_with(source: str) -> list[Event]:
-    """What a new project is told by the source of its pool: its pictures and its instructions, if any.
+    """Pictures and instructions of a new project from the source of its pool, if any.
 
     Args:
         source: a file or a folder; a pool with a name says nothing.

@@ -1,4 +1,4 @@
-"""What people are told before they label: instructions in versions, and examples of classes."""
+"""Instructions that people read before they label, in versions, and examples of classes."""
 
 from __future__ import annotations
 

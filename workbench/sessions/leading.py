@@ -1,4 +1,4 @@
-"""Which of several yes / no questions chooses a geometry for all."""
+"""Question of several yes / no questions that chooses a geometry for all."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ SHARED_FROM = 4
 
 
 def rarer(published: Published | None) -> int:
-    """How many labels of a fit are of the class that has the fewest: what a choice by it rests on."""
+    """Number of labels of a fit of the class that has the fewest: what a choice by it rests on."""
     return 0 if published is None else fewest(published.training)
 
 
 def fewest(training: Mapping[int, int]) -> int:
-    """How many of some items' codes are of the rarer of two classes."""
+    """Number of some items' codes of the rarer of two classes."""
     counts = np.bincount(np.fromiter(training.values(), dtype=np.int64, count=len(training)), minlength=2)
     return int(counts.min())
 
@@ -33,7 +33,7 @@ def led_by(
     own: Published | None,
     others: Iterable[Published | None],
 ) -> Beside:
-    """Whose geometry a question takes that is about to be fitted.
+    """Model whose geometry a question takes that is about to be fitted.
 
     The newest choice, until it is time for the next; then who has most labels of the rarer answer chooses.
 
@@ -64,7 +64,7 @@ def _labels(one: Published) -> int:
 
 
 def _may_lead(one: Published, chosen: Mapping[str, Any]) -> bool:
-    """Whether it is a model of the same kind, and has chosen something that others can use."""
+    """True if it is a model of the same kind, and has chosen something that others can use."""
     choice = protocols.choice_of(one.model.estimator)
     same = all(one.chosen[name] == chosen[name] for name in ("classifier", "options"))
     return same and choice is not None and not choice.own

@@ -127,7 +127,7 @@ class Learner:
 
     @property
     def geometry(self) -> Any:
-        """What the classifier takes from the pool, or None if it takes nothing."""
+        """Geometry that the classifier takes from the pool, or None if it takes nothing."""
         return self._geometry("none")
 
     def _geometry(self, strength: str) -> Any:
@@ -167,7 +167,7 @@ class Learner:
     def _smoothing(
         self, items: Ints, codes: Ints, number: int, previous: Mapping[str, Array] | None
     ) -> tuple[Smoothing, Mapping[str, Array] | None]:
-        """How much this round's fit leans on neighbours, and the state that it goes on from."""
+        """Strength of neighbours in this round's fit, and the state that it goes on from."""
         before = Smoothing.of_state(previous)
         smoothing, begun = before, None
         if self.neighbours != "auto":
@@ -184,7 +184,7 @@ class Learner:
         return smoothing, previous if smoothing.strength == before.strength else begun
 
     def _has_graph(self) -> bool:
-        """Whether there are strengths to choose among by now."""
+        """True if there are strengths to choose among by now."""
         ready = self._making is None or self._making.ready()
         return ready and len(self.neighbourhood.strengths) > 1
 
@@ -360,7 +360,7 @@ class Learner:
 
 
 def measure_geometry(estimator: Any, features: Array, seed: int, common_scale: bool) -> Geometry:
-    """What an estimator that takes `geometry=` needs of a pool.
+    """Arguments of an estimator that takes `geometry=` from a pool.
 
     Args:
         estimator: unfitted; its own `measure(features, seed, common_scale)` decides where it has

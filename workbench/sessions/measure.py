@@ -1,4 +1,4 @@
-"""How good a model is, on items it was never trained on."""
+"""Quality of a model on items it was never trained on."""
 
 from __future__ import annotations
 
@@ -54,18 +54,18 @@ class Evaluation:
 
     @property
     def where(self) -> str:
-        """What it was measured on, in words."""
+        """Items that it was measured on, in words."""
         of = f" of {self.among:,}" if self.among > self.n else ""
         return f"{self.n:,}{of} items of the {self.source}"
 
     @property
     def enough(self) -> bool:
-        """Whether n allows to tell anything (20 or more)."""
+        """True if n allows to tell anything (20 or more)."""
         return self.n >= ENOUGH
 
     @property
     def hinted(self) -> bool:
-        """Whether n allows to tell the interval (10 or more)."""
+        """True if n allows to tell the interval (10 or more)."""
         return self.n >= HINTED
 
     @classmethod
@@ -96,7 +96,7 @@ def measured_items(items: Ints, seed: int, most: int) -> Ints:
 def signs_of(
     model: FittedModel, before: FittedModel | None = None, items: Ints | None = None
 ) -> dict[str, float]:
-    """How a fit goes, from the pool and its labels alone.
+    """Quality of a fit, from the pool and its labels alone.
 
     Args:
         model: the fitted one.

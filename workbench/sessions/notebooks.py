@@ -1,4 +1,4 @@
-"""How sessions and rounds look in a notebook."""
+"""Look of sessions and rounds in a notebook."""
 
 from __future__ import annotations
 

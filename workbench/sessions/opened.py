@@ -84,7 +84,7 @@ class Precision(NamedTuple):
 
 
 class Opened:
-    """What the parts of `Session` share.
+    """Shared parts of `Session`.
 
     Attributes:
         annotator: whose events this session records.
@@ -119,7 +119,7 @@ class Opened:
 
     @property
     def outgrown(self) -> bool:
-        """Whether the pool has grown since it was opened here: then the project has to be opened again."""
+        """True if the pool has grown since it was opened here: then the project has to be opened again."""
         return self._family.outgrown
 
     @property
@@ -139,7 +139,7 @@ class Opened:
 
     @property
     def twins(self) -> Twins:
-        """Which items are copies of each other; none where the project does not look for them."""
+        """Items that are copies of each other; none where the project does not look for them."""
         return self._project.twins
 
     @property
@@ -173,7 +173,7 @@ class Opened:
 
     @property
     def n_left(self) -> int:
-        """How many items could still be asked about."""
+        """Number of items that could still be asked about."""
         return int(self._questions.askable(self.state).size)
 
     @property
@@ -183,7 +183,7 @@ class Opened:
         return None if published is None else published.model
 
     def predict_item(self, item: int) -> dict[str, float]:
-        """What the published fit says of an item: name of a class as it is now -> probability."""
+        """Predictions of the published fit for an item: name of a class as it is now -> probability."""
         told = self.item_predictor()
         return {} if told is None else told(item)
 
@@ -280,7 +280,7 @@ class Opened:
         return offered(self.pool, self.classes)
 
     def guess_report(self) -> list[SourceReport]:
-        """What each source is worth: its weight, its accuracy on this project's labels, what it mixes up."""
+        """Value of each source: its weight, its accuracy on this project's labels, what it mixes up."""
         state = self.state
         return report(
             self._fits.guesses.now(self._project.settings(state), state), state, self.model, self.fitted_with
@@ -288,7 +288,7 @@ class Opened:
 
     @property
     def stale(self) -> bool:
-        """Whether a refit would see labels, classes or settings that the published model has not seen."""
+        """True if a refit would see labels, classes or settings that the published model has not seen."""
         return self._fits.is_stale()
 
     @property

@@ -1,4 +1,4 @@
-"""How a project begins, and how its file is found again."""
+"""Beginning of a project, and the way back to its file."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def _checked_guesses(
 
 
 def _check_answered(first: Question, pool: Pool) -> None:
-    """What a pool knows of its items are answers to the first question."""
+    """Meaning of a pool's known classes: answers to the first question."""
     if pool.has_truth and first.classes and not set(first.classes) & set(pool.classes):
         raise InputError(
             f"The pool knows the answers to its first question: {', '.join(pool.classes[:5])}. Let a "
@@ -200,7 +200,7 @@ def _measuring(pool: Pool, evaluation_share: float, early_share: float) -> dict[
 
 
 def _first_events(question: Question, names: Sequence[str], pool: Pool, reference: str) -> list[Event]:
-    """What a project's log begins with: its question, its classes, and labels that came with the pool."""
+    """First events of a project's log: its question, its classes, and labels that came with the pool."""
     events = _in_words(question)
     events += [replace(Event.class_added(c), annotator=SOURCE) for c in names]
     if pool.truth is not None and (pool.truth < 0).any() and pool.has_truth:
@@ -257,7 +257,7 @@ def _brought(
     guess: Sequence[str | Mapping[str, Any]] | None,
     asked: Sequence[str] = (),
 ) -> tuple[Pool, str | None, Mapping[str, Any], Sequence[str | Mapping[str, Any]]]:
-    """What a person named or holds, opened as the app opens it.
+    """Pool that a person named or holds, opened as the app opens it.
 
     Returns:
         The pool, its name, options of `load_pool`, and the guesses: those said, else those that columns make
@@ -349,7 +349,7 @@ def _kept(pool: Pool, name: str | None) -> tuple[str, dict[str, Any]]:
 
 
 def _measurable(pool: Pool, fraction: float) -> bool:
-    """Whether a test split of the known items would be large enough to tell anything.
+    """True if a test split of the known items would be large enough to tell anything.
 
     Of a table with a few labels all are for learning; the error is measured on questions drawn for it.
     """

@@ -1,4 +1,4 @@
-"""What a client sends in batches, and what it is told about each."""
+"""Operations that a client sends in batches, and the answer to each."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Operation:
 
 @dataclass(frozen=True)
 class Acknowledgement:
-    """What became of an operation.
+    """Outcome of an operation.
 
     Attributes:
         operation: its id.

@@ -1,4 +1,4 @@
-"""What answers in a person's place."""
+"""Oracle that answers in a person's place."""
 
 from __future__ import annotations
 

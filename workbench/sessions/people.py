@@ -1,4 +1,4 @@
-"""What several people mean together, what a model learns from it, and how each of them does."""
+"""Consensus of several people, what a model learns from it, and each person's own figures."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class ConfusedClasses(NamedTuple):
 
 @dataclass(frozen=True)
 class PersonReport:
-    """How one person does.
+    """Figures of one person.
 
     Attributes:
         name: of the person.
@@ -121,7 +121,7 @@ class PersonReport:
 
 @dataclass(frozen=True)
 class PeopleReport:
-    """How the people of a project do, together and each.
+    """Figures of the people of a project, together and each.
 
     Attributes:
         people: one each, those with most labels first.
@@ -285,7 +285,7 @@ def worth(
 
 
 class Answers:
-    """How people answer, and what the answers to an item say of its class.
+    """Model of how people answer, and what the answers to an item say of its class.
 
     Args:
         n_classes: C.
@@ -332,7 +332,7 @@ class Answers:
 
 
 def people_report(state: ProjectState, events: Iterable[Event]) -> PeopleReport:
-    """How the people of a project do.
+    """Figures of the people of a project.
 
     Args:
         state: of the project.

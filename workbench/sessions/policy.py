@@ -1,4 +1,4 @@
-"""Which policy a classifier can serve, and which one asks in a project now."""
+"""Policies that a classifier can serve, and the one that asks in a project now."""
 
 from __future__ import annotations
 

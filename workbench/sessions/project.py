@@ -103,7 +103,7 @@ class OpenProject:
 
     @property
     def epoch(self) -> int:
-        """How many times another log was found in the place of the one that was known."""
+        """Number of times another log was found in the place of the one that was known."""
         return self._epoch
 
     def check_length(self, n_items: int) -> None:
@@ -240,7 +240,7 @@ class OpenProject:
 
     @property
     def is_writing(self) -> bool:
-        """Whether this thread is within `recording` or `together`."""
+        """True if this thread is within `recording` or `together`."""
         return self._writer == threading.get_ident()
 
     def _join(self) -> Group:
@@ -324,7 +324,7 @@ class OpenProject:
 
     @staticmethod
     def _goes_on(before: View, news: News) -> bool:
-        """Whether a whole log that was read begins with what was known, as after a failed transaction."""
+        """True if a whole log that was read begins with what was known, as after a failed transaction."""
         n = before.state.n_events
         return len(news.events) >= n and news.events[n - 1] == before.last
 

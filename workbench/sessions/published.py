@@ -1,4 +1,4 @@
-"""What one refit made, as questions are taken from it."""
+"""Result of one refit, as questions are taken from it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RANKED = 1000
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """What another process has stored, with what it has computed of it anyway.
+    """Round that another process has stored, with what it has computed of it anyway.
 
     Attributes:
         number: of the round.
@@ -37,7 +37,7 @@ class Made:
 
 @dataclass(frozen=True, eq=False)
 class Published:
-    """What one refit made; replaced as a whole, never changed.
+    """Result of one refit; replaced as a whole, never changed.
 
     Attributes:
         model: the fitted one.
@@ -93,7 +93,7 @@ class Published:
         return found
 
     def names(self, state: ProjectState) -> tuple[str, ...]:
-        """What the model's classes are called now; several that count as one have its name."""
+        """Names of the model's classes as they are now; several that count as one have its name."""
         roots = [state.resolve(key) for key in self.keys]
         return tuple(state.class_names.get(root) or state.removed.get(root, root) for root in roots)
 

@@ -1,4 +1,4 @@
-"""What a question about the items of a pool is when it begins."""
+"""Start of a question about the items of a pool."""
 
 from __future__ import annotations
 

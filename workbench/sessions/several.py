@@ -287,7 +287,7 @@ class Several(Opened):
         return done.status == "saved" and not done.why
 
     def _as_event(self, value: Any, *, new: bool = False) -> Event:
-        """What somebody said of this question; with `new`, of a class that there may not be yet."""
+        """Answer of somebody to this question; with `new`, of a class that there may not be yet."""
         if value is None:
             return Event.unsure()
         if isinstance(value, bool):

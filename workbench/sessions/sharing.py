@@ -1,4 +1,4 @@
-"""What the models of a project's questions have in common, measured once.
+"""Common part of the models of a project's questions, measured once.
 
 Every model of a pool takes the same geometry from it and leans on the same graph of neighbours. Several
 yes / no questions share more: one of them chooses a geometry and a kernel, the others take these, and the
@@ -37,7 +37,7 @@ class Common:
         self._latents: list[PoolLatents] = []
 
     def geometry(self, key: Hashable, make: Callable[[], Geometry]) -> Geometry:
-        """What a model takes from the pool.
+        """Geometry that a model takes from the pool.
 
         Args:
             key: of all that it depends on but the pool.
@@ -79,7 +79,7 @@ class Leader(Protocol):
 
     @property
     def smoothing(self) -> Smoothing:
-        """How much it leans on neighbours."""
+        """Strength with which it leans on neighbours."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -145,7 +145,7 @@ def simulate(
 
 
 class _Labelled(NamedTuple):
-    """What a round begins with: its number, the labels, the first of them, and the posterior before it."""
+    """Start of a round: its number, the labels, the first of them, and the posterior before it."""
 
     number: int
     items: Ints
@@ -167,7 +167,7 @@ def _resumed(learner: Learner, progress: Checkpoint, callback: FitCallback | Non
 
 
 class _Asking(NamedTuple):
-    """How a run asks; fields as in `simulate`."""
+    """Settings by which a run asks; fields as in `simulate`."""
 
     pool: Pool
     policy: str | PolicyFn

@@ -1,4 +1,4 @@
-"""How much a model leans on its items' neighbours: chosen from the labels, carried from round to round."""
+"""Strength with which a model leans on its items' neighbours, chosen from labels and kept between rounds."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Smoothing:
-    """How much a model leans on neighbours, and why.
+    """Strength with which a model leans on neighbours, and why.
 
     Attributes:
         strength: one of `STRENGTHS`.
@@ -63,7 +63,7 @@ class Smoothing:
         return f"{said}; loss on labels it had not seen {here:.2f}, without them {alone:.2f}"
 
     def to_state(self) -> dict[str, Array]:
-        """What a round's state holds of it; nothing where nothing was ever chosen."""
+        """Strength in a round's state; nothing where nothing was ever chosen."""
         if self == Smoothing():
             return {}
         document = {
@@ -93,7 +93,7 @@ def without_smoothing(state: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def at_first(labels: int, strengths: Sequence[str]) -> str:
-    """How much a model of learnt features leans on neighbours until labels can choose.
+    """Strength with which a model of learnt features leans on neighbours until labels can choose.
 
     Few labels gain most by the strongest smoothing; of many classes there are more labels before the first
     look, and an item's own features count (docs/evidence/neighbours.md).
@@ -106,7 +106,7 @@ def at_first(labels: int, strengths: Sequence[str]) -> str:
 
 
 def is_due(labels: int, n_classes: int, before: Smoothing, looked: int | None = None) -> bool:
-    """Whether it is time for a look.
+    """True if it is time for a search.
 
     Args:
         labels: how many there are.
@@ -196,7 +196,7 @@ class NeighbourhoodBuild:
         self._ended = Event()
 
     def ready(self) -> bool:
-        """Whether everything is at hand; begins the work where nobody has, and does not wait for much."""
+        """True if everything is at hand; begins the work where nobody has, and does not wait for much."""
         if self.neighbourhood.is_kept() or len(self.neighbourhood) <= AT_ONCE:
             return True
         with self._lock:
@@ -207,13 +207,13 @@ class NeighbourhoodBuild:
 
     @property
     def at_hand(self) -> bool:
-        """Whether a graph is there, or is made in no time; nothing is begun."""
+        """True if a graph is there, or is made in no time; nothing is begun."""
         made = self.neighbourhood
         return not made.too_few and (len(made) <= AT_ONCE or made.is_kept())
 
     @property
     def running(self) -> bool:
-        """Whether it is being made."""
+        """True if it is being made."""
         return self._begun is not None and self._begun.is_alive()
 
     def cancel(self) -> None:
@@ -248,7 +248,7 @@ class _Cancelled(Exception):
 
 
 def view_of(pool: Pool, state: Mapping[str, Array]) -> View | None:
-    """How rows come to the model of a round's state; None where it leans on no neighbours.
+    """Smoothing of rows for the model of a round's state; None where it leans on no neighbours.
 
     Args:
         pool: of the round, with its split.

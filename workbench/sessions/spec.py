@@ -45,7 +45,7 @@ def with_choice(classifier: Any, options: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class RunSpec:
-    """What a simulated run is: the same spec gives the same rounds.
+    """Specification of a simulated run: the same spec gives the same rounds.
 
     Attributes:
         pool: a name or a file that `load_pool` knows.
@@ -113,7 +113,7 @@ class RunSpec:
 
     @property
     def n_rounds(self) -> int:
-        """How many rounds the run has if nothing runs out: one before any question, one a batch."""
+        """Number of rounds of the run if nothing runs out: one before any question, one a batch."""
         return 1 + -(-self.budget // self.batch)
 
     def read_with(self) -> dict[str, Any]:

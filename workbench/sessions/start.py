@@ -1,4 +1,4 @@
-"""What is asked before a model knows anything."""
+"""Questions that are asked before a model knows anything."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ STOP_SET = 1000
 
 @dataclass(frozen=True, eq=False)
 class Observation:
-    """What is known after a round.
+    """Facts after a round.
 
     Attributes:
         number: of the round.
@@ -53,7 +53,7 @@ class Rule(Protocol):
     """A stopping rule; `limit`, where it has one, is the value at which it says stop."""
 
     def __call__(self, history: History) -> Advice:
-        """Whether to stop, and why or why not."""
+        """Verdict on stopping, and why or why not."""
 
     def values(self, history: History) -> Floats:
         """[R] what the rule looks at, round by round; NaN where it cannot say."""
@@ -80,7 +80,7 @@ def stop_set(n_items: int, seed: int = 0, closed: Ints | None = None) -> Ints:
 
 
 def observe(model: FittedModel, watched: Ints) -> Observation:
-    """What a round's model says of the watched items.
+    """Predictions of a round's model for the watched items.
 
     Args:
         model: of the round.
@@ -93,7 +93,7 @@ def observe(model: FittedModel, watched: Ints) -> Observation:
 def replay(
     spec: RunSpec, pool: Pool, rounds: Sequence[Round], callback: FitCallback | None = None
 ) -> Iterator[Observation]:
-    """What was known after each round of a run: its models, fitted again on the labels they had.
+    """Facts after each round of a run: its models, fitted again on the labels they had.
 
     Args:
         spec: of the run.
@@ -175,7 +175,7 @@ STOPPING: Registry[Entry] = Registry(
 
 
 class Advised(NamedTuple):
-    """What a rule says of a history.
+    """Verdict of a rule on a history.
 
     Attributes:
         rule: its name.
@@ -219,7 +219,7 @@ def make_rule(name: str, **options: Any) -> Callable[[History], Advice]:
 
 
 def advise(history: History, rule: str | Callable[[History], Advice], **options: Any) -> Advised:
-    """What a rule says, now and in hindsight.
+    """Verdict of a rule, now and in hindsight.
 
     Args:
         history: a round an entry, in order.

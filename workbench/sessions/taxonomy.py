@@ -124,7 +124,7 @@ def removable(state: ProjectState, name: str, pool: Pool) -> str:
 
 
 def described(state: ProjectState, key: str, about: Mapping[str, str]) -> dict[str, str]:
-    """What is said of a class, cleaned.
+    """Description of a class, cleaned.
 
     Raises:
         InputError: a line that is too long, or a key or colour that is none or another class's.

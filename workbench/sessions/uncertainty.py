@@ -31,7 +31,7 @@ class Group:
 
 @dataclass(frozen=True)
 class UncertainItems:
-    """What a model doubts among some items.
+    """Doubts of a model among some items.
 
     Attributes:
         n: how many it is unsure of.

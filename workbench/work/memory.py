@@ -53,7 +53,7 @@ def machine() -> int:
 
 
 def is_above(octets: int) -> bool:
-    """Whether this process holds more than so many bytes."""
+    """True if this process holds more than so many bytes."""
     import psutil
 
     return int(psutil.Process().memory_info().rss) > octets

@@ -73,7 +73,7 @@ def opened(session: Session) -> None:
 
 
 def exported(session: Session, file: str) -> Callable[[login.Person | None], None]:
-    """What records that somebody took a file of a project away.
+    """Audit entries for files of a project that somebody took away.
 
     Args:
         session: of whoever the page was drawn for.

@@ -91,7 +91,7 @@ def person(fallback: str) -> str:
 
 
 def is_named() -> bool:
-    """Whether somebody gave a name in this tab or, before, in this browser."""
+    """True if somebody gave a name in this tab or, before, in this browser."""
     return bool(st.session_state.get(_PERSON) or st.context.cookies.get(PERSON_COOKIE, ""))
 
 
@@ -251,7 +251,7 @@ def _fit_what_is_new(current: Session, job: Job) -> int:
 
 
 def fit_comes(current: Session) -> bool:
-    """Whether labels that the model has not seen are being fitted, or will be without a further one.
+    """True if labels that the model has not seen are being fitted, or will be without a further one.
 
     After a fit that failed or was cancelled the same labels would fail the same way, or take as long: another
     label is another chance.
@@ -262,6 +262,6 @@ def fit_comes(current: Session) -> bool:
 
 
 def _fitted_on(current: Session) -> tuple[Any, Any, Any]:
-    """What a fit depends on."""
+    """Inputs of a fit."""
     state = current.state
     return state.training, state.keys, state.model

@@ -1,4 +1,4 @@
-"""How others get to a page of this server: its address in the network, and a QR code of it."""
+"""Ways for others to a page of this server: its address in the network, and a QR code of it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NO_CODE = f"The QR code needs the package segno: {install_command('segno')}, the
 
 
 def is_guest() -> bool:
-    """Whether this page was come to by the code of a room: it shows a desk, and no way to anything else."""
+    """True if this page was opened by the code of a room: it shows a desk, and no way to anything else."""
     return bool(st.query_params.get(ROOM)) and st.query_params.get(CLASS) == "1"
 
 
@@ -31,7 +31,7 @@ def base_address() -> str:
 
 
 def join(query: dict[str, str], *, page: str = "") -> None:
-    """How a class gets here: a QR code, the address behind it, and how to serve it.
+    """Way of a class to this page: a QR code, the address behind it, and how to serve it.
 
     Args:
         query: of the address.
@@ -69,7 +69,7 @@ def qr_code(text: str) -> str:
 
 
 def only_here() -> bool:
-    """Whether other machines cannot reach this server."""
+    """True if other machines cannot reach this server."""
     return str(st.get_option("server.address") or "") in login.LOOPBACK
 
 

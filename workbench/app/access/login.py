@@ -186,7 +186,7 @@ class _Settings:
         self._given = False
 
     def read(self) -> dict[str, Any]:
-        """What holds now; {} where there are no secrets. A look at the file's time a call."""
+        """Secrets of this moment; {} where there are none. A look at the file's time a call."""
         files = tuple(str(file) for file in st.get_option("secrets.files") or ())
         stamps = tuple((file, _stamp(file)) for file in files)
         with self._lock:
@@ -266,13 +266,13 @@ def limit(name: str) -> int | None:
 
 
 def required() -> bool:
-    """Whether people must log in."""
+    """True if people must log in."""
     # asked first: the file is looked at with every question
     return _secrets().get("auth") is not None or _LOCKED
 
 
 def may_name_paths() -> bool:
-    """Whether whoever sits here may type a path of the server's machine.
+    """True if whoever sits here may type a path of the server's machine.
 
     Only where nobody else can sit here: there is no log-in and the server listens on loopback alone.
     """
@@ -285,7 +285,7 @@ def of_page() -> Person | None:
 
 
 def is_encrypted() -> bool:
-    """Whether people reach the app by https, as the log-in says."""
+    """True if people reach the app by https, as the log-in says."""
     return _origin().startswith("https:")
 
 
@@ -343,7 +343,7 @@ def of_key(key: str, name: str) -> Person | None:
 
 
 def _listed(address: str) -> bool:
-    """Whether [workbench] people names an address; without a list, whoever the provider knows."""
+    """True if [workbench] people names an address; without a list, whoever the provider knows."""
     if not _secrets().get("auth"):
         return False  # nothing whole was ever read
     patterns = _secrets().get("workbench", {}).get("people", [])
@@ -366,7 +366,7 @@ class NotYoursError(InputError):
 
 
 def who_may(person: Person | None, project: ProjectSummary | str | None, act: Act) -> bool:
-    """Whether a person may do something: the one answer behind pages, desk, downloads and API.
+    """True if a person may do something: the one answer behind pages, desk, downloads and API.
 
     Args:
         person: who asks; None for nobody.
@@ -405,7 +405,7 @@ def admit(project: str, person: Person | None) -> None:
 
 
 def may_change(record: ProjectSummary) -> bool:
-    """Whether they may delete a project or say who else may open it: it is theirs, or nobody's."""
+    """True if they may delete a project or say who else may open it: it is theirs, or nobody's."""
     return not required() or who_may(of_page(), record, "change")
 
 
@@ -449,7 +449,7 @@ class Entrance:
 
 
 def page() -> None:
-    """What somebody sees who has not logged in."""
+    """Page for somebody who has not logged in."""
     auth = _secrets().get("auth") or {}
     with st.container(horizontal_alignment="center"), st.container(key="log-in", width=420):
         st.title("Workbench")

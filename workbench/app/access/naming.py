@@ -24,7 +24,7 @@ _SEATS: dict[tuple[str, str], dict[tuple[str, str], float]] = {}
 
 
 def is_open(session: Session) -> bool:
-    """Whether it is open who sits here: a browser without a name, where another one sits or labelled as that.
+    """True if it is open who sits here: a browser without a name, where another one sits or labelled as that.
 
     A browser whose name was not asked for goes on as it began: what it labels itself is no other's.
 
@@ -43,7 +43,7 @@ def is_open(session: Session) -> bool:
 
 
 def another_sits(project: str, name: str, browser: tuple[str, str], now: float) -> bool:
-    """Whether another browser sits at a project under a name; if none does, this one does from now on.
+    """True if another browser sits at a project under a name; if none does, this one does from now on.
 
     Args:
         project: its id.

@@ -1,4 +1,4 @@
-"""Whose a project is and who may open it, on its row of the Data page."""
+"""Owner of a project and people who may open it, on its row of the Data page."""
 
 from __future__ import annotations
 

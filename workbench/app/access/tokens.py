@@ -27,7 +27,7 @@ _USES = ("desk", "pictures")
 
 @dataclass(frozen=True)
 class Bearer:
-    """What a token says.
+    """Content of a token.
 
     Attributes:
         project: id of the project it is for.

@@ -75,7 +75,7 @@ def cannot(opened: Session) -> str:
 
 
 def subject_of(opened: Session | None) -> str:
-    """Whether the open project's own model is attacked ("project"), or one fitted for this ("fresh")."""
+    """Choice of the model to attack: the open project's own ("project"), or one fitted for this ("fresh")."""
     if opened is None:
         other = current.session()
         if other is not None:
@@ -237,7 +237,7 @@ def model_title(classifier: str) -> str:
 
 
 def own_model(opened: Session, classifier: str) -> None:
-    """Which model of the open project is attacked, and on which images."""
+    """Model of the open project that is attacked, and the images."""
     items, _ = opened.held_out()
     known = (
         f"{plural(len(items), 'image')} it never learns from, with known classes"

@@ -1,4 +1,4 @@
-"""What came out of an attack: the verdict, images, curves, and how well it is noticed."""
+"""Results of an attack: the verdict, images, curves, and how well it is noticed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def title_of(attack: str) -> str:
 
 
 def shown(outcome: AttackOutcome) -> None:
-    """What came out of an attack: the verdict, the images, and figures that open."""
+    """Results of an attack: the verdict, the images, and figures that open."""
     from workbench.attacks.detection import DETECTORS
 
     result = outcome.robustness
@@ -76,7 +76,7 @@ def shown(outcome: AttackOutcome) -> None:
 
 
 def facts(outcome: AttackOutcome) -> list[str]:
-    """What was attacked, for a line below the figures."""
+    """Target of the attack, for a line below the figures."""
     result, spec = outcome.robustness, outcome.spec
     n = plural(len(result.truth), "image")
     found = [
@@ -137,7 +137,7 @@ def shown_attack(result: Robustness) -> tuple[str, float]:
 
 
 def verdict(result: Robustness, k: int, attack: str, strength: float) -> tuple[str, str]:
-    """What this attack does at this strength and how much of it is noticed; what that means for a user."""
+    """Effect of this attack at this strength, the share that is noticed, and what that means for a user."""
     from workbench.attacks.detection import roc
 
     a, s = result.row(attack, strength)
@@ -196,7 +196,7 @@ def results(outcome: AttackOutcome) -> None:
 
 
 def drawn_example() -> None:
-    """What the page will show, before anything was attacked."""
+    """Preview of the page, before anything was attacked."""
     from workbench.figures.examples import attack
 
     widgets.figure(attack(), "attack-example", "An example: accuracy and doubt against the strength")
@@ -204,7 +204,7 @@ def drawn_example() -> None:
 
 
 def detection(outcome: AttackOutcome, k: int, names: dict[str, str], attack: str, strength: float) -> None:
-    """How well attacked images are told from clean ones."""
+    """Separation of attacked images from clean ones."""
     from workbench.attacks.detection import confusion_at, roc, threshold_at
 
     result, detector = outcome.robustness, list(names.values())[k]

@@ -53,7 +53,7 @@ class Comparison:
 
     @property
     def n_finished(self) -> int:
-        """How many of its runs are finished."""
+        """Number of its runs that are finished."""
         return sum(r.status == "finished" for r in self.records)
 
     @property
@@ -63,7 +63,7 @@ class Comparison:
 
 
 def is_without(one: Comparison, other: Comparison) -> bool:
-    """Whether the other is the first's runs without the guess that they begin with."""
+    """True if the other is the first's runs without the guess that they begin with."""
     return bool(one.spec.guess) and replace(one.spec, guess=()) == other.spec
 
 
@@ -232,7 +232,7 @@ def round_model(comparison: Comparison, policy: str, seed: int, number: int) -> 
 
 
 def advice(comparison: Comparison, policy: str, seed: int) -> Job:
-    """What the stopping rules say of one run, worked out by a job that fits its rounds again.
+    """Verdicts of the stopping rule on one run, worked out by a job that fits its rounds again.
 
     Args:
         comparison: it belongs to.

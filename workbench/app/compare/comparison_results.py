@@ -1,4 +1,4 @@
-"""What the runs of a comparison have come to: curves, labels saved, ranks, a sentence, a table."""
+"""Results of a comparison's runs: curves, labels saved, ranks, a sentence, a table."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MEASURES = {
 
 
 def results(comparison: Comparison) -> StudyResult:
-    """What is known so far, from the database; runs that are finished are read once."""
+    """Results so far, from the database; runs that are finished are read once."""
     from workbench.sessions import Round
     from workbench.store import Store
     from workbench.studies import StudyResult
@@ -91,7 +91,7 @@ def saving(found: StudyResult) -> Saving | None:
 
 
 def meaning(found: StudyResult) -> str:
-    """What a comparison means for somebody who is to label: a sentence, "" before a seed is whole."""
+    """Meaning of a comparison for somebody who is to label: a sentence, "" before a seed is whole."""
     from workbench.policies.registry import title_of
     from workbench.studies.statistics import leader
 

@@ -87,7 +87,7 @@ def when_to_stop(found: comparison.Comparison, results: StudyResult) -> None:
 
 
 def _reliability_and_map(model: Any, number: int) -> None:
-    """What one round's model is worth, and where it is unsure."""
+    """Quality of one round's model, and the places where it is unsure."""
     from workbench.figures.maps import pool_map
     from workbench.figures.reliability import reliability_diagram
     from workbench.sessions import insight

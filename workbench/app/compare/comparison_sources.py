@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def title_of_pool(name: str) -> str:
-    """What people call the pool of a comparison."""
+    """Name of a comparison's pool, for people."""
     from workbench.pools import POOLS
     from workbench.sessions.answered import answered_title, is_answered
 
@@ -99,7 +99,7 @@ def _loaded(name: str, options: Mapping[str, Any]) -> Pool:
 
 
 def asked_of(n_items: int, n_classes: int) -> int:
-    """How many items can be asked about: a fifth is for testing, and one a class is given."""
+    """Number of items that can be asked about: a fifth is for testing, and one a class is given."""
     return max(1, int(0.8 * n_items) - n_classes)
 
 

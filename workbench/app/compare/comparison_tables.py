@@ -1,4 +1,4 @@
-"""What a comparison adds up to, on the Compare page: tables, verdicts, mean ranks."""
+"""Summary of a comparison, on the Compare page: tables, verdicts, mean ranks."""
 
 from __future__ import annotations
 

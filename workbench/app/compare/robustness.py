@@ -126,7 +126,7 @@ def classifiers() -> list[str]:
 
 
 def gives_gradients(session: Session) -> bool:
-    """Whether a project's published model is a function that an attacker can follow downhill."""
+    """True if a project's published model is a function that an attacker can follow downhill."""
     model = session.model
     if model is None:
         return False

@@ -128,12 +128,12 @@ def leave() -> None:
 
 
 def said(error: object) -> None:
-    """What is wrong, in the words of the pages."""
+    """Problems, in the words of the pages."""
     st.error(verbatim(for_people(error)), icon=":material/error:")
 
 
 def page() -> None:
-    """What was brought: its table of choices or its images, and the button that starts."""
+    """Upload: its table of choices or its images, and the button that starts."""
     path = st.session_state[PLACE]
     file = File.of(path)
     with st.container(horizontal=True, vertical_alignment="center", key="brought-head"):
@@ -286,7 +286,7 @@ def looked_at(path: str, options: Mapping[str, Any], known: TableReport | None =
 
 
 def _table_beside(path: str, options: Mapping[str, Any] | None) -> tuple[TableReport, dict[str, Any]]:
-    """What a table holds, and the options that were guessed; the page ends while it is read."""
+    """Content of a table, and the options that were guessed; the page ends while it is read."""
     person = login.of_page() if login.required() else None
     who = "" if person is None else person.key
     kind = sha256(repr((path, stamp(path, options or {}), options, who)).encode()).hexdigest()[:16]
@@ -306,7 +306,7 @@ def _table_beside(path: str, options: Mapping[str, Any] | None) -> tuple[TableRe
 
 
 def problems(report: TableReport, options: dict[str, Any]) -> None:
-    """What a person should know or decide; each way out is a button."""
+    """Findings that a person should know or decide; each way out is a button."""
     notes = [problem for problem in report.problems if is_told(problem)]
     said_in_sentence = [problem for problem in notes if problem.code == "unlabelled"]
     for number, problem in enumerate(p for p in report.problems if p not in notes):
@@ -584,7 +584,7 @@ def typed_classes(example: str, asked: bool, guesses: bool) -> str:
 
 
 def begins_with_names(of_vectors: bool) -> bool:
-    """Whether the first guess comes from the classes: of texts from their names, else from their vectors."""
+    """True if the first guess comes from the classes: of texts from their names, else from their vectors."""
     widgets.held(names_guess=widgets.CHECKBOX)
     likeness = (
         "an item is to each class's vector" if of_vectors else "a text is to each name and its guidance"
@@ -609,14 +609,14 @@ def understood(typed: str) -> None:
 
 
 def knows_classes(pool: Pool) -> bool:
-    """Whether its vectors came with vectors of classes."""
+    """True if its vectors came with vectors of classes."""
     from workbench.guesses import names_speak
 
     return names_speak(pool)
 
 
 def speaking(classes: Sequence[str] | None, path: str, options: Mapping[str, Any]) -> bool:
-    """Whether at least two of the classes have names that say something; of none named yet, it may come."""
+    """True if at least two of the classes have names that say something; of none named yet, it may come."""
     from workbench.guesses import names_say_something
 
     names = list(looked_at(path, options).classes) if classes is None else classes

@@ -1,4 +1,4 @@
-"""What a table's columns are for: a sentence about it, the columns that need a look, the rest folded."""
+"""Uses of a table's columns: a sentence about it, the columns that need a look, the rest folded."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ _LIST = (
 
 
 def _listed(rows: Sequence[Mapping[Any, Any]]) -> str:
-    """What each column is used for, as a list that a narrow screen has room for."""
+    """Use of each column, as a list that a narrow screen has room for."""
     lines = []
     for row in rows:
         n = int(row["Empty"])

@@ -27,7 +27,7 @@ NUMBER, WIDE_NUMBER = 170, 250
 
 @dataclass(frozen=True)
 class Settings:
-    """What a project is started with.
+    """Settings that a project is started with.
 
     Attributes:
         classifier: a registry name.
@@ -98,7 +98,7 @@ def policies_for(classifier: str) -> list[str]:
 
 
 def suggestion(policies: Sequence[str]) -> tuple[int, str]:
-    """Which of these policies to suggest, and a sentence that says why.
+    """Policy to suggest among these, and a sentence that says why.
 
     Args:
         policies: names, in the order shown.

@@ -24,7 +24,7 @@ _OWNER = "opening"
 
 
 def learns(options: Mapping[str, Any]) -> bool:
-    """Whether a pool with these options learns its features, which takes a while."""
+    """True if a pool with these options learns its features, which takes a while."""
     uses = options.get("columns")
     of = {use if isinstance(use, str) else use.get("use") for use in uses.values()} if uses else set()
     features = options.get("features")

@@ -60,7 +60,7 @@ def asked(session: Session) -> tuple[list[dict[str, Any]], dict[str, str]]:
 
 
 def _in_need(sessions: Sequence[Session]) -> tuple[int, list[str]]:
-    """How many keys the classes of these questions share, and the switches, which have one each."""
+    """Number of keys that the classes of these questions share, and the switches, which have one each."""
     many = [len(one.classes) for one in sessions if one.question_kind != YES_NO]
     most = max((n if n <= MAX_BUTTONS else FEW_KEYS for n in many), default=0)
     return most, [one.question_name for one in sessions if one.question_kind == YES_NO]
@@ -98,7 +98,7 @@ def card(sessions: Mapping[str, Session], ask: ItemAsk, picture: str) -> dict[st
 
 
 def first_of(ask: ItemAsk) -> str:
-    """What a browser calls the item's questions by: the id of the first."""
+    """Name of the item's questions in a browser: the id of the first."""
     return next(iter(ask.asks.values())).id
 
 
@@ -182,7 +182,7 @@ def earlier(sessions: Sequence[Session], person: str, n: int) -> dict[int, dict[
 
 
 def standing(sessions: Sequence[Session], item: int) -> dict[str, str | None]:
-    """What stands for an item in each question that is answered: a class, or None for unsure."""
+    """Answers of an item in each question that is answered: a class, or None for unsure."""
     said: dict[str, str | None] = {}
     for one in sessions:
         if item in one.state.labels:
@@ -212,7 +212,7 @@ def _said(sessions: Sequence[Session], person: str, item: int) -> dict[str, str 
 def grid(
     sessions: Sequence[Session], question: object = None, name: object = None
 ) -> tuple[Session, str, dict[str, Any]]:
-    """Which question and class a grid is of.
+    """Question and class of a grid.
 
     Yes of a switch comes before no, and what the models are surest of first.
 
@@ -277,7 +277,7 @@ def numbers(session: Session, sessions: Sequence[Session], person: str, fitting:
 
 
 def words(session: Session) -> str:
-    """What stands above the item."""
+    """Header above the item."""
     return f"{len(session.questions)} questions about this {_CALLED[session.pool.kind]}"
 
 

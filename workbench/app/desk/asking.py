@@ -16,7 +16,7 @@ LONGEST = 30  # characters of a column's name that reads well in a question
 
 
 def question(session: Session) -> str:
-    """What is asked about each item: as the project says, else as its pool does, else from its target.
+    """Question about each item: the project's words, else its pool's, else made from its target.
 
     Args:
         session: of the project.

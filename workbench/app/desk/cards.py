@@ -157,7 +157,7 @@ def _cache(pool: Pool) -> caching.Cache:
 
 
 def face(pool: Pool, item: int, picture: str) -> dict[str, Any]:
-    """How an item looks: a picture, a text, or its row with each value's place in the pool.
+    """Look of an item: a picture, a text, or its row with each value's place in the pool.
 
     It is made once for all who look at it; the address of its picture is of whoever asks.
 
@@ -238,7 +238,7 @@ def _item_text(pool: Pool) -> str:
 
 
 def model_input(pool: Pool, item: int) -> dict[str, Any]:
-    """What the model sees of an item: words, the copy of a picture (src), the terms of a text.
+    """Item as the model sees it: words, the copy of a picture (src), the terms of a text.
 
     Raises:
         InputError: there is no such item.
@@ -257,7 +257,7 @@ def model_input(pool: Pool, item: int) -> dict[str, Any]:
 
 
 def thumbnail_face(pool: Pool, item: int, picture: str) -> dict[str, Any]:
-    """How an item looks among many: a small picture and the whole one where it is enlarged, a short row."""
+    """Look of an item among many: a small picture and the whole one where it is enlarged, a short row."""
     found = face(pool, item, picture)
     if found["kind"] == "row":
         used = _used(pool)
@@ -276,7 +276,7 @@ def thumbnail_face(pool: Pool, item: int, picture: str) -> dict[str, Any]:
 
 
 def neighbour_faces(pool: Pool, items: Sequence[int], shown: int, picture: str) -> list[dict[str, Any]]:
-    """How items look next to the one that is shown: of rows the cells that differ most.
+    """Look of items next to the one that is shown: of rows the cells that differ most.
 
     Args:
         pool: of all.

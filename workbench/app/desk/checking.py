@@ -51,7 +51,7 @@ def numbers(session: Session, person: str, now: FinishState | None) -> dict[str,
 
 
 def figures(now: FinishState | None) -> dict[str, Any]:
-    """What the panel shows, as JSON."""
+    """Content of the panel, as JSON."""
     if now is None:
         return {"phase": "none"}
     curve = list(enumerate(now.curve))

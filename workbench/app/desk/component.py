@@ -53,7 +53,7 @@ def _held(session: Session) -> tuple[str, tokens.Bearer]:
 
 
 def _common(session: Session) -> dict[str, Any]:
-    """What both components need: who sits here, where to send, classes and keys."""
+    """Inputs of both components: who sits here, where to send, classes and keys."""
     token, _ = _held(session)
     classes, commands = class_keys(session)
     person = login.of_page() if login.required() else None
@@ -88,7 +88,7 @@ def mount_gallery(session: Session, cards: list[dict[str, Any]], stamp: str) -> 
 
 
 def told_pictures(session: Session) -> dict[str, str]:
-    """How the text names each kept picture of the instructions -> its address, for whoever sits here."""
+    """Kept pictures of the instructions: name in the text -> address, for whoever sits here."""
     return instruction_sheet.picture_addresses(session, ADDRESS, tokens.for_pictures(_held(session)[1]))
 
 
@@ -157,7 +157,7 @@ def mount_every(
 
 
 def _below(figures: bool) -> str:
-    """What the browser fetches while the first item is looked at."""
+    """Data that the browser fetches while the first item is looked at."""
     return frontend.address_of(*frontend.FIGURES) if figures else ""
 
 

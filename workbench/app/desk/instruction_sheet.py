@@ -16,7 +16,7 @@ PLACE = "told"
 
 
 def picture_addresses(session: Session, base: str, token: str) -> dict[str, str]:
-    """How the text names each kept picture -> where it is fetched from.
+    """Kept pictures: name in the text -> address from which it is fetched.
 
     Args:
         session: of the project.

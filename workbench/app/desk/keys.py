@@ -1,4 +1,4 @@
-"""Which key gives which class."""
+"""Keys of the classes."""
 
 from __future__ import annotations
 

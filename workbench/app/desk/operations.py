@@ -1,4 +1,4 @@
-"""What the desk, the gallery and a browser's outbox may send: one schema, before anything is done.
+"""Schema of what the desk, the gallery and a browser's outbox may send, before anything is done.
 
 An operation has exactly the fields of its kind, each of its type, or it is refused by itself with a sentence
 that names the field; nothing is guessed from what is malformed. It carries the person and the project it was
@@ -29,7 +29,7 @@ _UNSAID: Any = object()
 
 
 class _WrongError(Exception):
-    """What a field must be."""
+    """Type of a field."""
 
 
 def _id(value: Any) -> str:
@@ -246,7 +246,7 @@ def ids(body: Mapping[str, Any], name: str, *, most: int) -> list[str]:
 
 
 def named(given: Any) -> Any:
-    """What an acknowledgement calls an operation, also one that is no operation: its id where it has one."""
+    """Name of an operation in an acknowledgement, also where it is no operation: its id, if it has one."""
     found = given.get("op") if isinstance(given, Mapping) else None
     return found if isinstance(found, str) else None
 

@@ -1,4 +1,4 @@
-"""What a person did, taken in: operations become acknowledgements."""
+"""Operations of a person become acknowledgements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every request of the desk passes: who asks, how much at a time, and how a refusal is said."""
+"""Gate of every request of the desk: who asks, how much at a time, and how a refusal is said."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ async def answered(request: Request, work: Any) -> Response:
 
 
 async def threaded(work: Any, *given: Any) -> Any:
-    """What `work` returns of these arguments, in a thread of the server's pool."""
+    """Result of `work` with these arguments, in a thread of the server's pool."""
     from starlette.concurrency import run_in_threadpool
 
     return await run_in_threadpool(work, *given)

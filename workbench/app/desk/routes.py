@@ -1,4 +1,4 @@
-"""What the desk speaks with: answers in, acknowledgements and cards out; pictures; grids."""
+"""Routes of the desk: answers in, acknowledgements and cards out; pictures; grids."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def _is_newer(present: FittedModel | None, known: object) -> bool:
 
 @dataclass(frozen=True)
 class _Exchanged:
-    """What one transaction of the desk's did: answers taken, questions given back and asked."""
+    """Results of one transaction of the desk's: answers taken, questions given back and asked."""
 
     acks: list[dict[str, Any]]
     model: FittedModel | None
@@ -428,7 +428,7 @@ def _grid(session: Session, name: str, body: Mapping[str, Any], token: str, proj
 
 
 def instructions(project: str, person: str, body: Mapping[str, Any], token: str) -> dict[str, Any]:
-    """What people are told before they label, as `instruction_sheet.sheet` gives it.
+    """Instructions that people read before they label, as `instruction_sheet.sheet` gives them.
 
     Args:
         project: id of the project.
@@ -441,7 +441,7 @@ def instructions(project: str, person: str, body: Mapping[str, Any], token: str)
 
 
 def _fitting(session: Session) -> bool:
-    """Whether a model that knows more is on its way."""
+    """True if a model that knows more is on its way."""
     from workbench.app.access import current
 
     return session.stale and current.fit_comes(session)
@@ -454,7 +454,7 @@ def _closed(session: Session, have: Sequence[str]) -> list[str]:
 
 
 def _left(session: Session, number: int) -> list[str]:
-    """What waits since an earlier page, chosen by an older model, but for the one this page shows first."""
+    """Questions of an earlier page, chosen by an older model, but for the one this page shows first."""
     asks = session.state.asks
     waiting = [i for i in session.state.waiting.get(session.annotator, ()) if not asks[i].released]
     behind = [asks[i] for i in session.still_open(waiting)[1:]]

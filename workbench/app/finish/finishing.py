@@ -1,4 +1,4 @@
-"""How the checks go: what they certify, where they fail, and what to do next."""
+"""State of the checks: what they certify, where they fail, and what to do next."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def promise_line(now: FinishState) -> None:
 
 
 def failed(session: Session, now: FinishState) -> None:
-    """What the checks found, and what to do next."""
+    """Result of the checks, and what to do next."""
     with st.container(border=True, key="finish-failed"):
         st.markdown(
             f"**Not at {percent(now.promise.error)}: the estimate is {percent(now.estimate)}, "
@@ -92,7 +92,7 @@ def _next_step(now: FinishState) -> str:
 
 
 def _is_worth_it(now: FinishState) -> bool:
-    """Whether labelling what is least sure leaves the machine most of its labels."""
+    """True if labelling what is least sure leaves the machine most of its labels."""
     return 0 < now.advice <= now.frozen.size / 2
 
 
@@ -245,7 +245,7 @@ def takeaway(session: Session, certificate: Any) -> None:
 
 
 def sets(now: FinishState) -> None:
-    """What the same checks say of smaller and larger sets."""
+    """Bounds by the same checks for smaller and larger sets."""
     import pandas as pd
 
     rows = now.sets()
@@ -304,7 +304,7 @@ def classes(certificate: Any) -> None:
 
 
 def void(session: Session, now: FinishState) -> None:
-    """What was frozen is not there any more."""
+    """Message that what was frozen is not there any more."""
     st.error(verbatim(now.why), icon=":material/error:")
     if any(event.payload["started"] == now.frozen.started for event in session.state.certified):
         st.markdown("The certificate that was issued is void: do not hand it on.")

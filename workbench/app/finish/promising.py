@@ -1,4 +1,4 @@
-"""What is promised before the first check: whose labels, how wrong they may be, and what that costs."""
+"""Promise before the first check: whose labels, how wrong they may be, and what that costs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _WAITING = (
 
 
 def sources(session: Session) -> list[str]:
-    """Whose labels can be checked: the model's, and columns that the project knows."""
+    """Sources whose labels can be checked: the model, and columns that the project knows."""
     offered = (*_used(session), *session.guesses_offered())
     columns = [one for one in offered if one.startswith("column:")]
     model = [MODEL] if session.model is not None else []
@@ -46,12 +46,12 @@ def _used(session: Session) -> list[str]:
 
 
 def title_of(of: str) -> str:
-    """Whose labels, in words."""
+    """Source of the labels, in words."""
     return "the model" if of == MODEL else f"column {of.split(':')[1]}"
 
 
 def lead(session: Session, of: str, n: int) -> str:
-    """What can be had here, in two sentences: how many labels, how wrong they may be, what a person does."""
+    """Offer of this project, in two sentences: how many labels, how wrong they may be, what a person does."""
     what = "Decide how wrong they may be, check some at random, and take them with a bound that holds."
     if of != MODEL:
         return f"**{title_of(of).capitalize()} has {plural(n, 'label')} that nobody has looked at.** {what}"
@@ -206,7 +206,7 @@ def _percent(label: str, scale: tuple[float, float, float, float], key: str, ter
 
 
 def _candidates(session: Session, of: str) -> int:
-    """How many labels would be frozen."""
+    """Number of labels that would be frozen."""
     model = session.model
     fit = "" if of != MODEL or model is None else model.uid
     key = ("finish-candidates", session.id, fit, of, len(session.state.codes), session.state.n_events)

@@ -1,4 +1,4 @@
-"""How far people agree, with each other, with themselves and with the model's guess."""
+"""Agreement of people, with each other, with themselves and with the model's guess."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ANCHORING_FROM = 10  # labels of each kind, before which nothing is said of who 
 
 
 def second_looks(state: ProjectState, person: str) -> tuple[Agreement | None, list[int]]:
-    """How far a person agrees with themselves, and the items on which they do not.
+    """Agreement of a person with themselves, and the items on which they differ.
 
     Args:
         state: of the project.
@@ -44,7 +44,7 @@ def second_looks(state: ProjectState, person: str) -> tuple[Agreement | None, li
 
 
 class Anchoring(NamedTuple):
-    """How often a person's labels are what the model guessed.
+    """Share of a person's labels that are what the model guessed.
 
     Attributes:
         shown: (the same, all) of the labels given with the guess on screen.
@@ -56,7 +56,7 @@ class Anchoring(NamedTuple):
 
 
 def anchoring(events: Iterable[Event], state: ProjectState, person: str) -> Anchoring:
-    """Whether a person's labels follow the guess more where they see it.
+    """True if a person's labels follow the guess more where they see it.
 
     Args:
         events: of the project.

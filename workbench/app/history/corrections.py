@@ -1,4 +1,4 @@
-"""What the History page does to items: another class, flags, notes, disagreements ended."""
+"""Changes of items on the History page: another class, flags, notes, disagreements ended."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def clear(session: Session, items: Sequence[int]) -> str:
 
 
 def whose(state: ProjectState, items: Iterable[int]) -> str:
-    """Whose labels of items there are, in words; "" where there is none."""
+    """People whose labels of items there are, in words; "" where there is none."""
     people = list(dict.fromkeys(person for item in items for person in state.votes.get(item, {})))
     return f"{', '.join(people[:-1])} and {people[-1]}" if len(people) > 1 else "".join(people)
 

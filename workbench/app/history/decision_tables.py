@@ -153,7 +153,7 @@ def disputes(
 
 
 def _verdict(said: Opinion | None) -> str:
-    """What a model's opinion comes to, in two words."""
+    """Opinion of a model, in two words."""
     if said is None:
         return ""
     return "looks wrong" if said.wrong else "disagrees" if said.disagrees else "agrees"

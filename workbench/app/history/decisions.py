@@ -1,4 +1,4 @@
-"""What was decided about each item, and what a model that did not see it says."""
+"""Decisions about each item, and the opinion of a model that did not see it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LABELLED, SKIPPED, UNSURE, OPEN = "labelled", "skipped", "unsure", "open"
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What stands about one item.
+    """Decisions about one item.
 
     Attributes:
         item: index into the pool.
@@ -69,7 +69,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What a model that did not learn from an item's label says about it.
+    """Opinion of a model that did not learn from an item's label.
 
     Attributes:
         label: the class it finds most probable.
@@ -134,7 +134,7 @@ def who(annotator: str, payload: Mapping[str, Any]) -> str:
 def opinions(
     state: ProjectState, model: FittedModel, crossed: tuple[Ints, Ints, Floats] | None
 ) -> dict[int, Opinion]:
-    """What models say about the labelled items whose label they did not learn from.
+    """Opinions of models about the labelled items whose label they did not learn from.
 
     Args:
         state: of the project.
@@ -223,7 +223,7 @@ def chosen(
 
 
 def verdict(rows: Sequence[Decision], found: Mapping[int, Opinion]) -> str:
-    """How many labels look wrong, in a sentence for people."""
+    """Number of labels that look wrong, in a sentence for people."""
     n = sum(row.item in found for row in rows)
     wrong = sum(row.item in found and found[row.item].wrong for row in rows)
     if not n:
@@ -247,7 +247,7 @@ def verdict(rows: Sequence[Decision], found: Mapping[int, Opinion]) -> str:
 
 
 def likely_wrong(said: Sequence[Opinion]) -> str:
-    """How many of some labels are likely wrong, in words: "about 0 to 2".
+    """Number of some labels that are likely wrong, in words: "about 0 to 2".
 
     Args:
         said: what is known of each.

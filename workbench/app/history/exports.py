@@ -177,7 +177,7 @@ def _importer(session: Any) -> None:
 
 
 def _looked_at(session: Any, file: Any, kind: str) -> Looked | None:
-    """What a file would bring, as of now; None while it is read."""
+    """Changes that a file would bring, as of now; None while it is read."""
     now = session.state.n_events
     key = f"look-{session.id}-{session.annotator}-{file.file_id}-{kind}-{now}-{len(session.every_question)}"
     held = st.session_state.get(_READ)
@@ -227,7 +227,7 @@ def _take_in(session: Any, file: Any, kind: str, key: str, chosen: Mapping[str, 
 
 
 def _asked(session: Any, looked: Looked) -> dict[str, Any] | None:
-    """What is chosen about the odd rows of a file; None while something is open."""
+    """Choice for the odd rows of a file; None while something is open."""
     if looked.answers is not None:
         return {} if _several(session, looked.answers) else None
     assert looked.plan is not None
@@ -235,7 +235,7 @@ def _asked(session: Any, looked: Looked) -> dict[str, Any] | None:
 
 
 def _several(session: Any, answers: Answers) -> bool:
-    """What answers to several questions would bring, and whether nothing is open."""
+    """Changes that answers to several questions would bring, and whether nothing is open."""
     st.markdown(f"**It would bring: {verbatim(answers.words(), 300)}.**")
     if answers.strange:
         st.caption(f"No yes / no question is called {verbatim(', '.join(answers.strange[:8]), 200)}.")
@@ -258,7 +258,7 @@ def _imported(n: int, act: int | None) -> None:
 
 
 def _choices(plan: ImportPlan, classes: Sequence[str], ids: Sequence[object]) -> dict[str, Any] | None:
-    """What the import would do, and what is to be done about the odd rows; None while something is open."""
+    """Plan of the import, and the choice for the odd rows; None while something is open."""
     st.markdown(f"**It would bring: {verbatim(plan.words(), 300)}.**")
     ready, named, keep = True, {}, False
     for number, (name, n) in enumerate(plan.classes.items()):

@@ -1,4 +1,4 @@
-"""What the tables of the History page hold: every event in words, every fit with its measures."""
+"""Tables of the History page: every event in words, every fit with its measures."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def _kept(project: str, visit: Any) -> dict[int, tuple[str, str]]:
 
 
 def keep(project: str, visit: Any, rows: Sequence[decisions.Decision]) -> None:
-    """What stands about these is right: others come first from now on."""
+    """Confirm these: others come first from now on."""
     kept = _kept(project, visit) | {row.item: (row.status, row.label) for row in rows}
     st.session_state[_KEPT] = ((project, visit), kept)
 
@@ -103,7 +103,7 @@ def _label(rows: Sequence[decisions.Decision], item: int) -> str:
 
 
 def _words(pool: Pool, row: decisions.Decision, said: decisions.Opinion | None, n: int) -> None:
-    """What people and the model say of it."""
+    """Opinions of people and the model on it."""
     stands = f"**{verbatim(row.label, 120)}**" if row.label else f"({row.status})"
     who = "its file" if row.who == SOURCE else row.who
     by = f", says {verbatim(who, 30)}" if who and row.label else ""

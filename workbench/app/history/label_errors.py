@@ -46,7 +46,7 @@ class LabelIssue:
 
 @dataclass(slots=True)
 class LabelIssues:
-    """What is known of the labels of all questions.
+    """Comparison of the labels of all questions with models.
 
     Attributes:
         issues: what looks wrong first, then by the chance that the label is right.
@@ -66,7 +66,7 @@ class LabelIssues:
 
     @property
     def n_wrong(self) -> int:
-        """How many look wrong."""
+        """Number of labels that look wrong."""
         return sum(one.said.wrong for one in self.issues)
 
 
@@ -106,7 +106,7 @@ def find_issues(sessions: Mapping[str, Session], models: Mapping[str, FittedMode
 
 
 def _issues(compared: list[tuple[str, Session, FittedModel, Job]]) -> tuple[int, list[LabelIssue]]:
-    """How many labels were compared, and the issues in their order."""
+    """Number of labels that were compared, and the issues in their order."""
     n, issues = 0, []
     for name, session, model, job in compared:
         opinions = decisions.opinions(session.state, model, job.result)
@@ -120,7 +120,7 @@ def _issues(compared: list[tuple[str, Session, FittedModel, Job]]) -> tuple[int,
 
 
 def verdict(found: LabelIssues) -> str:
-    """What the comparison comes to, in a sentence for people."""
+    """Result of the comparison, in a sentence for people."""
     if not found.n_questions:
         return "No question has labels that a model could be compared with."
     of = f"{plural(found.n_labels, 'label')} of {plural(found.n_questions, 'question')}"
@@ -330,7 +330,7 @@ def _keep(session: Session, words: str, acts: list[tuple[str, int]]) -> None:
 
 
 def _said(session: Session, sessions: Mapping[str, Session]) -> None:
-    """What the last change of this visit did, and the way back."""
+    """Result of the last change of this visit, and the way back."""
     ids, visit, words, acts = st.session_state.get(_DONE, ((), None, "", []))
     if (ids, visit) != (session.question_ids, st.session_state[frame.VISIT]):
         return

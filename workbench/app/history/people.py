@@ -18,7 +18,7 @@ _HEIGHT = 460
 
 
 def part(session: Any, state: Any) -> None:
-    """How far people agree, what counts where they differ, and a row for each of them.
+    """Agreement of people, the rule where they differ, and a row for each of them.
 
     Args:
         session: of whoever looks.
@@ -71,7 +71,7 @@ def part(session: Any, state: Any) -> None:
 
 
 def learnt_words(report: PeopleReport) -> str:
-    """What the model learns of items that several labelled, in words."""
+    """Consensus that the model learns of items that several labelled, in words."""
     words = (
         "Where several answered, the model learns what they mean together: whoever is often right counts "
         f"more, beside what the model said before anybody answered. Of {plural(report.n_consensus, 'item')} "
@@ -86,7 +86,7 @@ def learnt_words(report: PeopleReport) -> str:
 
 
 def taken_for_another(report: PeopleReport) -> None:
-    """Which classes people take for another, beside the model."""
+    """Classes that people take for another, beside the model."""
     import pandas as pd
 
     if not report.confusions:

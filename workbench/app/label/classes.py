@@ -41,7 +41,7 @@ def frame(rows: Sequence[Mapping[str, Any]]) -> Any:
 
 
 def n_changes(delta: Mapping[str, Any]) -> int:
-    """How many cells were changed and rows filled in or taken out; a row that was only begun is none.
+    """Number of cells that were changed and rows filled in or taken out; a row that was only begun is none.
 
     Args:
         delta: of the editor, as `apply` takes it.

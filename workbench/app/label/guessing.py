@@ -1,4 +1,4 @@
-"""What a project begins with: its guesses, how far each is trusted, and which are used."""
+"""Start of a project: its guesses, how far each is trusted, and which are used."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _source(session: Session, one: SourceReport, n_labelled: int, place: int, on
 
 
 def _mapping(session: Session, one: SourceReport, place: int) -> None:
-    """Which class each name stands for that is none."""
+    """Class of each name that is none."""
     names = list(dict.fromkeys((*one.mapping, *one.unknown)))[:_MAPPED]
     with st.container(horizontal=True, key=f"guess-mapping-{place}", gap="small"):
         for name in names:
@@ -176,7 +176,7 @@ def _file(session: Session) -> None:
 
 
 def _plan(session: Session, file: Any) -> PredictionPlan | None:
-    """What a file would say; None while it is read, once for the same classes."""
+    """Content of a file of guesses; None while it is read, once for the same classes."""
     key = f"guess-{session.id}-{file.file_id}-{session.classes!r}"
     held = st.session_state.get(_READ)
     if held is not None and held[0] == key:
@@ -209,7 +209,7 @@ def _take(session: Session, source: str, said: Sequence[Prediction], mapping: di
 
 
 def _named(session: Session, plan: PredictionPlan) -> dict[str, str]:
-    """Which class each name of a file stands for that is none here, as somebody says."""
+    """Class of each name of a file that is none here, as somebody says."""
     found = {}
     for number, (name, n) in enumerate(list(plan.classes.items())[:_MAPPED]):
         to = st.selectbox(

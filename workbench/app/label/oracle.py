@@ -59,7 +59,7 @@ Points = list[tuple[list[int], list[float]]]
 
 @dataclass(frozen=True)
 class Rival:
-    """What the curve of random questions depends on.
+    """Inputs of the curve of random questions.
 
     It is the person's own start, model and way of choosing what the model sees; only the questions differ.
 
@@ -89,12 +89,12 @@ class Rival:
 
 
 def knows_all(pool: Pool) -> bool:
-    """Whether every item that may be asked about has a class the pool knows."""
+    """True if every item that may be asked about has a class the pool knows."""
     return pool.truth is not None and bool((pool.truth[pool.trainable] >= 0).all())
 
 
 def baseline(session: Session, reach: int) -> tuple[Points, Job | None]:
-    """What random questions to the same model would have reached from the same first labels: three runs.
+    """Errors of random questions to the same model from the same first labels: three runs.
 
     Args:
         session: of a project.
@@ -162,6 +162,6 @@ def _run_rival(job: Job, rival: Rival) -> Points:
 
 
 def reach_for(n_labelled: int) -> int:
-    """How far the runs of random questions reach beside a person: in steps: they are rarely run again."""
+    """Length of the runs of random questions beside a person, in steps: they are rarely run again."""
     reach: Sequence[int] = (60, 120, 250, 500, 1000)
     return next((n for n in reach if n_labelled <= n), reach[-1])

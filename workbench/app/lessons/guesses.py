@@ -51,7 +51,7 @@ def given(lesson: str) -> list[float]:
 
 
 def of(lesson: str, who: str) -> float | None:
-    """What one browser guessed."""
+    """Guesses of one browser."""
     with _LOCK:
         return _GUESSES[lesson].get(who) if lesson in _GUESSES else None
 

@@ -1,4 +1,4 @@
-"""What lessons draw: (result, values of the controls) -> pictures, what came out, the guess's answer."""
+"""Figures of lessons: (result, values of the controls) -> pictures, what came out, the guess's answer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Picture(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """What a state of a lesson shows.
+    """View of a state of a lesson.
 
     Attributes:
         pictures: in order.
@@ -91,7 +91,7 @@ def sweep(curves: Any, values: Values) -> Drawn:
 
 
 def _of_noise(read: list[tuple[Any, int]], noise: float) -> str:
-    """How often the models are wrong at a noise and how far off what they say is, in a sentence."""
+    """Error of the models at a noise and the distance of their words from it, in a sentence."""
     off = {c.title: 100 * float(c.ece[:, k].mean()) for c, k in read if c.name != "bayes"}
     wrong = [100 * float(c.error[:, k].mean()) for c, k in read if c.name != "bayes"]
     best = [100 * float(c.error[:, k].mean()) for c, k in read if c.name == "bayes"]

@@ -84,7 +84,7 @@ class Control:
 
 
 class Guess(NamedTuple):
-    """What students guess before they see.
+    """Question that students answer before they see.
 
     Attributes:
         ask: the question.
@@ -141,7 +141,7 @@ class Lesson:
         return {control.name: control.default for control in self.controls}
 
     def key(self, values: Values) -> tuple[Any, ...]:
-        """What a result depends on."""
+        """Inputs of a result."""
         return (self.name, *(values[c.name] for c in self.controls if not c.mark))
 
 
@@ -207,7 +207,7 @@ EXPERIMENTS = {lesson.name: lesson for lesson in EVERY if lesson.experiment}
 
 
 def present(lesson: Lesson, values: Values) -> tuple[Any, Job | None]:
-    """What a state shows and the newest job that computes it, None where there is none; starts nothing.
+    """Result of a state and the newest job that computes it, None where there is none; starts nothing.
 
     Args:
         lesson: it belongs to.
@@ -232,7 +232,7 @@ def start(lesson: Lesson, values: Values) -> Job:
 
 
 def result(lesson: Lesson, values: Values) -> tuple[Any, Job | None]:
-    """What a state shows, or the job that is computing it.
+    """Result of a state, or the job that is computing it.
 
     Args:
         lesson: it belongs to.
@@ -250,7 +250,7 @@ def result(lesson: Lesson, values: Values) -> tuple[Any, Job | None]:
 
 
 def drawn(lesson: Lesson, made: Any, values: Values, stage: Stage = AS_DRAWN) -> Drawn:
-    """What a result looks like, drawn once in a process: its figures are to be shown, not changed.
+    """Pictures of a result, drawn once in a process: its figures are to be shown, not changed.
 
     Args:
         lesson: it belongs to.
@@ -316,7 +316,7 @@ def _kind(key: tuple[Any, ...]) -> str:
 
 
 def _stored(key: tuple[Any, ...]) -> Any:
-    """What was computed for a key: in this process, or beforehand."""
+    """Result for a key: computed in this process, or beforehand."""
     with _LOCK:
         if key in _DONE:
             _DONE.move_to_end(key)

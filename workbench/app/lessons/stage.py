@@ -18,7 +18,7 @@ _LEAST = 300
 
 
 class Stage(NamedTuple):
-    """What a window leaves for figures.
+    """Room of a window for figures.
 
     Attributes:
         height: of all figures together, in pixels; 0: as each is drawn.
@@ -33,7 +33,7 @@ AS_DRAWN = Stage()
 
 
 def stage_of(window: tuple[int, int] | None, *, in_class: bool, pictures: int = 1) -> Stage:
-    """What a window leaves for a lesson's figures.
+    """Room of a window for a lesson's figures.
 
     Args:
         window: its width and height in pixels; None while nobody has said.

@@ -1,4 +1,4 @@
-"""What lessons show when they open, computed beforehand into data/lessons.npz: `make lessons`.
+"""Results that lessons show when they open, computed beforehand into data/lessons.npz: `make lessons`.
 
 Arrays and plain records, no pickle. A state that is not in the file is computed when somebody asks.
 """

@@ -1,4 +1,4 @@
-"""What the Lessons page and the Calibration page's experiments both draw."""
+"""Shared parts of the Lessons page and the Calibration page's experiments."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def draw(lesson: lessons.Lesson, made: Any, values: lessons.Values, *, finished:
 
 
 def numbers(lesson: lessons.Lesson, made: Any, values: lessons.Values) -> None:
-    """What came out in numbers, a row a model, and where it is from; folded."""
+    """Results in numbers, a row a model, and where they are from; folded."""
     import pandas as pd
 
     with st.expander("In numbers", key="experiment-numbers"):
@@ -146,7 +146,7 @@ def numbers(lesson: lessons.Lesson, made: Any, values: lessons.Values) -> None:
 
 
 def measured(said: str) -> None:
-    """What came out, a line for each reading of a model; terms in it are explained."""
+    """Results, a line for each reading of a model; terms in them are explained."""
     lines = [verbatim(line, 600).replace(" %", "\u00a0%") for line in said.split(" · ")]
     st.markdown(
         "**Measured here.**" + ("  \n" if len(lines) > 1 else " ") + "  \n".join(lines),
@@ -205,7 +205,7 @@ def who() -> str:
 
 
 def hidden(lesson: lessons.Lesson, values: lessons.Values) -> bool:
-    """Whether the picture waits for a guess: the preset of a lesson that asks one, until it was shown."""
+    """True if the picture waits for a guess: the preset of a lesson that asks one, until it was shown."""
     if lesson.guess is None or values != lesson.preset:
         return False
     return not st.session_state.get(f"shown-{lesson.name}", False)
@@ -243,13 +243,13 @@ def ask_guess(lesson: lessons.Lesson) -> None:
 
 
 def answer(lesson: lessons.Lesson) -> float | None:
-    """What the guess was about, as it came out; None where nothing is asked or it is not computed."""
+    """Answer of the guess, as it came out; None where nothing is asked or it is not computed."""
     made = None if lesson.guess is None else lessons.present(lesson, lesson.preset)[0]
     return None if made is None else lessons.drawn(lesson, made, lesson.preset).answer
 
 
 def compare_guess(lesson: lessons.Lesson) -> None:
-    """What was guessed here beside what came out."""
+    """Guess of this browser beside what came out."""
     mine, came_out = guesses.of(lesson.name, who()), answer(lesson)
     if lesson.guess is not None and mine is not None and came_out is not None:
         st.markdown(f"You guessed **{mine:g}**; it is **{came_out:.3g}** {lesson.guess.unit}.")
@@ -317,12 +317,12 @@ def failure(lesson: lessons.Lesson, values: lessons.Values, job: Job) -> None:
 
 
 def look(lesson: lessons.Lesson) -> None:
-    """What to look for."""
+    """Hints of what to look for."""
     st.markdown("\n".join(f"- {line}" for line in lesson.look))
 
 
 def sketch(lesson: lessons.Lesson) -> None:
-    """What the lesson is about, drawn by hand: before the figures are shown."""
+    """Drawing by hand of the lesson's subject: before the figures are shown."""
     with st.container(key="lesson-sketch"):
         prose.picture(lesson.name, lessons.sketch(lesson))
 

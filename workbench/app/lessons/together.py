@@ -37,7 +37,7 @@ STEPS = (
 
 
 def before() -> None:
-    """What is done here, the button that begins, and what will be seen."""
+    """Introduction: what is done here, the button that begins, and what will be seen."""
     st.markdown("\n".join(f"{n}. {step}" for n, step in enumerate(STEPS, 1)))
     st.button("Begin", key="begin-room", type="primary", icon=":material/play_arrow:", on_click=begin)
     example(300)
@@ -47,7 +47,7 @@ def before() -> None:
 
 
 def example(height: int) -> None:
-    """What the curve may look like, while there is none."""
+    """Preview of the curve, while there is none."""
     from workbench.figures.examples import comparison
 
     drawn = comparison(height, names=("random questions", "this class"))
@@ -146,7 +146,7 @@ def curve(shared: Session) -> None:
 
 
 def random_words(runs: Any, labels: int) -> str:
-    """What random questions had reached with as many labels, in words; "" while it is not known."""
+    """Result of random questions with as many labels, in words; "" while it is not known."""
     reached = [
         min((abs(n - labels), e) for n, e in zip(at, errors, strict=True))[1]
         for at, errors in runs

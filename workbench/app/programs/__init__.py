@@ -1,3 +1,3 @@
-"""What programs speak with: an HTTP API beside the pages, and its description."""
+"""HTTP API for programs, beside the pages, and its description."""
 
 BASE = "/api/v1"

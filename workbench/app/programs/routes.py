@@ -181,7 +181,7 @@ def _number(body: Mapping[str, Any], name: str, default: int, most: int) -> int:
 
 
 def progress(key: ApiKey, body: Mapping[str, Any]) -> dict[str, Any]:
-    """How far the project is."""
+    """Progress of the project."""
     session = _session(key)
     state, model = session.state, session.model
     measured = session.evaluation
@@ -249,7 +249,7 @@ def _shown_item(session: Session, item: int) -> dict[str, Any]:
 
 
 def _guessed(session: Session, ask: Ask) -> dict[str, Any]:
-    """What the model says of an item, surest first, where that may be said."""
+    """Predictions for an item, surest first, where that may be said."""
     if session.model is None or ask.role in cards.BLIND:
         return {}
     foretold = sorted(session.predict_item(ask.item).items(), key=lambda pair: -pair[1])

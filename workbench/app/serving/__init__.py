@@ -1,1 +1,1 @@
-"""What no person sees: processes beside the server, jobs, what is sent to browsers, limits."""
+"""Machinery that no person sees: processes beside the server, jobs, what is sent to browsers, limits."""

@@ -25,7 +25,7 @@ IDLE = 120.0
 
 
 def uses_processes() -> bool:
-    """Whether fits are made in a process of their own."""
+    """True if fits are made in a process of their own."""
     return os.environ.get("WORKBENCH_FIT") != "inline"
 
 

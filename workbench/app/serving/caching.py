@@ -1,4 +1,4 @@
-"""What pages and cards look at again and again: computed once, and kept while it is looked at."""
+"""Values that pages and cards look at again and again: computed once, and kept while they are looked at."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KEPT = 64
 
 
 def digest(*arrays: Array) -> str:
-    """What stands for arrays in a key: of their bytes, not of how many they are."""
+    """Key of arrays: of their bytes, not of how many they are."""
     found = sha256()
     for one in arrays:
         found.update(repr((one.shape, one.dtype.str)).encode() + np.ascontiguousarray(one).tobytes())

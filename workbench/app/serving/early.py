@@ -1,4 +1,4 @@
-"""What a page must know before its scripts have come: that Ctrl+K was pressed, its server, what it needs.
+"""Facts for a page before its scripts have come: that Ctrl+K was pressed, its server, what it needs.
 
 The palette's script arrives with the first run of a page, a second or more after the page itself. Until
 then these few lines, in the head of the index, keep the browser's own Ctrl+K away and remember that it was
@@ -70,12 +70,12 @@ class Early:
 
 
 def asks_for_page(scope: Any) -> bool:
-    """Whether a browser asks for something that it will show as a page."""
+    """True if a browser asks for something that it will show as a page."""
     return any(name.lower() == b"accept" and b"text/html" in value for name, value in scope["headers"])
 
 
 def is_page(path: str) -> bool:
-    """Whether a path, below the server's own prefix, may be a page of the app."""
+    """True if a path, below the server's own prefix, may be a page of the app."""
     return _PLAIN.fullmatch(path) is not None
 
 

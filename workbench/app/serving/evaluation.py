@@ -1,4 +1,4 @@
-"""How good a model is, for pages: its calibration, and labels predicted by models that did not see them."""
+"""Quality of a model, for pages: its calibration, and labels predicted by models that did not see them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def probability_versions(model: FittedModel) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class CalibrationInputs:
-    """What a calibration depends on.
+    """Inputs of a calibration.
 
     Attributes:
         uid: of the model.
@@ -62,7 +62,7 @@ def calibration(
     code: int | None,
     crossed: Floats | None,
 ) -> Calibration:
-    """How honest a model's probabilities are, kept for the next look; arguments as in `CalibrationInputs`."""
+    """Calibration of a model's probabilities, kept for the next look; arguments as in `CalibrationInputs`."""
     arrays = [items, codes] if crossed is None else [items, codes, crossed]
     inputs = CalibrationInputs(
         model.uid, version, bins, code, digest(*map(np.asarray, arrays)), model, items, codes, crossed
@@ -85,7 +85,7 @@ def _calibration(given: CalibrationInputs) -> Calibration:
 
 @dataclass(frozen=True)
 class CrossValidationInputs:
-    """What predictions of labels by models that did not see them depend on.
+    """Inputs of predictions of labels by models that did not see them.
 
     Attributes:
         uid: of the model whose training set is predicted.

@@ -105,7 +105,7 @@ def why(session: Session, ask: Ask) -> Reason:
 
 
 def none_stands_out(best: float, n_classes: int, n_labelled: int) -> str:
-    """What is said of an item none of whose many classes is probable: the figures themselves would not help.
+    """Words for an item none of whose many classes is probable: the figures themselves would not help.
 
     Args:
         best: the largest class probability.

@@ -103,7 +103,7 @@ class FrontEnd:
 
 
 def _comes_far(scope: Any) -> bool:
-    """Whether an answer goes through a network, to a browser that reads what was compressed.
+    """True if an answer goes through a network, to a browser that reads what was compressed.
 
     On one machine the browser would take longer to unpack than is won; a proxy says for whom it asks.
     """

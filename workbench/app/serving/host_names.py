@@ -1,4 +1,4 @@
-"""Which names of hosts this server answers to."""
+"""Names of hosts that this server answers to."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def hostname(host: str) -> str:
 
 
 def is_known(host: str | None, names: Iterable[str]) -> bool:
-    """Whether a request names this server by a name it is known by.
+    """True if a request names this server by a name it is known by.
 
     Args:
         host: the Host header.

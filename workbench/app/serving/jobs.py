@@ -70,17 +70,17 @@ class Job:
 
     @property
     def active(self) -> bool:
-        """Whether it waits or runs."""
+        """True if it waits or runs."""
         return self.status in _ACTIVE
 
     @property
     def cancelling(self) -> bool:
-        """Whether it was told to stop and has not stopped yet."""
+        """True if it was told to stop and has not stopped yet."""
         return self.active and self._cancel.is_set()
 
     @property
     def seconds(self) -> float:
-        """How long it has run, or ran."""
+        """Seconds that it has run, or ran."""
         if not self.started:
             return 0.0
         return (self.ended or time.monotonic()) - self.started
@@ -133,7 +133,7 @@ class Countdown:
         self._marks: deque[tuple[float, float]] = deque()
 
     def hear(self, said: tuple[float, str, Any]) -> None:
-        """What a process beside this one says of the work."""
+        """Report of a process beside this one on the work."""
         self(*said[:2])
 
     def __call__(self, fraction: float, message: str) -> None:

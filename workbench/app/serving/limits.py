@@ -1,4 +1,4 @@
-"""How much one person, and one project, may ask of the server at a time, so that the others keep theirs.
+"""Limits of one person and of one project at the server, so that the others keep theirs.
 
 Nothing is lost: whoever is told to wait keeps what they have done in their browser, and it is sent again.
 """
@@ -50,7 +50,7 @@ class _Bucket:
 
 
 class Limits:
-    """What people and projects have used up; asked by the requests of one event loop.
+    """Use of the limits by people and projects; asked by the requests of one event loop.
 
     Args:
         clock: seconds.

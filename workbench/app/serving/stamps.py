@@ -1,4 +1,4 @@
-"""What is read from a path, told by names, sizes and times: another stamp means that it is read anew."""
+"""Stamp of what is read from a path, of names, sizes and times: another stamp means that it is read anew."""
 
 from __future__ import annotations
 

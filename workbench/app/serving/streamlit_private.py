@@ -140,7 +140,7 @@ def keep_to_what_the_browser_has() -> bool:
 
 @dataclass
 class _Sent:
-    """What a browser has.
+    """Cookies and headers of a browser.
 
     Attributes:
         now: hash of each long message of the last runs -> the part of the page that it belongs to, "" of the
@@ -186,7 +186,7 @@ def set_option(name: str, value: Any) -> None:
 
 
 def is_set(name: str) -> bool:
-    """Whether a person set an option, rather than Streamlit's default."""
+    """True if a person set an option, rather than Streamlit's default."""
     try:
         from streamlit.config import is_manually_set
     except ImportError:
@@ -208,7 +208,7 @@ def give_secrets(secrets: Mapping[str, Any]) -> None:
 
 
 def has_secrets() -> bool:
-    """Whether Streamlit holds any secrets; True where it does not tell."""
+    """True if Streamlit holds any secrets, also where it does not tell."""
     try:
         from streamlit.runtime.secrets import secrets_singleton
 
@@ -219,7 +219,7 @@ def has_secrets() -> bool:
 
 
 def signed_user(cookies: Mapping[str, str]) -> bytes | None:
-    """What Streamlit's log-in signed into its cookie; None where nothing is signed, or cannot be told.
+    """Identity in the signed cookie of Streamlit's log-in; None where nothing is signed, or cannot be told.
 
     Args:
         cookies: of a request.
@@ -243,7 +243,7 @@ def static_folder() -> Path:
 
 
 def in_fragment() -> bool:
-    """Whether a part of the page runs by itself; False where Streamlit does not tell."""
+    """True if a part of the page runs by itself; False where Streamlit does not tell."""
     try:
         from streamlit.runtime.scriptrunner import get_script_run_ctx
     except ImportError:

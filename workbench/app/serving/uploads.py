@@ -19,7 +19,7 @@ def most_bytes() -> int:
 
 
 def is_of_images(pool: Mapping[str, Any]) -> bool:
-    """Whether a stored {"name", "options"} is of an uploaded file of images, as far as that tells."""
+    """True if a stored {"name", "options"} is of an uploaded file of images, as far as that tells."""
     name, options = File(b"", str(pool["name"])), pool.get("options") or {}
     uses = [u.get("use") for u in (options.get("columns") or {}).values() if isinstance(u, Mapping)]
     if "picture" in uses:
@@ -29,7 +29,7 @@ def is_of_images(pool: Mapping[str, Any]) -> bool:
 
 
 def check(name: str, data: bytes) -> None:
-    """What the browser checks too, and cannot be trusted to.
+    """Checks that the browser makes too, and cannot be trusted to.
 
     Args:
         name: as the browser gave it.

@@ -1,1 +1,1 @@
-"""What stands around every page: menu, sidebar, palette, and the small parts that several pages show."""
+"""Frame of every page: menu, sidebar, palette, and the small parts that several pages show."""

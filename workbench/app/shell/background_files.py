@@ -46,7 +46,7 @@ class Making:
 
     @property
     def is_long(self) -> bool:
-        """Whether a person is to see how far it is."""
+        """True if a person is to see how far it is."""
         return self.rows >= MANY
 
     def begin(self, owner: str, kind: str) -> Job:
@@ -83,7 +83,7 @@ def of_project(target: str, session: Session, title: str, *given: Any, rows: int
 
 @contextmanager
 def told_plainly() -> Iterator[None]:
-    """What the system says about a file, in words for people.
+    """Words of the system about a file, for people.
 
     Raises:
         InputError: for an OSError within the block.
@@ -112,7 +112,7 @@ def read(
     tries: int = background.TRIES,
     patience: float = PATIENCE,
 ) -> Any | None:
-    """What a function of `studies.file_tasks` makes of a file; None while the page shows how far it is.
+    """Result of a function of `studies.file_tasks` for a file; None while the page shows how far it is.
 
     A page that asks again with the same owner and kind looks at the same work, and has its result once.
 

@@ -92,7 +92,7 @@ class _Held:
 
 @dataclass(eq=False)
 class _Offer:
-    """What one button of one browser's tab gives; it lives as long as that tab's session.
+    """Content of one button of one browser's tab; it lives as long as that tab's session.
 
     With a log-in it is for whom the page was drawn, while they may open the project that it was about. A file
     that takes long is made first (`held`) and then fetched.
@@ -171,7 +171,7 @@ def button(
 
 
 def _is_there(offer: _Offer, make: Making, label: str, key: str, icon: str, help: str | None) -> bool:
-    """Whether a file that takes long is made; else the button that has it made, or how far it is."""
+    """True if a file that takes long is made; else its button or its progress is shown."""
     if offer.held is not None and (offer.is_fetched or offer.held[0] != make):
         offer.held = None
     if offer.held is not None:

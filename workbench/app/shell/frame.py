@@ -1,4 +1,4 @@
-"""What every page shares: title, menu, sidebar, the error of a person in place."""
+"""Parts that every page shares: title, menu, sidebar, the error of a person in place."""
 
 from __future__ import annotations
 
@@ -235,7 +235,7 @@ def needed(what: str, title: str | None = None, example: str = "") -> Session:
 
 
 def first_fit(session: Any) -> str:
-    """What the first fit waits for, in a sentence: labels of two classes, of which one may be there."""
+    """Condition of the first fit, in a sentence: labels of two classes, of which one may be there."""
     state = session.state
     named, n = sorted(state.trained_classes), len(state.training)
     if len(named) > 1 or session.stale:
@@ -293,7 +293,7 @@ def _lost(problem: str) -> None:
 
 
 def _question(opened: Session) -> None:
-    """Which question of the project the pages show; nothing where it asks one."""
+    """Question of the project that the pages show; nothing where it asks one."""
     asked = [one for one in opened.every_question if not one.aside or one.id == opened.id]
     if len(asked) < 2:
         return
@@ -313,7 +313,7 @@ def _question(opened: Session) -> None:
 
 
 def _named(opened: Session) -> None:
-    """Which of several questions a page is about, where the side bar that says so is folded away."""
+    """Choice of the question of a page, where the side bar that says so is folded away."""
     if len(opened.questions) < 2:
         return
     widgets.style(

@@ -1,4 +1,4 @@
-"""What waits in a browser of a project that is not its person's to open any more."""
+"""Answers that wait in a browser for a project that its person may not open any more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How fast somebody labels, how long the rest would take, and whether more labels still change anything."""
+"""Pace of somebody's labelling, the time for the rest, and the verdict on more labels."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _RARE_SHOWN = 6
 
 
 def labels_an_hour(events: Sequence[Event], person: str) -> float | None:
-    """How fast a person answered lately, pauses left out; None for too few answers.
+    """Pace of a person lately, pauses left out; None for too few answers.
 
     What a program answered in the person's name tells no speed: only the desk gives its answers an id.
 
@@ -100,7 +100,7 @@ def error_curve(name: str, rounds: Sequence[Round]) -> Curve:
 
 
 def error_so_far(found: Evaluation) -> str:
-    """What is known of the error, in words for people: nothing, its interval, or both.
+    """Error as far as it is known, in words for people: nothing, its interval, or both.
 
     Args:
         found: of the session.
@@ -132,7 +132,7 @@ def changes(events: Sequence[Event]) -> dict[str, int]:
 
 
 def advice(rounds: Sequence[Round], verdict: ModelVerdict) -> str:
-    """Whether more labels still change what is predicted, in a few words; "" where it cannot be said.
+    """Effect of more labels on the predictions, in a few words; "" where it cannot be said.
 
     The rule is that of Zhu, Wang and Hovy (2008), on the whole pool.
 
@@ -170,7 +170,7 @@ def of_rare_classes(verdict: ModelVerdict) -> str:
 
 
 def progress(session: Session) -> tuple[str, str]:
-    """How far a project is and how good its model is, in a sentence; and what to do about it."""
+    """Progress of a project and quality of its model, in a sentence; and what to do about it."""
     state, found = session.state, session.evaluation
     n, total = len(state.codes), int(session.pool.trainable.size)
     done = f"{n:,} of {plural(total, 'item')} labelled"
@@ -197,14 +197,14 @@ def progress(session: Session) -> tuple[str, str]:
 
 
 def measured(state: ProjectState) -> int:
-    """How many items of the evaluation set an error is measured on."""
+    """Number of items of the evaluation set that an error is measured on."""
     from workbench.sessions.fitting import measured_on
 
     return len(measured_on(state))
 
 
 def shares(state: ProjectState) -> str:
-    """What the labels are for, where not all are learnt from: "40 to learn from, 12 to measure on"."""
+    """Purpose of the labels, where not all are learnt from: "40 to learn from, 12 to measure on"."""
     parts = [f"{len(state.training):,} to learn from"]
     if state.evaluation:
         parts.append(f"{measured(state):,} to measure on")
@@ -214,7 +214,7 @@ def shares(state: ProjectState) -> str:
 
 
 def not_drawn(state: ProjectState) -> str:
-    """What it means for a figure over all labels that their items were not drawn at random."""
+    """Caution for a figure over all labels: their items were not drawn at random."""
     asked = sum(vote.role == "policy" for vote in state.standing.values())
     if 2 * asked > len(state.standing):
         return "Those items were asked because they are hard, so this looks worse than a fair sample would."
@@ -228,7 +228,7 @@ def kept_apart(pool: Pool) -> str:
 
 
 def left(session: Session) -> int:
-    """How many items nobody has answered: those that may be asked about and those drawn to measure on."""
+    """Number of items nobody has answered: those that may be asked about and those drawn to measure on."""
     state = session.state
     return session.n_left + sum(1 for item in state.evaluation if item not in state.answered)
 

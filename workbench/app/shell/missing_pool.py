@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def is_gone(record: ProjectSummary) -> bool:
-    """Whether the pool was a file or folder that is not where it was."""
+    """True if the pool was a file or folder that is not where it was."""
     name = str(record.pool["name"])
     place = Path(name)
     if name in POOLS or not place.is_absolute():
@@ -31,7 +31,7 @@ def is_gone(record: ProjectSummary) -> bool:
 
 
 def is_kept(project: str) -> bool:
-    """Whether a project of this id is stored; a store that cannot be read may hold it."""
+    """True if a project of this id is stored; a store that cannot be read may hold it."""
     from workbench.store import Store
 
     try:

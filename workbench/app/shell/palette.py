@@ -34,7 +34,7 @@ def _registered() -> Any:
 
 
 def entries(session: Session | None, pages: Mapping[str, Any]) -> list[dict[str, str]]:
-    """What can be gone to: id, kind and name of each.
+    """Targets of the palette: id, kind and name of each.
 
     Args:
         session: the open project, whose classes are listed; None for none.

@@ -1,4 +1,4 @@
-"""What the Uncertainty page shows: planes, models of other rounds and kinds, maps, lines through the pool."""
+"""Parts of the Uncertainty page: planes, models of other rounds and kinds, maps, lines through the pool."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def shown_as(measure: str, value: float) -> str:
 
 
 def uncertain_items(session: Session, view: View, open_items: Ints) -> UncertainItems:
-    """What a model is unsure of among the open items, and the groups worth labelling."""
+    """Doubts of a model among the open items, and the groups worth labelling."""
     from workbench.sessions import uncertainty
 
     stamp = (len(open_items), digest(open_items))
@@ -114,7 +114,7 @@ def next_question(session: Session, view: View, open_items: Ints) -> int | None:
 
 
 def words_of(measure: str) -> str:
-    """What a high value of a measure means, with its unit."""
+    """Meaning of a high value of a measure, with its unit."""
     from workbench.policies import POLICIES
     from workbench.sessions.insight import AGAINST_GUESS
     from workbench.sessions.uncertainty import DOUBT
@@ -338,7 +338,7 @@ def values_of(session: Session, view: View, measure: str) -> Floats:
 
 
 def over_plane(session: Session, view: View, where: Layout) -> tuple[Regions, Floats] | None:
-    """What a model predicts over the pool's own plane, and its probabilities [G, G, C]; else None."""
+    """Predictions of a model over the pool's own plane, and its probabilities [G, G, C]; else None."""
     if not where.own:
         return None
 
@@ -423,7 +423,7 @@ def open_items(session: Session) -> Ints:
 
 
 def is_constant(session: Session, column: int) -> bool:
-    """Whether every item has the same value of a feature."""
+    """True if every item has the same value of a feature."""
     values = session.pool.features[:, column]
     return float(np.min(values)) == float(np.max(values))
 

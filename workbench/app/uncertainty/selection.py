@@ -1,4 +1,4 @@
-"""What is selected on the map of a project, and what is done with it: by clicks, by keys, by buttons."""
+"""Selection on the map of a project, and its uses: by clicks, by keys, by buttons."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def next_turn() -> None:
 
 
 def act(session: Session, last: int | None, done: dict[str, Any]) -> None:
-    """What was done by keys, taken in.
+    """Acts by keys, taken in.
 
     Args:
         session: of the project.

@@ -1,4 +1,4 @@
-"""What a person did, in words: for what an undo took back, wherever it was done."""
+"""Acts of a person, in words: for what an undo took back, wherever it was done."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def in_words(session: Session, event: Event) -> str:
 
 
 def taken_back(session: Session, event: Event | None) -> str:
-    """What an undo did, in a sentence."""
+    """Effect of an undo, in a sentence."""
     return "There is nothing to take back." if event is None else f"Taken back: {in_words(session, event)}."
 
 
@@ -104,7 +104,7 @@ def about(session: Session, event: Event) -> dict[str, Any]:
 
 
 def stands(state: ProjectState, item: int) -> dict[str, Any]:
-    """What was decided about an item."""
+    """Decision about an item, in words."""
     label = state.labels.get(item, "")
     kind = "label" if label else "unsure" if item in state.unsure else "skip" if item in state.skipped else ""
     return {"item": item, "kind": kind, "class": label, "flag": item in state.flagged}

@@ -102,7 +102,7 @@ def calibration_meaning(verdict: CalibrationVerdict, event: str = "") -> str:
 
 
 def calibration_sentence(verdict: CalibrationVerdict, event: str = "") -> str:
-    """Whether a model is too sure, in a sentence.
+    """Verdict on a model's sureness, in a sentence.
 
     Args:
         verdict: on the items that were measured.

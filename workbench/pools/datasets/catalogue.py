@@ -51,7 +51,7 @@ class CatalogueEntry:
 
     @property
     def full_name(self) -> str:
-        """What `load_pool` takes, such as "pmlb:letter"."""
+        """Names that `load_pool` takes, such as "pmlb:letter"."""
         return f"{self.group}:{self.name}"
 
     @property

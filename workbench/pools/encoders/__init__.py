@@ -47,7 +47,7 @@ class EncoderEntry:
 
     @property
     def installed(self) -> bool:
-        """Whether its package can be imported."""
+        """True if its package can be imported."""
         return find_spec(self.package.split("[")[0].replace("-", "_")) is not None
 
 
@@ -89,7 +89,7 @@ _CODE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
 def is_encoder(features: Any) -> bool:
-    """Whether an option of features names an encoder: by name, an ONNX file or "package.module:function"."""
+    """True if an option of features names an encoder: by name, an ONNX file or "package.module:function"."""
     if not isinstance(features, str) or not features:
         return False
     return (
@@ -150,7 +150,7 @@ def open_encoder(features: str, kind: str) -> Encode:
 
 
 def weights_of(features: str, kind: str, encode: Encode) -> str:
-    """What tells an encoder from another of the same name: its file, its package's version, what it says.
+    """Identity of an encoder among those of the same name: its file, its package's version, what it says.
 
     Args:
         features: as of `open_encoder`.

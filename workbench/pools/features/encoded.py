@@ -82,7 +82,7 @@ class EncoderFeatureMap:
 
 
 def other_encoder(name: str) -> InputError:
-    """What to say where an encoder is not the one that made a pool's features."""
+    """Message for an encoder that is not the one that made a pool's features."""
     return InputError(
         f"The encoder {cut(name)} is another one than these features were made by: its file, its version or "
         "its weights have changed. Bring the former one back, or make a new project with this one."

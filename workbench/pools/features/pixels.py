@@ -38,7 +38,7 @@ class ImageFeatureMap:
 
     @property
     def shows_pixels(self) -> bool:
-        """Whether the features are the pixels themselves."""
+        """True if the features are the pixels themselves."""
         return self.axes is None
 
     @property

@@ -31,7 +31,7 @@ _MOST_PIXELS = 512 * 512
 
 
 class Block(NamedTuple):
-    """How one kind of feature joins the others: (values - mean) / deviation, then unit length.
+    """Scaling with which one kind of feature joins the others: (values - mean) / deviation, then unit length.
 
     Attributes:
         mean: [d] over the pool.

@@ -361,7 +361,7 @@ class TableFeatureMap:
 
     @property
     def learnt(self) -> bool:
-        """Whether it depends on all items of the pool, as texts do."""
+        """True if it depends on all items of the pool, as texts do."""
         return any(isinstance(column, TextColumn) for column in self.recipe)
 
     @classmethod

@@ -161,7 +161,7 @@ def _plain(name: str) -> str:
 
 
 def is_vectors(features: Any) -> TypeGuard[str]:
-    """Whether an option of features names vectors: a file of them, an encoder, or several sets joined."""
+    """True if an option of features names vectors: a file of them, an encoder, or several sets joined."""
     if not isinstance(features, str):
         return False
     return features.startswith(PREFIX) or is_encoder(features) or _joins(features)

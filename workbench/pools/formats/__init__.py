@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Reader(NamedTuple):
-    """What can be done with files of one format. All take the `File` first, then keyword options.
+    """Operations on files of one format. All take the `File` first, then keyword options.
 
     Attributes:
         load: the file as a pool.
@@ -60,7 +60,7 @@ class FileFormat(Entry):
 
     @property
     def reader(self) -> Reader:
-        """What reads it; imports its module."""
+        """Reader of the format; imports its module."""
         reader: Reader = self.load()
         return reader
 

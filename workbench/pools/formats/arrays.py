@@ -346,7 +346,7 @@ def load(
 
 
 class _Held(NamedTuple):
-    """What a file holds; what it does not is None or empty."""
+    """Content of a file; what it does not hold is None or empty."""
 
     values: Array
     y: Array | None = None
@@ -419,7 +419,7 @@ class _Rows(NamedTuple):
 
 
 def _medians(values: Array, names: Sequence[str], label: str) -> tuple[TableFeatureMap, tuple[str, ...]]:
-    """What fills in missing numbers with their column's median, and a note on them."""
+    """Values that fill in missing numbers with their column's median, and a note on them."""
     gone = ~np.isfinite(values)
     empty = np.flatnonzero(gone.all(axis=0))
     if empty.size:

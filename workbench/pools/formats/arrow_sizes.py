@@ -1,4 +1,4 @@
-"""How large the batches of an Arrow stream are unpacked, read off before anything is unpacked.
+"""Sizes of the batches of an unpacked Arrow stream, read off before anything is unpacked.
 
 A compressed batch holds, before each of its buffers, the length that it unpacks to, and Arrow allocates that
 much whatever it is. The lengths' places stand in the message before the batch, a FlatBuffers table.

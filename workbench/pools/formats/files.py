@@ -67,12 +67,12 @@ class File:
 
     @property
     def is_upload(self) -> bool:
-        """Whether it is held in memory."""
+        """True if it is held in memory."""
         return isinstance(self.source, bytes)
 
     @property
     def is_folder(self) -> bool:
-        """Whether it is a folder."""
+        """True if it is a folder."""
         return isinstance(self.source, Path) and self.source.is_dir()
 
     @property

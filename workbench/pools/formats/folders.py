@@ -1,4 +1,4 @@
-"""What the folders of images say: classes, and which images are for testing."""
+"""Meaning of the folders of images: classes, and which images are for testing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TESTING = ("test", "testing")
 
 
 class Folders(NamedTuple):
-    """What the folders of images say.
+    """Meaning of the folders of images.
 
     Attributes:
         truth: [N] class codes, -1 where an image has none; None where folders are no classes.
@@ -117,7 +117,7 @@ def _split(tops: Sequence[str]) -> tuple[TestSplit | None, tuple[str, ...]]:
 
 
 def _repeats(tops: Sequence[str], below: Sequence[str]) -> bool:
-    """Whether several folders hold the same two or more folders each, which are the classes then."""
+    """True if several folders hold the same two or more folders each, which are the classes then."""
     held: dict[str, set[str]] = {}
     for top, name in zip(tops, below, strict=True):
         held.setdefault(top, set()).add(name)

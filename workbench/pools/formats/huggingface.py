@@ -129,7 +129,7 @@ def _pieces(path: str, data: bytes, options: TableOptions, name: str) -> Iterato
 
 
 def _features(table: Any, members: Members) -> Mapping[str, Any]:
-    """What the dataset says its columns are; {} where it says nothing."""
+    """Columns as the dataset describes them; {} where it says nothing."""
     described = (table.schema.metadata or {}).get(b"huggingface")
     if described:
         document = parse_json(described, "What the dataset says of its columns")

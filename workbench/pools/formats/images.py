@@ -213,7 +213,7 @@ def _is_junk(path: str) -> bool:
 
 
 def _is_hidden(path: str) -> bool:
-    """Whether a folder on the way is hidden, as those of notebooks and version control are."""
+    """True if a folder on the way is hidden, as those of notebooks and version control are."""
     return any(part.startswith(".") for part in PurePosixPath(path).parts[:-1])
 
 

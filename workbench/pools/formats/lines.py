@@ -69,12 +69,12 @@ def _lines(whole: str) -> list[str]:
 
 
 def _names_columns(options: TableOptions) -> bool:
-    """Whether a person speaks of columns that lines do not have."""
+    """True if a person speaks of columns that lines do not have."""
     return options.header is not None or any(name != "text" for name in options.columns)
 
 
 def _is_table(whole: str, delimiter: str | None) -> bool:
-    """Whether the first lines have as many short cells each."""
+    """True if the first lines have as many short cells each."""
     lines = [line for line in _lines(whole[:65_536]) if line.strip()][:_LOOKED_AT]
     if len(lines) < 2:
         return False

@@ -128,7 +128,7 @@ def _row_number(name: str, title: str, reference: str | None, before: int) -> in
 
 
 def _reach(name: str, title: str, row: Any) -> int:
-    """How many cells there are up to the last one that a row names."""
+    """Number of cells up to the last one that a row names."""
     column = furthest = 0
     for cell in row:
         reference = cell.get("r")

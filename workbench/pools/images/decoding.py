@@ -178,7 +178,7 @@ def opened(data: bytes, label: str) -> Any:
 
 
 def is_image(data: bytes) -> bool:
-    """Whether the first bytes of a file are those of an image that can be read."""
+    """True if the first bytes of a file are those of an image that can be read."""
     try:
         with opened(data, "it"):
             return True

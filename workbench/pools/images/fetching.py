@@ -36,7 +36,7 @@ _BLOCK = 1 << 16
 
 
 def is_address(text: str) -> bool:
-    """Whether a cell is a web address rather than the name of a file."""
+    """True if a cell is a web address rather than the name of a file."""
     return text[:8].lower().startswith(("http://", "https://"))
 
 

@@ -38,11 +38,11 @@ _TOLD = 50  # photos between two reports
 
 
 class PhotoSource(Protocol):
-    """What holds the files of photos: a folder, a zip, a column of a table."""
+    """Place of the files of photos: a folder, a zip, a column of a table."""
 
     @property
     def label(self) -> str:
-        """What messages call it."""
+        """Name of it in messages."""
 
     def read(self, path: str) -> bytes:
         """One file."""
@@ -185,7 +185,7 @@ class Copies(Sequence[Array]):
 
 
 def _may_have_pages(path: str) -> bool:
-    """Whether a file of this name may hold several pages or frames."""
+    """True if a file of this name may hold several pages or frames."""
     return path.lower().endswith((".tif", ".tiff", ".gif", ".webp"))
 
 
@@ -204,7 +204,7 @@ def dropped_note(paths: Sequence[str], dropped: Mapping[int, str]) -> str:
 
 
 def paged_note(paths: Sequence[str]) -> str:
-    """What to say about files of which the first page or frame is the item."""
+    """Message about files of which the first page or frame is the item."""
     of = (
         "file of several pages or frames: its first one is"
         if len(paths) == 1

@@ -1,1 +1,1 @@
-"""Which items are near: searches, the graph of a pool, twins."""
+"""Neighbours of items: searches, the graph of a pool, twins."""

@@ -1,4 +1,4 @@
-"""What the unlabelled items know: features smoothed over the pool's own graph of nearest neighbours.
+"""Features smoothed over the pool's own graph of nearest neighbours, so that unlabelled items count.
 
 No label is used, and no test item: the graph is of the items that may be asked about, and every other row is
 smoothed hop by hop by its neighbours among these (docs/math.md, 15; Zhou et al. 2003, Wu et al. 2019,
@@ -36,7 +36,7 @@ _WORTH = 100_000  # numbers from which on keeping them saves time
 
 
 class Strength(NamedTuple):
-    """How much an item leans on its neighbours.
+    """Strength with which an item leans on its neighbours.
 
     Attributes:
         hops: steps through the graph.
@@ -71,7 +71,7 @@ def edge_weights(distances: Floats) -> Floats:
 
 
 class Operator(NamedTuple):
-    """What one hop multiplies by.
+    """Factor of one hop.
 
     Attributes:
         matrix: S = D^-1/2 A D^-1/2, sparse [n, n] float32.
@@ -112,7 +112,7 @@ def hops(S: Any, Z: Floats, strength: Strength) -> Iterator[Floats]:
 
 
 class View(NamedTuple):
-    """How new rows come to lean on the pool: everything that a saved model needs.
+    """Smoothing of new rows with the pool: everything that a saved model needs.
 
     Attributes:
         name: of the strength.
@@ -153,7 +153,7 @@ class View(NamedTuple):
         return np.clip(Z, -self.clip, self.clip).astype(np.float32)
 
     def seen(self, own: Floats, smoothed: Floats) -> Floats:
-        """What a model sees: the smoothed features, or both beside each other, on their scale."""
+        """Input of a model: the smoothed features, or both beside each other, on their scale."""
         if not STRENGTHS[self.name].beside:
             return (smoothed / self.size[1]).astype(np.float32)
         return np.hstack([own / self.size[0], smoothed / self.size[1]]).astype(np.float32)
@@ -342,7 +342,7 @@ class Neighbourhood:
 
     @cached_property
     def _scale(self) -> tuple[bool, Floats, Floats, float]:
-        """Whether anything differs, shift, scale and clip."""
+        """True if anything differs, shift, scale and clip."""
         X = np.asarray(self._features[self._rows], dtype=np.float64)
         shift, spread = column_moments(X)
         spread[spread <= 1e-10 * np.maximum(np.abs(shift), 1e-300)] = 0.0
@@ -482,7 +482,7 @@ class Neighbourhood:
         return self._rows[np.array([place for _, place in nearest_first], dtype=np.int64)]
 
     def is_kept(self) -> bool:
-        """Whether every strength that is tried is at hand, so that nobody has to wait for one."""
+        """True if every strength that is tried is at hand, so that nobody has to wait for one."""
         return all(name in self._seen for name in self.strengths if name != "none")
 
     def make(self) -> None:
@@ -514,7 +514,7 @@ class Neighbourhood:
         return {"features": view.seen(Z, last)} | view.to_arrays()
 
     def _size(self, strength: Strength, own: Floats, smoothed: Floats) -> Floats:
-        """What blocks are divided by: their own spread; learnt features stay within the unit ball."""
+        """Divisors of blocks: their own spread; learnt features stay within the unit ball."""
         size = np.array([1.0, 1.0])
         if strength.beside:
             size = np.array([max(float(own.std()), 1e-12), max(float(smoothed.std()), 1e-12)])
@@ -527,7 +527,7 @@ class Neighbourhood:
 
     @cached_property
     def learnt(self) -> bool:
-        """Whether the pool's features are learnt ones: of one scale, their rows no longer than 1."""
+        """True if the pool's features are learnt ones: of one scale, their rows no longer than 1."""
         X = np.asarray(self._features[self._rows[:1000]], dtype=np.float64)
         return self._common and bool((np.square(X).sum(axis=1) <= _UNIT).all())
 

@@ -36,7 +36,7 @@ class Nearest(NamedTuple):
 
 
 def way(n: int) -> str:
-    """How the neighbours of n rows are found here: "exact" or "faiss"; or why they are not, for people."""
+    """Search for the neighbours of n rows here: "exact" or "faiss"; or why there is none, for people."""
     if n <= EXACT:
         return "exact"
     if find_spec("faiss") is not None:

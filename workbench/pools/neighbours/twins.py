@@ -43,7 +43,7 @@ _BY_NATURE = 0.5  # share of rows or texts with a twin from which on equal ones 
 
 @dataclass(frozen=True, eq=False)
 class Twins:
-    """Which items are twins of each other.
+    """Twins among the items.
 
     Attributes:
         first: [N] the lowest item of each one's group, itself where it has no twin.
@@ -69,12 +69,12 @@ class Twins:
 
     @property
     def n_groups(self) -> int:
-        """How many groups of two or more there are."""
+        """Number of groups of two or more."""
         return len(self._groups)
 
     @property
     def n_items(self) -> int:
-        """How many items have a twin."""
+        """Number of items with a twin."""
         return sum(map(len, self._groups.values()))
 
     def of(self, item: int) -> tuple[int, ...]:
@@ -90,7 +90,7 @@ class Twins:
                         yield other
 
     def say(self) -> str:
-        """How many there are, for people."""
+        """Number of them, for people."""
         if not self.n_groups:
             return self.note or "No two items are copies of each other."
         groups = "1 group" if self.n_groups == 1 else f"{self.n_groups:,} groups"
@@ -108,7 +108,7 @@ class Twins:
 
 
 def twins_from(document: Mapping[str, Any] | None, n: int) -> Twins:
-    """What `Twins.document` gave.
+    """Arrays that `Twins.document` gave.
 
     Args:
         document: None for no twins.

@@ -41,7 +41,7 @@ def table_reader(
     """
 
     def inspect(file: File, preview: int = 10, **options: Any) -> TableReport:
-        """What is in the table; a file that cannot be read gives a report with one problem."""
+        """Report on the table; a file that cannot be read gives a report with one problem."""
         given = TableOptions.of(options)
         try:
             raw = read(file, given).accounted()

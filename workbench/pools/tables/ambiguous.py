@@ -1,4 +1,4 @@
-"""What a table can mean in two ways: commas in numbers, and columns that say the class once more."""
+"""Second readings of a table: commas in numbers, and columns that say the class once more."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FEW = 10  # labels that a column can agree with by chance
 
 
 class ExaminedUses(Protocol):
-    """What is looked at here, and told what is wrong: a table under examination.
+    """Table under examination.
 
     Attributes:
         raw: as it was read.

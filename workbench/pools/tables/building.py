@@ -100,7 +100,7 @@ def _pool(table: Examination, name: str) -> Pool:
 
 
 def _entry(table: Examination, column: Column, rows: Ints) -> RecipeColumn:
-    """What a column's use makes of it: an entry of the recipe, learnt from the rows that stay."""
+    """Entry of the recipe for a column's use, learnt from the rows that stay."""
     name, use = column.name, column.use
     gone = bool(column.gone[rows].any())
     if use.use == "text":

@@ -35,17 +35,17 @@ _SIGN = frozenset(("id", "label", "status", "person", "source", "set", "item", "
 
 
 def is_exported(names: list[str]) -> bool:
-    """Whether a table with these columns is an export of ours."""
+    """True if a table with these columns is an export of ours."""
     return set(names) >= _SIGN
 
 
 def is_label(status: Any) -> bool:
-    """Whether the label of a row of this status is people's: no model's, and none of several that tie."""
+    """True if the label of a row of this status is people's: no model's, and none of several that tie."""
     return str(status) not in _NOBODYS
 
 
 def is_of_ours(names: list[str]) -> bool:
-    """Whether a CSV with these columns, in this order, is one that we wrote and that is read again.
+    """True if a CSV with these columns, in this order, is one that we wrote and that is read again.
 
     An export of labels or of the answers to all questions, predictions, or the labels beside a certificate:
     in these a quote before a text that a spreadsheet would run is no part of the text.

@@ -1,4 +1,4 @@
-"""How a table is to be read."""
+"""Options of how a table is read."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _CHOICES = {
 
 @dataclass(frozen=True, kw_only=True)
 class TableOptions:
-    """How a table is to be read.
+    """Options of how a table is read.
 
     Attributes:
         name: of the pool; None takes the file's.

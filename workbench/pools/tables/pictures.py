@@ -34,7 +34,7 @@ _INLINE = "data:image/"
 
 
 class ExaminedTable(Protocol):
-    """What is looked at here, and told what is wrong: a table under examination.
+    """Table under examination.
 
     Attributes:
         raw: as it was read.
@@ -63,7 +63,7 @@ class FolderFiles:
 
     @property
     def label(self) -> str:
-        """What messages call it."""
+        """Name of it in messages."""
         return Path(self.root).name
 
     def read(self, path: str) -> bytes:
@@ -129,7 +129,7 @@ class Pictures:
 
 
 def find_pictures(table: ExaminedTable, column: str) -> Pictures:
-    """Which pictures a column names, and which of them are there.
+    """Pictures that a column names, and those of them that are there.
 
     Args:
         table: under examination; is told what is wrong, and which rows cannot stay.

@@ -85,7 +85,7 @@ class RawTable:
 
     @property
     def ragged_message(self) -> str:
-        """What to say about lines with too many or too few cells."""
+        """Message about lines with too many or too few cells."""
         first = self.ragged[0]
         lines = ", ".join(str(entry.line) for entry in self.ragged[1:6])
         more = f" Also line{'s' if self.n_ragged > 2 else ''} {lines}" if lines else ""

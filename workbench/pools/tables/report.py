@@ -1,4 +1,4 @@
-"""What is in a table and what stands in the way of making a pool from it."""
+"""Content of a table and the obstacles to making a pool from it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class ColumnReport:
-    """What is in one column.
+    """Content of one column.
 
     Attributes:
         name: of the column.
@@ -66,7 +66,7 @@ class ColumnReport:
 
 @dataclass(frozen=True)
 class TableReport:
-    """What is in a table and what stands in the way of making a pool from it.
+    """Content of a table and the obstacles to making a pool from it.
 
     Attributes:
         name: of the file.
@@ -97,7 +97,7 @@ class TableReport:
 
     @property
     def ready(self) -> bool:
-        """Whether `load_pool` with the same options would make a pool."""
+        """True if `load_pool` with the same options would make a pool."""
         return not any(problem.severity in ("error", "choice") for problem in self.problems)
 
 

@@ -1,4 +1,4 @@
-"""What each column of a table is used for: said by a person, or guessed from what it holds."""
+"""Uses of the columns of a table: said by a person, or guessed from what they hold."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _SAMPLE = 20_000
 
 @dataclass(frozen=True)
 class ColumnUse:
-    """What one column is used for.
+    """Use of one column.
 
     Attributes:
         use: one of `USES`.
@@ -133,7 +133,7 @@ class ColumnUse:
 
 
 def uses_of(said: Any) -> dict[str, ColumnUse]:
-    """What the option `columns` says.
+    """Content of the option `columns`.
 
     Args:
         said: "auto", or a mapping of names of columns to uses.
@@ -149,13 +149,13 @@ def uses_of(said: Any) -> dict[str, ColumnUse]:
 
 
 def is_named_id(name: str) -> bool:
-    """Whether a column says by its name that it holds ids."""
+    """True if a column says by its name that it holds ids."""
     low = name.strip().lower()
     return low in ID_NAMES or low.endswith(("_id", " id", "uuid"))
 
 
 def numbers_rows(frame: Any, name: str) -> bool:
-    """Whether a column only tells rows apart: a model would learn the order of the file from it.
+    """True if a column only tells rows apart: a model would learn the order of the file from it.
 
     Args:
         frame: pandas DataFrame.
@@ -184,7 +184,7 @@ def numbers_rows(frame: Any, name: str) -> bool:
 
 
 def guessed(name: str, column: Any, decimal: str, most: int, taken: set[str]) -> ColumnUse:
-    """What a column is most likely for, by its name and what it holds.
+    """Most likely use of a column, by its name and what it holds.
 
     Args:
         name: of the column.
@@ -311,7 +311,7 @@ def check_uses(uses: Mapping[str, ColumnUse], names: list[str], table: str) -> N
 
 
 def _is_code(text: str) -> bool:
-    """Whether a text is digits that begin with a 0: a code, never a quantity."""
+    """True if a text is digits that begin with a 0: a code, never a quantity."""
     return len(text) > 1 and text[0] == "0" and text.isdigit()
 
 
