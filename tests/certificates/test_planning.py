@@ -109,6 +109,16 @@ def test_the_checks_to_go_are_just_enough_where_all_of_them_are_right(wrong: int
     assert checks_to_go(np.zeros(30 + more, dtype=int), 2_000, 0.05, 0.95) == 0
 
 
+def test_the_words_of_a_forecast_add_up() -> None:
+    """Few are sure, so that most are left to people: these are among the answers."""
+    rng = np.random.default_rng(1)
+    for n, error, part in ((3_000, 0.05, 1.0), (8_000, 0.01, 1.4), (1_000, 0.02, 0.8)):
+        mean = error * part
+        forecast = plan(rng.beta(0.3, 0.3 * (1 - mean) / mean, n), error, 0.95, seed=n)
+        for option in forecast.options:
+            assert option.answers_range[0] >= option.rest and option.answers >= option.rest
+
+
 def test_what_is_to_go_is_a_range_that_narrows() -> None:
     clean = np.zeros(80, dtype=int)
     ends = [range_to_go(clean[:n], 2_000, 0.05, 0.95) for n in (0, 20, 40)]

@@ -168,6 +168,32 @@ def test_excel_gets_numbers_and_texts_and_no_formula(tmp_path: Path, start: Call
     assert rows[0]["note"].value == "bell \ufffd"
 
 
+def test_excel_gets_long_numbers_whole_and_refuses_what_it_cannot_hold(
+    tmp_path: Path, start: Callable[..., Session]
+) -> None:
+    path = tmp_path / "p.jsonl"
+    lines = [
+        {"id": f"r{i}", "account": 1234567890123456789 + i, "x": i % 7, "text": "a b"} for i in range(40)
+    ]
+    lines[1]["text"] = "\U0001f600" * 20_000
+    path.write_text("\n".join(json.dumps(line) for line in lines))
+    session = start(str(path), classes=["a", "b"])
+    session.label_item(int(session.pool.trainable[session.pool.trainable != 1][0]), "a")
+    from openpyxl import load_workbook
+
+    head, row = load_workbook(io.BytesIO(export_labels(session, "xlsx"))).active.iter_rows(values_only=True)
+    cells = dict(zip(head, row, strict=True))
+    assert cells["account"] == str(lines[int(cells["id"][1:])]["account"])
+    with pytest.raises(InputError, match="holds 32,767 characters, and one text has 40,000"):
+        export_labels(session, "xlsx", "everything")
+    wide = tmp_path / "wide.npz"
+    np.savez(wide, features=np.random.default_rng(0).normal(size=(30, 16_400)))
+    session = start(str(wide), classes=["a", "b"])
+    session.label_item(int(session.pool.trainable[0]), "a")
+    with pytest.raises(InputError, match="has 16,384 columns"):
+        export_labels(session, "xlsx")
+
+
 def test_an_empty_project_exports_an_empty_table(start: Callable[..., Session]) -> None:
     session = start("iris")
     for format in FORMATS:

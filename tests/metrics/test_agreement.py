@@ -53,7 +53,7 @@ def test_kappa_is_undefined_where_chance_agrees_as_well():
     assert np.isnan(krippendorff_alpha([[2, 0], [2, 0]]).kappa)
 
 
-@pytest.mark.parametrize(("n", "low"), [(2, 0.01), (5, 0.185), (20, 0.686)])
+@pytest.mark.parametrize(("n", "low"), [(2, -0.1), (5, 0.185), (20, 0.686)])
 def test_the_interval_of_items_without_a_difference_is_no_point(n, low):
     same = np.array([[2, 0], [0, 2]] * n)[:n]
     found = alpha_interval(same)
@@ -74,6 +74,15 @@ def test_the_interval_covers_the_agreement_of_few_items():
         low, high = alpha_interval(np.stack([(said == c).sum(axis=1) for c in (0, 1)], axis=1), seed=seed)
         held.append(low <= 0.81 <= high)
     assert np.mean(held) >= 0.93
+
+
+@pytest.mark.parametrize(
+    ("alike", "others", "apart", "low"), [(98, 1, 1, 0.24), (9, 0, 1, -0.19), (999, 0, 1, 0.0)]
+)
+def test_the_lower_end_is_one_that_a_table_can_have(alike, others, apart, low):
+    """More items that differ also name the rare class more often: agreement by chance falls with them."""
+    table = np.array([[2, 0]] * alike + [[0, 2]] * others + [[1, 1]] * apart)
+    assert -1.0 / (2 * len(table) - 1) - 0.5 < alpha_interval(table).low <= low + 0.01
 
 
 def test_refused():

@@ -43,11 +43,11 @@ class OperatingPoint:
     rest: int
     """Items that are left to people."""
     answers: float
-    """Human answers from now on: checks, the rest, and another attempt where it fails; the median."""
+    """Human answers from now on, checks and the rest, where it is certified; the median."""
     answers_range: tuple[float, float]
-    """Of 8 of 10 cases."""
+    """Of 8 of 10 of these cases."""
     cost: float
-    """The same answers in the mean, by which options are compared."""
+    """Answers in the mean over all cases, with another attempt where it fails; options are compared by it."""
 
     def in_answers(self, strong: str = "") -> str:
         """Cost in words, "60 checks (50 to 80)" or "160 answers (150 to 180): 60 checks, 100 labels by hand".
@@ -61,7 +61,7 @@ class OperatingPoint:
         words = f"{strong}{self.answers:,.0f} {noun}{strong}{between}"
         if not self.rest:
             return words
-        checks = max(0.0, round(self.answers) - self.rest)
+        checks = round(self.answers) - self.rest
         by_hand = f"{self.rest:,} {'label' if self.rest == 1 else 'labels'} by hand"
         return f"{words}: {checks:,.0f} checks and {by_hand}"
 
@@ -139,8 +139,9 @@ def plan(
         [checks_needed(int(k), error, confidence, one, rng) for k, one in zip(sizes, shares.T, strict=True)]
     ).T
     answers = checks + (len(order) - sizes)
-    # a set that turns out too large is given up, and another attempt is made at what would have been best
-    answers = np.minimum(answers, answers.min(axis=1, keepdims=True) + _GIVEN_UP)
+    # a set that is not certified is given up, and another attempt is made at what would have been best
+    again = np.minimum(answers, answers.min(axis=1, keepdims=True) + _GIVEN_UP)
+    answers = np.where(checks < sizes, answers, again)
     options = tuple(
         _option(int(k), len(order), float(order[k - 1]), shares[:, i], checks[:, i], answers[:, i])
         for i, k in enumerate(sizes)
@@ -205,15 +206,17 @@ def _boundary(size: int, error: float, confidence: float) -> Ints:
 def _option(
     size: int, whole: int, least: float, shares: Floats, checks: Ints, answers: Floats
 ) -> OperatingPoint:
-    error, total = (tuple(np.quantile(values, _SPREAD).tolist()) for values in (shares, answers))
+    certified = checks < size
+    needed = (checks[certified] if certified.any() else checks) + (whole - size)
+    error, total = (tuple(np.quantile(values, _SPREAD).tolist()) for values in (shares, needed))
     return OperatingPoint(
         size,
         least,
         float(np.median(shares)),
         (error[0], error[1]),
-        float((checks < size).mean()),
+        float(certified.mean()),
         whole - size,
-        float(np.median(answers)),
+        float(np.median(needed)),
         (total[0], total[1]),
         float(answers.mean()),
     )

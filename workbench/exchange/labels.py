@@ -67,7 +67,8 @@ OF_IMAGES = ("coco", "folders")
 EMBEDDED = 100 << 20
 """Most bytes of pictures that go into Label Studio's tasks themselves; others lie beside them."""
 TASKS = "tasks.json"
-_SHEET_ROWS, _CELL = 1_048_576, 32_767  # of Excel
+_SHEET_ROWS, _SHEET_COLUMNS, _CELL = 1_048_576, 16_384, 32_767  # of Excel
+_WHOLE = 10**15  # whole numbers from here on lose digits in Excel
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _UNLABELLED = "unlabelled"
 
@@ -199,30 +200,41 @@ def _write_xlsx(out: IO[bytes], session: Any, rows: LabelRows) -> None:
         raise InputError(
             f"A sheet of Excel has {_SHEET_ROWS:,} rows, and {len(rows.items):,} are too many. Use csv."
         )
+    if len(rows.columns) > _SHEET_COLUMNS:
+        raise InputError(
+            f"A sheet of Excel has {_SHEET_COLUMNS:,} columns, not {len(rows.columns):,}. Use csv."
+        )
     book = Workbook(write_only=True)
     sheet = book.create_sheet("labels")
     sheet.freeze_panes = "A2"
 
     def cell(value: Any) -> Any:
+        if isinstance(value, int) and abs(value) >= _WHOLE:
+            value = str(value)
         if isinstance(value, int | float) and math.isfinite(value):
             return value
         if value is None or isinstance(value, float):
             return None if value is None or math.isnan(value) else str(value)
         text = _NOT_IN_XML.sub("\ufffd", str(value))
-        if len(text) > _CELL:
+        units = len(text.encode("utf-16-le")) // 2  # by which Excel counts
+        if units > _CELL:
             raise InputError(
-                f"A cell of Excel holds {_CELL:,} characters, and one text has {len(text):,}. Use csv."
+                f"A cell of Excel holds {_CELL:,} characters, and one text has {units:,}. Use csv."
             )
         made = WriteOnlyCell(sheet, text)
         made.data_type = "s"  # not a formula
         made.quotePrefix = text.startswith(FORMULA)  # nor one when somebody edits it
         return made
 
-    sheet.append([cell(name) for name in rows.columns])
-    for chunk in rows.chunks():
-        for row in chunk:
-            plain = flat(row)
-            sheet.append([cell(plain.get(name)) for name in rows.columns])
+    try:
+        sheet.append([cell(name) for name in rows.columns])
+        for chunk in rows.chunks():
+            for row in chunk:
+                plain = flat(row)
+                sheet.append([cell(plain.get(name)) for name in rows.columns])
+    except InputError:
+        sheet.close()
+        raise
     book.save(out)
 
 

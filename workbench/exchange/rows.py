@@ -376,7 +376,11 @@ def number_cells(pool: Any) -> dict[str, Callable[[int], float | None]]:
                 break
             parts.append(np.where(cells.blank, np.nan, cells.values))
         else:
-            found[entry.name] = _cell_of(np.concatenate(parts))
+            values = np.concatenate(parts)
+            there = values[~np.isnan(values)]
+            # whole numbers beyond a double's digits, such as those of accounts, stay texts
+            if not ((there == np.round(there)).all() and (np.abs(there) >= 2**53).any()):
+                found[entry.name] = _cell_of(values)
     return found
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from workbench.arrays import Floats
 from workbench.errors import InputError
 from workbench.metrics.calibration import share_interval
 from workbench.metrics.checks import check_predictions
@@ -121,10 +122,31 @@ def alpha_interval(counts: ArrayLike, *, draws: int = 1000, seed: int = 0) -> In
     items, unanimous, alike = len(used), int((used.max(axis=1) == ratings).sum()), int((same > 0).sum())
     by_chance = krippendorff_alpha(counts).expected
     if items - unanimous < _FEW:
-        low = min(low, (share_interval(unanimous, items).low - by_chance) / (1.0 - by_chance))
+        low = min(low, _alpha_where(used, share_interval(unanimous, items).low))
     if alike < _FEW:
         high = max(high, (share_interval(alike, items).high - by_chance) / (1.0 - by_chance))
     return Interval(low, high)
+
+
+def _alpha_where(table: Floats, share: float) -> float:
+    """Krippendorff's alpha, were this share of the items unanimous and the others as those that are not.
+
+    Args:
+        table: [n, C] ratings of each item, two or more.
+        share: from 0 to 1.
+    """
+    whole = table.max(axis=1) == table.sum(axis=1)
+    if whole.all():  # none differs: one that names the two commonest classes
+        another = np.zeros((1, table.shape[1]))
+        another[0, np.argsort(-table.sum(axis=0), kind="stable")[:2]] = 1.0
+        table, whole = np.concatenate([table, another]), np.append(whole, False)
+    parts = np.where(whole, share / max(int(whole.sum()), 1), (1.0 - share) / (~whole).sum())
+    weights = parts * len(table)
+    ratings = table.sum(axis=1)
+    n, named = weights @ ratings, weights @ table
+    observed = weights @ ((table * (table - 1)).sum(axis=1) / (ratings - 1)) / n
+    expected = (named * (named - 1)).sum() / (n * (n - 1))
+    return float((observed - expected) / (1.0 - expected)) if expected < 1.0 - 1e-12 else 1.0
 
 
 def _agreement(observed: float, expected: float, n: int, m: int, left_out: int = 0) -> Agreement:

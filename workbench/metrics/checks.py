@@ -45,6 +45,9 @@ def check_sums(probabilities: Floats) -> Floats:
     """
     sums = probabilities.sum(axis=1)
     off = np.abs(sums - 1.0) > _SUM  # rows that are no number are refused with their items' names elsewhere
+    below = (probabilities < -1e-9).any(axis=1)
+    if below.any():
+        raise InputError(f"Row {int(np.flatnonzero(below)[0])} has a probability below 0.")
     if off.any():
         row = int(np.flatnonzero(off)[0])
         raise InputError(

@@ -23,6 +23,7 @@ from workbench.sessions.guessing import SourceNow, SourceReport, offered, report
 from workbench.sessions.latents import MANY
 from workbench.sessions.measure import ENOUGH, Evaluation
 from workbench.sessions.project import Transaction
+from workbench.sessions.published import Published
 from workbench.sessions.rounds import Round
 from workbench.sessions.verdict import ASKED_LATELY, ModelVerdict, class_recalls
 from workbench.store import Event, ProjectRecord, ProjectState, Store
@@ -326,11 +327,10 @@ class Opened:
         On the test split where the pool has truth, else on the evaluation set; before 20 items
         `.enough` is False and the error says nothing.
         """
-        return self._evaluation(*self._measured_codes())
+        return self._evaluation(*self._measured_codes(self._fits.published()))
 
-    def _measured_codes(self) -> tuple[Ints, Ints]:
-        """[n] codes of the measured items, and those that the published model gives them."""
-        published = self._fits.published()
+    def _measured_codes(self, published: Published | None) -> tuple[Ints, Ints]:
+        """[n] codes of the measured items, and those that a published model gives them."""
         none = np.empty(0, dtype=np.int64)
         if published is None:
             return none, none
@@ -356,7 +356,7 @@ class Opened:
     def verdict(self) -> ModelVerdict:
         """Verdict on the published model, by its measured error, its own doubt and its classes."""
         rounds, state, published = self.rounds, self.state, self._fits.published()
-        truth, codes = self._measured_codes()
+        truth, codes = self._measured_codes(published)
         keys = () if published is None else published.keys
         names = [state.class_names.get(state.resolve(key), key) for key in keys]
         chosen = (vote.event for vote in state.standing.values() if vote.role == "policy")

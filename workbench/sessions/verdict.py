@@ -206,7 +206,8 @@ class ModelVerdict:
 
 def _named(names: Sequence[str]) -> str:
     more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more:,} more classes" if more > 0 else "")
+    further = f" and {more:,} more {'class' if more == 1 else 'classes'}" if more > 0 else ""
+    return ", ".join(names[:_NAMED]) + further
 
 
 def _upwards(share: float) -> str:

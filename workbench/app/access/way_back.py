@@ -88,5 +88,6 @@ def _cookie(target: str) -> tuple[bytes, bytes]:
     """The header that keeps an address, or with "" lets go of it."""
     secure = "; Secure" if login.is_encrypted() else ""
     seconds = _SECONDS if target else 0
-    words = f"{COOKIE}={quote(target, safe='')}; Max-Age={seconds}; Path=/; HttpOnly; SameSite=Lax{secure}"
+    words = f"{COOKIE}={quote(target, safe='')}; Max-Age={seconds}; Path={from_root('/')}"
+    words += f"; HttpOnly; SameSite=Lax{secure}"
     return b"set-cookie", words.encode()

@@ -70,6 +70,7 @@ class Desk extends Speaker {
       this.closed.clear();
       this.done.clear();
       this.awaited.clear();
+      this.fetches = "";
       this.flags.clear();
       this.remarks.clear();
       this.after.clear();
@@ -586,7 +587,8 @@ class Desk extends Speaker {
 
   drawStatus() {
     super.drawStatus();
-    if (this.away) this.fetches = ""; // what was asked for comes once the server is back
+    // what was asked for comes once the server is back, or comes no more
+    if (this.problem || (this.fetches !== "soon" && !this.outbox.waiting.has(this.fetches))) this.fetches = "";
     if (Boolean(this.shown) !== this.drawn instanceof Object) this.draw();
     else if (!this.shown) this.drawCard();
     const numbers = this.numbers;
@@ -1287,7 +1289,7 @@ class Desk extends Speaker {
     // behind the item on screen, which must not change under the eyes, but where this tab waits for it
     this.queue.splice(1, 0, ...back);
     const first = this.queue.findIndex((card) => card.ask && card.ask === reply.first);
-    if (jumps && first > 0 && this.card.ask) this.queue.unshift(...this.queue.splice(first, 1));
+    if (jumps && first > 0 && this.queue[0].ask) this.queue.unshift(...this.queue.splice(first, 1));
     // turned to while the request was on its way: the next one says that it is being looked at
     const screen = this.card?.ask;
     this.reclaims = Boolean(screen && screen !== asked.screen && reply.first && screen !== reply.first);

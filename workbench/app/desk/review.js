@@ -77,7 +77,7 @@ class Gallery extends Speaker {
     const words = { label: card.class, skip: "skipped", unsure: "unsure" }[card.kind] || "nothing";
     const said = card.says && card.says !== card.class ? make("span", { class: `says ${card.verdict}` }, "model: ", ...broken(card.says)) : null;
     const marks = [card.changed ? "changed" : "", card.flag ? "flagged" : "", card.note ? "note" : ""].filter(Boolean).join(" · ");
-    const more = [card.who, card.note, card.chance !== null && card.chance !== undefined ? `chance of the label to a model that did not see it: ${Math.round(100 * card.chance)} %` : ""].filter(Boolean);
+    const more = [card.who, card.note, card.chance !== null && card.chance !== undefined ? `chance that the label is right: ${Math.round(100 * card.chance)} %` : ""].filter(Boolean);
     tile.title = [card.id, ...more].join("\n");
     tile.replaceChildren(
       make("span", { class: "face" }, card.node || (card.node = faceOf(card.face))),

@@ -232,7 +232,7 @@ def verdict(rows: Sequence[Decision], found: Mapping[int, Opinion]) -> str:
     alike = sum(row.item in found and not found[row.item].disagrees for row in rows)
     likely = likely_wrong([found[row.item] for row in rows if row.item in found])
     words = f"{likely[0].upper()}{likely[1:]} of {of} {'is' if likely == 'about 1' else 'are'} likely wrong."
-    if 2 * alike < n:
+    if 2 * alike < n and not wrong:
         return (
             f"{words} A model that did not see them predicts {alike:,} of them: it knows too little yet "
             "to say which. What it expected least comes first."
@@ -240,9 +240,12 @@ def verdict(rows: Sequence[Decision], found: Mapping[int, Opinion]) -> str:
     if alike == n:
         return f"{words} A model that did not see them says the same of each."
     named = f"; {wrong:,} of them {'looks' if wrong == 1 else 'look'} wrong" if wrong else ""
+    doubted = [o for row in rows if (o := found.get(row.item)) is not None and o.disagrees]
+    mostly = "Most of these are right: people err in 1 to 5 of 100 labels. "
     return (
-        f"{words} A model that did not see them expected another class for {n - alike:,}{named}. Most of "
-        "these are right: people err in 1 to 5 of 100 labels. The likeliest mistakes come first."
+        f"{words} A model that did not see them expected another class for {n - alike:,}{named}. "
+        f"{mostly if 2 * sum(1.0 - o.right for o in doubted) < len(doubted) else ''}"
+        "The likeliest mistakes come first."
     )
 
 

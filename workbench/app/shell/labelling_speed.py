@@ -165,8 +165,10 @@ def of_rare_classes(verdict: ModelVerdict) -> str:
     more = len(lines) - len(shown)
     shown += [f"- and {plural(more, 'more rare class', 'more rare classes')}"] if more else []
     balanced = verdict.balanced_error
-    head = f"Every class counted alike, the error is **{percent(balanced)}**."
-    return "\n".join(([] if math.isnan(balanced) else [head, ""]) + shown)
+    measured = "" if all(one.measured for one in verdict.classes) else "measured "
+    head = f"Every {measured}class counted alike, the error is **{percent(balanced)}**."
+    told = verdict.measured.enough and not math.isnan(balanced)
+    return "\n".join(([head, ""] if told else []) + shown)
 
 
 def progress(session: Session) -> tuple[str, str]:
