@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from workbench.pools.cells import AMBIGUOUS, decimal_of, is_text, read_texts
+from workbench.pools.cells import AMBIGUOUS, BLANKS, decimal_of, is_text, read_texts
 from workbench.pools.tables.report import Fix
 from workbench.pools.tables.uses import CLASS_NAMES, ColumnUse, is_named_id, numbers_rows
 from workbench.reading import cut, listed
@@ -204,10 +204,11 @@ def say_what_is_lost(table: ExaminedUses, uses: Mapping[str, ColumnUse], known: 
     for name in [name for name, use in uses.items() if use.use in _UNUSED and name not in known]:
         if numbers_rows(table.frame, name) or (uses[name].use == "id" and is_named_id(name)):
             continue  # told already, or nothing to tell
-        texts, blank = read_texts(table.frame[name])
+        labels = name.strip().lower() in CLASS_NAMES
+        texts, blank = read_texts(table.frame[name], ("",) if labels else BLANKS)
         values = list(dict.fromkeys(texts[~blank].tolist()))
         if len(values) < 2:
-            if values and name.lower() in CLASS_NAMES:
+            if values and labels:
                 _say_one_class(table, name, str(values[0]))
             else:
                 constant.append(name)
@@ -215,6 +216,7 @@ def say_what_is_lost(table: ExaminedUses, uses: Mapping[str, ColumnUse], known: 
         row = int((~blank).argmax())
         kept = uses[name].use
         ways = {
+            **({"Use it as the classes": "class"} if labels else {}),
             "Leave it out" if kept == "leave out" else "It names the items": kept,
             "Use it as text": "text",
             "Use it as a number": "number",

@@ -12,7 +12,7 @@ import numpy as np
 
 from workbench.arrays import Floats
 from workbench.errors import InputError
-from workbench.pools.cells import MOST, is_text, read_numbers, read_texts
+from workbench.pools.cells import BLANKS, MOST, is_text, read_numbers, read_texts
 from workbench.pools.dates import FORMATS, date_format, is_date
 from workbench.reading import cut, listed
 
@@ -195,7 +195,8 @@ def guessed(name: str, column: Any, decimal: str, most: int, taken: set[str]) ->
     """
     low = name.strip().lower()
     step = max(1, len(column) // _SAMPLE)
-    texts, blank = read_texts(column.iloc[::step])
+    # a class may be called None or NA: that stays a class, and is told of
+    texts, blank = read_texts(column.iloc[::step], ("",) if low in CLASS_NAMES else BLANKS)
     filled = [str(text) for text in texts[~blank]]  # one long text must not cost all of them its length
     different = set(filled)
     if len(different) == 0:
@@ -218,7 +219,7 @@ def guessed(name: str, column: Any, decimal: str, most: int, taken: set[str]) ->
     pictures = "picture" not in taken and any(_is_picture(text) for text in filled[:100])
     if pictures and np.mean([_is_picture(text) for text in filled]) >= MOST:
         return ColumnUse.of(name, "picture")
-    if len(different) == 1 and len(filled) == len(texts):
+    if len(different) == 1 and (len(filled) == len(texts) or low in CLASS_NAMES):
         return ColumnUse("leave out")
     if is_date(column):
         return ColumnUse.of(name, "date")
