@@ -449,3 +449,58 @@ def test_changing_the_policy_does_not_vouch_for_the_classifier(
     with pytest.raises(InputError, match="names code of its own"):
         session.change_model(policy="random")
     assert not registry._trusted
+
+
+def test_an_id_that_was_used_for_something_else_is_refused(start: Start, store: Store) -> None:
+    ann = start()
+    bob = Session.open(ann.id, annotator="bob", store=store)
+    (mine,), (yours, another) = ann.ask(), bob.ask(2)
+    assert ann.apply([Operation("1", "label", ask=mine.id, label="setosa")])[0].status == "saved"
+    for operation in (
+        Operation("1", "label", ask=yours.id, label="virginica"),
+        Operation("1", "answers", item=yours.item, answers={bob.question_name: "virginica"}),
+    ):
+        (refused,) = bob.apply([operation])
+        assert refused.status == "refused" and "an id of its own" in refused.why
+    assert bob.apply([Operation("2", "label", ask=yours.id, label="virginica")])[0].status == "saved"
+    assert bob.apply([Operation("2", "label", ask=another.id, label="setosa")])[0].status == "refused"
+    assert ann.state.labels == {mine.item: "setosa", yours.item: "virginica"}
+
+
+def test_provenance_has_no_field_of_an_event(start: Start, store: Store) -> None:
+    session = start()
+    (ask,) = session.ask()
+    for event in (
+        Event.label("setosa", n_items=999),
+        Event.label("setosa", final=True),
+        Event("note", {"text": "hm", "items": [400]}),
+    ):
+        with pytest.raises(InputError, match="is none of provenance"):
+            session.tell(ask, event)
+    with pytest.raises(InputError, match="question is about item"):
+        session.tell(ask, Event.label("setosa", ask.item + 1))
+    (refused,) = session.apply([Operation("a", "label", ask=ask.id, label="setosa", more={"check": 7})])
+    assert refused.status == "refused" and "'check'" in refused.why
+    assert not session.state.labels and session.tell(ask, Event.label("setosa", milliseconds=5))
+    assert Session.open(session.id, store=store).state.labels == {ask.item: "setosa"}
+
+
+def test_a_correction_after_a_second_look_leaves_the_first_answer(start: Start) -> None:
+    session = start()
+    (ask,) = session.ask()
+    session.tell(ask, "setosa")
+    session.look_again(items=[ask.item])
+    (again,) = session.ask()
+    assert again.role == "second" and session.tell(again, "virginica")
+    session.correct(ask.item, "versicolor")
+    vote = session.state.votes[ask.item][session.annotator]
+    assert (vote.first, vote.key) == ("setosa", "versicolor")
+
+
+def test_classes_of_a_file_stay_apart_whatever_they_are_called(start: Start) -> None:
+    session = start()
+    name = session.classes[0]
+    session.rename_class(name, "rest")
+    session.import_labels([(1, name), (2, f"{name}#2")], "f.csv")
+    labels = session.state.labels
+    assert labels[1] != labels[2] and {name, f"{name}#2"} <= set(session.classes)

@@ -509,3 +509,15 @@ def test_a_draw_to_measure_on_is_kept_while_another_question_s_draw_is_looked_at
     places = [ask for ask in fraud.state.asks.values() if ask.details.get("counted", True)]
     assert fraud.state.places == len(places) < len(fraud.state.asks)
     assert topic != measured
+
+
+def test_an_answer_is_about_the_item_of_its_question_and_is_amended_to_an_answer(store: Store) -> None:
+    session = begun(store)
+    one, two = session.ask_items(2)
+    asks = [two.asks["topic"].id]
+    row = Operation("a", "answers", item=one.item, asks=asks, answers={"topic": "refund", "fraud": "yes"})
+    (refused,) = session.apply([row])
+    assert refused.status == "refused" and f"about item {two.item}" in refused.why
+    assert session.tell(one, {"topic": "refund", "fraud": True})
+    (refused,) = session.apply([Operation("b", "amend", item=one.item, answers={"topic": Event.skip()})])
+    assert refused.status == "refused" and session.state.labels == {one.item: "refund"}

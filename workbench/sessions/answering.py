@@ -15,7 +15,7 @@ from workbench.sessions.examples import has_read, picked
 from workbench.sessions.file_votes import import_events
 from workbench.sessions.fitting import Fits
 from workbench.sessions.instruction_texts import written
-from workbench.sessions.operations import Acknowledgement, Operation, made_id
+from workbench.sessions.operations import Acknowledgement, Operation, made_id, taken_id
 from workbench.sessions.project import OpenProject, Transaction
 from workbench.sessions.taxonomy import CLASS_CHANGES, class_event, key_of, with_key
 from workbench.store import AskRecord, Event, ProjectState
@@ -98,6 +98,7 @@ class Answers:
             ask.annotator == self.annotator
             and not ask.answered
             and ask.role not in ("second", "grid")
+            and (ask.role != "check" or state.frozen[-1].id == int(ask.details["check"]))
             and self.annotator not in state.votes.get(ask.item, {})
             and (ask.role == "evaluation") == (ask.item in state.evaluation)
         )
@@ -228,7 +229,10 @@ class Answers:
         """Do one operation, unless it was done before."""
         known = transaction.state.operations.get(given.id)
         if known is not None:
-            return self._acknowledged(transaction, given, transaction.event(known))
+            event = transaction.event(known)
+            if event.annotator != self.annotator or event.payload.get("ask", "") != given.ask != "":
+                return Acknowledgement(given.id, "refused", taken_id(given.id))
+            return self._acknowledged(transaction, given, event)
         make = _EVENTS.get(given.kind)
         if make is None:
             return Acknowledgement(given.id, "refused", f"There is no operation of kind {given.kind!r}.")
@@ -307,7 +311,7 @@ class Answers:
 
     def _choice(self, state: ProjectState, of: Operation) -> list[Event]:
         """Label items of one's own choosing."""
-        items = self.to_label(of.items)
+        items = self.to_label(dict.fromkeys(of.items))
         if not items:
             raise InputError("No item is chosen.")
         key, published = key_of(state, of.label), self._fits.published(state)
@@ -322,6 +326,8 @@ class Answers:
     def _resolution(self, state: ProjectState, of: Operation) -> list[Event]:
         """End a disagreement about an item, or about each of several."""
         items = [self.checked(item) for item in dict.fromkeys(of.items)]
+        if not items:
+            raise InputError("No item is chosen.")
         return [Event.resolved(items[0] if len(items) == 1 else items, key_of(state, of.label))]
 
     def _return(self, state: ProjectState, of: Operation) -> list[Event]:

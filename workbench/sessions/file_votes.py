@@ -34,7 +34,7 @@ def import_events(state: ProjectState, votes: Sequence[FileVote], source: str) -
     keys, added = dict(zip(state.classes, state.keys, strict=True)), []
     for name in dict.fromkeys(vote.label for vote in votes):
         if name not in keys:
-            keys[name] = new_key(state, name)
+            keys[name] = new_key(state, name, keys.values())
             added.append(Event.class_added(keys[name], new_name(state, name)))
     keyed = [vote._replace(label=keys[vote.label]) for vote in votes]
     new = {vote.item for vote in keyed if not _stands(vote, state)}

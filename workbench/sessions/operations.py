@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from workbench.errors import InputError
+from workbench.reading import valid_text
 from workbench.store import Event
 from workbench.store.events import MADE
 
@@ -128,8 +129,29 @@ def checked_id(operation: str) -> str:
     Raises:
         InputError: it is empty or too long, or begins as those that are made here.
     """
+    if not isinstance(operation, str) or valid_text(operation) != operation:
+        raise InputError(f"The id of an operation is a text of whole characters; got {operation!r:.80}.")
     if operation.startswith(MADE):
         raise InputError(f"The id of an operation begins with no {MADE!r}; got {operation[:80]!r}.")
     if not operation or len(operation) > MAX_ID:
         raise InputError(f"An operation needs an id of 1 to {MAX_ID} characters; got {operation[:80]!r}.")
     return operation
+
+
+def taken_id(operation: str) -> str:
+    """Sentence that an id is of something else that was done."""
+    return f"Operation {operation!r} is something else that was done: give this one an id of its own."
+
+
+RESERVED = frozenset({"items", "labels", "asks", "rejected", "n_items", "check", "final", "of", "act"})
+"""Fields of events that no provenance of a client may have."""
+
+
+def checked_more(more: Mapping[str, Any]) -> None:
+    """Check that provenance has no field of an event.
+
+    Raises:
+        InputError: it has one.
+    """
+    if stray := RESERVED & more.keys():
+        raise InputError(f"The field {min(stray)!r} is none of provenance: an operation has its own for it.")

@@ -16,7 +16,16 @@ from workbench.sessions.asking import LEASE_SECONDS, Ask
 from workbench.sessions.asking_items import OVER, Candidate, ItemAsk, plan
 from workbench.sessions.opened import Opened
 from workbench.sessions.opening import further_question
-from workbench.sessions.operations import SKIPPED, Acknowledgement, Operation, checked_id, given_id, made_id
+from workbench.sessions.operations import (
+    SKIPPED,
+    Acknowledgement,
+    Operation,
+    checked_id,
+    checked_more,
+    given_id,
+    made_id,
+    taken_id,
+)
 from workbench.sessions.project import all_together
 from workbench.sessions.published import Published
 from workbench.sessions.questions import NO, YES, Question, question_name, several, unknown_question
@@ -264,12 +273,15 @@ class Several(Opened):
         if event.kind not in CLOSING:
             raise InputError(f"A question cannot be answered with {event.kind!r}; use the session's method.")
         more = dict(event.payload)
-        label = str(more.pop("class", ""))
-        done = self._do(event.kind, operation, ask=ask_id, label=label, seen=False, more=more)
+        label, item = str(more.pop("class", "")), int(more.pop("item", -1))
+        checked_more(more)
+        done = self._do(event.kind, operation, ask=ask_id, label=label, item=item, seen=False, more=more)
         return done.status == "saved"
 
     def _remark(self, item: int, event: Event, operation: str) -> bool:
-        more = {key: value for key, value in event.payload.items() if key not in ("on", "reason", "text")}
+        own = ("on", "reason", "text", "item")
+        more = {key: value for key, value in event.payload.items() if key not in own}
+        checked_more(more)
         on, text = event.payload.get("on", True), event.payload.get("reason", event.payload.get("text", ""))
         return self._do(event.kind, operation, item=item, on=on, text=text, more=more).status == "saved"
 
@@ -564,9 +576,10 @@ class Several(Opened):
 
     @staticmethod
     def _checked(given: Operation) -> Acknowledgement | None:
-        """That an operation is refused, where its id is none of a client's."""
+        """That an operation is refused, where its id or its provenance is none of a client's."""
         try:
             checked_id(given.id)
+            checked_more(given.more)
         except InputError as error:
             return Acknowledgement(given.id, "refused", str(error))
         return None
@@ -587,9 +600,10 @@ class Several(Opened):
             if done_in is not None:
                 rest = [self, *(one for one in others if one is not done_in)]
                 return done_in._operate(given, rest)
+        known = given.id in self.state.operations
         with self._project.recording() as transaction:
             done = self._answers.operate(transaction, given)
-        if done.status != "saved" or done.event is None:
+        if known or done.status != "saved" or done.event is None:
             return done
         if given.kind in OF_ITEM:
             for one in others:
@@ -645,8 +659,12 @@ class Several(Opened):
         every = {one.question_name: one for one in (self, *others)}
         left_out: list[str] = []
         try:
-            if any(given.id in one.state.operations for one in every.values()):
-                return Acknowledgement(given.id, "saved")
+            for one in every.values():
+                if given.id in one.state.operations:
+                    event = one.events[one.state.operations[given.id] - 1]
+                    if (event.annotator, event.item) != (self.annotator, given.item):
+                        return Acknowledgement(given.id, "refused", taken_id(given.id))
+                    return Acknowledgement(given.id, "saved")
             with self._writing(*others):
                 left_out = self._row(given, every)
         except InputError as error:
@@ -683,6 +701,9 @@ class Several(Opened):
         for one, event in told:
             event = replace(event, payload={**event.payload, **given.more})
             ask_id = next((ask for ask in given.asks if ask in one.state.asks), "")
+            if ask_id and one.state.asks[ask_id].item != item:
+                about = one.state.asks[ask_id].item
+                raise InputError(f"The question is about item {about}, and the answer about item {item}.")
             with one._project.recording() as transaction:
                 recorded = one._answers.answer(
                     transaction,
@@ -701,7 +722,11 @@ class Several(Opened):
         self, item: int, told: Sequence[tuple[Self, Event]], given: Operation, fresh: Container[str]
     ) -> None:
         """Answer several questions about an item again that this annotator answered before."""
-        for one, _ in told:
+        for one, event in told:
+            if event.kind == "skip":
+                raise InputError(
+                    "An answer is amended to a class, or to None; it cannot be skipped any more."
+                )
             state = one.state
             mine = self.annotator in state.votes.get(item, {})
             if not mine and item not in state.skipped and item not in state.unsure:
@@ -738,7 +763,7 @@ class Several(Opened):
         if given.id in state.operations:
             return
         theirs = (state.undoable if given.kind == "undo" else state.redoable).get(self.annotator)
-        if theirs is not None and theirs.act == last.act:
+        if theirs is not None and last.act is not None and theirs.act == last.act:
             with self._project.recording() as transaction:
                 step = Event(given.kind, {"of": theirs.id})
                 self._answers.record(transaction, [step], given.id, given.more)

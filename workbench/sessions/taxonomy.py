@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -77,13 +77,18 @@ def new_name(state: ProjectState, name: str) -> str:
     return cleaned
 
 
-def new_key(state: ProjectState, name: str) -> str:
+def new_key(state: ProjectState, name: str, also: Iterable[str] = ()) -> str:
     """The name itself, or where an earlier class took that as its key, the name with a number.
 
     A class that was removed under this very name gives its key back.
     """
     key, number = name.strip(), 2
-    taken = {*state.class_names, *state.merged, *(k for k, last in state.removed.items() if last != key)}
+    taken = {
+        *state.class_names,
+        *state.merged,
+        *(k for k, last in state.removed.items() if last != key),
+        *also,
+    }
     while key in taken:
         key, number = f"{name.strip()}#{number}", number + 1
     return key

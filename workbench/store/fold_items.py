@@ -55,7 +55,8 @@ class ItemFold:
         if not self.votes:
             self.since = place
         before = self.votes.get(who)
-        first = "" if before is None else before.key if role == _SECOND else before.first
+        again = role == _SECOND and not event.payload.get("corrected")
+        first = "" if before is None else before.key if again else before.first
         own = "" if before is None or not (final or role == REVIEW) else before.by_themselves
         if final and event.kind == IMPORTED:
             own = key  # the truth of a file is what its person said
@@ -68,7 +69,7 @@ class ItemFold:
         payload = event.payload
         kind = event.kind
         role = str(payload.get("role", ""))
-        if role == _SECOND:
+        if role == _SECOND and not payload.get("corrected"):
             self.seconds = {**(self.seconds or {}), event.annotator: event.id}
         if "check" in payload and kind in ("label", "unsure"):
             started, self.firsts = int(payload["check"]), self.firsts or {}
