@@ -157,7 +157,9 @@ def test_a_run_that_never_began_does_not_stand_in_the_way(tmp_path: Path, pool: 
         run(RunSpec("iris", classifier="nothing-like-it", budget=2), pool=pool, out=place)
     assert not place.exists()
     other = RunSpec("iris", classifier=FAKE, policy="random", budget=8, seed=1)
-    BundleFolder(place, other, pool).begin()
+    killed = BundleFolder(place, other, pool)
+    killed.begin()
+    killed._let_go()
     (place / ".partial" / "owner").unlink()
     assert run(SPEC, pool=pool, out=place).status == "finished"
 

@@ -175,11 +175,12 @@ class BundleFolder:
                 if other := self._owner():
                     raise InputError(f"Another program is at work on the run in {self.folder} ({other}).")
                 write_whole(owner, this_process())
-            self._lease = Lease(owner.touch)
+            self._lease = Lease(lambda: os.utime(owner))  # it must not make the file of one that has let go
             sweep(self.folder)
             write_whole(self._partial / "head.json", json_text(self._head))
             self._drop_half_line(self._partial / "rounds.jsonl")
         except OSError as error:
+            self._let_go()
             raise InputError(f"The folder {self.folder} cannot be written: {error.strerror}.") from error
 
     def _let_go(self) -> None:
