@@ -204,7 +204,7 @@ def _boundary(size: int, error: float, confidence: float) -> Ints:
 
 
 def _option(
-    size: int, whole: int, least: float, shares: Floats, checks: Ints, answers: Floats
+    size: int, whole: int, least: float, shares: Floats, checks: Ints, answers: Ints
 ) -> OperatingPoint:
     certified = checks < size
     needed = (checks[certified] if certified.any() else checks) + (whole - size)
