@@ -29,7 +29,7 @@ UNDOABLE = (
     "resolved",
 )
 MADE = "."
-"""What an id begins with that was made for an operation; those of clients do not."""
+"""Beginning of an id that was made here for an operation; no id of a client begins so."""
 SOURCE = "source"
 """Whose the classes and labels are that a pool brings; no person is called so."""
 KINDS = (
