@@ -635,3 +635,11 @@ def test_pages_are_drawn_for_who_is_logged_in(
     next(b for b in test.button if str(b.key).startswith("give-")).click().run()
     last = [e for e in session.events if e.kind == "label"][-1]
     assert (last.item, last.annotator) == (item, "Ann")
+
+
+def test_the_way_back_is_kept_below_the_servers_own_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two servers under one name do not read each other's."""
+    monkeypatch.setattr(way_back.login, "is_encrypted", lambda: False)
+    for base, path in (("", "/"), ("wb", "/wb/")):
+        monkeypatch.setattr("streamlit.get_option", lambda name, base=base: base)
+        assert f"; Path={path}; HttpOnly" in way_back._cookie("/label")[1].decode()
