@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from workbench.cli.labels import change_guesses
+from workbench.cli.labelling import guess
 from workbench.cli.values import without_guesses
 from workbench.errors import InputError
 
@@ -45,14 +45,14 @@ def test_a_projects_guesses_are_shown_and_changed(path, tmp_path, monkeypatch, c
     )
     file = tmp_path / "old.csv"
     file.write_text("item,prediction,confidence\n0,cat,0.9\n1,dog,0.6\n")
-    change_guesses(made.id, add=["column:llm"], off=[], file=file, model=None)
+    guess(made.id, add=["column:llm"], file=file)
     said = capsys.readouterr().out
     assert "file:old.csv" in said and "column:llm" in said and "the same class in every row" in said
-    change_guesses(made.id, add=[], off=["column:llm"], file=None, model=None)
+    guess(made.id, off=["column:llm"])
     again = Session.open(made.id)
     assert [(one["source"], one["on"]) for one in again.settings["guesses"]] == [
         ("file:old.csv", True),
         ("column:llm", False),
     ]
     with pytest.raises(InputError, match="does not begin with 'names'"):
-        change_guesses(made.id, add=[], off=["names"], file=None, model=None)
+        guess(made.id, off=["names"])

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.cli.labels import import_file
+from workbench.cli.projects import import_project
 from workbench.errors import InputError
 from workbench.exchange import plan_import
 from workbench.sessions import Session
@@ -54,11 +54,11 @@ def test_the_command_line_says_it_too(
 ) -> None:
     file = tmp_path / "labels.csv"
     file.write_bytes(FILE)
-    import_file(session.id, file, None, dry_run=True)
+    import_project(session.id, file, None, dry_run=True)
     said = capsys.readouterr().out
     assert "2 new, 1 differ" in said and "may be 'low'" in said
     with pytest.raises(InputError, match="--leave-out"):
-        import_file(session.id, file, None)
+        import_project(session.id, file, None)
     assert session.state.labels == {0: "low", 1: "low"}
-    import_file(session.id, file, None, leave_out=True)
+    import_project(session.id, file, None, leave_out=True)
     assert session.state.labels[3] == "other"

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from workbench.classifiers import make_classifier
-from workbench.cli.labels import export_file
+from workbench.cli.projects import export_project
 from workbench.errors import InputError
 from workbench.exchange import SavedModel
 from workbench.exchange.predictor import write_predictor
@@ -218,8 +218,8 @@ def test_a_project_gives_its_model_away(
     session.refit()
     assert session.export("predictor", tmp_path / "taken") == 15
     assert (tmp_path / "taken" / "predict.py").is_file()
-    export_file(session.id, "predictor", tmp_path / "again")
+    export_project(session.id, "predictor", out=tmp_path / "again")
     assert "15 labels, predictor in" in capsys.readouterr().out
     assert (tmp_path / "again" / "predict.py").read_text() == (tmp_path / "taken" / "predict.py").read_text()
     with pytest.raises(InputError, match="A predictor is a folder: say where"):
-        export_file(session.id, "predictor", None)
+        export_project(session.id, "predictor")

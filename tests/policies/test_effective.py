@@ -66,7 +66,7 @@ def test_there_is_one_default() -> None:
     from inspect import signature
 
     from workbench.app.data.forms import Settings
-    from workbench.cli.commands import models, runs
+    from workbench.cli import models, runs
     from workbench.sessions import RunSpec, Session, simulate
 
     for called in (simulate, RunSpec, Session.create, Settings, runs.run, models.score):

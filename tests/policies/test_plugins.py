@@ -11,7 +11,7 @@ from tests.policies.helpers import belief, rng
 from tests.policies.test_scan import Bumps
 from workbench.attacks.detection import DETECTORS
 from workbench.classifiers import CLASSIFIERS, make_classifier
-from workbench.cli.lists import list_classifiers, list_policies
+from workbench.cli.machine import classifiers, policies
 from workbench.errors import InputError
 from workbench.policies import POLICIES, query
 from workbench.policies.registry import markdown_table
@@ -62,8 +62,8 @@ class TestAPackage:
         assert "mine" in forms.classifiers_for("table", 2)
         # what cannot be imported is listed with its reason, and not offered
         assert "nearness" in forms.policies_for("mine") and "broken" not in forms.policies_for("mine")
-        list_policies()
-        list_classifiers()
+        policies()
+        classifiers()
         listed = capsys.readouterr().out
         assert all(name in listed for name in (*both, "firsts", "mine", "Cannot be imported"))
         assert "| `nearness` | Near the middle. | 0 to 1 shares |" in markdown_table()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.sessions.fakes import FAKE
-from workbench.cli.crowd import print_people
+from workbench.cli import labelling
 from workbench.errors import InputError
 from workbench.exchange import label_table
 from workbench.sessions import Session
@@ -186,13 +186,13 @@ def test_a_share_of_items_or_worth_and_nothing_else():
 def test_names_are_hidden_for_everybody_where_the_owner_wants_it(capsys):
     session, _ = labelled(["ann", "bob", "cia"], n=6)
     assert session.hide_names() is not None and session.hide_names() is None
-    print_people(session.id)
+    labelling.people(session.id)
     said = capsys.readouterr().out
     assert not any(name in said for name in ("ann", "bob", "cia")) and "Person 3" in said
     shown = shown_people(session.people(), True, session.id)
     assert [name for name, _ in shown] == ["Person 1", "Person 2", "Person 3"]
     session.hide_names(False)
-    print_people(session.id)
+    labelling.people(session.id)
     assert "ann" in capsys.readouterr().out
 
 
@@ -235,6 +235,6 @@ def test_a_hundred_people_and_the_command(capsys):
             mine.label_item(item, session.pool.classes[session.pool.truth[item]])
     report = session.people()
     assert len(report.people) == 100 and report.alpha is not None and report.alpha.kappa == 1.0
-    print_people(session.id)
+    labelling.people(session.id)
     said = capsys.readouterr().out
     assert "100 people, 3 items" in said and "person 99" in said

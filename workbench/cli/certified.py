@@ -8,18 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from workbench.cli.labels import files_kept
+from workbench.cli.operands import files_kept
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
     from workbench.certificates import Certificate
     from workbench.exchange.auditing import Audit
-
-
-def add_to(app: typer.Typer) -> None:
-    """Add the commands of this module."""
-    app.command("verify")(verify_file)
-    app.command("audit")(audit_file)
 
 
 def verify_file(

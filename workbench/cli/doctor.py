@@ -9,6 +9,8 @@ import sys
 import time
 from importlib.metadata import PackageNotFoundError, distributions, packages_distributions, version
 
+import typer
+
 from workbench.cli.values import print_table
 
 _LIBRARIES = (
@@ -26,12 +28,8 @@ _LIBRARIES = (
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
-def examine() -> bool:
-    """Print what was found.
-
-    Returns:
-        Whether everything that is needed works.
-    """
+def doctor() -> None:
+    """Check this installation: versions, folders, browser, threads, one tiny fit."""
     from workbench import __version__
 
     rows: list[tuple[str, str, str]] = []
@@ -57,7 +55,8 @@ def examine() -> bool:
         found(what, value)
     found(*_fit())
     print_table(("what", "found", "verdict"), rows)
-    return fine
+    if not fine:
+        raise typer.Exit(1)
 
 
 def _import_name() -> tuple[str, str, str]:

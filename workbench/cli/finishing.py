@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from workbench.cli.commands.options import Replace
+from workbench.cli.options import Project, Replace
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -15,13 +15,8 @@ if TYPE_CHECKING:
     from workbench.sessions.finish_state import FinishState
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("finish")(finish_project)
-
-
 def finish_project(
-    project: Annotated[str, typer.Argument(help="Id or name (see `workbench projects`).")],
+    project: Project,
     error: Annotated[float, typer.Option(help="Share of the machine's labels that may be wrong.")] = 0.05,
     confidence: Annotated[float, typer.Option(help="Of the certificate.")] = 0.95,
     of: Annotated[str, typer.Option(help="Whose labels: model, or column:NAME.")] = "model",
@@ -44,7 +39,7 @@ def finish_project(
     replace: Replace = False,
 ) -> None:
     """Freeze what the machine would label, check it at random, and write what it is worth."""
-    from workbench.cli.labels import project_named
+    from workbench.cli.operands import project_named
     from workbench.sessions import Session
 
     record, store = project_named(project, question)
@@ -118,7 +113,7 @@ def _answer(session: Session, answer: str) -> None:
 
 def _write(session: Session, file: Path, replace: bool) -> None:
     from workbench.cli.certified import classes_text
-    from workbench.cli.labels import files_kept
+    from workbench.cli.operands import files_kept
     from workbench.writing import chosen_file
 
     made = session.certificate()

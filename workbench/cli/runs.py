@@ -1,4 +1,4 @@
-"""`workbench run` and `workbench compare`."""
+"""`workbench run`, `compare` and `reproduce`."""
 
 from __future__ import annotations
 
@@ -6,37 +6,119 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
+import typer
 
-from workbench.cli.values import print_table
+from workbench.cli.options import (
+    Batch,
+    Budget,
+    Fraction,
+    Guess,
+    Initial,
+    Measured,
+    PoolSet,
+    Selector,
+    Set,
+    Target,
+    TrustCode,
+)
+from workbench.cli.values import (
+    feature_sets,
+    given,
+    parse_settings,
+    print_table,
+    say_notes,
+    typed,
+    without_guesses,
+)
 from workbench.errors import InputError
 from workbench.progress import OnProgress, watched
-from workbench.sessions.measure import ENOUGH
-from workbench.sessions.notebooks import error_words
-from workbench.sessions.rounds import Round
-from workbench.sessions.spec import RunSpec
-from workbench.studies.spec import StudySpec
 from workbench.work.timeleft import TimeLeft
 
 if TYPE_CHECKING:
     from workbench.metrics import LabelsSaved
     from workbench.pools.pool import Pool
+    from workbench.sessions.rounds import Round
+    from workbench.sessions.spec import RunSpec
     from workbench.studies import RunResult
+    from workbench.studies.spec import StudySpec
     from workbench.studies.statistics import Curves
 
 _SHOWN = 8
 
 
+def run(
+    pool: Annotated[str, typer.Option(help="A name (see `workbench pools`) or a file.")] = "digits",
+    target: Target = None,
+    pool_set: PoolSet = None,
+    classifier: Annotated[str, typer.Option(help="A name or package.module:Class.")] = "large-margin",
+    settings: Set = None,
+    policy: Annotated[str, typer.Option(help="A name or package.module:function.")] = "margin",
+    selector: Selector = "auto",
+    initial: Initial = "one-per-class",
+    guess: Guess = None,
+    budget: Budget = 60,
+    batch: Batch = 1,
+    uniform_share: Annotated[
+        float, typer.Option(help="Share of the questions drawn uniformly, whatever the policy.")
+    ] = 0.0,
+    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
+    test_fraction: Fraction = 0.2,
+    measured: Measured = 0,
+    asked_among: Annotated[
+        int,
+        typer.Option(help="Choose questions among at most so many open items, others each round; 0 is all."),
+    ] = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Write the bundle here; the same command goes on after a kill."),
+    ] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the run in the app's database.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the last line only.")] = False,
+) -> None:
+    """Label a pool with its own truth as the oracle, and print how the error falls."""
+    from workbench.pools.loading import is_table
+    from workbench.sessions.spec import RunSpec
+
+    options = parse_settings(settings or [])
+    of_pool = without_guesses(pool, parse_settings(pool_set or [], "--pool-set"), guess)
+    typed(classifier, policy, selector, options, feature_sets(of_pool))
+    if is_table(pool):  # a run is a measurement: what a table leaves open is refused, not guessed
+        of_pool = {"strict": True} | of_pool
+    spec = RunSpec(
+        pool=pool,
+        target=target,
+        pool_options=of_pool,
+        classifier=classifier,
+        options=options,
+        policy=policy,
+        selector=selector,
+        initial=initial,
+        budget=budget,
+        batch=batch,
+        uniform_share=uniform_share,
+        seed=seed,
+        test_fraction=test_fraction,
+        measured=measured,
+        asked_among=asked_among,
+        guess=tuple(guess or ()),
+    )
+    run_once(spec, out=out, keep=keep, quiet=quiet)
+
+
 def run_once(spec: RunSpec, *, out: Path | None, keep: bool, quiet: bool) -> None:
     """One run, its progress and its result."""
+    import numpy as np
+
     from workbench.exchange import load_model
+    from workbench.sessions.measure import ENOUGH
+    from workbench.sessions.notebooks import error_words
     from workbench.studies import run
 
     if out is not None and keep:
         raise InputError("Give --out FOLDER or --keep, not both.")
-    pool = _load(spec, quiet=quiet)
+    pool = _load(spec, type(spec).load_pool, quiet=quiet)
     with _progress(spec.n_rounds, quiet) as progress:
         if keep:
             result = _kept(spec, pool, progress)
@@ -61,7 +143,7 @@ def run_once(spec: RunSpec, *, out: Path | None, keep: bool, quiet: bool) -> Non
     )
 
 
-def _load(spec: RunSpec, load: Callable[[RunSpec], Pool] = RunSpec.load_pool, *, quiet: bool = False) -> Pool:
+def _load(spec: RunSpec, load: Callable[[RunSpec], Pool], *, quiet: bool = False) -> Pool:
     """The pool of a run; what a file's table needs is said in the words of the command line too.
 
     Features that are learnt tell how far they are; ended by Ctrl-C, the same command goes on with them.
@@ -88,12 +170,6 @@ def _load(spec: RunSpec, load: Callable[[RunSpec], Pool] = RunSpec.load_pool, *,
     return pool
 
 
-def say_notes(pool: Pool) -> None:
-    """Print what was guessed, left out or filled in on the way to a pool."""
-    for note in pool.notes:
-        print(note, file=sys.stderr)
-
-
 def _kept(spec: RunSpec, pool: Pool, progress: _Progress) -> RunResult:
     """The run in the app's database, going on with an unfinished one of the same spec."""
     from workbench.store import Store
@@ -116,6 +192,81 @@ def _kept(spec: RunSpec, pool: Pool, progress: _Progress) -> RunResult:
         run_id=unfinished[0] if unfinished else None,
         on_fit=progress.fit,
     )
+
+
+def compare(
+    context: typer.Context,
+    pool: Annotated[list[str] | None, typer.Option(help="A name or a file; may be given again.")] = None,
+    project: Annotated[
+        str | None, typer.Option(help="A project in place of a pool: its answers are the known classes.")
+    ] = None,
+    question: Annotated[str | None, typer.Option(help="Of that project; the first unless given.")] = None,
+    target: Target = None,
+    pool_set: PoolSet = None,
+    classifier: Annotated[list[str] | None, typer.Option(help="May be given again.")] = None,
+    settings: Set = None,
+    policy: Annotated[list[str] | None, typer.Option(help="May be given again.")] = None,
+    selector: Selector = "auto",
+    initial: Initial = "one-per-class",
+    guess: Guess = None,
+    budget: Budget = 60,
+    batch: Batch = 1,
+    seeds: Annotated[int, typer.Option(help="How many: 0, 1, ...")] = 10,
+    test_fraction: Fraction = 0.2,
+    study: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A TOML file with these settings instead.")
+    ] = None,
+    workers: Annotated[int, typer.Option(help="Processes, each with one thread.")] = 1,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of a Dask scheduler whose workers run it.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="One bundle a run, comparison.csv, summary.csv; goes on after a kill."
+        ),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    trust_code: TrustCode = False,
+) -> None:
+    """Run several policies on the same splits and first labels, seed by seed."""
+    from workbench.pools.loading import is_table
+    from workbench.studies import StudySpec, load_study
+
+    options = parse_settings(settings or [])
+    of_pool = parse_settings(pool_set or [], "--pool-set")
+    if project is not None or question is not None:
+        pool, of_pool = answers_of(
+            project, question, [*(pool or ()), *of_pool, *([target] if target else [])]
+        )
+    for one in pool or () if project is None else ():
+        of_pool = without_guesses(one, of_pool, guess)
+        of_pool = {"strict": True} | of_pool if is_table(one) else of_pool
+    typed(classifier, policy, selector, options, feature_sets(of_pool), trust_code=trust_code)
+    if study is not None:
+        free = ("study", "workers", "scheduler", "out", "quiet", "trust_code")
+        more = [n for n in given(context) if n not in free]
+        if more:
+            raise InputError(f"--study has all settings; leave out --{more[0].replace('_', '-')}.")
+        run_comparison(load_study(study), out=out, quiet=quiet, workers=workers, scheduler=scheduler)
+        return
+    spec = StudySpec(
+        name="" if out is None else out.name,
+        pools=tuple(pool or ["digits"]),
+        classifiers=tuple(classifier or ["large-margin"]),
+        policies=tuple(policy or ["variation-ratio", "random"]),
+        seeds=seeds,
+        options=options,
+        target=target,
+        pool_options=of_pool,
+        selector=selector,
+        initial=initial,
+        budget=budget,
+        batch=batch,
+        test_fraction=test_fraction,
+        guess=tuple(guess or ()),
+    )
+    run_comparison(spec, out=out, quiet=quiet, workers=workers, scheduler=scheduler)
 
 
 def answers_of(
@@ -151,6 +302,8 @@ def run_comparison(
     spec: StudySpec, *, out: Path | None, quiet: bool, workers: int = 1, scheduler: str | None = None
 ) -> None:
     """Every run of a study, and what they add up to."""
+    import numpy as np
+
     from workbench.exchange.files import csv_text
     from workbench.sessions.answered import answered_title, is_answered
     from workbench.studies import run_study
@@ -201,8 +354,6 @@ def run_comparison(
     if not enough(spec.seeds):
         print(f"{spec.seeds} seed(s) are too few to tell policies apart; use 6 or more.", file=sys.stderr)
     if result.failures:
-        import typer
-
         print(f"{result.trouble}\nThe same command tries them again.", file=sys.stderr)
         raise typer.Exit(1)
 
@@ -211,6 +362,8 @@ def _summary(
     found: Sequence[Curves], called: Mapping[str, str]
 ) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
     """The table of a comparison: its columns, and a row a policy of each pool and classifier."""
+    import numpy as np
+
     from workbench.studies.statistics import enough, summarise
 
     rows = []
@@ -259,21 +412,28 @@ def _labels_saved(saved: LabelsSaved) -> str:
     return f"{bound}{saved.mean:.0f}{on}"
 
 
-def run_experiment(
-    name: str,
-    *,
-    out: Path,
-    quick: bool,
-    max_rows: int | None,
-    max_seeds: int | None,
-    workers: int,
-    quiet: bool,
+def reproduce(
+    name: Annotated[str | None, typer.Argument(help="Of the table or figure (see --list).")] = None,
+    list_all: Annotated[bool, typer.Option("--list", help="List the names.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer sets, rows and seeds: minutes.")] = False,
+    max_rows: Annotated[int | None, typer.Option(help="At most this many rows of a data set.")] = None,
+    max_seeds: Annotated[int | None, typer.Option(help="At most this many seeds.")] = None,
+    workers: Annotated[int, typer.Option(help="Processes, each with one thread.")] = 1,
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Reports and finished parts; goes on after a kill.")
+    ] = Path("reproduction"),
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the verdict only.")] = False,
 ) -> None:
-    """One of the papers' experiments, its progress and its verdict."""
-    from workbench.experiments.reproduce import reproduce
+    """Run a table or figure of the papers again and say what came out."""
+    from workbench.experiments.reproduce import reproduce as run_again
 
+    if list_all:
+        list_experiments()
+        return
+    if name is None:
+        raise InputError("Name an experiment; `workbench reproduce --list` shows them.")
     with steps(quiet) as advance:
-        report, path = reproduce(
+        report, path = run_again(
             name,
             out,
             quick=quick,
@@ -338,6 +498,8 @@ class _Progress:
 
     def round(self, finished: Round) -> None:
         """A round has ended."""
+        from workbench.sessions.notebooks import error_words
+
         self._words = f"{finished.n_labelled} labels, {error_words(finished.error, finished.n_test)}"
         self._move()
         if self._show is not None:

@@ -7,9 +7,12 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench.errors import InputError
+
+if TYPE_CHECKING:
+    from workbench.pools.pool import Pool
 
 _WORDS: dict[str, Any] = {"true": True, "false": False, "none": None, "null": None}
 
@@ -165,3 +168,15 @@ def share_or_worth(text: str) -> float | str:
         return float(text)
     except ValueError:
         raise InputError(f"--overlap is a share like 0.2, or {WORTH!r}; got {text!r}.") from None
+
+
+def question_given(text: str) -> tuple[str, list[str]] | str:
+    """NAME, a yes / no question, or NAME=CLASS,CLASS,..."""
+    name, equals, classes = text.partition("=")
+    return (name, [word.strip() for word in classes.split(",") if word.strip()]) if equals else name
+
+
+def say_notes(pool: Pool) -> None:
+    """Print what was guessed, left out or filled in on the way to a pool."""
+    for note in pool.notes:
+        print(note, file=sys.stderr)

@@ -44,3 +44,4 @@ Measured = Annotated[int, typer.Option(help="At most so many of these, always th
 Replace = Annotated[
     bool, typer.Option("--replace", help="Write over a file that is there; never over an input or a pool.")
 ]
+Project = Annotated[str, typer.Argument(help="Id or name (see `workbench projects`).")]

@@ -1,0 +1,101 @@
+"""`workbench access`, `key` and `log`: who and what may open a project, and what was done with it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from workbench.cli.operands import done, project_named
+from workbench.cli.options import Project
+from workbench.cli.values import print_table
+from workbench.errors import InputError
+from workbench.reading import cut, listed
+
+
+def access(
+    project: Project,
+    access: Annotated[str | None, typer.Argument(help="private, shared or open.")] = None,
+    owner: Annotated[str | None, typer.Option(help="Whose it is to be; somebody who has logged in.")] = None,
+    people: Annotated[
+        list[str] | None, typer.Option("--with", help="Somebody it is shared with; again for more.")
+    ] = None,
+) -> None:
+    """Show or change whose a project is and who may open it."""
+    found, store = project_named(project)
+    names = store.people()
+    if access or owner or people:
+        key = found.owner if owner is None else _key(owner, names)
+        kind = access or ("shared" if people else found.access)
+        members = [_key(one, names) for one in people] if people else list(found.members)
+        store.share_project(found.id, key, kind, members)
+        found = store.project(found.id)
+        called = ", ".join(names.get(key, key) for key in found.members)
+        done(store, "shared", found, " with ".join(filter(None, (found.access, called))))
+    whose = f"of {names.get(found.owner, found.owner)}" if found.owner else "of nobody"
+    shared = ", ".join(names.get(key, key) for key in found.members)
+    print(f"{found.name} ({found.id}): {found.access}, {whose}" + (f", with {shared}" if shared else ""))
+
+
+def program_keys(
+    project: Project,
+    person: Annotated[str | None, typer.Option(help="Make a key that stands for this person.")] = None,
+    purpose: Annotated[str, typer.Option("--for", help="What the key is for, in a few words.")] = "",
+    revoke: Annotated[str | None, typer.Option(metavar="ID", help="This key opens nothing any more.")] = None,
+) -> None:
+    """Keys with which programs label and ask over HTTP."""
+    record, store = project_named(project)
+    if revoke is not None:
+        gone = store.revoke_key(record.family, revoke)
+        done(store, "opened to programs", record, f"key {gone.id} of {gone.name} revoked")
+        print(f"The key {gone.id} of {gone.name} opens nothing any more.")
+        return
+    if person is not None:
+        if record.owner:
+            raise InputError("This project belongs to somebody: they make its keys on the Data page.")
+        made, secret = store.make_key(record.family, person, purpose=purpose)
+        done(store, "opened to programs", record, f"key {made.id} for {made.name}")
+        print(f"A key for {made.name} in {record.name} (/api/v1/projects/{record.family}), told here once:")
+        print(secret)
+        return
+    keys = store.keys_of(record.family)
+    if not keys:
+        print("No program has a key of this project; --person NAME makes one.")
+        return
+    rows = [(key.id, key.name, key.purpose, key.created[:16], (key.used or "never")[:16]) for key in keys]
+    print_table(("id", "person", "for", "made", "used"), rows)
+
+
+def audit_log(
+    project: Annotated[
+        str | None, typer.Argument(help="Id or name, also of one that was deleted; all unless given.")
+    ] = None,
+    count: Annotated[int, typer.Option(help="So many of the last entries.")] = 100,
+) -> None:
+    """Who opened, exported, shared, deleted and uploaded what, and when; newest first."""
+    from workbench.store import Store
+
+    if count < 1:
+        raise InputError(f"--count must be at least 1; got {count}.")
+    store = Store.open()
+    if project is None:
+        found = store.audited(most=count)
+    else:
+        gone = [one for one in store.audited(what="deleted") if project in (one.project, one.called)]
+        try:
+            wanted = project_named(project)[0].id
+        except InputError:
+            if not gone or gone[0].project is None:
+                raise
+            wanted = gone[0].project
+        found = store.audited(project=wanted, most=count)
+    rows = [(one.time[:19], one.name, one.what, one.called, one.project or "", one.detail) for one in found]
+    print_table(("time", "who", "what", "project", "id", "about"), rows)
+
+
+def _key(given: str, names: dict[str, str]) -> str:
+    found = [key for key, name in names.items() if given in (key, name)]
+    if not found:
+        known = listed(sorted(names.values())) if names else "nobody yet"
+        raise InputError(f"Nobody called {cut(given)} has logged in; there are: {known}.")
+    return found[0]

@@ -1,0 +1,216 @@
+"""`workbench questions`, `instructions`, `guess` and `people`: of a project that people label."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from workbench.cli.operands import files_kept, project_named, session_of
+from workbench.cli.options import OfQuestion, Project, Replace
+from workbench.cli.values import parse_settings, print_table, question_given
+from workbench.errors import InputError
+
+
+def questions(
+    project: Project,
+    add: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME[=CLASS,CLASS]", help="Ask one more, by yes or no unless it has classes."),
+    ] = None,
+    rename: Annotated[list[str] | None, typer.Option(metavar="NAME=NAME", help="Call one otherwise.")] = None,
+    archive: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Ask one no more; its answers stay.")
+    ] = None,
+    take_back: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Ask one again that was archived.")
+    ] = None,
+) -> None:
+    """The questions that a project asks about each item, and changes to them."""
+    session = session_of(project)
+    for given in add or ():
+        session.add_question(question_given(given))
+    for pair in rename or ():
+        name, _, to = pair.partition("=")
+        session.rename_question(name, to)
+    for name in archive or ():
+        session.archive_question(name)
+    for name in take_back or ():
+        session.archive_question(name, on=False)
+    rows = [
+        (
+            one.question,
+            one.kind,
+            ", ".join(session.question(one.id).classes[:8]),
+            session.store.n_labelled(one),
+            "archived" if one.aside else "asked",
+            one.id,
+        )
+        for one in session.every_question
+    ]
+    print_table(("question", "kind", "classes", "labels", "", "id"), rows)
+
+
+def instructions(
+    project: Project,
+    source: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="FILE", help="Write them: Markdown, or another tool's file."),
+    ] = None,
+    version: Annotated[int | None, typer.Option(help="Print an earlier version.")] = None,
+    example: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CLASS=ID", help="Show this item as an example of the class."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write text and pictures to this folder.")] = None,
+    replace: Replace = False,
+) -> None:
+    """Instructions of a project: print them, write them, pick examples of classes."""
+    from workbench.exchange.instructions import instruction_files
+    from workbench.pools.instructions import read_instructions
+    from workbench.sessions import Session
+    from workbench.store import fold
+    from workbench.writing import check_place, chosen_file
+
+    examples = {name: str(value) for name, value in parse_settings(example or [], "--example").items()}
+    record, store = project_named(project)
+    if source is not None or examples:
+        session = Session.open(record.id, store=store)
+        if source is not None:
+            told = read_instructions(str(source))
+            session.write_instructions(told.text, told.pictures)
+        places = {str(key): item for item, key in enumerate(session.pool.items.ids)} if examples else {}
+        for name, key in examples.items():
+            if key not in places:
+                raise InputError(f"Pool {session.pool.name!r} has no item {key!r}.")
+            session.pick_example(places[key], name)
+    state = fold(store.events(record.id))
+    versions = state.instructions
+    if version is not None and not 1 <= version <= len(versions):
+        raise InputError(f"There is no version {version}; there are {len(versions)}.")
+    number = len(versions) if version is None else version
+    if not number or not (one := versions[number - 1]).text:
+        print(f"{record.name}: no instructions. Write them with --from FILE, or on the Label page.")
+        return
+    if out is not None:
+        files = instruction_files(state, number)
+        for path in files:
+            check_place(out / path, protected=files_kept(source), replace=replace)
+        for path, data in files.items():
+            with chosen_file(out / path, protected=files_kept(source), replace=replace) as file:
+                file.write(data)
+        print(f"{record.name}: version {number} of the instructions in {out}")
+        return
+    print(f"{record.name}: version {number} of {len(versions)}, by {one.annotator}, {one.time[:16]}")
+    people = {vote.annotator for votes in state.votes.values() for vote in votes.values()}
+    if people:
+        n = sum(state.version_read(person) >= len(versions) for person in people)
+        print(f"{n} of {len(people)} who labelled have read the last version.")
+    print(f"\n{one.text}")
+
+
+def guess(
+    project: Project,
+    add: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SOURCE", help="Begin with names, column:NAME, columns:p_* too."),
+    ] = None,
+    off: Annotated[list[str] | None, typer.Option(metavar="SOURCE", help="Use this one no more.")] = None,
+    file: Annotated[
+        Path | None, typer.Option(help="Predictions of another tool: id and prediction, maybe confidence.")
+    ] = None,
+    model: Annotated[Path | None, typer.Option(help="A bundle whose model predicts this pool.")] = None,
+    named: Annotated[
+        list[str] | None,
+        typer.Option("--class", metavar="NAME=CLASS", help="What a name in --file stands for."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what --file would do, and stop.")] = False,
+    question: OfQuestion = None,
+) -> None:
+    """Guesses of a project and their weights; add or switch off a source."""
+    from shlex import quote as quoted
+
+    from workbench.exchange import plan_predictions, predictions_of
+    from workbench.pools.formats.files import File
+    from workbench.sessions.guessing import takes_guess, weight_words
+    from workbench.sessions.people import picked_words
+
+    called = {name: str(value) for name, value in parse_settings(named or [], "--class").items()}
+    session = session_of(project, question)
+    if file is not None:
+        plan = plan_predictions(File.of(file).content(), file.name, session)
+        print(f"{session.project.name}: {plan.words()}")
+        for name, one in plan.alike.items():
+            if name not in called:
+                print(f"Class {name!r} may be {one!r}: --class {quoted(f'{name}={one}')}")
+        if dry_run:
+            return
+        session.add_guess(f"file:{file.name}", plan.said, called)
+    if model is not None:
+        session.add_guess(f"model:{model.resolve().name}", predictions_of(model, session.pool))
+    now = list(session.settings.get("guesses") or ())
+    known = {str(one["source"]) for one in now}
+    for source in off or ():
+        if source not in known:
+            raise InputError(
+                f"The project does not begin with {source!r}. It has: {', '.join(known) or 'none'}."
+            )
+    if add or off:
+        kept = [{**one, "on": False} if one["source"] in (off or ()) else one for one in now]
+        session.change_guesses([*kept, *(one for one in add or () if one not in known)])
+    n = 0 if session.model is None else session.model.n_labelled
+    takes = takes_guess(session.settings["classifier"])
+    rows = [
+        (
+            one.source,
+            "on" if one.on else "off",
+            "-" if one.weight is None else f"{one.weight:.2f}",
+            weight_words(one.weight, n, one.on and takes),
+            "-"
+            if one.agreement is None
+            else f"{one.agreement.right} of {one.agreement.n}{picked_words(one.n_drawn, one.agreement.n)}",
+            "; ".join(one.notes),
+        )
+        for one in session.guess_report()
+    ]
+    print_table(("source", "used", "weight", "trust", "right on labels", "notes"), rows)
+
+
+def people(
+    project: Project,
+) -> None:
+    """Agreement of the people of a project, and each person's own figures."""
+    from workbench.sessions.people import people_report, shown_people
+    from workbench.store import fold
+
+    record, store = project_named(project)
+    events = list(store.events(record.id))
+    state = fold(events)
+    report = people_report(state, events)
+    print(report.words)
+    if report.n_consensus:
+        print(
+            f"Consensus of {report.n_consensus:,} items: {report.n_other:,} not the majority's, "
+            f"{report.n_open:,} too unsure to learn from; first guesses of the model count "
+            f"{report.weight:.2f}."
+        )
+    if not report.people:
+        return
+    print_table(
+        ("person", "labels", "shared", "agrees", "between", "takes for another", "seconds", "over time"),
+        [
+            (
+                name,
+                f"{one.n_labels:,}",
+                f"{one.n_shared:,}",
+                f"{one.agreement:.0%}" if one.n_shared else "-",
+                f"{one.low:.0%} and {one.high:.0%}" if one.n_shared else "-",
+                "; ".join(f"{a} for {b} ({n})" for a, b, n in one.confusions) or "-",
+                "-" if math.isnan(one.seconds) else f"{one.seconds:.1f}",
+                "-" if one.drift is None else f"{one.drift[0]:.0%}, then {one.drift[1]:.0%}",
+            )
+            for name, one in shown_people(report, bool(state.model.get("names_hidden")), record.id)
+        ],
+    )

@@ -1,0 +1,135 @@
+"""`workbench predict` and `score`: predictions of a saved model for other rows, and the rows to ask about."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace as changed
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from workbench.cli.operands import check_out, deliver
+from workbench.cli.options import PoolSet, Replace, TrustCode
+from workbench.cli.values import feature_sets, parse_settings, typed
+from workbench.errors import InputError
+
+if TYPE_CHECKING:
+    from workbench.exchange import SavedModel
+
+
+def predict(
+    file: Annotated[Path, typer.Argument(help="CSV, Parquet, NPY or NPZ with the columns of the pool.")],
+    model: Annotated[Path, typer.Option(help="A run's bundle, or its model folder.")],
+    out: Annotated[Path | None, typer.Option(help="CSV to write; printed unless given.")] = None,
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="Add a column for each class.")
+    ] = False,
+    replace: Replace = False,
+    trust_code: TrustCode = False,
+) -> None:
+    """Classes of new rows by a saved model."""
+    from workbench.exchange import load_model
+    from workbench.exchange.files import csv_text
+    from workbench.pools import read_rows
+    from workbench.pools.cells import plain_text
+
+    typed(trust_code=trust_code)
+    check_out(out, file, model, replace=replace)
+    saved = load_model(model)
+    given = read_rows(file)
+    features = saved.features(given)
+    mean, notes = saved.mean(given, features)
+    for note in (*getattr(given, "attrs", {}).get("notes", ()), *notes):
+        print(note, file=sys.stderr)
+    P = saved.probabilities(features, mean)
+    ids: list[list[object]] = [[] for _ in P]
+    if hasattr(given, "columns"):  # as the pool has them, so that predictions can be a guess
+        named = saved.id_column in given.columns
+        ids = [[id] for id in (given[saved.id_column].map(plain_text) if named else range(len(P)))]
+    columns = ["row", "prediction", "confidence", *(["id"] if any(ids) else [])]
+    if probabilities:
+        columns += [f"p({name})" for name in saved.classes]
+    rows: list[list[object]] = []
+    for i, (id, p) in enumerate(zip(ids, P.tolist(), strict=True)):
+        code = max(range(len(p)), key=p.__getitem__)
+        rows.append(
+            [i, saved.classes[code], round(p[code], 6), *id]
+            + ([round(x, 6) for x in p] if probabilities else [])
+        )
+    deliver(csv_text(columns, rows), out, file, model, replace=replace)
+    if out is not None:
+        print(f"{len(rows)} rows, {saved.name} fitted on {saved.n_labelled} labels of {saved.pool}: {out}")
+
+
+def score(
+    pool: Annotated[str, typer.Option(help="A name, a file, or a folder of Parquet files.")],
+    model: Annotated[Path, typer.Option(help="A run's bundle, or its model folder.")],
+    policy: Annotated[str, typer.Option(help="A name or package.module:function.")] = "margin",
+    top: Annotated[int, typer.Option(help="How many items to print.")] = 100,
+    pool_set: PoolSet = None,
+    seed: Annotated[int, typer.Option(help="Breaks ties.")] = 0,
+    scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler.")] = None,
+    out: Annotated[Path | None, typer.Option(help="CSV to write; printed unless given.")] = None,
+    replace: Replace = False,
+    trust_code: TrustCode = False,
+) -> None:
+    """The items of a pool most worth asking about, best first."""
+    from workbench.exchange import load_model
+    from workbench.exchange.files import csv_text
+    from workbench.policies.scan import score_pool
+
+    options = parse_settings(pool_set or [], "--pool-set")
+    typed(policy, feature_sets(options), trust_code=trust_code)
+    check_out(out, pool, model, replace=replace)
+    saved = load_model(model)
+    if saved.guesses is not None:
+        print("The items are scored without the guess that the model began with.", file=sys.stderr)
+    source, feature_map = _source(pool, saved, options)
+    labelled = _labelled_by(model, pool)
+    found = score_pool(
+        source,
+        saved.estimator,
+        policy,
+        top,
+        scheduler=scheduler,
+        seed=seed,
+        exclude=labelled,
+        feature_map=feature_map,
+    )
+    rows = enumerate(zip(found.indices.tolist(), found.where, found.utilities.tolist(), strict=True), start=1)
+    table = csv_text(("rank", "row", "where", "utility"), ((rank, *row) for rank, row in rows))
+    deliver(table, out, pool, model, replace=replace)
+    for warning in found.warnings:
+        print(warning, file=sys.stderr)
+    if out is not None:
+        without = f" ({len(labelled)} labelled ones left out)" if len(labelled) else ""
+        print(f"{found.n_scored:,} rows scored by {policy}{without}; the best {len(found.indices)} in {out}")
+
+
+def _source(pool: str, saved: SavedModel, options: dict[str, Any]) -> tuple[Any, Any]:
+    """Rows to score: a pool with a name, or a file through the model's own feature map."""
+    from workbench.pools import load_pool, seen_as_pixels
+    from workbench.pools.features.pixels import ImageFeatureMap
+    from workbench.pools.loading import is_named
+
+    if is_named(pool):
+        if Path(pool).exists():
+            print(f"{pool} is the pool of that name; ./{pool} is what lies here.", file=sys.stderr)
+        pixels = isinstance(saved.feature_map, ImageFeatureMap)
+        found = load_pool(pool, **(seen_as_pixels(pool, options) if pixels else options))
+        return changed(found, features=saved.as_seen(found.features)), None
+    if not pool.strip() or not Path(pool).expanduser().exists():
+        return load_pool(pool), None  # raises, and says what there is
+    if options:
+        raise InputError("--pool-set is for pools with a name; a file is read as the model knows it.")
+    return pool, saved.seen_map
+
+
+def _labelled_by(model: Path, pool: str) -> list[int]:
+    """Items the run behind the model has labels of, where it ran on this very pool."""
+    from workbench.exchange import labelled_items
+
+    trained_on, items = labelled_items(model)
+    same = trained_on == pool or (trained_on and Path(trained_on).resolve() == Path(pool).resolve())
+    return items if same else []

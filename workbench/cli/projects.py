@@ -1,0 +1,314 @@
+"""`workbench new`, `open`, `projects` and what moves a whole project or its labels."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from workbench.cli.operands import check_out, done, project_named, session_of
+from workbench.cli.options import Guess, OfQuestion, PoolSet, Project, Replace, Set, Target, TrustCode
+from workbench.cli.values import (
+    feature_sets,
+    parse_settings,
+    print_table,
+    question_given,
+    say_notes,
+    share_or_worth,
+    typed,
+    without_guesses,
+)
+from workbench.errors import InputError
+
+if TYPE_CHECKING:
+    from workbench.sessions import Session
+
+
+def new_project(
+    pool: Annotated[str, typer.Argument(help="A name (see `workbench pools`), a file or a folder.")],
+    name: Annotated[str | None, typer.Option(help="Of the project; the pool's unless given.")] = None,
+    target: Target = None,
+    pool_set: PoolSet = None,
+    classes: Annotated[
+        list[str] | None,
+        typer.Option("--class", metavar="NAME", help="A class to start with; again for more."),
+    ] = None,
+    question: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[=CLASS,CLASS]",
+            help="A question, by yes or no unless it has classes; column:NAME for one that a column answers; "
+            "again for more.",
+        ),
+    ] = None,
+    classifier: Annotated[str, typer.Option(help="A name or package.module:Class.")] = "large-margin",
+    settings: Set = None,
+    policy: Annotated[str | None, typer.Option(help="A name or package.module:function.")] = None,
+    overlap: Annotated[
+        str,
+        typer.Option(
+            metavar="SHARE|worth",
+            help="Share of the items that several people label; or 'worth': any, where one more answer is "
+            "worth more than a new item.",
+        ),
+    ] = "0",
+    people: Annotated[int, typer.Option(help="How many people label each of these, at most.")] = 2,
+    guess: Guess = None,
+    copies: Annotated[
+        bool, typer.Option("--copies/--all", help="Ask about copies once, or about every item.")
+    ] = True,
+    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
+) -> None:
+    """Start a project that people label in the app."""
+    from workbench.policies.effective import DEFAULT_POLICY
+    from workbench.sessions import Session
+
+    options = parse_settings(settings or [])
+    of_pool = parse_settings(pool_set or [], "--pool-set") | ({"target": target} if target else {})
+    of_pool = without_guesses(pool, of_pool, guess)
+    typed(classifier, policy, options, feature_sets(of_pool))
+    made = Session.create(
+        pool,
+        pool_options=of_pool,
+        name=name,
+        classes=classes,
+        questions=[question_given(text) for text in question] if question else None,
+        classifier=classifier,
+        options=options,
+        policy=policy or DEFAULT_POLICY,
+        overlap=share_or_worth(overlap),
+        people=people,
+        guess=None if guess is None else tuple(guess),
+        twins=copies,
+        seed=seed,
+    )
+    say_notes(made.pool)
+    with_classes = f", {len(made.classes)} classes" if made.classes else ""
+    print(f"{made.project.name}: {len(made.pool):,} items{with_classes}, project {made.id}")
+    if made.twins.n_groups:
+        print(made.twins.say())
+    begun = [str(one["source"]) for one in made.settings.get("guesses") or ()]
+    if begun:
+        print(
+            f"It begins with a guess: {', '.join(begun)} (workbench guess {made.id} shows what it is worth)."
+        )
+
+
+def open_project(
+    bundle: Annotated[Path, typer.Argument(help="A project's bundle: a folder or a zip.")],
+    pool: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where its pool lies here, unless the bundle has it.")
+    ] = None,
+    pool_set: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="What the bundle lacks: folder=PLACE (of pictures), features=embeddings:FILE, fetch=true.",
+        ),
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Of the project; the bundle's unless given.")] = None,
+) -> None:
+    """Make a project of the bundle of one, with all its history."""
+    from workbench.exchange import open_bundle
+
+    options = parse_settings(pool_set or [], "--pool-set")
+    made = open_bundle(bundle, pool=pool, pool_options=options, name=name)
+    print(f"{made.name}: {made.n_labelled} labels, project {made.id}")
+
+
+def projects() -> None:
+    """List the projects in the database."""
+    from workbench.store import Store
+
+    store = Store.open()
+    rows = []
+    for p in store.projects():
+        asked = [one for one in store.questions(p.id) if not one.aside]
+        labels = ", ".join(f"{store.n_labelled(one)}" for one in asked)
+        rows.append((p.id, p.name, p.pool["name"], len(asked), labels, p.created[:16], p.changed[:16]))
+    print_table(("id", "name", "pool", "questions", "labels", "made", "changed"), rows)
+
+
+def import_project(
+    project: Project,
+    file: Annotated[Path, typer.Argument(help="Labels: columns id (or item) and label.")],
+    format: Annotated[
+        str | None, typer.Option(help="csv, parquet, jsonl, npz, label-studio, huggingface, coco.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would do; change nothing.")] = False,
+    leave_out: Annotated[
+        bool, typer.Option("--leave-out", help="Go on without rows whose item the pool does not have.")
+    ] = False,
+    question: OfQuestion = None,
+    add_questions: Annotated[
+        bool,
+        typer.Option(
+            "--add-questions", help="Names listed as tags that are no yes / no question become one."
+        ),
+    ] = False,
+) -> None:
+    """Take labels made elsewhere into a project."""
+    from workbench.exchange import plan_import
+    from workbench.exchange.imports import format_of
+    from workbench.exchange.instructions import take_instructions
+    from workbench.exchange.questions import answers_several
+    from workbench.pools.formats.files import File
+
+    session = session_of(project, question)
+    data = File.of(file).content()
+    form = format or format_of(file, data)
+    if question is None and answers_several(data, session, form):
+        _import_answers(session, file, data, form, dry_run, leave_out, add_questions)
+        return
+    plan = plan_import(data, session, form)
+    if dry_run:
+        print(f"{session.project.name}: {plan.words()}")
+        for name, one in plan.alike.items():
+            print(f"Class {name!r} may be {one!r}.")
+        for item, (now, then) in list(plan.differ.items())[:20]:
+            print(f"Item {session.pool.items.ids[item]}: {now} now, {then} in the file")
+        if plan.unknown:
+            print("Unknown: " + ", ".join(plan.unknown[:20]))
+        return
+    if plan.unknown and not leave_out:
+        first = ", ".join(plan.unknown[:5])
+        raise InputError(
+            f"The pool has no item {first}. Nothing was imported; --leave-out goes on without such rows."
+        )
+    labels = plan.labels(leave_out_unknown=leave_out)
+    if take_instructions(session, data, form):
+        print(f"The file's instructions were taken over: workbench instructions {session.id} prints them.")
+    before = session.state.n_labelled
+    session.import_labels(labels, file.name)
+    state = session.state
+    print(
+        f"{session.project.name}: {len(labels)} labels read, "
+        f"{state.n_labelled - before} items newly labelled, {state.n_labelled} in all"
+    )
+    if plan.undecided:
+        print(f"{plan.undecided:,} of them undecided, as people in the file differ: see History, Agreement")
+
+
+def _import_answers(
+    session: Session, file: Path, data: bytes, form: str, dry_run: bool, leave_out: bool, add: bool
+) -> None:
+    """Answers to several questions, of which the file has a column each or a list of names."""
+    from workbench.exchange.questions import read_answers, take_answers
+
+    answers = read_answers(data, session, form)
+    if answers.strange and add and not dry_run:
+        for name in answers.strange:
+            session.add_question(name)
+        answers = read_answers(data, session, form)
+    if dry_run:
+        print(f"{session.project.name}: {answers.words()}")
+        if answers.strange:
+            print("No yes / no question is called: " + ", ".join(answers.strange[:20]))
+        return
+    if answers.unknown and not leave_out:
+        raise InputError(
+            f"The pool has no item {', '.join(answers.unknown[:5])}. Nothing was imported; --leave-out goes "
+            "on without such rows."
+        )
+    taken = take_answers(session, answers, file.name)
+    print(f"{session.project.name}: newly labelled {', '.join(f'{n:,} {name}' for name, n in taken.items())}")
+
+
+def export_project(
+    project: Project,
+    format: Annotated[
+        str,
+        typer.Option(
+            help="csv, xlsx, parquet, jsonl, npz, label-studio, huggingface, folders, coco, bundle or "
+            "predictor."
+        ),
+    ] = "csv",
+    what: Annotated[
+        str,
+        typer.Option(
+            help="labels, everything, predictions for the rest too, finished, or questions: all in one file."
+        ),
+    ] = "labels",
+    out: Annotated[Path | None, typer.Option(help="File to write; texts are printed unless given.")] = None,
+    question: OfQuestion = None,
+    replace: Replace = False,
+    trust_code: TrustCode = False,
+) -> None:
+    """The labelled set of a project, its whole record (bundle), or its model for NumPy alone (predictor)."""
+    from workbench.exchange import (
+        FORMATS,
+        StoredLabels,
+        export_labels,
+    )
+    from workbench.exchange.exporting import BUNDLE, PREDICTOR, export_to
+    from workbench.exchange.labels import NEED_POOL
+    from workbench.sessions import Session
+
+    typed(trust_code=trust_code)
+    if format not in (BUNDLE, PREDICTOR):  # these are folders, and refuse what is there themselves
+        check_out(out, replace=replace)
+    record, store = project_named(project, question)
+    session: Any
+    try:
+        session = Session.open(record.id, store=store)
+    except InputError as error:
+        if format in (BUNDLE, PREDICTOR, *NEED_POOL):
+            raise
+        session = StoredLabels.of(record.id, store)
+        print(
+            f"{error}\nWhat is exported are the labels alone, without the items' own columns.\n"
+            f"If the file has moved: workbench relocate {record.id} FILE",
+            file=sys.stderr,
+        )
+    n_labelled = session.state.n_labelled
+    done(store, "exported", record, format if format in (BUNDLE, PREDICTOR) else f"{what}, {format}")
+    if out is None:
+        if format in (BUNDLE, PREDICTOR):
+            raise InputError(f"A {format} is a folder: say where with --out FOLDER.")
+        if FORMATS.get(format, "") in (".xlsx", ".parquet", ".npz", ".zip"):
+            raise InputError(f"{format} is no text: say where it goes with --out FILE{FORMATS[format]}.")
+        sys.stdout.write(export_labels(session, format, what).decode("utf-8"))
+        return
+    n = export_to(session, format, out, what, replace=replace, store=store)
+    if format in (BUNDLE, PREDICTOR):
+        print(f"{record.name}: {n if format == PREDICTOR else n_labelled} labels, {format} in {out}")
+        return
+    rows = "" if what == "labels" else f" among {n:,} rows"
+    print(f"{record.name}: {n_labelled} labels{rows} in {out}")
+
+
+def relocate(
+    project: Project,
+    file: Annotated[Path, typer.Argument(help="Where the file or folder of its pool lies now.")],
+) -> None:
+    """Point a project at the new place of its pool, after checking that it is the same."""
+    from workbench.sessions import Session
+
+    record, store = project_named(project)
+    moved = Session.relocate(record.id, file, store=store)
+    print(f"{moved.name}: its pool is {moved.pool['name']}")
+
+
+def backup(
+    file: Annotated[Path, typer.Argument(help="To write; must not be there yet.")],
+) -> None:
+    """A consistent copy of the database and of uploaded files, also while people label."""
+    from workbench.store import Store
+
+    n_files = Store.open().backup(file)
+    print(f"All projects, runs and studies, and {n_files} uploaded file(s): {file}")
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(help="A copy that `workbench backup` wrote.")],
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Also where there are projects; they are put aside first.")
+    ] = False,
+) -> None:
+    """Put a copy in the place of the database."""
+    from workbench.store import Store
+
+    aside = Store.open().restore(file, replace=replace)
+    print(f"Restored {file}." + (f" What was there before: {aside}" if aside is not None else ""))
