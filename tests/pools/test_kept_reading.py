@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from workbench.errors import InputError
-from workbench.pools import encoders, load_pool, read_rows
+from workbench.pools import encoders, feature_map_from_json, load_pool, read_rows
 from workbench.pools.features import cache
 from workbench.pools.features.cache import WorkCache, cached_features, saved_map
 from workbench.pools.features.vectors import VectorFeatureMap
@@ -295,6 +295,38 @@ def test_images_of_more_bits_keep_their_range(tmp_path, values, shown):
         Image.fromarray(values.reshape(16, 16)).save(tmp_path / f"{i}.tiff")
     pool = load_pool(tmp_path)
     assert pool.items.show(0).image.ravel().tolist() == shown.tolist()
+
+
+@pytest.mark.parametrize("features", ["pixels", "shapes"])
+def test_images_of_more_bits_have_one_white_a_pool(tmp_path, features):
+    rng = np.random.default_rng(0)
+    for i in range(10):
+        values = rng.integers(0, 206, (16, 16)).astype(np.uint16)
+        values[0, 0] = (200, 5_000)[i in (3, 7)]  # one hot pixel
+        Image.fromarray(values).save(tmp_path / f"{i}.png")
+    pool = load_pool(tmp_path, features=features)
+    shown = [pool.items.show(i).image for i in range(10)]
+    assert [int(image[0, 0]) for image in shown] == [200, 200, 200, 255, 200, 200, 200, 255, 200, 200]
+    assert all(90 < image.mean() < 115 for image in shown)
+    (note,) = [note for note in pool.notes if "more than 8 bits" in note]
+    assert "255 is white" in note and "'3.png', '7.png'" in note
+    # a picture that comes later, and is brighter altogether, is seen as the pool's are
+    later = tmp_path / "later"
+    later.mkdir()
+    for i in range(2):
+        Image.fromarray(np.full((16, 16), (100, 3_000)[i], np.uint16)).save(later / f"{i}.png")
+    made = feature_map_from_json(pool.feature_map.to_json())
+    same = np.stack([np.full((16, 16), grey, np.uint8) for grey in (100, 255)])
+    np.testing.assert_allclose(made.transform(read_rows(later)), made.transform(same), atol=1e-6)
+
+
+def test_one_bright_picture_keeps_the_range_of_the_others(tmp_path):
+    for i in range(3):
+        values = np.arange(256, dtype=np.uint16).reshape(16, 16) * (1, 1, 16)[i]
+        Image.fromarray(values).save(tmp_path / f"{i}.png")
+    pool = load_pool(tmp_path)
+    assert pool.items.show(0).image.ravel().tolist() == (np.arange(256) >> 4).tolist()
+    assert pool.items.show(2).image.ravel().tolist() == list(range(256))
 
 
 def test_images_that_cannot_be_shown_are_refused(tmp_path):

@@ -99,6 +99,7 @@ def image_pool(
     n_components: int = 50,
     resized: bool = False,
     mode: str | None = None,
+    brightest: float | None = None,
     title: str = "",
     notes: tuple[str, ...] = (),
 ) -> Pool:
@@ -118,6 +119,7 @@ def image_pool(
         n_components: of "pca".
         resized: whether the images were brought to their size, as new ones then are.
         mode: "grey" or "colour" that they were brought to.
+        brightest: value of their files that is white, where these have more than eight bits a pixel.
         title: one line.
         notes: what was done on the way.
 
@@ -151,6 +153,7 @@ def image_pool(
         notes = (*notes, said_of_shapes(learnt))
         return pool_of_images(name, items, learnt, found, words, truth, classes, notes=notes, **described)
     feature_map, said = _pixels_map(images, white, features, n_components, resized, mode)
+    feature_map = replace(feature_map, brightest=brightest)
     pool = pool_of_images(
         name,
         items,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,7 @@ class ImageFeatureMap:
         axes: [n, D] principal axes, for PCA; else None.
         resized: whether the pool's images were brought to that size; files are brought to it, too.
         mode: "grey" or "colour" that they were brought to; None keeps what each is.
+        brightest: value of files of more than eight bits a pixel that is white; None takes each file's own.
     """
 
     shape: tuple[int, ...]
@@ -35,6 +36,7 @@ class ImageFeatureMap:
     axes: Floats | None = None
     resized: bool = False
     mode: str | None = None
+    brightest: float | None = None
 
     @property
     def shows_pixels(self) -> bool:
@@ -70,7 +72,7 @@ class ImageFeatureMap:
         """
         if hasattr(rows, "brought"):
             height, width = self.shape[:2]
-            rows = rows.brought((height, width) if self.resized else None, self.mode)
+            rows = rows.brought((height, width) if self.resized else None, self.mode, self.brightest)
         images = np.asarray(rows)
         size = int(np.prod(self.shape))
         if images.ndim < 2 or (images.shape[1:] != self.shape and images.shape[1:] != (size,)):
@@ -105,6 +107,7 @@ class ImageFeatureMap:
             "axes": None if self.axes is None else pack(self.axes),
             "resized": self.resized,
             "mode": self.mode,
+            "brightest": self.brightest,
         }
 
     @classmethod
@@ -121,7 +124,19 @@ class ImageFeatureMap:
         mode = document["mode"]
         if mode not in (None, "grey", "colour"):
             raise ValueError(f"it brings images to {str(mode)[:40]}")
-        return cls(shape, white, mean, axes, bool(document["resized"]), mode)
+        return cls(shape, white, mean, axes, bool(document["resized"]), mode, white_of(document))
+
+
+def white_of(document: Mapping[str, Any]) -> float | None:
+    """The value that is white in files of more than eight bits a pixel, of a map's document.
+
+    Raises:
+        ValueError: none that can be.
+    """
+    brightest = document.get("brightest")
+    if brightest is not None and not 0 < float(brightest) < np.inf:
+        raise ValueError(f"pixels of {str(brightest)[:40]} are white")
+    return None if brightest is None else float(brightest)
 
 
 def size_text(shape: Sequence[int]) -> str:

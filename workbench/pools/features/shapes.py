@@ -12,6 +12,7 @@ from workbench.arrays import Array, Floats
 from workbench.errors import InputError
 from workbench.pools.features.cache import WorkCache
 from workbench.pools.features.packing import pack, unpack
+from workbench.pools.features.pixels import white_of
 from workbench.progress import part, tell
 
 SIDE = 32
@@ -60,6 +61,7 @@ class ShapesFeatureMap:
         patches: how the patch block joins.
         mean: [d] mean of the joined blocks.
         axes: [n, d] their principal axes.
+        brightest: value of files of more than eight bits a pixel that is white; None takes each file's own.
     """
 
     canvas: tuple[int, int]
@@ -73,6 +75,7 @@ class ShapesFeatureMap:
     patches: Block
     mean: Floats
     axes: Floats
+    brightest: float | None = None
     shows_pixels: ClassVar[bool] = False
 
     @property
@@ -164,7 +167,7 @@ class ShapesFeatureMap:
             InputError: what is no image.
         """
         if hasattr(rows, "small"):
-            images: Any = rows.small(max(self.canvas))
+            images: Any = rows.small(max(self.canvas), self.brightest)
         elif isinstance(rows, (list, tuple)):
             images = rows
         else:
@@ -219,6 +222,7 @@ class ShapesFeatureMap:
             "colour": self.colour,
             "white": self.white,
             "stride": self.stride,
+            "brightest": self.brightest,
             **{name: pack(getattr(self, name)) for name in _ARRAYS},
             **{name: [pack(part) for part in getattr(self, name)] for name in _BLOCKS},
         }
@@ -234,6 +238,7 @@ class ShapesFeatureMap:
             colour=bool(document["colour"]),
             white=float(document["white"]),
             stride=int(document["stride"]),
+            brightest=white_of(document),
             **parts,
         )
         if not 0 < height * width <= _MOST_PIXELS or not 0 < found.white < np.inf or found.stride < 1:

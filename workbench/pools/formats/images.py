@@ -100,9 +100,10 @@ def load(
         pool = _photo_pool(folder, file, name, labelled, corrupt, most, features)
         if pool is not None:
             return pool
-    decoded, decoding = _decode_all(folder, size, mode, corrupt, max_pixels, min(max_cells, max_bytes))
+    decoding = Decoding(folder, folder.paths, corrupt)
+    decoded = _decode_all(folder, decoding, size, mode, max_pixels, min(max_cells, max_bytes))
     paths = [folder.paths[i] for i in decoding.kept]
-    notes = _left_out(folder, decoding)
+    notes = [*_left_out(folder, decoding), *decoding.said]
     if size:
         notes.append(f"Images brought to {size[0]} x {size[1]} pixels.")
     if mode:
@@ -119,6 +120,7 @@ def load(
         n_components=n_components,
         resized=size is not None,
         mode=mode,
+        brightest=decoding.brightest,
         title=file.name,
         notes=(*notes, *found.notes),
     )
@@ -157,7 +159,7 @@ def _photo_pool(
     left = _left_out(folder, read)
     pool = photo_pool(
         read,
-        PhotoItems(paths, Photos(folder, paths, max_pixels)),
+        PhotoItems(paths, Photos(folder, paths, max_pixels, brightest=read.brightest)),
         found.truth,
         found.classes,
         features,
@@ -219,13 +221,12 @@ def _is_hidden(path: str) -> bool:
 
 def _decode_all(
     folder: ImageFolder,
+    decoding: Decoding,
     size: tuple[int, int] | None,
     mode: str | None,
-    corrupt: str,
     max_pixels: int,
     max_cells: int,
-) -> tuple[Array, Decoding]:
-    decoding = Decoding(folder, folder.paths, corrupt)
+) -> Array:
     read: list[str] = []
 
     def decoded() -> Iterator[Array]:
@@ -236,7 +237,7 @@ def _decode_all(
     images = stack_images(decoded(), len(folder.paths), folder.label, max_cells, read)
     if len(images) < 2:
         raise _too_few(folder, decoding)
-    return images, decoding
+    return images
 
 
 def _too_few(folder: ImageFolder, read: Decoding | PhotosRead) -> InputError:

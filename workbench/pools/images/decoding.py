@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from threading import Lock
-from typing import Any
+from threading import RLock
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,7 @@ MAX_PHOTO_PIXELS = 100_000_000
 """Most pixels of a photo; those above `MAX_PIXELS` are decoded at reduced size, one at a time."""
 MAX_NUMBERS = 100_000_000
 """Most pixels x colours of all images together: their features take four bytes each."""
-_LARGE = Lock()  # one large image at a time: some are held whole for a moment
+_LARGE = RLock()  # one large image at a time: some are held whole for a moment
 _ORIENTATION = 0x0112  # of EXIF
 _OF_FEATURES = 256  # longest side of copies that features are made of, at most
 
@@ -37,6 +37,7 @@ def decode_image(
     max_pixels: int = MAX_PIXELS,
     side: int | None = None,
     upright: bool = False,
+    brightest: float | Callable[[], float | None] | None = None,
 ) -> Array:
     """Decode one image file, its size checked before its pixels.
 
@@ -48,6 +49,8 @@ def decode_image(
         max_pixels: most pixels before resizing.
         side: longest side of a small copy; larger images are averaged down to it, others stay.
         upright: turn it as its camera says that it was held (EXIF), as browsers do.
+        brightest: of an image of more than eight bits a pixel, the value that becomes white, or what says it
+            where it is wanted; None takes it from the image itself (`brightness`).
 
     Returns:
         [H, W] or [H, W, 3] uint8; transparency is laid on white.
@@ -83,7 +86,10 @@ def decode_image(
             if image.size != before:
                 width, height = height, width
         if image.mode.startswith(("I", "F")):
-            image = Image.fromarray(_eight_bits(np.asarray(image), label, image.info.get("transparency")))
+            values = np.asarray(image)
+            white = brightest() if callable(brightest) else brightest
+            eight = _eight_bits(values, label, white or _brightness(values).white, image.info)
+            image = Image.fromarray(eight)
         elif image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
             was_grey = image.mode in ("1", "L", "LA")
             image = image.convert("RGBA")
@@ -100,11 +106,61 @@ def decode_image(
         return np.asarray(image, dtype=np.uint8)
 
 
-def _eight_bits(values: Array, label: str, transparent: Any = None) -> Array:
-    """[H, W] numbers of more than eight bits, or fractions, as uint8.
+class Brightness(NamedTuple):
+    """Values of an image of more than eight bits a pixel.
 
-    Whole numbers have as many bits as the largest one needs: 8, 12 (microscopes, X-rays), 16 or more; the
-    upper eight are kept.
+    Attributes:
+        white: the value that should be white.
+        most: the largest one.
+    """
+
+    white: float
+    most: float
+
+
+def brightness(data: bytes, label: str, max_pixels: int = MAX_PHOTO_PIXELS) -> Brightness | None:
+    """Values of an image file of more than eight bits a pixel; None for any other.
+
+    Args:
+        data: the file.
+        label: for messages.
+        max_pixels: most pixels.
+
+    Raises:
+        InputError: as `decode_image`.
+    """
+    with reading(label, "an image"), opened(data, label) as picture:
+        n_pixels = picture.width * picture.height
+        if not picture.mode.startswith(("I", "F")) or n_pixels > max_pixels:
+            return None
+        with _LARGE if n_pixels > MAX_PIXELS else nullcontext():
+            return _brightness(np.asarray(_reduced(picture, 0) if n_pixels > MAX_PIXELS else picture))
+
+
+def _brightness(values: Array) -> Brightness:
+    """Brightness of [H, W] numbers; a thousandth of the pixels, one at least, may be brighter than white.
+
+    Whole numbers have as many bits as the others need: 8, 12 (microscopes, X-rays), 16 or more. Fractions go
+    to 1, or to 255.
+    """
+    flat = values.ravel()
+    place = max(0, flat.size - 2 - flat.size // 1_000)
+    level, most = float(np.partition(flat, place)[place]), float(flat.max())
+    if values.dtype.kind == "f" or not np.isfinite(level):
+        return Brightness(1.0 if level <= 1 else 255.0, most)
+    bits = max(0, int(level)).bit_length()
+    bits = next((depth for depth in (8, 12, 16) if bits <= depth), bits)
+    return Brightness(2.0**bits - 1, most)
+
+
+def _eight_bits(values: Array, label: str, white: float, info: Mapping[Any, Any]) -> Array:
+    """[H, W] numbers of more than eight bits, or fractions, as uint8; what is brighter than white is white.
+
+    Args:
+        values: of the pixels.
+        label: for messages.
+        white: as of `Brightness`; of whole numbers the upper eight of its bits are kept.
+        info: of the file; a value that is transparent becomes white.
 
     Raises:
         InputError: numbers below 0, or fractions beyond 0 to 255.
@@ -117,11 +173,11 @@ def _eight_bits(values: Array, label: str, transparent: Any = None) -> Array:
             "fractions from 0 to 1."
         )
     if fractions:
-        eight = np.rint(values * (255.0 if high <= 1 else 1.0)).astype(np.uint8)
+        eight = np.rint(np.minimum(values * (255.0 if white <= 1 else 1.0), 255.0)).astype(np.uint8)
     else:
-        bits = int(high).bit_length()
-        bits = next((depth for depth in (8, 12, 16) if bits <= depth), bits)
-        eight = (values.astype(np.int64) >> (bits - 8)).astype(np.uint8)
+        bits = max(8, int(white).bit_length())
+        eight = (np.minimum(values.astype(np.int64), 2**bits - 1) >> (bits - 8)).astype(np.uint8)
+    transparent = info.get("transparency")
     if isinstance(transparent, int):
         eight = np.where(values == transparent, np.uint8(255), eight)
     return eight

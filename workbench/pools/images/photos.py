@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import blake2b
 from typing import Any, NamedTuple, Protocol
 
@@ -19,6 +21,7 @@ from workbench.pools.features.vectors import is_vectors, without_features
 from workbench.pools.images.decoding import (
     MAX_NUMBERS,
     MAX_PHOTO_PIXELS,
+    brightness,
     decode_image,
     n_frames,
     opened,
@@ -62,6 +65,7 @@ class Photos(Sequence[Array]):
         side: longest side to bring each to; None keeps them as they are.
         shape: (height, width) to bring each to; None keeps them as they are.
         mode: "grey" or "colour" to bring each to; None keeps what it is.
+        brightest: value of files of more than eight bits a pixel that is white; None takes each file's own.
     """
 
     folder: PhotoSource
@@ -70,6 +74,7 @@ class Photos(Sequence[Array]):
     side: int | None = None
     shape: tuple[int, int] | None = None
     mode: str | None = None
+    brightest: float | None = None
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -80,7 +85,8 @@ class Photos(Sequence[Array]):
         path = self.paths[index]
         label = f"{self.folder.label}: {cut(path)}"
         data = self.folder.read(path)
-        return decode_image(data, label, self.shape, self.mode, self.max_pixels, self.side, upright=True)
+        how = (self.shape, self.mode, self.max_pixels, self.side)
+        return decode_image(data, label, *how, upright=True, brightest=self.brightest)
 
     def size(self, index: int) -> tuple[int, int]:
         """Width and height of an image as it lies in its file, from its head alone."""
@@ -93,13 +99,15 @@ class Photos(Sequence[Array]):
         """Pixels of the longer side of an image, from its head alone."""
         return max(self.size(index))
 
-    def small(self, side: int) -> Photos:
+    def small(self, side: int, brightest: float | None = None) -> Photos:
         """The same images, brought to `side` pixels on their longest side as they are decoded."""
-        return replace(self, side=side)
+        return replace(self, side=side, brightest=brightest or self.brightest)
 
-    def brought(self, shape: tuple[int, int] | None, mode: str | None) -> Photos:
+    def brought(
+        self, shape: tuple[int, int] | None, mode: str | None, brightest: float | None = None
+    ) -> Photos:
         """The same images of one size and mode, as a pool of pixels brought its own."""
-        return replace(self, shape=shape, mode=mode)
+        return replace(self, shape=shape, mode=mode, brightest=brightest or self.brightest)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         """All of them [N, H, W(, 3)].
@@ -143,6 +151,8 @@ class PhotosRead(NamedTuple):
         copies: a small copy of each that was kept.
         words: [n] uint64, their fingerprints.
         paged: positions of those kept that hold further pages or frames.
+        brightest: as of `Decoding`.
+        said: notes on how they were read.
     """
 
     kept: list[int]
@@ -150,6 +160,8 @@ class PhotosRead(NamedTuple):
     copies: Copies
     words: Array
     paged: list[int] = []  # noqa: RUF012 - a tuple's default
+    brightest: float | None = None
+    said: tuple[str, ...] = ()
 
 
 class Copies(Sequence[Array]):
@@ -225,6 +237,9 @@ class Decoding:
         kept: positions of those that were decoded so far.
         dropped: position -> why it could not be, of the others.
         paged: positions of those kept that hold further pages or frames.
+        brightest: value of files of more than eight bits a pixel that is white, one for all; None where there
+            are none.
+        said: notes on how they were read.
     """
 
     def __init__(self, source: PhotoSource, paths: Sequence[str], corrupt: str) -> None:
@@ -232,6 +247,8 @@ class Decoding:
         self.kept: list[int] = []
         self.dropped: dict[int, str] = {}
         self.paged: list[int] = []
+        self.brightest: float | None = None
+        self.said: tuple[str, ...] = ()
 
     def images(self, **how: Any) -> Iterator[tuple[bytes, Array]]:
         """The bytes and the image of each that can be decoded.
@@ -245,7 +262,8 @@ class Decoding:
         for i, path in enumerate(self._paths):
             try:
                 data = self._source.read(path)
-                image = decode_image(data, f"{self._source.label}: {cut(path)}", upright=True, **how)
+                label = f"{self._source.label}: {cut(path)}"
+                image = decode_image(data, label, upright=True, brightest=partial(self._white, i), **how)
             except InputError as error:
                 if not self._drops:
                     raise
@@ -255,6 +273,25 @@ class Decoding:
             if _may_have_pages(path) and n_frames(data) > 1:
                 self.paged.append(i)
             yield data, image
+
+    def _white(self, first: int) -> float | None:
+        """What is white in all files of more than eight bits a pixel, of which the first is met."""
+        if self.brightest is not None:
+            return self.brightest
+        values = {}
+        for path in self._paths[first:]:
+            with suppress(InputError):
+                found = brightness(self._source.read(path), path)
+                values |= {} if found is None else {path: found}
+        if not values:
+            return None
+        self.brightest = max(found.white for found in values.values())
+        clipped = [path for path, found in values.items() if found.most > self.brightest]
+        noun = "file has" if len(values) == 1 else "files have"
+        words = f"{len(values):,} {noun} more than 8 bits a pixel: {self.brightest:,.0f} is white"
+        words += f"; brighter pixels of {listed(clipped, 3)} are white, too" if clipped else ""
+        self.said = (f"{words}.",)
+        return self.brightest
 
 
 def read_photos(source: PhotoSource, paths: Sequence[str], corrupt: str, max_pixels: int) -> PhotosRead:
@@ -282,7 +319,8 @@ def read_photos(source: PhotoSource, paths: Sequence[str], corrupt: str, max_pix
         if (i := decoding.kept[-1] + 1) % _TOLD == 0:
             tell(i / len(paths), f"Reading the photos: {i:,} of {len(paths):,}")
     fingerprints = np.array(words, dtype=np.uint64)
-    return PhotosRead(decoding.kept, decoding.dropped, copies, fingerprints, decoding.paged)
+    rest = (decoding.paged, decoding.brightest, decoding.said)
+    return PhotosRead(decoding.kept, decoding.dropped, copies, fingerprints, *rest)
 
 
 def photo_pool(
@@ -314,18 +352,22 @@ def photo_pool(
     vectors = is_vectors(features)
     if not vectors and max(max(shape[:2]) for shape in read.copies.shapes) < SMALLEST:
         return None
+    notes = (*notes, *read.said)
     shared: dict[str, Any] = {"title": title, "description": f"{len(items):,} images."}
     if vectors:
         bare, none = without_features(features, len(items))
         return Pool(name, "image", none, classes, truth, items, bare, read.words, notes=notes, **shared)
 
     def learn(cache: WorkCache) -> tuple[FeatureMap, Array]:
-        return ShapesFeatureMap.learn(read.copies, cache=cache)
+        made, features = ShapesFeatureMap.learn(read.copies, cache=cache)
+        return replace(made, brightest=read.brightest), features
 
     def replay(made: FeatureMap, rows: Ints) -> Array:
         return made.transform([read.copies[int(row)] for row in rows])
 
     with part(READING, 1.0):
-        learnt, found = cached_features("shapes", read.words, SIDE, learn, replay, white=255.0)
+        how = (SIDE, read.brightest) if read.brightest else SIDE
+        fixed = {"white": 255.0, "brightest": read.brightest}
+        learnt, found = cached_features("shapes", read.words, how, learn, replay, **fixed)
     notes = (*notes, said_of_shapes(learnt))
     return pool_of_images(name, items, learnt, found, read.words, truth, classes, notes=notes, **shared)

@@ -231,7 +231,7 @@ def _picture_pool(table: Examination, rows: Ints, name: str) -> Pool:
     shown = {
         c: table.frame[c].iloc[rows].array for c in table.names if c not in (table.target, pictures.column)
     }
-    items = PhotoItems(ids, Photos(pictures, names), shown or None)
+    items = PhotoItems(ids, Photos(pictures, names, brightest=read.brightest), shown or None)
     features = options.features or "shapes"
     shared: dict[str, Any] = {"name": name, "title": table.raw.name, "notes": notes}
     pool = None
@@ -240,7 +240,10 @@ def _picture_pool(table: Examination, rows: Ints, name: str) -> Pool:
     if pool is None:
         whole = stack_images(iter(items.photos), len(names), table.raw.name, MAX_NUMBERS, names)
         pool = replace(
-            image_pool(name, whole, truth, table.classes, ids=ids, title=table.raw.name), notes=notes
+            image_pool(
+                name, whole, truth, table.classes, ids=ids, title=table.raw.name, brightest=read.brightest
+            ),
+            notes=(*notes, *read.said),
         )
     return pool
 
