@@ -21,6 +21,7 @@ from workbench.pools.features.vectors import is_vectors, without_features
 from workbench.pools.images.decoding import (
     MAX_NUMBERS,
     MAX_PHOTO_PIXELS,
+    Brightness,
     brightness,
     decode_image,
     n_frames,
@@ -278,7 +279,7 @@ class Decoding:
         """What is white in all files of more than eight bits a pixel, of which the first is met."""
         if self.brightest is not None:
             return self.brightest
-        values = {}
+        values: dict[str, Brightness] = {}
         for path in self._paths[first:]:
             with suppress(InputError):
                 found = brightness(self._source.read(path), path)
