@@ -85,7 +85,7 @@ def test_a_photo_stands_as_its_camera_was_held(tmp_path):
     turned = made.items.show(0).image
     assert turned.shape == (30, 20, 3) and made.items.show(1).image.shape == (20, 30, 3)
     assert turned[:10].min() == 250 and turned[10:].max() == 0
-    assert made.items.photos.small(15)[0].shape == (15, 10, 3)
+    assert made.items.photos.brought(side=15)[0].shape == (15, 10, 3)
     assert made.items.photos.size(0) == (30, 20)  # as it lies in its file
     assert not np.array_equal(made.features[0], made.features[1])
 

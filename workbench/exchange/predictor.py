@@ -259,10 +259,8 @@ def _column(made: _Made, number: int, given: Any, decimal: str) -> dict[str, Any
         entry["grouped"] = (
             rf"[-+]?\d{{1,3}}(\{between}\d{{3}})+(\{sign}\d*)?([eE][-+]?\d+)?" if between else ""
         )
-        entry = {"flag": False, "centre": 0.0, "scale": None} | entry
     else:
         made.use("categories")
-        entry = {"fill": None, "scale": None} | entry
     return entry
 
 

@@ -209,9 +209,7 @@ def settled(options: Mapping[str, Any], pool: Pool) -> dict[str, Any]:
 
 def is_table(source: str | Path | bytes, file_name: str | None = None) -> bool:
     """Tell whether a source is a file of a table, whose columns have uses."""
-    if isinstance(source, str) and (not Path(source).expanduser().exists() or is_named(source)):
-        return False
-    return format_of(File.of(source, file_name)).reader.inspect is not None
+    return not _is_name(source) and format_of(File.of(source, file_name)).reader.inspect is not None
 
 
 def seen_as_pixels(source: str | Path, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -224,9 +222,13 @@ def seen_as_pixels(source: str | Path, options: Mapping[str, Any]) -> dict[str, 
     given = dict(options)
     if {"features", "n_components", "resize", "mode"} & set(given):
         return given
-    named = isinstance(source, str) and (not Path(source).expanduser().exists() or is_named(source))
+    named = _is_name(source)
     images = str(source).startswith("images:") if named else "image" in format_of(File.of(source)).kinds
     return given | ({"features": "pixels"} if images and (named or not is_table(source)) else {})
+
+
+def _is_name(source: str | Path | bytes) -> bool:
+    return isinstance(source, str) and (not Path(source).expanduser().exists() or is_named(source))
 
 
 def is_named(source: str) -> bool:

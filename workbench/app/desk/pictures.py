@@ -23,7 +23,7 @@ def picture(project: str, item: int, side: int = 0) -> tuple[bytes, str]:
     pool = current.opened(project).pool
     inside = 0 <= item < len(pool)
     if inside and side and isinstance(pool.items, PhotoItems) and pool.items.photos.longest(item) > side:
-        return cards.encoded(pool.items.photos.small(side)[item], "JPEG"), "image/jpeg"
+        return cards.encoded(pool.items.photos.brought(side=side)[item], "JPEG"), "image/jpeg"
     shown = pool.items.show(item) if inside else None
     if shown is None or shown.image is None:
         raise InputError(f"There is no picture of item {item}.")

@@ -66,17 +66,9 @@ def catalogue() -> tuple[CatalogueEntry, ...]:
     with bundled_file("catalogue.csv").open(encoding="utf-8", newline="") as file:
         return tuple(
             CatalogueEntry(
-                group=row["group"],
-                name=row["name"],
-                file=row["file"],
-                n_items=int(row["n_items"]),
-                n_features=int(row["n_features"]),
-                n_classes=int(row["n_classes"]),
-                sha256=row["sha256"],
-                paper68=row["paper68"] == "yes",
-                paper_name=row["paper_name"],
-                source=row["source"],
-                how=row["how"],
+                **{key: value for key, value in row.items() if key != "bytes"}
+                | {name: int(row[name]) for name in ("n_items", "n_features", "n_classes")}
+                | {"paper68": row["paper68"] == "yes"}  # type: ignore[arg-type]
             )
             for row in csv.DictReader(file)
         )

@@ -51,9 +51,9 @@ def load_known(source: str) -> Callable[..., Pool] | None:
     if not name:
         raise InputError(f"Name a data set after {source!r}, for example pmlb:letter.")
     if group == "libsvm":
-        return _bind(load_libsvm, name)
+        return partial(load_libsvm, name)
     if group == "openml":
-        return _bind(load_openml, name)
+        return partial(load_openml, name)
     entry = find_entry(group, name)
     if entry is None and group != "pmlb":
         names = [other.name for other in catalogue() if other.group == group]
@@ -61,18 +61,14 @@ def load_known(source: str) -> Callable[..., Pool] | None:
         hint = f" Did you mean {close[0]!r}?" if close else ""
         raise InputError(f"There is no {group} set called {name!r}.{hint} Known: {', '.join(names)}.")
     if group == "pmlb":
-        return _bind(load_pmlb, name)
+        return partial(load_pmlb, name)
     assert entry is not None
     loaders: dict[str, Callable[..., Pool]] = {
         "raetsch": load_raetsch,
         "large": load_large,
         "images": load_images,
     }
-    return _bind(loaders[group], entry)
-
-
-def _bind(function: Callable[..., Pool], first: Any) -> Callable[..., Pool]:
-    return partial(function, first)
+    return partial(loaders[group], entry)
 
 
 def load_pmlb(name: str) -> Pool:

@@ -14,7 +14,7 @@ import numpy as np
 from workbench.arrays import Array, Floats
 from workbench.errors import InputError
 from workbench.pools.features.packing import pack, unpack
-from workbench.pools.features.texts import check_texts, heaviest, texts_of
+from workbench.pools.features.texts import check_texts, texts_of
 from workbench.progress import tell
 
 MAX_WORDS = 20_000
@@ -164,7 +164,15 @@ class PiecesFeatureMap:
 
         values = sparse.hstack([made.transform([text[:LONGEST]]) for made in self._fitted], format="csr")
         names = (*self.words, *self.pieces)
-        return heaviest(values, np.linalg.norm(self._axes[values.indices], axis=1), names, n)
+        weight = values.data * np.linalg.norm(self._axes[values.indices], axis=1)
+        found = []
+        for place in np.argsort(-weight, kind="stable")[:n]:
+            if weight[place] > 0:
+                name = names[int(values.indices[place])]
+                # a piece keeps the space at the word's edge, which would not be seen
+                edge = name.replace(" ", "_") if name != name.strip() else name
+                found.append((edge, round(float(weight[place] / weight.max()), 3)))
+        return tuple(found)
 
     def to_json(self) -> dict[str, Any]:
         """The map as a JSON document; the axes as base64 of compressed bytes."""

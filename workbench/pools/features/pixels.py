@@ -72,7 +72,8 @@ class ImageFeatureMap:
         """
         if hasattr(rows, "brought"):
             height, width = self.shape[:2]
-            rows = rows.brought((height, width) if self.resized else None, self.mode, self.brightest)
+            shape = (height, width) if self.resized else None
+            rows = rows.brought(shape=shape, mode=self.mode, brightest=self.brightest)
         images = np.asarray(rows)
         size = int(np.prod(self.shape))
         if images.ndim < 2 or (images.shape[1:] != self.shape and images.shape[1:] != (size,)):

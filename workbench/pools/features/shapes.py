@@ -158,7 +158,7 @@ class ShapesFeatureMap:
         Args:
             rows: [N, H, W(, 3)] images, the same laid flat [N, H * W(* 3)] at the canvas' size, or N
                 images of any sizes, values in [0, white]; such as are decoded when asked for have
-                `small(side)`.
+                `brought(side=...)`.
 
         Returns:
             [N, n] float32 of length 1.
@@ -166,8 +166,8 @@ class ShapesFeatureMap:
         Raises:
             InputError: what is no image.
         """
-        if hasattr(rows, "small"):
-            images: Any = rows.small(max(self.canvas), self.brightest)
+        if hasattr(rows, "brought"):
+            images: Any = rows.brought(side=max(self.canvas), brightest=self.brightest)
         elif isinstance(rows, (list, tuple)):
             images = rows
         else:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -87,30 +87,16 @@ class NumberColumn:
 
     def to_json(self) -> dict[str, Any]:
         """As an entry of the recipe."""
-        document = {
-            "type": "number",
-            "name": self.name,
-            "fill": self.fill,
-            "unreadable_as_empty": self.unreadable_as_empty,
-        }
-        if self.flag:
-            document["flag"] = True
-        if self.scale is not None:
-            document |= {"centre": self.centre, "scale": self.scale}
-        if self.decimal:
-            document["decimal"] = self.decimal
-        return document
+        return {"type": self.noun, **asdict(self)}
 
     @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> NumberColumn:
+    def from_json(cls, entry: Mapping[str, Any]) -> Self:
         """Rebuild from `to_json`."""
-        numbers = [entry["fill"], entry.get("centre", 0.0), entry.get("scale")]
-        fill, centre, scale = (None if n is None else float(n) for n in numbers)
-        if not all(n is None or np.isfinite(n) for n in (fill, centre, scale)) or scale == 0:
-            raise ValueError(f"it fills in {fill}" if scale is None else "its scale is none")
-        more = bool(entry["unreadable_as_empty"]), bool(entry.get("flag", False))
-        decimal = _decimal(entry.get("decimal", ""))
-        return cls(str(entry["name"]), fill, *more, centre or 0.0, scale, decimal)
+        found = cls(**_without_type(entry))
+        if not np.isfinite((found.fill or 0.0, found.centre, found.scale or 1.0)).all() or found.scale == 0:
+            raise ValueError("its numbers are none")
+        _decimal(found.decimal)
+        return found
 
 
 @dataclass(frozen=True)
@@ -128,19 +114,12 @@ class DateColumn(NumberColumn):
         """A pandas column as days."""
         return read_dates(column, self.format)
 
-    def to_json(self) -> dict[str, Any]:
-        """As an entry of the recipe."""
-        return super().to_json() | {"type": "date", "format": self.format}
-
     @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> DateColumn:
+    def from_json(cls, entry: Mapping[str, Any]) -> Self:
         """Rebuild from `to_json`."""
-        read = NumberColumn.from_json(entry)
-        format = str(entry["format"])
-        if format and format not in FORMATS:
-            raise ValueError(f"it reads dates as {cut(format)}")
-        given = (read.fill, read.unreadable_as_empty, read.flag, read.centre, read.scale)
-        return cls(read.name, *given, format=format)
+        if entry["format"] not in ("", *FORMATS):
+            raise ValueError(f"it reads dates as {cut(entry['format'])}")
+        return super().from_json(entry)
 
 
 @dataclass(frozen=True)
@@ -203,28 +182,15 @@ class CategoryColumn:
 
     def to_json(self) -> dict[str, Any]:
         """As an entry of the recipe."""
-        document = {
-            "type": "one-hot",
-            "name": self.name,
-            "categories": list(self.categories),
-            "blank": self.blank,
-        }
-        more = {"fill": self.fill, "scale": self.scale}
-        return document | {name: value for name, value in more.items() if value is not None}
+        return {"type": "one-hot", **asdict(self), "categories": list(self.categories)}
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> CategoryColumn:
         """Rebuild from `to_json`."""
-        fill, scale = entry.get("fill"), entry.get("scale")
-        if scale is not None and not float(scale) > 0:
+        found = cls(**_without_type(entry) | {"categories": tuple(map(str, entry["categories"]))})
+        if found.scale is not None and not found.scale > 0:
             raise ValueError("its scale is none")
-        return cls(
-            str(entry["name"]),
-            tuple(map(str, entry["categories"])),
-            bool(entry["blank"]),
-            None if fill is None else str(fill),
-            None if scale is None else float(scale),
-        )
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -369,6 +335,10 @@ class TableFeatureMap:
         """Rebuild from `to_json`."""
         recipe = tuple(_ENTRIES[entry["type"]].from_json(entry) for entry in document["recipe"])
         return cls(recipe, _decimal(document["decimal"]))
+
+
+def _without_type(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in entry.items() if key != "type"} | {"name": str(entry["name"])}
 
 
 def _decimal(sign: Any) -> str:

@@ -115,15 +115,8 @@ FORMATS: Registry[FileFormat] = Registry(
         FileFormat(
             "npz",
             "workbench.pools.formats.arrays:READER",
-            "NPZ",
-            endings=(".npz",),
-            kinds=("image", "table"),
-        ),
-        FileFormat(
-            "npy",
-            "workbench.pools.formats.arrays:READER",
-            "NPY",
-            endings=(".npy",),
+            "NPZ, NPY",
+            endings=(".npz", ".npy"),
             kinds=("image", "table"),
         ),
         FileFormat(

@@ -24,7 +24,6 @@ from workbench.pools.images.photos import (
     Decoding,
     PhotoItems,
     Photos,
-    PhotosRead,
     dropped_note,
     paged_note,
     photo_pool,
@@ -126,7 +125,7 @@ def load(
     )
 
 
-def _left_out(folder: ImageFolder, read: Decoding | PhotosRead) -> list[str]:
+def _left_out(folder: ImageFolder, read: Decoding) -> list[str]:
     notes = []
     if read.paged:
         notes.append(paged_note([folder.paths[i] for i in read.paged]))
@@ -240,7 +239,7 @@ def _decode_all(
     return images
 
 
-def _too_few(folder: ImageFolder, read: Decoding | PhotosRead) -> InputError:
+def _too_few(folder: ImageFolder, read: Decoding) -> InputError:
     few = f"{folder.label} holds {len(read.kept)} image(s) that can be read; a pool needs at least 2."
     return InputError(f"{few} {dropped_note(folder.paths, read.dropped)}" if read.dropped else few)
 

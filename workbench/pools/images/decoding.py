@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from threading import RLock
 from typing import Any, NamedTuple
 
@@ -26,6 +26,7 @@ MAX_NUMBERS = 100_000_000
 """Most pixels x colours of all images together: their features take four bytes each."""
 _LARGE = RLock()  # one large image at a time: some are held whole for a moment
 _ORIENTATION = 0x0112  # of EXIF
+_NO_IMAGE = (InputError, OSError, ValueError, SyntaxError, EOFError)
 _OF_FEATURES = 256  # longest side of copies that features are made of, at most
 
 
@@ -235,20 +236,16 @@ def opened(data: bytes, label: str) -> Any:
 
 def is_image(data: bytes) -> bool:
     """True if the first bytes of a file are those of an image that can be read."""
-    try:
-        with opened(data, "it"):
-            return True
-    except (InputError, OSError, ValueError, SyntaxError):
-        return False
+    with suppress(*_NO_IMAGE), opened(data, "it"):
+        return True
+    return False
 
 
 def n_frames(data: bytes) -> int:
     """Pages or frames of an image file, of which the first is the item; 1 where they cannot be counted."""
-    try:
-        with opened(data, "it") as picture:
-            return int(getattr(picture, "n_frames", 1))
-    except (InputError, OSError, ValueError, SyntaxError, EOFError):
-        return 1
+    with suppress(*_NO_IMAGE), opened(data, "it") as picture:
+        return int(getattr(picture, "n_frames", 1))
+    return 1
 
 
 def stack_images(

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -100,15 +100,16 @@ class Photos(Sequence[Array]):
         """Pixels of the longer side of an image, from its head alone."""
         return max(self.size(index))
 
-    def small(self, side: int, brightest: float | None = None) -> Photos:
-        """The same images, brought to `side` pixels on their longest side as they are decoded."""
-        return replace(self, side=side, brightest=brightest or self.brightest)
-
     def brought(
-        self, shape: tuple[int, int] | None, mode: str | None, brightest: float | None = None
+        self,
+        *,
+        side: int | None = None,
+        shape: tuple[int, int] | None = None,
+        mode: str | None = None,
+        brightest: float | None = None,
     ) -> Photos:
-        """The same images of one size and mode, as a pool of pixels brought its own."""
-        return replace(self, shape=shape, mode=mode, brightest=brightest or self.brightest)
+        """The same images, brought to a size and a mode as they are decoded; the arguments are its own."""
+        return replace(self, side=side, shape=shape, mode=mode, brightest=brightest or self.brightest)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         """All of them [N, H, W(, 3)].
@@ -141,28 +142,6 @@ class PhotoItems:
         """Photo `index`, uint8, of its own size and mode."""
         row = self.cells and {name: plain(column[index]) for name, column in self.cells.items()}
         return Shown("image", row=row, image=self.photos[int(index)])
-
-
-class PhotosRead(NamedTuple):
-    """Photos that were looked at once, one after the other.
-
-    Attributes:
-        kept: positions of those that can be decoded.
-        dropped: position -> why it cannot be, of the others.
-        copies: a small copy of each that was kept.
-        words: [n] uint64, their fingerprints.
-        paged: positions of those kept that hold further pages or frames.
-        brightest: as of `Decoding`.
-        said: notes on how they were read.
-    """
-
-    kept: list[int]
-    dropped: dict[int, str]
-    copies: Copies
-    words: Array
-    paged: list[int] = []  # noqa: RUF012 - a tuple's default
-    brightest: float | None = None
-    said: tuple[str, ...] = ()
 
 
 class Copies(Sequence[Array]):
@@ -241,6 +220,8 @@ class Decoding:
         brightest: value of files of more than eight bits a pixel that is white, one for all; None where there
             are none.
         said: notes on how they were read.
+        copies: a small copy of each that was kept, where they were looked at (`read_photos`).
+        words: [n] uint64, the fingerprints of these.
     """
 
     def __init__(self, source: PhotoSource, paths: Sequence[str], corrupt: str) -> None:
@@ -250,6 +231,8 @@ class Decoding:
         self.paged: list[int] = []
         self.brightest: float | None = None
         self.said: tuple[str, ...] = ()
+        self.copies = Copies()
+        self.words: Array = np.empty(0, np.uint64)
 
     def images(self, **how: Any) -> Iterator[tuple[bytes, Array]]:
         """The bytes and the image of each that can be decoded.
@@ -295,7 +278,7 @@ class Decoding:
         return self.brightest
 
 
-def read_photos(source: PhotoSource, paths: Sequence[str], corrupt: str, max_pixels: int) -> PhotosRead:
+def read_photos(source: PhotoSource, paths: Sequence[str], corrupt: str, max_pixels: int) -> Decoding:
     """Look at photos one at a time.
 
     Args:
@@ -310,22 +293,20 @@ def read_photos(source: PhotoSource, paths: Sequence[str], corrupt: str, max_pix
     Raises:
         InputError: one that cannot be decoded, unless these are dropped.
     """
-    copies = Copies()
     words: list[int] = []
     decoding = Decoding(source, paths, corrupt)
     tell(0.0, f"Reading the photos: 0 of {len(paths):,}")
     for data, copy in decoding.images(max_pixels=max_pixels, side=SIDE):
-        copies.append(copy)
+        decoding.copies.append(copy)
         words.append(int.from_bytes(blake2b(data, digest_size=8).digest(), "little"))
         if (i := decoding.kept[-1] + 1) % _TOLD == 0:
             tell(i / len(paths), f"Reading the photos: {i:,} of {len(paths):,}")
-    fingerprints = np.array(words, dtype=np.uint64)
-    rest = (decoding.paged, decoding.brightest, decoding.said)
-    return PhotosRead(decoding.kept, decoding.dropped, copies, fingerprints, *rest)
+    decoding.words = np.array(words, dtype=np.uint64)
+    return decoding
 
 
 def photo_pool(
-    read: PhotosRead,
+    read: Decoding,
     items: PhotoItems,
     truth: Ints | None,
     classes: tuple[str, ...],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Protocol
 from unicodedata import normalize
 from urllib.parse import unquote, urlsplit
@@ -15,7 +15,7 @@ import numpy as np
 from workbench.errors import InputError
 from workbench.members import FolderMembers
 from workbench.pools.cells import read_texts
-from workbench.pools.formats.files import MAX_BYTES, File
+from workbench.pools.formats.files import File
 from workbench.pools.formats.images import ImageFolder
 from workbench.pools.images.fetching import MAX_PICTURE, fetch_all, is_address, kept
 from workbench.pools.images.photos import MAX_PHOTO_BYTES, PhotoSource
@@ -52,30 +52,6 @@ class ExaminedTable(Protocol):
 
 
 @dataclass(frozen=True)
-class FolderFiles:
-    """Files that lie beside a table.
-
-    Attributes:
-        root: the folder.
-    """
-
-    root: str
-
-    @property
-    def label(self) -> str:
-        """Name of it in messages."""
-        return Path(self.root).name
-
-    def read(self, path: str) -> bytes:
-        """One file, by its path in the folder."""
-        return FolderMembers(self.root).read(path, MAX_BYTES)
-
-    def size(self, path: str) -> int:
-        """Bytes of one file."""
-        return FolderMembers(self.root).size(path)
-
-
-@dataclass(frozen=True)
 class Pictures:
     """The pictures of a table, by what its cells say.
 
@@ -98,7 +74,7 @@ class Pictures:
     @property
     def beside(self) -> str:
         """The folder of the table itself, where its cells name files in it; else ""."""
-        return self.folder.root if isinstance(self.folder, FolderFiles) else ""
+        return str(self.folder.root) if isinstance(self.folder, FolderMembers) else ""
 
     def read(self, name: str) -> bytes:
         """The file that a cell names.
@@ -179,7 +155,7 @@ def _found_files(
     if not place:
         on_disk = _beside(table.raw.folder, names)
         if on_disk:
-            return FolderFiles(table.raw.folder), on_disk
+            return FolderMembers(table.raw.folder), on_disk
         words = (
             f"Column {column!r} names files ({cut(names[0])}), and they are not here. Give their folder "
             f"or a zip of "
