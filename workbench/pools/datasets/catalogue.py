@@ -68,7 +68,7 @@ def catalogue() -> tuple[CatalogueEntry, ...]:
             CatalogueEntry(
                 **{key: value for key, value in row.items() if key != "bytes"}
                 | {name: int(row[name]) for name in ("n_items", "n_features", "n_classes")}
-                | {"paper68": row["paper68"] == "yes"}  # type: ignore[arg-type]
+                | {"paper68": row["paper68"] == "yes"}
             )
             for row in csv.DictReader(file)
         )

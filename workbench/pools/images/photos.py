@@ -259,7 +259,7 @@ class Decoding:
             yield data, image
 
     def _white(self, first: int) -> float | None:
-        """What is white in all files of more than eight bits a pixel, of which the first is met."""
+        """The value that is white in all files of more than eight bits a pixel, when the first is met."""
         if self.brightest is not None:
             return self.brightest
         values: dict[str, Brightness] = {}
