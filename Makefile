@@ -65,7 +65,7 @@ label-studio: .venv/dev.stamp
 
 # What the lessons show when they open; run it again when their computation changes.
 lessons: .venv/dev.stamp
-	$(BIN)/python -m workbench.app.lessons.lessons data/lessons.npz
+	$(BIN)/python -m benchmarks.lessons data/lessons.npz
 
 # Known weaknesses of the pinned dependencies; asks a public database, so it needs the network.
 audit: .venv/dev.stamp

@@ -44,6 +44,10 @@ def part(low: float, high: float) -> Iterator[None]:
         _WATCH.reset(token)
 
 
+def quiet(fraction: float, message: str) -> None:
+    """Progress that nobody wants to hear of."""
+
+
 def tell(fraction: float, message: str) -> None:
     """Say how far the present stage is; nothing happens where nobody watches.
 

@@ -3,8 +3,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from benchmarks.cards import HEIGHT, WIDTH, image_card, scatter_card
 from workbench.app.data.cards import picture
-from workbench.figures.cards import HEIGHT, WIDTH, image_card, scatter_card
 from workbench.pools import POOLS
 
 SVG = "{http://www.w3.org/2000/svg}"

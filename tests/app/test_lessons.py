@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from benchmarks.lessons import thumbnail
 from workbench.app.access import current, joining
 from workbench.app.lessons import lessons
 from workbench.app.serving.jobs import Job
@@ -138,7 +139,7 @@ def test_the_small_pictures_are_those_of_the_stored_figures(lesson: lessons.Less
         return re.sub(r'href="[^"]*"', "", svg)
 
     kept = lessons.thumbnail(lesson).read_text(encoding="utf-8")
-    assert shapes(kept) == shapes(lessons.draw_thumbnail(lesson)), "make lessons draws them anew"
+    assert shapes(kept) == shapes(thumbnail(lesson)), "make lessons draws them anew"
 
 
 def test_a_worksheet_asks_what_the_lesson_asks() -> None:

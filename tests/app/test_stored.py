@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.lessons import packed
 from workbench.app.lessons import guesses, lessons, stored
 from workbench.app.serving.jobs import Job
 from workbench.errors import InputError
@@ -25,7 +26,7 @@ QUICK = [
 
 def numbers(value: Any) -> list[float]:
     """All numbers of a result, in order."""
-    tree, arrays = stored.packed(value, found := {}), found
+    tree, arrays = packed(value, found := {}), found
 
     def walk(part: Any) -> list[float]:
         if isinstance(part, dict):
@@ -113,7 +114,7 @@ def test_a_result_comes_back_as_it_went_in() -> None:
 
     given = (Grid(np.arange(2.0), np.arange(3.0), np.ones((6, 2))), {"a": np.array([1, 2])}, 0.5, "word")
     arrays: dict[str, Any] = {}
-    back = stored.unpacked(stored.packed(given, arrays), arrays)
+    back = stored.unpacked(packed(given, arrays), arrays)
     assert isinstance(back[0], Grid) and np.array_equal(back[0].points, np.ones((6, 2)))
     assert back[1]["a"].tolist() == [1, 2] and back[2:] == (0.5, "word")
     assert stored.find("no-such-lesson/1") is None

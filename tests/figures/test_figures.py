@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from benchmarks.cards import image_card, scatter_card
+from benchmarks.lessons import small
 from workbench.figures import theme
 from workbench.figures.adversarial import score_histograms
 from workbench.figures.bars import class_probabilities
-from workbench.figures.cards import image_card, scatter_card
 from workbench.figures.curves import learning_curve, learning_curves, measured, summarise
 from workbench.figures.maps import Regions, pool_map, thinned
 from workbench.figures.ranks import critical_difference_diagram
 from workbench.figures.reliability import confidence_histogram, reliability_diagram
-from workbench.figures.small import small
 from workbench.figures.sparkline import sparkline
 from workbench.figures.thumbnails import enlarged, sheet, thumbnail, tile
 from workbench.metrics import ConfidenceHistogram, ReliabilityTable
@@ -451,8 +451,6 @@ def test_a_figure_for_a_file_has_its_own_ground() -> None:
 def test_a_small_picture_has_the_shapes_of_every_panel_and_no_words():
     import plotly.graph_objects as go
     from plotly.subplots import make_subplots
-
-    from workbench.figures.small import small
 
     fig = make_subplots(1, 3, subplot_titles=("a", "b", "c"))
     fig.add_trace(go.Bar(x=[1, 2, 3], y=[1, 0, 2], marker_color="#112233"), 1, 1)

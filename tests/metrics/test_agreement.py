@@ -71,7 +71,9 @@ def test_the_interval_covers_the_agreement_of_few_items():
     for seed in range(200):
         truth = rng.integers(2, size=20)
         said = np.stack([np.where(rng.random(20) < 0.95, truth, 1 - truth) for _ in range(2)], axis=1)
-        low, high = alpha_interval(np.stack([(said == c).sum(axis=1) for c in (0, 1)], axis=1), seed=seed)
+        _, low, high, _ = alpha_interval(
+            np.stack([(said == c).sum(axis=1) for c in (0, 1)], axis=1), seed=seed
+        )
         held.append(low <= 0.81 <= high)
     assert np.mean(held) >= 0.93
 

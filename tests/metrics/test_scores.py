@@ -9,12 +9,9 @@ from workbench.metrics import (
     brier_score,
     error_rate,
     expected_calibration_error,
-    hamming_loss,
     macro_f1,
-    macro_f1_of_labels,
     negative_log_likelihood,
     reliability_table,
-    subset_error,
 )
 
 Y = np.array([0, 0, 0, 1, 1, 2])
@@ -95,19 +92,3 @@ def test_bad_input_is_named(y, p, match):
 def test_one_class_is_allowed():
     p = np.ones((4, 1))
     assert error_rate(np.zeros(4, int), p) == 0 and expected_calibration_error(np.zeros(4, int), p) == 0
-
-
-def test_answers_of_several_labels() -> None:
-    from sklearn.metrics import f1_score
-    from sklearn.metrics import hamming_loss as theirs
-
-    rng = np.random.default_rng(0)
-    truth, said = rng.integers(0, 2, (50, 6)), rng.integers(0, 2, (50, 6))
-    assert hamming_loss(truth, said) == pytest.approx(theirs(truth, said))
-    assert subset_error(truth, said) == pytest.approx(float((truth != said).any(axis=1).mean()))
-    assert macro_f1_of_labels(truth, said) == pytest.approx(f1_score(truth, said, average="macro"))
-    nobody = np.zeros((4, 2), dtype=int)
-    assert macro_f1_of_labels(nobody, nobody) == 1.0 and subset_error(nobody, nobody) == 0.0
-    for wrong in ((truth, said[:, :5]), (truth[0], said[0]), (truth * 2, said), (truth[:0], said[:0])):
-        with pytest.raises(InputError):
-            hamming_loss(*wrong)

@@ -82,10 +82,10 @@ def area_under_roc(clean: Floats, attacked: Floats) -> float:
         attacked: [m] scores.
 
     Returns:
-        In [0, 1]; exactly 0.5 for equal scores; NaN when either is empty or holds a NaN.
+        In [0, 1]; exactly 0.5 for equal scores; NaN when either is empty or holds no finite number.
     """
     truth, scores = _pooled(clean, attacked)
-    if not len(clean) or not len(attacked) or np.isnan(scores).any():
+    if not len(clean) or not len(attacked) or not np.isfinite(scores).all():
         return float("nan")
     return metrics.area_under_roc(truth, scores)
 

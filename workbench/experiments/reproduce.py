@@ -26,7 +26,7 @@ from workbench.arrays import Floats
 from workbench.errors import Cancelled, InputError
 from workbench.experiments.reports import Report, write_report
 from workbench.pools.datasets import known
-from workbench.progress import OnProgress
+from workbench.progress import OnProgress, quiet
 from workbench.reading import reading
 from workbench.registry import Entry, Registry
 
@@ -124,7 +124,7 @@ class Context:
     max_rows: int | None = None
     max_seeds: int | None = None
     workers: int = 1
-    progress: OnProgress = lambda fraction, message: None
+    progress: OnProgress = quiet
     should_stop: Callable[[], bool] = lambda: False
     caps: list[str] = field(default_factory=list)
     found: Counter[str] = field(default_factory=Counter)
@@ -314,8 +314,8 @@ def reproduce(
     max_rows: int | None = None,
     max_seeds: int | None = None,
     workers: int = 1,
-    progress: OnProgress | None = None,
-    should_stop: Callable[[], bool] | None = None,
+    progress: OnProgress = quiet,
+    should_stop: Callable[[], bool] = lambda: False,
 ) -> tuple[Report, Path]:
     """Run one of the papers' experiments and write its report.
 
@@ -350,11 +350,9 @@ def reproduce(
     place = Path(out)
     if place.exists() and not place.is_dir():
         raise InputError(f"{place} is a file; --out takes a folder.")
-    context = Context(name, place / name, place / "cache", quick, max_rows, max_seeds, workers)
-    if progress is not None:
-        context.progress = progress
-    if should_stop is not None:
-        context.should_stop = should_stop
+    context = Context(
+        name, place / name, place / "cache", quick, max_rows, max_seeds, workers, progress, should_stop
+    )
     began = perf_counter()
     report: Report = entry.load()(context)
     report.caps = list(dict.fromkeys([*context.caps, *report.caps]))

@@ -51,11 +51,8 @@ from workbench.metrics.scores import (
     balanced_error_rate,
     brier_score,
     error_rate,
-    hamming_loss,
     macro_f1,
-    macro_f1_of_labels,
     negative_log_likelihood,
-    subset_error,
 )
 
 __all__ = [
@@ -90,13 +87,11 @@ __all__ = [
     "error_rate",
     "expected_calibration_error",
     "gaps_of",
-    "hamming_loss",
     "holm",
     "krippendorff_alpha",
     "labels_saved",
     "labels_to_reach",
     "macro_f1",
-    "macro_f1_of_labels",
     "maximum_calibration_error",
     "mean_band",
     "mean_interval",
@@ -109,6 +104,5 @@ __all__ = [
     "reliability_table",
     "roc_curve",
     "share_interval",
-    "subset_error",
     "wilcoxon_p",
 ]

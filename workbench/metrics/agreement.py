@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from workbench.arrays import Floats
 from workbench.errors import InputError
-from workbench.metrics.calibration import share_interval
+from workbench.metrics.calibration import Interval, share_interval
 from workbench.metrics.checks import check_predictions
 
 ENOUGH = 10
@@ -37,13 +37,6 @@ class Agreement(NamedTuple):
     n_items: int
     n_ratings: int
     n_left_out: int = 0
-
-
-class Interval(NamedTuple):
-    """Ends of a 95 % interval."""
-
-    low: float
-    high: float
 
 
 def cohen_kappa(first: ArrayLike, second: ArrayLike) -> Agreement:
@@ -101,12 +94,12 @@ def alpha_interval(counts: ArrayLike, *, draws: int = 1000, seed: int = 0) -> In
         seed: of the draws.
 
     Returns:
-        NaN and NaN where all ratings are of one class.
+        Alpha, its ends and the items behind it; NaN where all ratings are of one class.
 
     Raises:
         InputError: as `krippendorff_alpha`.
     """
-    krippendorff_alpha(counts)
+    _, by_chance, alpha, *_ = krippendorff_alpha(counts)
     table = np.asarray(counts)
     used = table[table.sum(axis=1) >= 2].astype(np.float64)
     ratings = used.sum(axis=1)
@@ -116,16 +109,15 @@ def alpha_interval(counts: ArrayLike, *, draws: int = 1000, seed: int = 0) -> In
     observed, expected = weights @ same / n, (named * (named - 1)).sum(axis=1) / (n * (n - 1))
     varied = expected < 1.0 - 1e-12
     if not varied.any():
-        return Interval(float("nan"), float("nan"))
+        return Interval(alpha, float("nan"), float("nan"), len(used))
     alphas = (observed[varied] - expected[varied]) / (1.0 - expected[varied])
     low, high = (float(end) for end in np.percentile(alphas, [2.5, 97.5]))
     items, unanimous, alike = len(used), int((used.max(axis=1) == ratings).sum()), int((same > 0).sum())
-    by_chance = krippendorff_alpha(counts).expected
     if items - unanimous < _FEW:
         low = min(low, _alpha_where(used, share_interval(unanimous, items).low))
     if alike < _FEW:
         high = max(high, (share_interval(alike, items).high - by_chance) / (1.0 - by_chance))
-    return Interval(low, high)
+    return Interval(alpha, low, high, len(used))
 
 
 def _alpha_where(table: Floats, share: float) -> float:

@@ -41,11 +41,6 @@ def roc_curve(positive: ArrayLike, scores: ArrayLike) -> RocCurve:
     from sklearn.metrics import roc_curve as curve
 
     found, values = _groups(positive, scores)
-    if not np.isfinite(values).all():  # only their order counts, and scikit-learn takes no infinite ones
-        levels, ranks = np.unique(values, return_inverse=True)
-        false, true, at = curve(found, ranks.astype(np.float64), drop_intermediate=False)
-        known = np.concatenate([[np.inf], levels[at[1:].astype(np.int64)]])
-        return RocCurve(false, true, known)
     return RocCurve(*curve(found, values, drop_intermediate=False))
 
 
@@ -76,6 +71,6 @@ def _groups(positive: ArrayLike, scores: ArrayLike) -> tuple[np.ndarray, Floats]
         raise InputError(f"Need one score an item; got {list(found.shape)} and {list(values.shape)}.")
     if found.all() or not found.any():
         raise InputError("A ROC curve needs items of both groups; there is only one.")
-    if np.isnan(values).any():
-        raise InputError(f"The score of item {int(np.isnan(values).argmax())} is not a number.")
+    if not np.isfinite(values).all():
+        raise InputError(f"The score of item {int((~np.isfinite(values)).argmax())} is no finite number.")
     return found, values

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from workbench.arrays import Array
-from workbench.errors import InputError
 from workbench.metrics.checks import check_predictions, check_scores
 
 SMALLEST_PROBABILITY = (
@@ -70,49 +68,6 @@ def macro_f1(y: ArrayLike, predicted: ArrayLike) -> float:
     involved = np.bincount(codes, minlength=n_classes) + np.bincount(guesses, minlength=n_classes)
     seen = involved > 0
     return float(np.mean(2.0 * hits[seen] / involved[seen]))
-
-
-def hamming_loss(y: ArrayLike, predicted: ArrayLike) -> float:
-    """Share of answers that are wrong, over items and questions of several labels.
-
-    Args:
-        y: [N, Q] true answers, 0 or 1.
-        predicted: [N, Q] predicted ones.
-
-    Raises:
-        InputError: other shapes, nothing, or other numbers.
-    """
-    truth, said = _switches(y, predicted)
-    return float(np.mean(truth != said))
-
-
-def subset_error(y: ArrayLike, predicted: ArrayLike) -> float:
-    """Share of items that have a wrong answer to any question; arguments as of `hamming_loss`."""
-    truth, said = _switches(y, predicted)
-    return float(np.mean((truth != said).any(axis=1)))
-
-
-def macro_f1_of_labels(y: ArrayLike, predicted: ArrayLike) -> float:
-    """Mean over questions of the F1 of "yes"; arguments as of `hamming_loss`.
-
-    Questions where nobody says yes, rightly or wrongly, do not count; 1 where there are only such ones.
-    """
-    truth, said = _switches(y, predicted)
-    hits, involved = (truth & said).sum(axis=0), truth.sum(axis=0) + said.sum(axis=0)
-    seen = involved > 0
-    return float(np.mean(2.0 * hits[seen] / involved[seen])) if seen.any() else 1.0
-
-
-def _switches(y: ArrayLike, predicted: ArrayLike) -> tuple[Array, Array]:
-    truth, said = np.asarray(y), np.asarray(predicted)
-    if truth.ndim != 2 or truth.shape != said.shape or not truth.size:
-        raise InputError(
-            "Answers of several labels are two tables [items, questions] of one size, not empty; "
-            f"got {list(truth.shape)} and {list(said.shape)}."
-        )
-    if not (np.isin(truth, (0, 1)).all() and np.isin(said, (0, 1)).all()):
-        raise InputError("Answers of several labels are 0 and 1.")
-    return truth.astype(bool), said.astype(bool)
 
 
 def negative_log_likelihood(y: ArrayLike, probabilities: ArrayLike) -> float:

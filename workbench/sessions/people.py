@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from workbench.arrays import Floats, Ints
-from workbench.metrics import share_interval
-from workbench.metrics.agreement import ENOUGH, Agreement, Interval, alpha_interval, krippendorff_alpha
+from workbench.metrics import Interval, share_interval
+from workbench.metrics.agreement import ENOUGH, Agreement, alpha_interval, krippendorff_alpha
 from workbench.metrics.consensus import (
     ACCURACY,
     Consensus,
@@ -504,7 +504,7 @@ def _words(report: PeopleReport) -> str:
     who = f"{len(people)} {'person' if len(people) == 1 else 'people'}{' and the file' if file else ''}"
     if report.alpha is None or report.interval is None:
         return f"{who} have labelled, and no item has labels of two of them, so agreement says nothing."
-    n, (low, high) = report.alpha.n_items, report.interval
+    _, low, high, n = report.interval
     said = f"{who}, {n:,} items with labels of two or more{picked_words(report.n_drawn, n)}"
     if np.isnan(report.alpha.kappa):
         return f"{said}. All are of one class, so Krippendorff's alpha says nothing yet."

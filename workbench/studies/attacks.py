@@ -19,7 +19,7 @@ from workbench.csv_writing import csv_text
 from workbench.errors import InputError
 from workbench.pools import load_pool, seen_as_pixels
 from workbench.pools.pool import Pool
-from workbench.progress import FitCallback, OnProgress
+from workbench.progress import FitCallback, OnProgress, quiet
 
 if TYPE_CHECKING:
     from workbench.attacks.robustness import Robustness
@@ -157,7 +157,7 @@ def attack_experiment(
     import workbench.attacks.methods  # noqa: F401
     from workbench.sessions.learner import Learner
 
-    report = report or _quiet
+    report = report or quiet
     report(0.0, "opening the pool")
     pool = pool or load_pool(spec.pool, **seen_as_pixels(spec.pool, spec.pool_options))
     if pool.test is None:
@@ -193,7 +193,7 @@ def attack_model(
     _shape_of(model.pool)
     if len(items) == 0:
         raise InputError("There are no images to attack that the model was not trained on.")
-    report = report or _quiet
+    report = report or quiet
     some = np.random.default_rng([spec.seed, 0xA7C]).permutation(len(items))[: spec.n_test]
     if model.seen is not None:
         from workbench.sessions.learner import Learner
@@ -294,10 +294,6 @@ def _shape_of(pool: Pool) -> tuple[int, ...]:
             f"The features of pool {pool.name!r} are not its pixels; open it with pixels as features."
         )
     return shape
-
-
-def _quiet(fraction: float, what: str) -> None:
-    return None
 
 
 def _stages(report: OnProgress, start: float, end: float, what: str) -> FitCallback:

@@ -22,9 +22,8 @@ from workbench.metrics import (
     reliability_table,
 )
 from workbench.pools.datasets.generators import sample_three_gaussians, three_gaussians_probabilities
-from workbench.progress import OnProgress
+from workbench.progress import OnProgress, quiet
 
-"""Called with (fraction done, what is being done)."""
 NOISES = (0.01, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5)
 """sigma^2 of the sweep; it starts above 0, where all points of a class coincide."""
 N_TRAIN, N_TEST = 500, 2000
@@ -163,7 +162,7 @@ def noise_sweep(
     names: Sequence[str] = SWEPT,
     noises: Sequence[float] = NOISES,
     seeds: Sequence[int] = (0,),
-    progress: OnProgress | None = None,
+    progress: OnProgress = quiet,
 ) -> Iterator[SweepCurve]:
     """Error, NLL and calibration error against the noise (Galy-Fajou et al. 2019, figure 4).
 
@@ -190,8 +189,7 @@ def noise_sweep(
             for k, noise in enumerate(noises):
                 values[:, s, k] = scores_of(name, noise, seed)
                 done += 1
-                if progress is not None:
-                    progress(done / total, f"{LIKELIHOODS[name].title}, noise {noise:g}")
+                progress(done / total, f"{LIKELIHOODS[name].title}, noise {noise:g}")
         yield SweepCurve(name, LIKELIHOODS[name].title, np.asarray(noises, dtype=np.float64), *values)
 
 
@@ -238,7 +236,7 @@ class Inference:
 
 
 def against_gibbs(
-    samples: int = 2000, seed: int = 0, pool: str = "wine", progress: OnProgress | None = None
+    samples: int = 2000, seed: int = 0, pool: str = "wine", progress: OnProgress = quiet
 ) -> Iterator[Inference]:
     """Gibbs sampling, then variational inference with and without augmentation (the paper's figure 5).
 
@@ -263,8 +261,7 @@ def against_gibbs(
     }
 
     def measured(title: str, fraction: float, name: str, **options: Any) -> Inference:
-        if progress is not None:
-            progress(fraction, title)
+        progress(fraction, title)
         model = make_classifier(name, **shared, **options).fit(X, y)
         p = np.asarray(model.predict_proba(X_test))
         latent = model.predict_latent(X_test)
@@ -331,7 +328,7 @@ def trade_offs(
     points: Sequence[int] = (5, 10, 20, 40, 80),
     rows: int = 600,
     seed: int = 0,
-    progress: OnProgress | None = None,
+    progress: OnProgress = quiet,
 ) -> Iterator[tuple[TradeCurve, ...]]:
     """Inducing points, and shared against own hyperparameters (Galy-Fajou et al. 2019, figure 6).
 
@@ -353,8 +350,7 @@ def trade_offs(
     found: list[dict[str, float]] = []
     for shared, title in KERNELS.items():
         for n in points:
-            if progress is not None:
-                progress(len(found) / (2 * len(points)), f"{title}, {n} inducing points")
+            progress(len(found) / (2 * len(points)), f"{title}, {n} inducing points")
             found.append(trade_fit(pool, n, shared, rows, seed))
             yield trade_curves(points, found)
 

@@ -12,7 +12,7 @@ from workbench.arrays import Array, Floats, Ints
 from workbench.errors import InputError
 from workbench.figures.records import CalibrationReport, SweepCurve, TradeCurve
 from workbench.metrics import error_rate, negative_log_likelihood
-from workbench.progress import OnProgress
+from workbench.progress import OnProgress, quiet
 from workbench.studies.calibration import (
     SWEPT,
     Inference,
@@ -68,12 +68,8 @@ def grid_over(X: Array, size: int = SIZE, pad: float = 0.08) -> Grid:
     return Grid(x, y, np.column_stack([a.ravel() for a in np.meshgrid(x, y)]))
 
 
-def _quiet(_fraction: float, _message: str) -> None:
-    return None
-
-
 def over_confident(
-    likelihood: str, noise: float, report: OnProgress = _quiet
+    likelihood: str, noise: float, report: OnProgress = quiet
 ) -> tuple[CalibrationReport, ...]:
     """Robust-max, another likelihood and the exact probabilities on the same points.
 
@@ -85,7 +81,7 @@ def over_confident(
     return _compared(("robust-max", likelihood, "bayes"), noise, report)
 
 
-def useless(noise: float, report: OnProgress = _quiet) -> tuple[CalibrationReport, ...]:
+def useless(noise: float, report: OnProgress = quiet) -> tuple[CalibrationReport, ...]:
     """A collapsed model, a sound one and the exact probabilities.
 
     Args:
@@ -103,7 +99,7 @@ def _so_far(made: Iterable[T]) -> Iterator[tuple[T, ...]]:
         yield done
 
 
-def likelihoods(draws: int, report: OnProgress = _quiet) -> Iterator[tuple[SweepCurve, ...]]:
+def likelihoods(draws: int, report: OnProgress = quiet) -> Iterator[tuple[SweepCurve, ...]]:
     """Likelihoods over the noise, as far as they are finished.
 
     Args:
@@ -113,7 +109,7 @@ def likelihoods(draws: int, report: OnProgress = _quiet) -> Iterator[tuple[Sweep
     return _so_far(noise_sweep((*SWEPT, "collapsed"), seeds=tuple(range(draws)), progress=report))
 
 
-def gibbs(samples: int, seed: int, report: OnProgress = _quiet) -> Iterator[tuple[Inference, ...]]:
+def gibbs(samples: int, seed: int, report: OnProgress = quiet) -> Iterator[tuple[Inference, ...]]:
     """Inference against Gibbs sampling, which comes first, as far as it is finished.
 
     Args:
@@ -124,7 +120,7 @@ def gibbs(samples: int, seed: int, report: OnProgress = _quiet) -> Iterator[tupl
     return _so_far(against_gibbs(samples, seed, progress=report))
 
 
-def inducing_trade(pool: str, seed: int, report: OnProgress = _quiet) -> Iterator[tuple[TradeCurve, ...]]:
+def inducing_trade(pool: str, seed: int, report: OnProgress = quiet) -> Iterator[tuple[TradeCurve, ...]]:
     """Inducing points, one kernel and a kernel for each class, as far as they are fitted.
 
     Args:
@@ -145,9 +141,7 @@ def _compared(names: tuple[str, ...], noise: float, report: OnProgress) -> tuple
     return tuple(out)
 
 
-def argmax_frequency(
-    noise: float, n_train: int, report: OnProgress = _quiet
-) -> tuple[CalibrationReport, ...]:
+def argmax_frequency(noise: float, n_train: int, report: OnProgress = quiet) -> tuple[CalibrationReport, ...]:
     """The large-margin GP read in three ways: argmax frequency, softmax of the means, tempered.
 
     Args:
@@ -156,16 +150,16 @@ def argmax_frequency(
         report: called with progress.
     """
     from workbench.policies import argmax_probabilities
+    from workbench.policies.rowwise import softmax
 
     report(0.0, "Fitting")
     data = toy(noise, 0, n_train)
     model = fitted("large-margin", data)
     latent = model.predict_latent(data.X_test)
     mean = np.asarray(latent.mean, dtype=np.float64)
-    plain = np.exp(mean - mean.max(axis=1, keepdims=True))
     readings = (
         ("Argmax frequency", argmax_probabilities(mean, np.asarray(latent.variance, dtype=np.float64))),
-        ("Softmax of the means", plain / plain.sum(axis=1, keepdims=True)),
+        ("Softmax of the means", softmax(mean)),
         (f"Tempered softmax, β = {float(model.beta_):.2f}", model.predict_proba(data.X_test)),
     )
     return tuple(calibration_report(title, data.y_test, np.asarray(p)) for title, p in readings)
@@ -216,7 +210,7 @@ class Inducing:
     n_test: int
 
 
-def inducing_points(n_inducing: int, report: OnProgress = _quiet) -> Inducing:
+def inducing_points(n_inducing: int, report: OnProgress = quiet) -> Inducing:
     """The large-margin GP with so many inducing points (no wide mean) on three spirals.
 
     Args:
@@ -271,7 +265,7 @@ class Measures:
     y: Ints
 
 
-def two_measures(n_train: int, noise: float, report: OnProgress = _quiet) -> Measures:
+def two_measures(n_train: int, noise: float, report: OnProgress = quiet) -> Measures:
     """Variation ratio and entropy of the large-margin GP over the plane.
 
     Args:
@@ -280,6 +274,7 @@ def two_measures(n_train: int, noise: float, report: OnProgress = _quiet) -> Mea
         report: called with progress.
     """
     from workbench.policies import variation_ratio
+    from workbench.policies.rowwise import entropy_of
 
     report(0.0, "Fitting")
     data = toy(noise, 0, n_train)
@@ -289,10 +284,9 @@ def two_measures(n_train: int, noise: float, report: OnProgress = _quiet) -> Mea
     grid = grid_over(toy(noise, 0).X, pad=0.02)
     latent = model.predict_latent(grid.points)
     p = np.asarray(model.predict_proba(grid.points))
-    entropy = -(p * np.log(np.maximum(p, 1e-300))).sum(axis=1)
     ratio = variation_ratio(np.asarray(latent.mean), np.asarray(latent.variance))
     shape = (SIZE, SIZE)
-    return Measures(grid, np.asarray(ratio).reshape(shape), entropy.reshape(shape), data.X, data.y)
+    return Measures(grid, np.asarray(ratio).reshape(shape), entropy_of(p).reshape(shape), data.X, data.y)
 
 
 @dataclass(frozen=True, eq=False)
@@ -318,7 +312,7 @@ class Looked:
     n_test: int
 
 
-def looked(policy: str, seed: int, budget: int = 40, report: OnProgress = _quiet) -> Looked:
+def looked(policy: str, seed: int, budget: int = 40, report: OnProgress = quiet) -> Looked:
     """A policy and random asking on the same pool, from the same start.
 
     Args:
@@ -376,7 +370,7 @@ class Outvoted:
     alone: Floats
 
 
-def outvoted(seed: int, report: OnProgress = _quiet) -> Outvoted:
+def outvoted(seed: int, report: OnProgress = quiet) -> Outvoted:
     """Labels of three overlapping classes, given to a model that begins with a good and a wrong guess.
 
     The good one names the class of four items in five, and another of the rest at random; the wrong one takes
@@ -415,7 +409,7 @@ def outvoted(seed: int, report: OnProgress = _quiet) -> Outvoted:
     )
 
 
-def unlabelled(data: str, seed: int, report: OnProgress = _quiet) -> Unlabelled:
+def unlabelled(data: str, seed: int, report: OnProgress = quiet) -> Unlabelled:
     """See `studies.unlabelled`: moons, digits or a rule on columns, at each strength."""
     from workbench.studies.unlabelled import unlabelled as made
 
@@ -470,7 +464,7 @@ def hard_objective(
     return float(-(margin + np.sqrt(second)).sum() - kl), rival, second
 
 
-def rivals(n_classes: int, report: OnProgress = _quiet, sweeps: int = 40) -> Rivals:
+def rivals(n_classes: int, report: OnProgress = quiet, sweeps: int = 40) -> Rivals:
     """The rule "the rival is whoever leads now" against the tempered rivals, on one problem.
 
     Args:

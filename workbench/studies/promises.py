@@ -8,7 +8,7 @@ import numpy as np
 
 from workbench.arrays import Array, Floats, Ints
 from workbench.certificates import first_reached, log_wealth
-from workbench.progress import OnProgress
+from workbench.progress import OnProgress, quiet
 
 PROJECTS = 1_000
 SIZE = 10_000
@@ -42,11 +42,7 @@ class Promises(NamedTuple):
     fooled: int
 
 
-def _quiet(_fraction: float, _message: str) -> None:
-    return None
-
-
-def promises(wrong: float, report: OnProgress = _quiet) -> Promises:
+def promises(wrong: float, report: OnProgress = quiet) -> Promises:
     """1,000 projects of 10,000 labels, each checked up to 400 times.
 
     Args:

@@ -7,7 +7,6 @@ of thirty shares it while each keeps a state of their own.
 
 from __future__ import annotations
 
-import sys
 import threading
 import tomllib
 from collections import OrderedDict
@@ -363,14 +362,6 @@ def find(name: str) -> Lesson:
     raise InputError(f"There is no lesson {shown!r}. Choose one of those below.")
 
 
-def fresh() -> Iterator[tuple[str, Any]]:
-    """Every place of each lesson's first slider, computed anew: (name of the state, result)."""
-    for lesson in LESSONS:
-        for values in places(lesson):
-            print(name_of(lesson, values), flush=True)
-            yield name_of(lesson, values), lesson.compute(values, Job("", "", lesson.title))
-
-
 def thumbnail(lesson: Lesson) -> Path:
     """Where a lesson's small picture is."""
     return TEXTS.parent / f"lesson-{lesson.name}.svg"
@@ -379,14 +370,6 @@ def thumbnail(lesson: Lesson) -> Path:
 def sketch(lesson: Lesson) -> Path:
     """Where a lesson's sketch is."""
     return TEXTS.parent / f"sketch-{lesson.name}.svg"
-
-
-def draw_thumbnail(lesson: Lesson) -> str:
-    """A lesson's small picture, from what it shows when it opens."""
-    from workbench.figures.small import small
-
-    shown = _stored(lesson.key(lesson.preset))
-    return small(lesson.draw(shown, lesson.preset).pictures[0].figure)
 
 
 def worksheet(lesson: Lesson) -> str:
@@ -416,9 +399,3 @@ def worksheet(lesson: Lesson) -> str:
     source = f"After {lesson.source}. " if lesson.source else ""
     parts = [f"# {lesson.title}", *parts, f"{source}In Workbench: `/lessons?lesson={lesson.name}`"]
     return "\n\n".join(parts) + "\n"
-
-
-if __name__ == "__main__":
-    stored.write(Path(sys.argv[1]), fresh())
-    for each in LESSONS:
-        thumbnail(each).write_text(draw_thumbnail(each), encoding="utf-8")

@@ -6,9 +6,7 @@ Arrays and plain records, no pickle. A state that is not in the file is computed
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,20 +14,18 @@ import numpy as np
 from workbench.errors import InputError
 
 FILE = "lessons.npz"
-LARGE = 1000
-"""Arrays of more elements are stored as float16: for pictures, where half a per mille is not seen."""
 
 
-def _records() -> dict[str, Any]:
+def records() -> dict[str, Any]:
     """The kinds of record a result is made of, by name."""
-    from workbench.figures import records
+    from workbench.figures import records as figures
     from workbench.metrics import ConfidenceHistogram, ReliabilityTable
     from workbench.studies import lessons, promises, unlabelled
 
     kinds = (
-        records.CalibrationReport,
-        records.Scores,
-        records.SweepCurve,
+        figures.CalibrationReport,
+        figures.Scores,
+        figures.SweepCurve,
         ConfidenceHistogram,
         ReliabilityTable,
         lessons.Grid,
@@ -44,25 +40,8 @@ def _records() -> dict[str, Any]:
     return {kind.__name__: kind for kind in kinds}
 
 
-def packed(value: Any, arrays: dict[str, Any]) -> Any:
-    """A result as JSON; its arrays go into `arrays` and are named in it."""
-    kind = type(value).__name__
-    if isinstance(value, np.ndarray):
-        name = f"a{len(arrays)}"
-        arrays[name] = value.astype(np.float16) if value.dtype.kind == "f" and value.size > LARGE else value
-        return {"array": name}
-    if kind in _records():
-        fields = getattr(value, "_fields", None) or value.__dataclass_fields__
-        return {"record": kind, "fields": {f: packed(getattr(value, f), arrays) for f in fields}}
-    if isinstance(value, dict):
-        return {"dict": {k: packed(v, arrays) for k, v in value.items()}}
-    if isinstance(value, (tuple, list)):
-        return {"tuple": [packed(v, arrays) for v in value]}
-    return value.item() if isinstance(value, np.generic) else value
-
-
 def unpacked(tree: Any, arrays: Any) -> Any:
-    """The result behind what `packed` gave."""
+    """The result behind what `benchmarks.lessons` packed."""
     if not isinstance(tree, dict):
         return tree
     if "array" in tree:
@@ -70,7 +49,7 @@ def unpacked(tree: Any, arrays: Any) -> Any:
         return found.astype(np.float64) if found.dtype == np.float16 else found
     if "record" in tree:
         fields = {name: unpacked(part, arrays) for name, part in tree["fields"].items()}
-        return _records()[tree["record"]](**fields)
+        return records()[tree["record"]](**fields)
     if "dict" in tree:
         return {name: unpacked(part, arrays) for name, part in tree["dict"].items()}
     return tuple(unpacked(part, arrays) for part in tree["tuple"])
@@ -98,16 +77,3 @@ def find(key: str) -> Any:
     """
     trees, arrays = _index()
     return unpacked(trees[key], arrays) if key in trees else None
-
-
-def write(path: Path, states: Iterable[tuple[str, Any]]) -> None:
-    """Store results.
-
-    Args:
-        path: of the file.
-        states: (key, result) of each.
-    """
-    arrays: dict[str, Any] = {}
-    trees = {key: packed(result, arrays) for key, result in states}
-    with path.open("wb") as file:
-        np.savez_compressed(file, index=np.array(json.dumps(trees)), **arrays)

@@ -1,14 +1,23 @@
-"""A figure as a small picture for a card: its shapes alone, as SVG that reads on any ground."""
+"""Results and small pictures of the lessons, computed anew: `make lessons`.
+
+A figure becomes a picture for a card: its shapes alone, as SVG that reads on any ground.
+"""
 
 from __future__ import annotations
 
 import base64
 import io
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
+from workbench.app.lessons import lessons, stored
+from workbench.app.serving.jobs import Job
 from workbench.arrays import Array
 from workbench.figures import theme
 
@@ -16,6 +25,8 @@ WIDTH, HEIGHT = 320, 132
 _PAD = 5
 _MARKS = 90
 _PIXELS = 48
+LARGE = 1000
+"""Arrays of more elements are stored as float16: for pictures, where half a per mille is not seen."""
 
 
 def small(fig: go.Figure) -> str:
@@ -160,3 +171,53 @@ def _picture(trace: Any, at: Any) -> str:
         f'<image x="{across.min():.1f}" y="{down.min():.1f}" width="{np.ptp(across):.1f}" '
         f'height="{np.ptp(down):.1f}" preserveAspectRatio="none" href="data:image/png;base64,{data}"/>'
     )
+
+
+def packed(value: Any, arrays: dict[str, Any]) -> Any:
+    """A result as JSON; its arrays go into `arrays` and are named in it."""
+    kind = type(value).__name__
+    if isinstance(value, np.ndarray):
+        name = f"a{len(arrays)}"
+        arrays[name] = value.astype(np.float16) if value.dtype.kind == "f" and value.size > LARGE else value
+        return {"array": name}
+    if kind in stored.records():
+        fields = getattr(value, "_fields", None) or value.__dataclass_fields__
+        return {"record": kind, "fields": {f: packed(getattr(value, f), arrays) for f in fields}}
+    if isinstance(value, dict):
+        return {"dict": {k: packed(v, arrays) for k, v in value.items()}}
+    if isinstance(value, (tuple, list)):
+        return {"tuple": [packed(v, arrays) for v in value]}
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def write(path: Path, states: Iterable[tuple[str, Any]]) -> None:
+    """Store results.
+
+    Args:
+        path: of the file.
+        states: (key, result) of each.
+    """
+    arrays: dict[str, Any] = {}
+    trees = {key: packed(result, arrays) for key, result in states}
+    with path.open("wb") as file:
+        np.savez_compressed(file, index=np.array(json.dumps(trees)), **arrays)
+
+
+def fresh() -> Iterator[tuple[str, Any]]:
+    """Every place of each lesson's first slider, computed anew: (name of the state, result)."""
+    for lesson in lessons.LESSONS:
+        for values in lessons.places(lesson):
+            print(lessons.name_of(lesson, values), flush=True)
+            yield lessons.name_of(lesson, values), lesson.compute(values, Job("", "", lesson.title))
+
+
+def thumbnail(lesson: lessons.Lesson) -> str:
+    """A lesson's small picture, from what it shows when it opens."""
+    shown = lessons._stored(lesson.key(lesson.preset))
+    return small(lesson.draw(shown, lesson.preset).pictures[0].figure)
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]), fresh())
+    for each in lessons.LESSONS:
+        lessons.thumbnail(each).write_text(thumbnail(each), encoding="utf-8")
