@@ -407,18 +407,12 @@ def taken_over(session: Any) -> str:
     return f"{plural(learned + measured, 'label')} taken over: {', '.join(parts)}"
 
 
-@st.fragment(run_every=2.0)
-def progress(session: Any) -> None:
-    """Progress of the fit: looks again by itself, so that no key waits for it."""
+@st.fragment(run_every=5.0)
+def results(session: Any) -> None:
+    """Results so far; the side bar looks more often, but a chart costs 10 ms in which a key waits."""
     current.keep_fitting_all(session)
     with session.snapshot():
         progress_line(session)
-
-
-@st.fragment(run_every=5.0)
-def curve(session: Any) -> None:
-    """Results so far: less often, for the browser draws a chart for 10 ms in which a key waits."""
-    with session.snapshot():
         how_it_goes(session)
     st.session_state[FIGURES] = True
 
@@ -475,7 +469,6 @@ if several and st.session_state.get(TOGETHER, EVERY) == EVERY:
     desk.mount_every(session, on_mode=turn_questions, figures=below)
 else:
     desk.mount(session, on_mode=turn_questions if several else None, figures=below)
-progress(session)
-curve(session)
+results(session)
 if session.pool.has_truth and oracle.knows_all(session.pool):
     oracle_controls(session)

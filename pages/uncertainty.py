@@ -32,7 +32,7 @@ BEHIND = {"regions": "Predicted class", "blend": "Probabilities as colour", "non
 
 def what_to_label() -> None:
     """Doubts of the model, and the groups worth labelling: a button selects one."""
-    found = mapping.uncertain_items(session, view, open_items)
+    found = mapping.uncertain_items(view, open_items)
     if not found.of:
         st.markdown("**No item is left to ask about.**")
         return
@@ -231,7 +231,7 @@ def drawn(view: Any, values: Any, title: str, scale: tuple[float, float] | None,
     """The map of one model."""
     from workbench.figures import maps
 
-    over = mapping.over_plane(session, view, where) if behind != "none" else None
+    over = mapping.over_plane(view, where) if behind != "none" else None
     fig = maps.pool_map(
         where.points,
         items=session.pool.trainable,
@@ -240,7 +240,7 @@ def drawn(view: Any, values: Any, title: str, scale: tuple[float, float] | None,
         classes=view.model.classes,
         labels=mapping.labels_at(view, len(session.pool)),
         names=session.pool.items.ids,
-        details=mapping.hover_words(session, view),
+        details=mapping.hover_words(view),
         asked=chosen,
         ringed_as="selected",
         revision=st.session_state.get("revision", 0),
@@ -349,7 +349,7 @@ def other_map(view: Any, name: str, values: Any, title: str) -> tuple[Any, Any, 
     against = st.radio("Beside it", ["Another measure", "Another model", "Another round"], key="against")
     if against == "Another measure":
         second, theirs, _ = measure_name("second-measure", without=name)
-        return view, mapping.values_of(session, view, second), (title, theirs), None
+        return view, mapping.values_of(view, second), (title, theirs), None
     if against == "Another model":
         own = str(session.settings["classifier"])
         possible = forms.classifiers_for(session.pool.kind, len(model.classes))
@@ -365,7 +365,7 @@ def other_map(view: Any, name: str, values: Any, title: str) -> tuple[Any, Any, 
     if other is None:
         waiting(job, "other-model")
         frame.end()
-    theirs = mapping.values_of(session, other, name)
+    theirs = mapping.values_of(other, name)
     both = np.concatenate([values[session.pool.trainable], theirs[session.pool.trainable]])
     both = both[np.isfinite(both)]
     return other, theirs, (left, other.title), (float(both.min()), float(both.max())) if both.size else (0, 1)
@@ -380,7 +380,7 @@ def functions(view: Any, item: int) -> None:
     column = st.selectbox(
         "Along feature",
         range(len(columns)),
-        index=mapping.strongest_feature(session, view, item),
+        index=mapping.strongest_feature(view, item),
         format_func=lambda i: one_line(columns[i], 60),
         key=f"band-column-{item}",
         width=300,
@@ -393,7 +393,7 @@ def functions(view: Any, item: int) -> None:
             icon=":material/info:",
         )
         return
-    line = mapping.line_through(session, view, item, int(column))
+    line = mapping.line_through(view, item, int(column))
     most = np.argsort(-view.model.probabilities_of(item), kind="stable")[:4]
     from workbench.figures.teaching import class_bands
 
@@ -475,7 +475,7 @@ open_items = mapping.open_items(session)
 still_open = frozenset(open_items.tolist())
 doubt_title = mapping.measures_for(view.model).get(DOUBT, "")
 try:
-    values = mapping.values_of(session, view, name)
+    values = mapping.values_of(view, name)
     if shown_as == PAIR:
         with right, st.container(border=True, key="other-tools"):
             other, theirs, titles, scale = other_map(view, name, values, title)

@@ -19,7 +19,7 @@ from workbench.app.desk.pictures import picture
 from workbench.app.desk.routes import class_keys, grid, look, sync
 from workbench.app.history.decision_tables import summary
 from workbench.app.history.decisions import WHY
-from workbench.app.serving import caching, explanations
+from workbench.app.serving import explanations
 from workbench.app.words.text import plain
 from workbench.errors import InputError
 from workbench.exchange import label_table
@@ -106,14 +106,6 @@ def test_a_face_is_made_once_and_its_picture_has_the_address_of_whoever_asks(
     assert (first["src"], second["src"]) == ("/a/7?k=ann", "/a/7?k=bob") and looked == [7]
     # of another pool it is another face, whatever its features are
     assert face(Session.create("digits", annotator="ann").pool, 7, "{item}")["src"] == "7"
-
-
-def test_what_is_kept_takes_no_more_room_than_it_may() -> None:
-    cache, made = caching.Cache(octets=40), []
-    for name in "abcda":
-        assert cache.get(name, lambda n=name: made.append(n) or n * 10) == name * 10
-    assert made == list("abcda")  # three have room, and a has gone when it is asked for again
-    assert cache.get("d", lambda: "other") == "d" * 10
 
 
 def test_the_column_that_names_an_item_is_its_title_and_not_said_again(home: Path, tmp_path: Path) -> None:

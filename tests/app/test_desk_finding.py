@@ -1,13 +1,17 @@
 """Find at the desk: columns whose names have spaces, and how many beyond those taken at once."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.app.desks import table
 from workbench.app.desk import operations
 from workbench.app.desk.finding import find
 from workbench.app.desk.routes import look
+from workbench.app.serving import explanations
 from workbench.pools import load_pool
 from workbench.sessions import Session
 
@@ -42,3 +46,10 @@ def test_how_many_can_be_asked_about_is_told_beyond_those_taken_at_once(
     monkeypatch.setattr(operations, "MOST_ITEMS", 20)
     found = look(session.id, "ann", {"kind": "find", "words": "a:.5"}, "token")
     assert (found["total"], found["askable"], len(found["open"])) == (60, len(session.pool.trainable), 20)
+
+
+def test_what_is_like_an_item_is_told_by_the_present_model() -> None:
+    session: Any = SimpleNamespace(id="p", model=SimpleNamespace(scaled=np.zeros((3, 1))))
+    assert explanations.space(session)[2, 0] == 0.0
+    session.model = SimpleNamespace(scaled=np.ones((3, 1)))
+    assert explanations.space(session)[2, 0] == 1.0

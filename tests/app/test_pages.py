@@ -211,7 +211,7 @@ def test_the_map_of_a_wide_pool_is_called_a_projection(labelled: Session) -> Non
     assert where.points.shape == (178, 2)
     assert labelled.model is not None
     view, _ = mapping.at_round(labelled, labelled.model.number)
-    assert view is not None and mapping.over_plane(labelled, view, where) is None
+    assert view is not None and mapping.over_plane(view, where) is None
     test = open_page("uncertainty", labelled.id)
     made, job, _ = mapping.neighbours(labelled)
     if job is not None:
@@ -266,7 +266,7 @@ def test_a_pool_of_two_features_keeps_its_own_plane_and_has_regions(home: Path) 
     assert session.model is not None
     view, _ = mapping.at_round(session, session.model.number)
     assert view is not None
-    over = mapping.over_plane(session, view, where)
+    over = mapping.over_plane(view, where)
     assert over is not None
     regions, p = over
     assert regions.codes.shape == p.shape[:2]

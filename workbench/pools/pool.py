@@ -98,7 +98,7 @@ class TestSplit:
     given: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Pool:
     """A pool of items to label.
 

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 from workbench.app.access import login, sharing
 from workbench.app.compare.comparison_sources import title_of_pool
 from workbench.app.serving import background
-from workbench.app.serving.caching import cached
+from workbench.app.serving.caching import computed
 from workbench.app.serving.jobs import Job, manager
 from workbench.app.serving.stamps import stamp
 from workbench.app.words.text import duration
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
-    from workbench.sessions import FittedModel
+    from workbench.sessions import FittedModel, Round
     from workbench.sessions.stopping import Advised
     from workbench.store import RunRecord, StudyRecord
     from workbench.studies import StudyResult, StudySpec
@@ -212,23 +212,29 @@ def round_model(comparison: Comparison, policy: str, seed: int, number: int) -> 
     Raises:
         InputError: the run has no such round, or its pool has changed since.
     """
-    from workbench.sessions import Round, RunSpec
+    return computed(_round_model, _record(comparison, policy, seed), number)
+
+
+def rounds_of(record: RunRecord) -> list[Round]:
+    """The rounds of a run, as far as it is."""
+    from workbench.sessions import Round
+    from workbench.store import Store
+
+    return [Round.from_json(one.record) for one in Store.open().rounds(record.id)]
+
+
+def _round_model(record: RunRecord, number: int) -> FittedModel:
+    from workbench.sessions import RunSpec
     from workbench.sessions.insight import run_model
     from workbench.store import Store
     from workbench.studies.runner import pool_of_run
 
-    record = _record(comparison, policy, seed)
-
-    def make() -> FittedModel:
-        spec = RunSpec.from_json(record.spec)
-        rounds = [Round.from_json(r.record) for r in Store.open().rounds(record.id)]
-        if background.uses_processes() and any(one.number == number for one in rounds):
-            given = spec, Store.open().url, record.id, number
-            state = background.compute(Job(record.id, "round", "A model of a round"), "state_of_run", *given)
-            rounds = [replace(one, state=state) if one.number == number else one for one in rounds]
-        return run_model(spec, pool_of_run(record), rounds, number)
-
-    return cached((record.id, "round", number), make)
+    spec, rounds = RunSpec.from_json(record.spec), rounds_of(record)
+    if background.uses_processes() and any(one.number == number for one in rounds):
+        given = spec, Store.open().url, record.id, number
+        state = background.compute(Job(record.id, "round", "A model of a round"), "state_of_run", *given)
+        rounds = [replace(one, state=state) if one.number == number else one for one in rounds]
+    return run_model(spec, pool_of_run(record), rounds, number)
 
 
 def advice(comparison: Comparison, policy: str, seed: int) -> Job:
@@ -273,7 +279,7 @@ def _record(comparison: Comparison, policy: str, seed: int) -> RunRecord:
 
 def _submit(token: str, spec: StudySpec, project: str | None, workers: int) -> Job:
     def work(job: Job) -> StudyResult:
-        from workbench.sessions import Round, RunSpec
+        from workbench.sessions import RunSpec
         from workbench.store import Store
         from workbench.studies import StudyResult
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
-from workbench.app.compare.comparison import Comparison
-from workbench.app.serving.caching import cached
+from workbench.app.compare.comparison import Comparison, rounds_of
+from workbench.app.serving.caching import computed
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
     from workbench.figures.curves import Curve, Saving
     from workbench.metrics import Ranking
-    from workbench.store import RunRecord
     from workbench.studies import StudyResult
     from workbench.studies.statistics import Curves, Outcome
 
@@ -30,23 +28,15 @@ MEASURES = {
 
 def results(comparison: Comparison) -> StudyResult:
     """Results so far, from the database; runs that are finished are read once."""
-    from workbench.sessions import Round
-    from workbench.store import Store
     from workbench.studies import StudyResult
 
-    store = Store.open()
     records = {(r.spec["policy"], r.spec["seed"]): r for r in comparison.records}
-
-    def read(record: RunRecord) -> list[Round]:
-        return [Round.from_json(one.record) for one in store.rounds(record.id)]
-
     runs = []
     for one in comparison.spec.runs():
         record = records.get((one.policy, one.seed))
         if record is None:
             continue
-        finished = record.status == "finished"
-        rounds = cached((record.id, "rounds"), partial(read, record)) if finished else read(record)
+        rounds = computed(rounds_of, record) if record.status == "finished" else rounds_of(record)
         if rounds:
             runs.append((one, rounds))
     whole = comparison.n_finished == len(comparison.spec.runs())

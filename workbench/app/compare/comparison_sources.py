@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.app.access import sharing
-from workbench.app.serving.caching import cached
+from workbench.app.serving.caching import computed
 from workbench.app.serving.stamps import stamp
 from workbench.errors import InputError
 
@@ -55,41 +55,33 @@ class Source:
         """
         if self.kind is not None:
             return self
+        return computed(_opened, self, at=stamp(self.pool, self.options))
 
-        def look() -> Source:
-            from workbench.guesses import names_say_something, names_speak
-            from workbench.sessions.answered import answered_pool, is_answered
 
-            load = answered_pool if is_answered(self.pool) else _loaded
-            pool = load(self.pool, self.options)
-            if not pool.has_truth:
-                raise InputError(
-                    f"The classes of {self.title} are not known, so nothing can answer for a person. "
-                    "Choose a pool with a column of classes."
-                )
-            assert pool.truth is not None
-            n_classes, known = len(pool.classes), int((pool.truth >= 0).sum())
-            guesses = [source for source in self.guesses if source != "names"]
-            telling = sum(names_say_something(pool.classes)) >= 2
-            if names_speak(pool) and (telling or pool.kind != "text"):
-                guesses.insert(0, "names")
-            return replace(
-                self,
-                kind=pool.kind,
-                n_classes=n_classes,
-                n_asked=asked_of(known, n_classes),
-                guesses=tuple(guesses),
-            )
+def _opened(source: Source) -> Source:
+    from workbench.guesses import names_say_something, names_speak
+    from workbench.sessions.answered import answered_pool, is_answered
 
-        return cached(
-            (
-                "comparison-source",
-                self.pool,
-                stamp(self.pool, self.options),
-                repr(sorted(self.options.items())),
-            ),
-            look,
+    load = answered_pool if is_answered(source.pool) else _loaded
+    pool = load(source.pool, source.options)
+    if not pool.has_truth:
+        raise InputError(
+            f"The classes of {source.title} are not known, so nothing can answer for a person. "
+            "Choose a pool with a column of classes."
         )
+    assert pool.truth is not None
+    n_classes, known = len(pool.classes), int((pool.truth >= 0).sum())
+    guesses = [source for source in source.guesses if source != "names"]
+    telling = sum(names_say_something(pool.classes)) >= 2
+    if names_speak(pool) and (telling or pool.kind != "text"):
+        guesses.insert(0, "names")
+    return replace(
+        source,
+        kind=pool.kind,
+        n_classes=n_classes,
+        n_asked=asked_of(known, n_classes),
+        guesses=tuple(guesses),
+    )
 
 
 def _loaded(name: str, options: Mapping[str, Any]) -> Pool:

@@ -26,7 +26,7 @@ from workbench.app.data.column_uses import (
     summary,
 )
 from workbench.app.serving import uploads
-from workbench.app.serving.caching import cached
+from workbench.app.serving.caching import computed
 from workbench.app.serving.stamps import stamp
 from workbench.app.shell import background_files, frame, widgets
 from workbench.app.words.text import for_people, plural, verbatim
@@ -281,8 +281,11 @@ def first_choices(path: str) -> dict[str, Any]:
 
 def looked_at(path: str, options: Mapping[str, Any], known: TableReport | None = None) -> TableReport:
     """The table under these options; read once for the same ones, and not at all where it is known."""
-    key = ("brought", path, stamp(path, options), repr(options))
-    return cached(key, lambda: known or _table_beside(path, options)[0])
+    return computed(_report, path, options, at=stamp(path, options), known=known)
+
+
+def _report(path: str, options: Mapping[str, Any]) -> TableReport:
+    return _table_beside(path, options)[0]
 
 
 def _table_beside(path: str, options: Mapping[str, Any] | None) -> tuple[TableReport, dict[str, Any]]:
@@ -455,10 +458,7 @@ def whole(path: str, file: File) -> None:
 
 def read_whole(path: str, options: Mapping[str, Any]) -> Pool:
     """The pool behind a file or a folder, read once while nothing in it changes."""
-    from workbench.pools import load_pool
-
-    key = ("upload", path, stamp(path, options), repr(sorted(options.items())))
-    return cached(key, lambda: load_pool(path, **options))
+    return computed(opening.load, path, options, at=stamp(path, options))
 
 
 def preview(pool: Any) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from workbench.app.access import login
-from workbench.app.serving.caching import cached
+from workbench.app.serving.caching import computed
 from workbench.app.serving.jobs import Job, manager
 from workbench.app.serving.stamps import stamp
 from workbench.app.shell import widgets
@@ -46,11 +46,8 @@ def pool_of(path: str, options: Mapping[str, Any]) -> Pool | None:
     if job is None:
         job = _submit(path, options, key)
     if job.status == "done":
-        if job.result is not None:
-            made = job.result
-            job.result = None  # kept with the others that were looked at, and let go with them
-            return cached((_OWNER, key), lambda: made)
-        return cached((_OWNER, key), lambda: _load(path, options))
+        made, job.result = job.result, None  # kept with the others that were looked at, and let go with them
+        return computed(load, path, options, at=key, known=made)
     if job.status == "failed" and not job.details:
         manager().forget(job)  # what was wrong may be mended meanwhile
         raise InputError(job.error)
@@ -77,12 +74,13 @@ def _submit(path: str, options: Mapping[str, Any], key: str) -> Job:
 
     def work(job: Job) -> Any:
         with watched(job.report):
-            return _load(path, given)
+            return load(path, given)
 
     return manager().submit(_OWNER, key, work, title="Opening", lane="open")
 
 
-def _load(path: str, options: Mapping[str, Any]) -> Any:
+def load(path: str, options: Mapping[str, Any]) -> Pool:
+    """The pool behind a file or a name, read now."""
     from workbench.pools import load_pool
 
     return load_pool(path, **options)

@@ -7,12 +7,12 @@ import heapq
 import io
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-from weakref import finalize
 
 import numpy as np
 
 from workbench.app.desk import checking
-from workbench.app.serving import caching, explanations
+from workbench.app.serving import explanations
+from workbench.app.serving.caching import computed
 from workbench.app.words.text import NOTHING, plain, plural
 from workbench.errors import InputError
 from workbench.guesses import columns_of
@@ -52,8 +52,6 @@ _TILE_ROWS = 6  # columns of a row among many
 _PLANE = 800  # points
 _MOST_ROWS = 400  # columns of an item that are shown
 _HERE = "\0"  # in the place of a picture's address
-_KEPT = 24_000_000  # bytes of a pool's faces, cells and places, made once for all people
-_CACHES: dict[int, caching.Cache] = {}
 
 
 def card(session: Session, ask: Ask, picture: str) -> dict[str, Any]:
@@ -147,15 +145,6 @@ def _why(reason: explanations.Reason) -> str:
     return f"{reason.words} {place} of {reason.n_open:,} open items."
 
 
-def _cache(pool: Pool) -> caching.Cache:
-    """Of this very pool: another one of the same features may show other columns."""
-    found = _CACHES.get(id(pool))
-    if found is None:
-        found = _CACHES.setdefault(id(pool), caching.Cache(_KEPT))
-        finalize(pool, _CACHES.pop, id(pool), None)
-    return found
-
-
 def face(pool: Pool, item: int, picture: str) -> dict[str, Any]:
     """Look of an item: a picture, a text, or its row with each value's place in the pool.
 
@@ -166,7 +155,7 @@ def face(pool: Pool, item: int, picture: str) -> dict[str, Any]:
         item: its index.
         picture: address of pictures, with {item} in it.
     """
-    made = _cache(pool).get(("face", item), lambda: _face(pool, item))
+    made = computed(_face, pool, item)
     src = picture.format(item=item)
     return made | {name: made[name].replace(_HERE, src) for name in ("src", "large") if name in made}
 
@@ -222,7 +211,7 @@ def _alone(face: dict[str, Any]) -> dict[str, Any]:
 
 def item_text(pool: Pool) -> str:
     """The column of a table whose text is what people read first: it has the most words; "" for none."""
-    return caching.cached((pool.fingerprint, "text of the item"), lambda: _item_text(pool))
+    return computed(_item_text, pool)
 
 
 def _item_text(pool: Pool) -> str:
@@ -322,7 +311,7 @@ def plane(session: Session) -> dict[str, Any] | None:
     pool = session.pool
     if pool.n_features != 2:
         return None
-    points = _on_plane(pool)
+    points = computed(_on_plane, pool)
     codes = session.state.codes
     return {
         "points": points[:: max(1, len(points) // _PLANE)].tolist(),
@@ -333,13 +322,9 @@ def plane(session: Session) -> dict[str, Any] | None:
 
 def _on_plane(pool: Pool) -> Array:
     """[N, 2] features between 0 and 1."""
-
-    def scaled() -> Array:
-        X = np.asarray(pool.features, dtype=np.float64)
-        low, high = X.min(axis=0), X.max(axis=0)
-        return np.round((X - low) / np.where(high > low, high - low, 1.0), 4)
-
-    return caching.cached((pool.fingerprint, "plane"), scaled)
+    X = np.asarray(pool.features, dtype=np.float64)
+    low, high = X.min(axis=0), X.max(axis=0)
+    return np.round((X - low) / np.where(high > low, high - low, 1.0), 4)
 
 
 def encoded(image: Array, form: str = "PNG", side: int = 0) -> bytes:
@@ -366,7 +351,7 @@ def encoded(image: Array, form: str = "PNG", side: int = 0) -> bytes:
 
 def _cells(pool: Pool, item: int) -> dict[str, str]:
     """Column -> cell of a row, as people write it."""
-    return _cache(pool).get(("cells", item), lambda: _made_cells(pool, item))
+    return computed(_made_cells, pool, item)
 
 
 def _made_cells(pool: Pool, item: int) -> dict[str, str]:
@@ -383,28 +368,24 @@ def _used(pool: Pool) -> frozenset[str]:
 def _naming(pool: Pool) -> frozenset[str]:
     """Columns that hold the items' ids and nothing else, and that the model does not look at."""
     some = range(0, len(pool), max(1, len(pool) // 20))
-    ids = tuple(str(pool.items.ids[i]) for i in some)
-
-    def find() -> frozenset[str]:
-        rows = [pool.items.show(i).row or {} for i in some]
-        names = set(map(str, rows[0])) - _used(pool)
-        return frozenset(
-            n for n in names if all(plain(row.get(n)) == one for one, row in zip(ids, rows, strict=True))
-        )
-
-    return caching.cached((pool.fingerprint, "naming columns", ids), find)
+    ids = [str(pool.items.ids[i]) for i in some]
+    rows = [pool.items.show(i).row or {} for i in some]
+    names = set(map(str, rows[0])) - _used(pool)
+    return frozenset(
+        n for n in names if all(plain(row.get(n)) == one for one, row in zip(ids, rows, strict=True))
+    )
 
 
 def _places(pool: Pool, item: int) -> dict[str, float]:
     """Column -> share of the pool with a smaller value; ties count half."""
-    return _cache(pool).get(("places", item), lambda: _made_places(pool, item))
+    return computed(_made_places, pool, item)
 
 
 def _made_places(pool: Pool, item: int) -> dict[str, float]:
     names = pool.feature_map.columns
     if len(names) > 400:
         return {}
-    ranked = caching.cached((pool.fingerprint, "ranks"), lambda: _sorted(pool))
+    ranked = computed(_sorted, pool)
     values = np.asarray(pool.features[item], dtype=np.float64)
     low = [np.searchsorted(column, value, "left") for column, value in zip(ranked, values, strict=True)]
     high = [np.searchsorted(column, value, "right") for column, value in zip(ranked, values, strict=True)]

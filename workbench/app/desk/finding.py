@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.app.serving import caching, explanations
+from workbench.app.serving import explanations
+from workbench.app.serving.caching import computed
 from workbench.app.words.text import plain
 from workbench.errors import InputError
 
@@ -38,7 +39,7 @@ def find(pool: Pool, words: str) -> Ints:
     """
     if len(words) > LONGEST:
         raise InputError(f"At most {LONGEST:,} letters.")
-    columns = {name.lower(): cells for name, cells in _columns(pool).items()}
+    columns = {name.lower(): cells for name, cells in computed(_columns, pool).items()}
     terms, rest = _of_columns(words.lower(), list(columns))
     terms += [("", a or b) for a, b in _TERM.findall(rest)]
     if not terms:
@@ -47,7 +48,7 @@ def find(pool: Pool, words: str) -> Ints:
         raise InputError(f"At most {MOST_WORDS} words.")
     keep = np.ones(len(pool), dtype=bool)
     for name, look in terms:
-        held = columns[name] if name else _everything(pool)
+        held = columns[name] if name else computed(_everything, pool)
         for i in np.flatnonzero(keep).tolist():
             keep[i] = look in held[i]
     return np.flatnonzero(keep)
@@ -82,29 +83,20 @@ def like(session: Session, item: int, k: int) -> Ints:
 
 def _columns(pool: Pool) -> dict[str, Sequence[str]]:
     """Column -> its cells in small letters; nothing for texts and images."""
-
-    def made() -> dict[str, Sequence[str]]:
-        cells = getattr(pool.items, "cells", None)
-        if cells is not None:
-            return {str(n): [plain(v).lower() for v in column] for n, column in cells.items()}
-        names, values = getattr(pool.items, "names", None), getattr(pool.items, "values", None)
-        if names is None or values is None:
-            return {}
-        return {n: [plain(float(v)) for v in values[:, i]] for i, n in enumerate(names)}
-
-    return caching.cached((pool.fingerprint, "cells"), made)
+    cells = getattr(pool.items, "cells", None)
+    if cells is not None:
+        return {str(n): [plain(v).lower() for v in column] for n, column in cells.items()}
+    names, values = getattr(pool.items, "names", None), getattr(pool.items, "values", None)
+    if names is None or values is None:
+        return {}
+    return {n: [plain(float(v)) for v in values[:, i]] for i, n in enumerate(names)}
 
 
 def _everything(pool: Pool) -> Sequence[str]:
     """All that can be read of each item, in small letters."""
-
-    def lines() -> Iterator[str]:
-        columns = list(_columns(pool).values())
-        texts = getattr(pool.items, "texts", None)
-        for i in range(len(pool)):
-            parts = [str(pool.items.ids[i]), *(column[i] for column in columns)]
-            if texts is not None:
-                parts.append(str(texts[i]))
-            yield "\n".join(parts).lower()
-
-    return caching.cached((pool.fingerprint, "words"), lambda: list(lines()))
+    columns = [*computed(_columns, pool).values(), getattr(pool.items, "texts", None)]
+    told = [column for column in columns if column is not None]
+    return [
+        "\n".join([str(name), *(str(column[i]) for column in told)]).lower()
+        for i, name in enumerate(pool.items.ids)
+    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from workbench.app.desk import cards, markdown
-from workbench.app.serving import caching
+from workbench.app.serving.caching import computed
 from workbench.pools.instructions import KEPT
 
 if TYPE_CHECKING:
@@ -69,8 +69,8 @@ def sheet(session: Session, base: str, token: str, *, examples: bool = True) -> 
     if 0 < about["read"] < about["told"]:
         before = blocks(session, about["read"], base, token)
         found["blocks"] = [one | {"fresh": one not in before} for one in found["blocks"]]
-    key = (session.id, "examples", session.annotator, state.last_event)
-    shown = caching.cached(key, session.examples_of_all) if examples else {}
+    at = session.annotator, state.last_event
+    shown = computed(type(session).examples_of_all, session, at=at) if examples else {}
     picture = f"{base}/{session.id}/image/{{item}}?k={token}"
     keys = {name: key for key, name in state.class_names.items()}
     found["classes"] = [

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from workbench.app.serving import caching
+from workbench.app.serving.caching import computed
 from workbench.app.serving.jobs import Job, manager
 from workbench.app.shell import frame, labelling_speed, widgets
 from workbench.app.words.glossary import explain
@@ -124,7 +124,8 @@ def start(session: Session) -> None:
             "Whose labels", offered, default=offered[0], format_func=title_of, key="finish-of", required=True
         )
     try:
-        n = _candidates(session, of)
+        fit = session.model.uid if of == MODEL and session.model is not None else ""
+        n = computed(_candidates, session, of, at=(fit, session.state.n_events))
     except InputError as problem:
         st.info(verbatim(problem), icon=":material/check_circle:")
         return
@@ -207,10 +208,7 @@ def _percent(label: str, scale: tuple[float, float, float, float], key: str, ter
 
 def _candidates(session: Session, of: str) -> int:
     """Number of labels that would be frozen."""
-    model = session.model
-    fit = "" if of != MODEL or model is None else model.uid
-    key = ("finish-candidates", session.id, fit, of, len(session.state.codes), session.state.n_events)
-    return caching.cached(key, lambda: len(session.candidates(of).items))
+    return len(session.candidates(of).items)
 
 
 def census(session: Session, n: int, error: float, confidence: float) -> bool:

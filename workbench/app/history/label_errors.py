@@ -12,7 +12,7 @@ import streamlit as st
 from workbench.app.access import current
 from workbench.app.history import corrections, decision_tables, decisions
 from workbench.app.serving import evaluation
-from workbench.app.serving.caching import cached
+from workbench.app.serving.caching import computed
 from workbench.app.serving.jobs import manager
 from workbench.app.shell import frame, widgets
 from workbench.app.words.text import plural, verbatim
@@ -99,24 +99,22 @@ def find_issues(sessions: Mapping[str, Session], models: Mapping[str, FittedMode
         else:
             found.left[name] = job.error or "cancelled"
             found.ended.append(job)
-    stamps = [(one.id, one.state.last_event, model.uid, job.id) for _, one, model, job in compared]
     found.n_questions = len(compared)
-    found.n_labels, found.issues = cached(("label issues", *stamps), lambda: _issues(compared))
+    for name, one, model, job in compared:
+        n, pairs = computed(_disagreeing, one, model, job, at=one.state.last_event)
+        found.n_labels += n
+        found.issues += [LabelIssue(name, row, said) for row, said in pairs]
+    found.issues.sort(key=lambda one: (not one.said.wrong, one.said.right))
     return found
 
 
-def _issues(compared: list[tuple[str, Session, FittedModel, Job]]) -> tuple[int, list[LabelIssue]]:
-    """Number of labels that were compared, and the issues in their order."""
-    n, issues = 0, []
-    for name, session, model, job in compared:
-        opinions = decisions.opinions(session.state, model, job.result)
-        n += len(opinions)
-        issues += [
-            LabelIssue(name, row, opinions[row.item])
-            for row in decisions.decisions(session)
-            if row.item in opinions and opinions[row.item].disagrees
-        ]
-    return n, sorted(issues, key=lambda one: (not one.said.wrong, one.said.right))
+def _disagreeing(
+    session: Session, model: FittedModel, job: Job
+) -> tuple[int, list[tuple[decisions.Decision, decisions.Opinion]]]:
+    """Number of labels that were compared, and those where a model expected another class."""
+    opinions = decisions.opinions(session.state, model, job.result)
+    rows = [(row, opinions[row.item]) for row in decisions.decisions(session) if row.item in opinions]
+    return len(opinions), [(row, said) for row, said in rows if said.disagrees]
 
 
 def verdict(found: LabelIssues) -> str:

@@ -2,112 +2,106 @@
 
 from __future__ import annotations
 
-import json
+import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable, Mapping
+from dataclasses import dataclass, is_dataclass
 from hashlib import sha256
 from typing import Any, TypeVar
+from weakref import ref
 
 import numpy as np
 
-from workbench.arrays import Array
-
-Inputs = TypeVar("Inputs", bound=Hashable)
 T = TypeVar("T")
-_CACHE: OrderedDict[Hashable, Any] = OrderedDict()
+_MOST = 500_000_000
+_FEWEST = 8
+
+
+@dataclass(frozen=True)
+class Computation:
+    """Record of a computation, under which its value is kept.
+
+    Attributes:
+        make: the function.
+        inputs: its inputs: arrays by their bytes, sessions and records by id, models and pools by
+            identity, others by value.
+        at: version of inputs that change.
+    """
+
+    make: Callable[..., Any]
+    inputs: tuple[Hashable, ...]
+    at: Hashable
+
+    @property
+    def is_over(self) -> bool:
+        """True if one of its inputs is gone, so that nobody can ask again."""
+        return any(isinstance(one, ref) and one() is None for one in self.inputs)
+
+
+_KEPT: OrderedDict[Computation, tuple[Any, int]] = OrderedDict()
 _LOCK = threading.Lock()
-_KEPT = 64
 
 
-def digest(*arrays: Array) -> str:
-    """Key of arrays: of their bytes, not of how many they are."""
-    found = sha256()
-    for one in arrays:
-        found.update(repr((one.shape, one.dtype.str)).encode() + np.ascontiguousarray(one).tobytes())
-    return found.hexdigest()[:16]
+def computed(make: Callable[..., T], *inputs: Any, at: Hashable = None, known: T | None = None) -> T:
+    """A value made once from its inputs, and from nothing else; to be looked at, not changed.
 
-
-def computed(inputs: Inputs, make: Callable[[Inputs], T]) -> T:
-    """A value made once from its inputs, and from nothing else.
+    The values used last are kept, up to half a gigabyte; None is none.
 
     Args:
-        inputs: a frozen dataclass with all that the value depends on; what stands for another field (a
-            model beside its uid) is left out of the comparison (`compare=False`).
         make: a function of a module; may run twice when two threads ask at once.
+        *inputs: of the function. What has an identity of its own, such as a model, is not kept alive.
+        at: for inputs that change, such as a session: what they were when the value was made.
+        known: the value, where somebody has it already.
     """
-    return cached(inputs, lambda: make(inputs))
-
-
-def cached(key: Hashable, make: Callable[[], T]) -> T:
-    """A value made once for a key; the newest 64 are kept.
-
-    Args:
-        key: must name everything the value depends on; of more than a name or two, take `computed`.
-        make: computes it; may run twice when two threads ask at once.
-    """
+    if "<" in make.__qualname__:
+        raise TypeError(f"{make.__qualname__} is no function of a module: it may depend on more than inputs.")
+    key = Computation(make, tuple(map(_recorded, inputs)), at)
     with _LOCK:
-        if key in _CACHE:
-            _CACHE.move_to_end(key)
-            return _CACHE[key]
-    value = make()
-    with _LOCK:
-        _CACHE[key] = value
-        while len(_CACHE) > _KEPT:
-            _CACHE.popitem(last=False)
-    return value
-
-
-def latest(key: Hashable, version: Hashable, make: Callable[[], T]) -> T:
-    """The value of a key's present version; that of the version before is let go.
-
-    Args:
-        key: as for `cached`.
-        version: of what the value depends on.
-        make: makes it, at once: others wait meanwhile.
-    """
-    with _LOCK:
-        held = _CACHE.get(key)
-        if held is None or held[0] != version:
-            held = _CACHE[key] = (version, make())
-        _CACHE.move_to_end(key)
-    value: T = held[1]
-    return value
-
-
-class Cache:
-    """Small values made once, of JSON; those used last are kept, as JSON: objects take five times the room.
-
-    Args:
-        octets: how much room they take, in all.
-    """
-
-    def __init__(self, octets: int) -> None:
-        self._most = octets
-        self._held = 0
-        self._values: OrderedDict[Hashable, bytes] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The value of a key; each time another copy.
-
-        Args:
-            key: must name everything the value depends on.
-            make: computes it; may run twice when two threads ask at once.
-        """
-        with self._lock:
-            held = self._values.get(key)
-            if held is not None:
-                self._values.move_to_end(key)
-        if held is not None:
-            found: T = json.loads(held)
+        if key in _KEPT:
+            _KEPT.move_to_end(key)
+            found: T = _KEPT[key][0]
             return found
-        value = make()
-        held = json.dumps(value).encode()
-        with self._lock:
-            if key not in self._values:
-                self._values[key] = held
-                self._held += len(held)
-            while self._held > self._most:
-                self._held -= len(self._values.popitem(last=False)[1])
-        return value
+    value = make(*inputs) if known is None else known
+    if value is not None:
+        size = _octets(value, set())
+        with _LOCK:
+            _KEPT[key] = value, size
+            for other in [one for one in _KEPT if one.is_over]:
+                del _KEPT[other]
+            total = sum(octets for _, octets in _KEPT.values())
+            while total > _MOST and len(_KEPT) > _FEWEST:
+                total -= _KEPT.popitem(last=False)[1][1]
+    return value
+
+
+def _recorded(value: Any) -> Hashable:
+    """Record of an input that is equal for equal ones."""
+    if isinstance(value, np.ndarray):
+        described = repr((value.shape, value.dtype.str)).encode()
+        return sha256(described + np.ascontiguousarray(value).tobytes()).hexdigest()
+    if isinstance(name := getattr(value, "id", None), str):
+        return type(value), name
+    hashed: object = type(value).__hash__
+    if value is not None and hashed is object.__hash__:
+        return ref(value)
+    try:
+        hash(value)
+    except TypeError:
+        return repr(value)
+    return value
+
+
+def _octets(value: Any, seen: set[int]) -> int:
+    """Bytes that a value takes with all that it holds, about; a file that is mapped takes none."""
+    if id(value) in seen or isinstance(value, np.memmap):
+        return 0
+    seen.add(id(value))
+    parts: Collection[Any] = ()
+    if isinstance(value, Mapping):
+        parts = [*value.keys(), *value.values()]
+    elif isinstance(value, list | tuple | set | frozenset):
+        parts = value
+    elif is_dataclass(value):
+        parts = vars(value).values() if hasattr(value, "__dict__") else ()
+    return int(getattr(value, "nbytes", sys.getsizeof(value))) + sum(_octets(one, seen) for one in parts)

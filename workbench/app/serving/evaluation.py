@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from workbench.app.serving import background
-from workbench.app.serving.caching import computed, digest
+from workbench.app.serving.caching import computed
 from workbench.app.serving.jobs import Job, manager
 from workbench.arrays import Floats, Ints
 
@@ -26,33 +24,6 @@ def probability_versions(model: FittedModel) -> dict[str, str]:
     return insight.probability_versions(model)
 
 
-@dataclass(frozen=True)
-class CalibrationInputs:
-    """Inputs of a calibration.
-
-    Attributes:
-        uid: of the model.
-        version: of `probability_versions`.
-        bins: B.
-        code: the class whose probability is binned, or None for the prediction.
-        measured: of items, codes and probabilities.
-        model: to measure.
-        items: [n] it never trained on.
-        codes: [n] their classes.
-        crossed: [n, C] probabilities from cross-validation, which then replace the model's.
-    """
-
-    uid: str
-    version: str
-    bins: int
-    code: int | None
-    measured: str
-    model: FittedModel = field(repr=False, compare=False)
-    items: Ints = field(repr=False, compare=False)
-    codes: Ints = field(repr=False, compare=False)
-    crossed: Floats | None = field(repr=False, compare=False)
-
-
 def calibration(
     model: FittedModel,
     items: Ints,
@@ -62,24 +33,38 @@ def calibration(
     code: int | None,
     crossed: Floats | None,
 ) -> Calibration:
-    """Calibration of a model's probabilities, kept for the next look; arguments as in `CalibrationInputs`."""
-    arrays = [items, codes] if crossed is None else [items, codes, crossed]
-    inputs = CalibrationInputs(
-        model.uid, version, bins, code, digest(*map(np.asarray, arrays)), model, items, codes, crossed
-    )
-    return computed(inputs, _calibration)
+    """Calibration of a model's probabilities, kept for the next look.
+
+    Args:
+        model: to measure.
+        items: [n] it never trained on.
+        codes: [n] their classes.
+        version: of `probability_versions`.
+        bins: B.
+        code: the class whose probability is binned, or None for the prediction.
+        crossed: [n, C] probabilities from cross-validation, which then replace the model's.
+    """
+    return computed(_calibration, model, items, codes, version, bins, code, crossed)
 
 
-def _calibration(given: CalibrationInputs) -> Calibration:
+def _calibration(
+    model: FittedModel,
+    items: Ints,
+    codes: Ints,
+    version: str,
+    bins: int,
+    code: int | None,
+    crossed: Floats | None,
+) -> Calibration:
     from workbench.sessions import insight
 
     return insight.calibration(
-        given.model,
-        n_bins=given.bins,
-        class_name=None if given.code is None else given.model.classes[given.code],
-        held_out=(given.items, given.codes),
-        version=given.version,
-        probabilities=given.crossed,
+        model,
+        n_bins=bins,
+        class_name=None if code is None else model.classes[code],
+        held_out=(items, codes),
+        version=version,
+        probabilities=crossed,
     )
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from weakref import proxy
 
 import numpy as np
 
-from workbench.app.serving import caching
+from workbench.app.serving.caching import computed
 from workbench.app.serving.nearby import Nearby
 from workbench.arrays import Array, Floats, Ints
 
 if TYPE_CHECKING:
+    from workbench.pools import Pool
     from workbench.sessions import Ask, Session
     from workbench.sessions.fitted_model import FittedModel
 
@@ -134,11 +136,7 @@ def utilities_now(session: Session, model: FittedModel, policy: str) -> tuple[Fl
     told = model.explained
     if told is not None and told.policy == policy:
         return told.utilities, told.looked
-    values = caching.cached(
-        (session.id, model.uid, "utilities", policy),
-        lambda: insight.utilities_or_none(model, policy, model.among),
-    )
-    return values, model.among
+    return computed(insight.utilities_or_none, model, policy, model.among), model.among
 
 
 def prepare(session: Session, model: FittedModel) -> None:
@@ -180,8 +178,7 @@ def nearest_labelled(session: Session, item: int, k: int = 5) -> list[tuple[int,
         return space(session)[of] if model is None else model.scaled_at(of)
 
     if model is not None and items.size * session.pool.n_features <= _MOST_NEAR:
-        nearby = caching.latest((session.id, "nearby"), model.uid, lambda: Nearby(points))
-        items = items[nearby.likely(items, item, k + 1)]
+        items = items[computed(_nearby, model).likely(items, item, k + 1)]
     of_them = points(np.append(items, item))
     places, distances = insight.nearest_among(of_them, np.arange(len(items)), len(items), k + 1)
     others = items[places] != item
@@ -191,12 +188,20 @@ def nearest_labelled(session: Session, item: int, k: int = 5) -> list[tuple[int,
     ]
 
 
+def _nearby(model: FittedModel) -> Nearby:
+    weak = proxy(model)  # what is kept for a model must not keep it alive
+    return Nearby(lambda items: weak.scaled_at(items))
+
+
 def space(session: Session) -> Array:
     """[N, D] the pool in the features that its model uses; standardised ones before there is a model."""
     model = session.model
     if model is not None:
-        return caching.cached((session.id, "space"), lambda: np.asarray(model.scaled))
+        return np.asarray(model.scaled)
+    return computed(_standardised, session.pool)
+
+
+def _standardised(pool: Pool) -> Array:
     from workbench.sessions.start import standardised
 
-    pool = session.pool
-    return caching.cached((session.id, "first space"), lambda: standardised(pool.features, pool.common_scale))
+    return standardised(pool.features, pool.common_scale)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from workbench.app.serving import background
-from workbench.app.serving.caching import cached, digest
+from workbench.app.serving.caching import computed
 from workbench.app.serving.explanations import utilities_now
 from workbench.app.serving.jobs import Job, manager
 from workbench.app.words.text import percent
@@ -19,6 +19,7 @@ from workbench.classifiers.protocols import geometry_of
 
 if TYPE_CHECKING:
     from workbench.figures.maps import Regions
+    from workbench.pools import Pool
     from workbench.sessions import Session
     from workbench.sessions.embedding import NeighbourMap
     from workbench.sessions.fitted_model import FittedModel
@@ -29,11 +30,8 @@ NEIGHBOURS = "neighbour-map"
 HOVERED = 20_000
 """Items, at most, whose text or row the hover shows."""
 LATENT_ONLY = "This model offers fewer measures: the others need class functions, which it does not have."
-_MAPS: dict[str, NeighbourMap] = {}
-"""Neighbour maps read from disk, the newest few."""
 MOST_LINES = 300
 """Items of a pool up to which all neighbours are joined; of a larger one those of some items."""
-_MOST_MAPS = 8
 
 
 WIDEST = "widest spread of the items"
@@ -61,16 +59,9 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A model and what makes its pictures unique.
-
-    Attributes:
-        model: to look at.
-        key: of the cache.
-        title: for people.
-    """
+    """A model and its title for people."""
 
     model: FittedModel
-    key: Hashable
     title: str
 
 
@@ -89,14 +80,11 @@ def shown_as(measure: str, value: float) -> str:
     return percent(value, 0) if measure == DOUBT else f"{value:.3f}"
 
 
-def uncertain_items(session: Session, view: View, open_items: Ints) -> UncertainItems:
+def uncertain_items(view: View, open_items: Ints) -> UncertainItems:
     """Doubts of a model among the open items, and the groups worth labelling."""
     from workbench.sessions import uncertainty
 
-    stamp = (len(open_items), digest(open_items))
-    return cached(
-        (session.id, view.key, "doubts", stamp), lambda: uncertainty.uncertain_items(view.model, open_items)
-    )
+    return computed(uncertainty.uncertain_items, view.model, open_items)
 
 
 def next_question(session: Session, view: View, open_items: Ints) -> int | None:
@@ -136,47 +124,46 @@ def layout(session: Session, columns: tuple[int, int] | None = None) -> Layout:
         session: of the project.
         columns: two features to draw, or None for the pool's own plane or its principal components.
     """
-    pool = session.pool
+    return computed(_layout, session.pool, columns)
+
+
+def _layout(pool: Pool, columns: tuple[int, int] | None) -> Layout:
     names = pool.feature_map.columns
+    if columns is not None:
+        first, second = columns
+        chosen = [first, second]
+        return Layout(
+            np.asarray(pool.features[:, chosen], dtype=np.float64),
+            (str(names[first]), str(names[second])),
+            pool.n_features == 2 and columns == (0, 1),
+            f"Two of {pool.n_features} features: items that look close may differ in the others."
+            if pool.n_features > 2
+            else "",
+            lambda X: np.asarray(X, dtype=np.float64)[:, chosen],
+        )
+    if pool.n_features == 1:
+        return Layout(
+            np.column_stack([np.asarray(pool.features)[:, 0], np.zeros(len(pool))]),
+            (str(names[0]), ""),
+            False,
+            "The pool has one feature; the second axis is empty. See Class functions.",
+            lambda X: np.column_stack([np.asarray(X, dtype=np.float64)[:, 0], np.zeros(len(X))]),
+        )
+    from workbench.pools.projection import project
 
-    def make() -> Layout:
-        if columns is not None:
-            first, second = columns
-            chosen = [first, second]
-            return Layout(
-                np.asarray(pool.features[:, chosen], dtype=np.float64),
-                (str(names[first]), str(names[second])),
-                pool.n_features == 2 and columns == (0, 1),
-                f"Two of {pool.n_features} features: items that look close may differ in the others."
-                if pool.n_features > 2
-                else "",
-                lambda X: np.asarray(X, dtype=np.float64)[:, chosen],
-            )
-        if pool.n_features == 1:
-            return Layout(
-                np.column_stack([np.asarray(pool.features)[:, 0], np.zeros(len(pool))]),
-                (str(names[0]), ""),
-                False,
-                "The pool has one feature; the second axis is empty. See Class functions.",
-                lambda X: np.column_stack([np.asarray(X, dtype=np.float64)[:, 0], np.zeros(len(X))]),
-            )
-        from workbench.pools.projection import project
-
-        plane = project(pool)
-        if plane.explained is None:
-            return Layout(plane.points, plane.names, True, "", plane.place)
-        share = plane.explained
-        axes = (f"{WIDEST} ({share[0]:.0%})", f"the next widest ({share[1]:.0%})")
-        if share.sum() > 0:
-            said = (
-                f"A projection: the two directions of largest spread hold {share.sum():.0%} of the variance, "
-                "so items that look close may be far apart."
-            )
-        else:
-            said = "All items have the same values, so they lie on one point: no model can tell them apart."
-        return Layout(plane.points, axes, False, said, plane.place)
-
-    return cached((session.id, "layout", columns), make)
+    plane = project(pool)
+    if plane.explained is None:
+        return Layout(plane.points, plane.names, True, "", plane.place)
+    share = plane.explained
+    axes = (f"{WIDEST} ({share[0]:.0%})", f"the next widest ({share[1]:.0%})")
+    if share.sum() > 0:
+        said = (
+            f"A projection: the two directions of largest spread hold {share.sum():.0%} of the variance, "
+            "so items that look close may be far apart."
+        )
+    else:
+        said = "All items have the same values, so they lie on one point: no model can tell them apart."
+    return Layout(plane.points, axes, False, said, plane.place)
 
 
 def neighbours(session: Session, *, again: bool = False) -> tuple[NeighbourMap | None, Job | None, str]:
@@ -195,36 +182,26 @@ def neighbours(session: Session, *, again: bool = False) -> tuple[NeighbourMap |
     pool = session.pool
     if pool.n_features <= 2:
         return None, None, ""
-    name = cached((session.id, "map name", len(pool)), lambda: embedding.name_of(pool))
+    name = computed(embedding.name_of, pool)
     job = manager().get(name, NEIGHBOURS)
     if job is not None and job.status == "done":
         return job.result, None, ""
     if job is not None and (job.active or not again):
         return None, job, ""
-    reason = cached((session.id, "map reason", len(pool)), lambda: embedding.worthwhile(pool))
+    reason = computed(embedding.worthwhile, pool)
     if reason:
         return None, None, reason
     folder = workbench_home() / "maps"
-    if name not in _MAPS:
-        found = embedding.kept_map(pool, folder)
-        if found is None and not embedding.available():
-            return None, None, embedding.MISSING
-        if found is None:
-            return (
-                None,
-                manager().submit(
-                    name,
-                    NEIGHBOURS,
-                    lambda job: embedding.neighbour_map(pool, folder, job.report),
-                    title="Neighbour map",
-                    lane="map",
-                ),
-                "",
-            )
-        while len(_MAPS) >= _MOST_MAPS:
-            _MAPS.pop(next(iter(_MAPS)), None)
-        _MAPS[name] = found
-    return _MAPS[name], None, ""
+    found = computed(embedding.kept_map, pool, folder)
+    if found is not None:
+        return found, None, ""
+    if not embedding.available():
+        return None, None, embedding.MISSING
+
+    def make(job: Job) -> NeighbourMap:
+        return embedding.neighbour_map(pool, folder, job.report)
+
+    return None, manager().submit(name, NEIGHBOURS, make, title="Neighbour map", lane="map"), ""
 
 
 def neighbour_layout(made: NeighbourMap) -> Layout:
@@ -254,7 +231,7 @@ def at_round(session: Session, number: int) -> tuple[View | None, Job | None]:
     """The model of a round, or the job that fits it again."""
     present = session.model
     if present is not None and present.number == number:
-        return View(present, ("round", number), f"{present.n_labelled} labels"), None
+        return View(present, f"{present.n_labelled} labels"), None
 
     def make(job: Job) -> FittedModel:
         if not background.uses_processes():
@@ -306,7 +283,7 @@ def _made(
     job = manager().get(session.id, kind)
     if job is not None and job.status == "done":
         # the newest models are kept with their jobs
-        return View(job.result, key, name(job.result)), None
+        return View(job.result, name(job.result)), None
     if job is None:
 
         def work(job: Job) -> FittedModel:
@@ -317,39 +294,38 @@ def _made(
     return None, job
 
 
-def values_of(session: Session, view: View, measure: str) -> Floats:
+def values_of(view: View, measure: str) -> Floats:
     """[N] a measure of every item under a model.
 
     Args:
-        session: of the project.
         view: the model.
         measure: as `insight.measure` takes it.
 
     Raises:
         InputError: the model cannot serve it.
     """
-
-    def make() -> Floats:
-        from workbench.sessions import insight
-
-        return np.asarray(insight.measure(view.model, measure), dtype=np.float64)
-
-    return cached((session.id, view.key, "values", measure), make)
+    return computed(_values, view.model, measure)
 
 
-def over_plane(session: Session, view: View, where: Layout) -> tuple[Regions, Floats] | None:
+def _values(model: FittedModel, measure: str) -> Floats:
+    from workbench.sessions import insight
+
+    return np.asarray(insight.measure(model, measure), dtype=np.float64)
+
+
+def over_plane(view: View, where: Layout) -> tuple[Regions, Floats] | None:
     """Predictions of a model over the pool's own plane, and its probabilities [G, G, C]; else None."""
     if not where.own:
         return None
+    return computed(_over_plane, view.model)
 
-    def make() -> tuple[Regions, Floats]:
-        from workbench.figures.maps import Regions
-        from workbench.sessions import insight
 
-        found = insight.decision_regions(view.model)
-        return Regions(found.x, found.y, found.codes, found.confidence), found.probabilities
+def _over_plane(model: FittedModel) -> tuple[Regions, Floats]:
+    from workbench.figures.maps import Regions
+    from workbench.sessions import insight
 
-    return cached((session.id, view.key, "over plane"), make)
+    found = insight.decision_regions(model)
+    return Regions(found.x, found.y, found.codes, found.confidence), found.probabilities
 
 
 def inducing_points(view: View, where: Layout) -> Floats | None:
@@ -382,14 +358,10 @@ def neighbour_lines(session: Session, chosen: list[int], shown: int) -> Ints | N
     made = session.neighbours.neighbourhood
     if not chosen and len(made) > MOST_LINES:
         chosen = [shown]
+    from workbench.pools.neighbours.graph import lines, lines_of
 
-    def make() -> Ints:
-        from workbench.pools.neighbours.graph import lines, lines_of
-
-        graph, rows = made.graph, made.rows
-        return lines_of(graph, rows, np.asarray(chosen)) if chosen else lines(graph, rows, rows)
-
-    return cached((session.id, "neighbour lines", tuple(chosen)), make)
+    graph, rows = made.graph, made.rows
+    return lines_of(graph, rows, np.asarray(chosen)) if chosen else lines(graph, rows, rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -428,83 +400,81 @@ def is_constant(session: Session, column: int) -> bool:
     return float(np.min(values)) == float(np.max(values))
 
 
-def line_through(session: Session, view: View, item: int, column: int, size: int = 161) -> Line:
+def line_through(view: View, item: int, column: int, size: int = 161) -> Line:
     """The class GPs along one feature through an item.
 
     Args:
-        session: of the project.
         view: a model with latents.
         item: index into the pool.
         column: of the feature.
         size: G.
     """
-
-    def make() -> Line:
-        features = session.pool.features
-        values = np.asarray(features[:, column], dtype=np.float64)
-        low, high = float(values.min()), float(values.max())
-        pad = 0.15 * (high - low if high > low else 1.0)
-        grid = np.linspace(low - pad, high + pad, size)
-        rows = np.repeat(np.asarray(features[item], dtype=np.float64)[None], size, axis=0)
-        rows[:, column] = grid
-        guess = view.model.guess_of(item, len(rows))
-        rows = view.model.as_seen(rows)
-        latent = view.model.estimator.predict_latent(rows, **guess)
-        p = np.asarray(view.model.estimator.predict_proba(rows, **guess))
-        name = str(session.pool.feature_map.columns[column])
-        return Line(grid, np.asarray(latent.mean), np.asarray(latent.variance), p, name, float(values[item]))
-
-    return cached((session.id, view.key, "line", item, column), make)
+    return computed(_line, view.model, item, column, size)
 
 
-def strongest_feature(session: Session, view: View, item: int, most: int = 200) -> int:
+def _line(model: FittedModel, item: int, column: int, size: int) -> Line:
+    pool = model.pool
+    features = pool.features
+    values = np.asarray(features[:, column], dtype=np.float64)
+    low, high = float(values.min()), float(values.max())
+    pad = 0.15 * (high - low if high > low else 1.0)
+    grid = np.linspace(low - pad, high + pad, size)
+    rows = np.repeat(np.asarray(features[item], dtype=np.float64)[None], size, axis=0)
+    rows[:, column] = grid
+    guess = model.guess_of(item, len(rows))
+    rows = model.as_seen(rows)
+    latent = model.estimator.predict_latent(rows, **guess)
+    p = np.asarray(model.estimator.predict_proba(rows, **guess))
+    name = str(pool.feature_map.columns[column])
+    return Line(grid, np.asarray(latent.mean), np.asarray(latent.variance), p, name, float(values[item]))
+
+
+def strongest_feature(view: View, item: int, most: int = 200) -> int:
     """The column along which the model's class probabilities change most at an item, others held.
 
     Args:
-        session: of the project.
         view: the model.
         item: index into the pool.
         most: columns tried, those of largest spread.
     """
-
-    def make() -> int:
-        features = np.asarray(session.pool.features[session.pool.trainable[:5000]], dtype=np.float64)
-        low, high = np.quantile(features, [0.05, 0.95], axis=0)
-        tried = np.argsort(low - high, kind="stable")[:most]
-        rows = np.repeat(
-            np.asarray(session.pool.features[item], dtype=np.float64)[None], 2 * len(tried), axis=0
-        )
-        places = np.arange(len(tried))
-        rows[2 * places, tried], rows[2 * places + 1, tried] = low[tried], high[tried]
-        guess = view.model.guess_of(item, len(rows))
-        rows = view.model.as_seen(rows)
-        p = np.asarray(view.model.estimator.predict_proba(rows, **guess)).reshape(len(tried), 2, -1)
-        return int(tried[np.abs(p[:, 1] - p[:, 0]).sum(axis=1).argmax()])
-
-    return cached((session.id, view.key, "strongest feature", item), make)
+    return computed(_strongest_feature, view.model, item, most)
 
 
-def hover_words(session: Session, view: View) -> list[str]:
+def _strongest_feature(model: FittedModel, item: int, most: int) -> int:
+    pool = model.pool
+    features = np.asarray(pool.features[pool.trainable[:5000]], dtype=np.float64)
+    low, high = np.quantile(features, [0.05, 0.95], axis=0)
+    tried = np.argsort(low - high, kind="stable")[:most]
+    rows = np.repeat(np.asarray(pool.features[item], dtype=np.float64)[None], 2 * len(tried), axis=0)
+    places = np.arange(len(tried))
+    rows[2 * places, tried], rows[2 * places + 1, tried] = low[tried], high[tried]
+    guess = model.guess_of(item, len(rows))
+    rows = model.as_seen(rows)
+    p = np.asarray(model.estimator.predict_proba(rows, **guess)).reshape(len(tried), 2, -1)
+    return int(tried[np.abs(p[:, 1] - p[:, 0]).sum(axis=1).argmax()])
+
+
+def hover_words(view: View) -> list[str]:
     """[N] what the hover says of each item: its text or first columns, and what the model predicts."""
+    return computed(_hover_words, view.model)
 
-    def make() -> list[str]:
-        from workbench.figures import theme
 
-        pool, p = session.pool, np.asarray(view.model.probabilities)
-        best = p.argmax(axis=1)
-        classes = [theme.text(name, 24) for name in view.model.classes]
-        said = [f"predicted {classes[c]} ({p[i, c]:.0%})" for i, c in enumerate(best)]
-        if pool.kind == "image" or len(pool) > HOVERED:
-            return said
-        if pool.kind == "text":
-            shown = [theme.text(pool.items.show(i).text or "", 90) for i in range(len(pool))]
-        else:
-            names = [theme.text(name, 20) for name in pool.feature_map.columns[:3]]
-            X = np.asarray(pool.features[:, : len(names)], dtype=np.float64)
-            shown = [" · ".join(f"{a} {v:.3g}" for a, v in zip(names, row, strict=True)) for row in X]
-        return [f"{a}<br>{b}" for a, b in zip(shown, said, strict=True)]
+def _hover_words(model: FittedModel) -> list[str]:
+    from workbench.figures import theme
 
-    return cached((session.id, view.key, "hover"), make)
+    pool, p = model.pool, np.asarray(model.probabilities)
+    best = p.argmax(axis=1)
+    classes = [theme.text(name, 24) for name in model.classes]
+    said = [f"predicted {classes[c]} ({p[i, c]:.0%})" for i, c in enumerate(best)]
+    if pool.kind == "image" or len(pool) > HOVERED:
+        return said
+    if pool.kind == "text":
+        shown = [theme.text(pool.items.show(i).text or "", 90) for i in range(len(pool))]
+    else:
+        names = [theme.text(name, 20) for name in pool.feature_map.columns[:3]]
+        X = np.asarray(pool.features[:, : len(names)], dtype=np.float64)
+        shown = [" · ".join(f"{a} {v:.3g}" for a, v in zip(names, row, strict=True)) for row in X]
+    return [f"{a}<br>{b}" for a, b in zip(shown, said, strict=True)]
 
 
 def labels_at(view: View, n: int) -> Ints:
