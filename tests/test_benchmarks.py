@@ -22,7 +22,6 @@ from benchmarks.history import grown
 from benchmarks.label_efficiency import RESULTS as LABEL_EFFICIENCY
 from benchmarks.label_efficiency import compared
 from benchmarks.packaging import Tried
-from benchmarks.queue_age import more_error, share_of_labels
 from benchmarks.release import version
 from benchmarks.reports import keep
 from benchmarks.timing import NoRatioError, Sides
@@ -60,25 +59,6 @@ def test_versions_that_differ_are_named(tmp_path: Path) -> None:
     assert version(tmp_path) == "pyproject.toml says 0.2.0; CITATION.cff says 0.1.0"
     (tmp_path / "CITATION.cff").write_text("version: 0.2.0\n")
     assert version(tmp_path) == ""
-
-
-def test_the_desk_asks_what_the_page_before_it_asked_where_fits_are_quick() -> None:
-    """On both the card on screen was chosen before the last answer was learnt; the others are chosen anew."""
-    from benchmarks.queue_pace import Pace, Run, asked
-
-    class Named(Run):
-        """Items that say after how many answers they were chosen: 2001 is the second choice after two."""
-
-        def __init__(self) -> None:
-            self.seed, self.first = 0, ()
-
-        def after(self, items: tuple[int, ...]) -> tuple[float, list[int]]:
-            return 0.0, [1000 * len(items) + place for place in range(50)]
-
-    quick, slow = Pace(10.0, 0.01), Pace(10.0, 1e6)
-    assert asked(Named(), "waits", quick, 5) == (0, 1000, 2000, 3000, 4000)
-    assert asked(Named(), "page", quick, 5) == asked(Named(), "desk", quick, 5) == (0, 1, 1000, 2000, 3000)
-    assert asked(Named(), "page", slow, 4) == asked(Named(), "desk", slow, 4) == (0, 1, 2, 3)
 
 
 def test_a_report_becomes_a_page_with_its_pictures(tmp_path: Path) -> None:
@@ -150,26 +130,6 @@ def test_there_is_no_ratio_of_a_side_that_failed_or_never_arrived() -> None:
     ).run(2)
     with pytest.raises(NoRatioError, match="did not get there"):
         never.ratio("peer", "ours")
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_what_a_queue_costs_is_nothing_between_equals_and_turns_round_with_the_sides(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    falling = 0.1 + 0.4 * np.exp(-np.arange(61) / 15)
-    one, other = (falling + 0.03 * rng.standard_normal((5, 61)) for _ in range(2))
-    assert share_of_labels(one, one) == 1.0 and more_error(one, one) == 0.0
-    assert share_of_labels(one, other) * share_of_labels(other, one) == pytest.approx(1.0)
-    assert more_error(one, other) == pytest.approx(-more_error(other, one))
-
-
-def test_what_a_queue_costs_between_equals_is_no_more_on_the_one_side_than_on_the_other() -> None:
-    """Curves of one kind, drawn anew: the estimates lie about no difference (they lay 14 % above)."""
-    rng, logs = np.random.default_rng(0), []
-    falling = 0.1 + 0.4 * np.exp(-np.arange(61) / 15)
-    for _ in range(200):
-        one, other = (falling + 0.03 * rng.standard_normal((5, 61)) for _ in range(2))
-        logs.append(np.log(share_of_labels(one, other)))
-    assert abs(np.mean(logs)) < 3 * np.std(logs) / 200**0.5
 
 
 def test_sides_of_label_efficiency_are_the_inverse_when_exchanged() -> None:
@@ -325,12 +285,12 @@ def test_a_benchmark_takes_its_options_by_its_name(name: str, capsys: pytest.Cap
 
 
 def test_an_option_with_a_value_reaches_its_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
-    from benchmarks import batches, desk
+    from benchmarks import desk, guess
 
     heard: list[Sequence[str]] = []
-    for module in (batches, desk):
+    for module in (guess, desk):
         monkeypatch.setattr(module, "main", heard.append)
-    assert benchmark.main(["batches", "--seeds", "1"]) == benchmark.main(["desk", "--kind", "photos"]) == 0
+    assert benchmark.main(["guess", "--seeds", "1"]) == benchmark.main(["desk", "--kind", "photos"]) == 0
     assert heard == [["--seeds", "1"], ["--kind", "photos"]]
     assert benchmark.main(["timing"]) == benchmark.main(["own_projects"]) == 2
     assert benchmark.main(["label_efficiency.rounds", "--seeds", "1"]) == 2

@@ -91,10 +91,10 @@ def test_what_a_command_prints_is_kept_where_that_is_asked(
 ) -> None:
     place = tmp_path / "printed.jsonl"
     monkeypatch.setattr(benchmark, "PRINTED", place)
-    monkeypatch.setattr("benchmarks.batches.main", lambda words: print("12 ms", *words))
-    assert benchmark.main(["batches", "--seeds", "1", "--keep"]) == 0
+    monkeypatch.setattr("benchmarks.guess.main", lambda words: print("12 ms", *words))
+    assert benchmark.main(["guess", "--seeds", "1", "--keep"]) == 0
     found = [json.loads(line) for line in place.read_text().splitlines()]
     assert [line["line"] for line in found][1:] == ["12 ms --seeds 1"]
-    assert {line["command"] for line in found} == {"python -m benchmarks batches --seeds 1"}
+    assert {line["command"] for line in found} == {"python -m benchmarks guess --seeds 1"}
     assert "12 ms --seeds 1" in capsys.readouterr().out
     assert benchmark.main(["nothing", "--keep"]) == 2 and len(place.read_text().splitlines()) == len(found)
