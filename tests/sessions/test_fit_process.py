@@ -131,6 +131,20 @@ def test_one_that_gives_no_sign_of_life_is_ended(
     assert companion.call(CALLS + "pid") != first
 
 
+def test_one_that_does_not_read_its_call_is_ended(
+    companion: Companion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workbench.work.companion.PATIENCE", 0.1)
+    much, looks = bytes(4_000_000), iter(range(100))
+    os.kill(companion.call(CALLS + "pid"), signal.SIGSTOP)
+    with pytest.raises(Cancelled):  # told to stop once it is at the call
+        companion.call(CALLS + "added", much, b"", stop=lambda: next(looks) > 2)
+    monkeypatch.setattr("workbench.work.companion.SILENCE", 0.5)
+    os.kill(companion.call(CALLS + "pid"), signal.SIGSTOP)
+    with pytest.raises(DiedError, match="signal 9"):
+        companion.call(CALLS + "added", much, b"")
+
+
 def test_a_process_that_nobody_calls_is_ended_for_its_memory() -> None:
     import psutil
 

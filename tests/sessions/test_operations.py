@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from tests.sessions.fakes import FAKE
 from workbench.errors import InputError
 from workbench.pools.pool import Pool
 from workbench.sessions import Event, Operation, Session
-from workbench.store import Store
+from workbench.store import Store, fold
 
 Start = Callable[..., Session]
 
@@ -479,8 +480,8 @@ def test_provenance_has_no_field_of_an_event(start: Start, store: Store) -> None
             session.tell(ask, event)
     with pytest.raises(InputError, match="question is about item"):
         session.tell(ask, Event.label("setosa", ask.item + 1))
-    (refused,) = session.apply([Operation("a", "label", ask=ask.id, label="setosa", more={"check": 7})])
-    assert refused.status == "refused" and "'check'" in refused.why
+    with pytest.raises(InputError, match="is none of provenance"):
+        session.tell(ask, {session.question_name: Event.label("setosa", final=True)})
     assert not session.state.labels and session.tell(ask, Event.label("setosa", milliseconds=5))
     assert Session.open(session.id, store=store).state.labels == {ask.item: "setosa"}
 
@@ -504,3 +505,65 @@ def test_classes_of_a_file_stay_apart_whatever_they_are_called(start: Start) -> 
     session.import_labels([(1, name), (2, f"{name}#2")], "f.csv")
     labels = session.state.labels
     assert labels[1] != labels[2] and {name, f"{name}#2"} <= set(session.classes)
+
+
+def test_a_class_that_an_act_brings_goes_with_its_undo(start: Start) -> None:
+    session = start()
+    name, other = session.classes[:2]
+    session.rename_class(name, "rest")
+    one, two = session.ask(2)
+    session.apply(
+        [
+            Operation("z", "label", ask=one.id, label=other),
+            Operation("a", "label", ask=two.id, label=name, new=True),
+        ]
+    )
+    after = session.classes, session.state.labels
+    steps = [Operation("u1", "undo", takes="a"), Operation("u2", "undo", takes="z")]
+    assert [done.status for done in session.apply(steps)] == ["saved", "saved"]
+    assert name not in session.classes and not session.state.labels
+    assert [session.redo().item, session.redo().item] == [one.item, two.item]
+    assert (session.classes, session.state.labels) == after == (session.classes, fold(session.events).labels)
+    session.import_labels([(5, "zeta"), (6, "eta")], "f")
+    assert session.undo().kind == "imported"
+    assert (session.classes, session.state.labels) == after
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("item", [None, 3.7, True, "3"]),
+        ("items", [5, ["x"], "12"]),
+        ("asks", [None, "abc", [5]]),
+        ("more", [None, 5, {"seconds": float("nan")}, {"item": 999}, {"check": 7}]),
+        ("text", [None, 5]),
+        ("on", ["no"]),
+    ],
+)
+def test_a_field_of_another_type_makes_no_operation(name: str, wrong: list[Any]) -> None:
+    for value in wrong:
+        with pytest.raises(InputError, match=name):
+            Operation("a", "flag", **{name: value})
+
+
+def test_what_is_no_operation_of_a_client_leaves_the_others_as_they_are(start: Start) -> None:
+    session = start()
+    given = [
+        Operation("1", "flag", item=3),
+        Operation("2", "model", value={"classifier": "nope"}),
+    ]
+    assert [done.status for done in session.apply(given)] == ["saved", "refused"]
+    assert list(session.state.flagged) == [3]
+    with pytest.raises(InputError, match="Operation"):
+        session.apply([Operation("5", "flag", item=5), "abc"])
+    with pytest.raises(InputError, match="text"):
+        session.flag(3, reason=None)
+    assert list(session.state.flagged) == [3]
+
+
+def test_a_grid_closes_no_question_of_somebody_else(start: Start) -> None:
+    ann = start()
+    bob = ann.as_annotator("bob")
+    [mine], [theirs] = ann.ask(), bob.ask()
+    assert ann.confirm([mine.id], ann.classes[0], [theirs.id]).status == "saved"
+    assert bob.tell(theirs, ann.classes[1])

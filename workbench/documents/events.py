@@ -64,6 +64,7 @@ class Payload(Document):
     """Fields that any event may hold: the origin of a question, and the time the person took."""
 
     operation: Identity | None = None
+    act: Identity | None = None
     ask: Identity | None = None
     role: Word | None = None
     source: Word | None = None

@@ -262,8 +262,8 @@ class Answers:
         if not events:
             return None
         *before, last = events
-        for event in before:
-            self.add(transaction, event)
+        for event in before:  # an undo of the last one takes them, too
+            self.add(transaction, replace(event, payload={**event.payload, "act": operation}))
         return self.add(
             transaction, replace(last, payload={**(more or {}), **last.payload, "operation": operation})
         )
@@ -307,7 +307,8 @@ class Answers:
         about = {"round": -1 if published is None else published.model.number, "source": "grid"}
         about["classifier"] = self._project.settings(state)["classifier"]
         items, rejected = [a.item for a in taken], [a.item for a in others]
-        return [Event.confirmed(items, key, rejected, [a.id for a in (*taken, *others)], **about)]
+        closed = [a.id for a in (*taken, *others) if a in taken or a.annotator == self.annotator]
+        return [Event.confirmed(items, key, rejected, closed, **about)]
 
     def _choice(self, state: ProjectState, of: Operation) -> list[Event]:
         """Label items of one's own choosing."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import operator
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -16,6 +18,10 @@ Status = Literal["saved", "conflict", "refused"]
 MAX_ID = 64
 SKIPPED = "skip"
 """Text of "answers" that set the item aside instead."""
+RESERVED = frozenset(
+    ("item", "items", "labels", "class", "ask", "asks", "rejected", "n_items", "check", "final", "of", "act")
+)
+"""Fields of events that no provenance of a client may have."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +92,72 @@ class Operation:
     value: Any = None
     more: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Check each field.
+
+        Raises:
+            InputError: one is of another type, by its name; or provenance has a field of events.
+        """
+        for names, (check, what) in _FIELDS.items():
+            for name in names:
+                given = getattr(self, name)
+                try:
+                    object.__setattr__(self, name, check(given))
+                except InputError:
+                    raise
+                except (TypeError, ValueError):
+                    raise InputError(
+                        f"The field {name} of an operation is {what}; got {given!r:.80}."
+                    ) from None
+
+
+def _of(*types: type) -> Callable[[Any], Any]:
+    def check(value: Any) -> Any:
+        if not isinstance(value, types):
+            raise TypeError
+        return value
+
+    return check
+
+
+def _number(value: Any) -> int:
+    if isinstance(value, bool):
+        raise TypeError
+    return operator.index(value)
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if isinstance(value, str):
+        raise TypeError
+    return tuple(_of(str)(one) for one in value)
+
+
+def _numbers(value: Any) -> tuple[int, ...]:
+    return tuple(map(_number, value))
+
+
+def provenance(value: Any) -> Any:
+    """Provenance of a client: no field of an event, and what JSON can hold.
+
+    Raises:
+        InputError: it has a field of events.
+    """
+    if stray := RESERVED & _of(Mapping)(value).keys():
+        raise InputError(f"The field {min(stray)!r} of more is none of provenance: an operation has its own.")
+    json.dumps(dict(value), allow_nan=False)
+    return value
+
+
+_FIELDS: dict[tuple[str, ...], tuple[Callable[[Any], Any], str]] = {
+    ("id", "kind", "ask", "label", "text", "takes", "question"): (_of(str), "a text"),
+    ("item", "version"): (_number, "a whole number"),
+    ("items",): (_numbers, "a list of whole numbers"),
+    ("asks", "rejected", "adds"): (_texts, "a list of texts"),
+    ("on", "new", "seen", "second", "every"): (_of(bool), "True or False"),
+    ("answers",): (_of(Mapping), "a mapping"),
+    ("more",): (provenance, "a mapping that JSON can hold"),
+}
+
 
 @dataclass(frozen=True)
 class Acknowledgement:
@@ -143,15 +215,19 @@ def taken_id(operation: str) -> str:
     return f"Operation {operation!r} is something else that was done: give this one an id of its own."
 
 
-RESERVED = frozenset({"items", "labels", "asks", "rejected", "n_items", "check", "final", "of", "act"})
-"""Fields of events that no provenance of a client may have."""
+INNER = frozenset(("import", "write", "model", "guesses", "ask-in-words", "hide-names"))
+"""Kinds that `Session` has methods for, which check what they say."""
 
 
-def checked_more(more: Mapping[str, Any]) -> None:
-    """Check that provenance has no field of an event.
+def checked(given: Any) -> Operation:
+    """An operation of a client.
 
     Raises:
-        InputError: it has one.
+        InputError: its id is none of a client's, or `Session` has a method for it.
     """
-    if stray := RESERVED & more.keys():
-        raise InputError(f"The field {min(stray)!r} is none of provenance: an operation has its own for it.")
+    if not isinstance(given, Operation):
+        raise InputError(f"What was done is said by an Operation; got {given!r:.80}.")
+    checked_id(given.id)
+    if given.kind in INNER:
+        raise InputError(f"Session has a method of its own for {given.kind!r}: call that.")
+    return given

@@ -20,10 +20,10 @@ from workbench.sessions.operations import (
     SKIPPED,
     Acknowledgement,
     Operation,
-    checked_id,
-    checked_more,
+    checked,
     given_id,
     made_id,
+    provenance,
     taken_id,
 )
 from workbench.sessions.project import all_together
@@ -274,14 +274,12 @@ class Several(Opened):
             raise InputError(f"A question cannot be answered with {event.kind!r}; use the session's method.")
         more = dict(event.payload)
         label, item = str(more.pop("class", "")), int(more.pop("item", -1))
-        checked_more(more)
         done = self._do(event.kind, operation, ask=ask_id, label=label, item=item, seen=False, more=more)
         return done.status == "saved"
 
     def _remark(self, item: int, event: Event, operation: str) -> bool:
         own = ("on", "reason", "text", "item")
         more = {key: value for key, value in event.payload.items() if key not in own}
-        checked_more(more)
         on, text = event.payload.get("on", True), event.payload.get("reason", event.payload.get("text", ""))
         return self._do(event.kind, operation, item=item, on=on, text=text, more=more).status == "saved"
 
@@ -313,6 +311,7 @@ class Several(Opened):
                 raise InputError(f"{self.question_name!r} is answered by {YES} or {NO}: it gets no class.")
             return Event.label(new_name(self.state, value) if new else name_of(self.state, value))
         if isinstance(value, Event) and value.kind in CLOSING:
+            provenance({key: of for key, of in value.payload.items() if key not in ("item", "class")})
             if value.kind != "label":
                 return value
             named = {"class": name_of(self.state, str(value.payload["class"]))}
@@ -333,7 +332,8 @@ class Several(Opened):
 
     def resolve(self, item: int | Sequence[int], name: str) -> Event:
         """End a disagreement about an item, or about each of several at once."""
-        return self._event("resolve", items=item if isinstance(item, Sequence) else [item], label=name)
+        items = [item] if isinstance(item, int | np.integer) else item
+        return self._event("resolve", items=items, label=name)
 
     def label_item(self, item: int, name: str, *, role: str = "map") -> Event:
         """Label an item of one's own choosing, such as a point clicked on a map.
@@ -571,16 +571,21 @@ class Several(Opened):
         Returns:
             One acknowledgement each, in the same order. One that fails leaves the others as they are.
         """
+        refused = [self._checked(given) for given in operations]
         with self._writing() as sessions:
-            return [self._checked(given) or self._operate(given, sessions[1:]) for given in operations]
+            return [
+                why or self._operate(given, sessions[1:])
+                for given, why in zip(operations, refused, strict=True)
+            ]
 
     @staticmethod
     def _checked(given: Operation) -> Acknowledgement | None:
-        """That an operation is refused, where its id or its provenance is none of a client's."""
+        """That an operation is refused, where it is none of a client's."""
         try:
-            checked_id(given.id)
-            checked_more(given.more)
+            checked(given)
         except InputError as error:
+            if not isinstance(given, Operation):
+                raise
             return Acknowledgement(given.id, "refused", str(error))
         return None
 
@@ -775,4 +780,4 @@ class Several(Opened):
 
 def _of_items(item: int | Sequence[int]) -> dict[str, Any]:
     """Fields of an operation about an item, or about several."""
-    return {"items": item} if isinstance(item, Sequence) else {"item": int(item)}
+    return {"item": item} if isinstance(item, int | np.integer) else {"items": item}

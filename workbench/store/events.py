@@ -131,15 +131,15 @@ class Event:
 
     @property
     def act(self) -> str | None:
-        """Id of the operation that it records; events of several questions that have one are one act."""
-        operation = self.payload.get("operation")
-        return None if operation is None else str(operation)
+        """Id of the operation that it is part of; events that have one are one act."""
+        act = self.payload.get("act", self.payload.get("operation"))
+        return None if act is None else str(act)
 
     @property
     def operation(self) -> str | None:
         """Id of the operation of a client that it records, where the client gave one."""
-        act = self.act
-        return None if act is None or act.startswith(MADE) else act
+        operation = self.payload.get("operation")
+        return None if operation is None or str(operation).startswith(MADE) else str(operation)
 
     @classmethod
     def label(cls, key: str, item: int | None = None, **more: Any) -> Event:

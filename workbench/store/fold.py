@@ -143,11 +143,11 @@ class EventFold:
             done = self._done.get(event.annotator)
             of = event.payload.get("of")
             if done and (of is None or self.events[done[-1]].id == of):
-                self._toggle(done.pop(), event.annotator, undo=True)
+                self._step(done, event.annotator, undo=True)
         elif kind == "redo":
             undone = self._undone.get(event.annotator, [])
             if undone:
-                self._toggle(undone.pop(), event.annotator, undo=False)
+                self._step(undone, event.annotator, undo=False)
         elif kind == "released":
             asks = self._own("asks")
             for id_ in event.payload["asks"]:
@@ -186,6 +186,15 @@ class EventFold:
             self._history[item].append((place, key))
             found.apply(place, event, key)
             self._touched[item] = None
+
+    def _step(self, stack: list[int], annotator: str, undo: bool) -> None:
+        """Take back, or put back, the last act: an event with those that made room for it."""
+        act = self.events[stack[-1]].act
+        positions = [stack.pop()]
+        while act is not None and stack and self.events[stack[-1]].act == act:
+            positions.append(stack.pop())
+        for position in reversed(positions):
+            self._toggle(position, annotator, undo)
 
     def _toggle(self, position: int, annotator: str, undo: bool) -> None:
         """Take an event back, or put it back: replay what it touched."""

@@ -180,7 +180,7 @@ class Companion:
                 told = stop is not None and stop()
                 if told:
                     with suppress(OSError, ValueError):
-                        self._tell(process, None)
+                        self._tell(process, None, PATIENCE)
                     if ended.wait(PATIENCE):
                         return
                 if told or quiet > SILENCE:
@@ -196,15 +196,20 @@ class Companion:
             ended.set()
             watcher.join()  # it must not stop the next call
 
-    def _tell(self, process: subprocess.Popen[bytes], message: Any) -> None:
+    def _tell(self, process: subprocess.Popen[bytes], message: Any, patience: float = -1) -> None:
         assert process.stdin is not None
-        with self._writing:
+        if not self._writing.acquire(timeout=patience):
+            return  # it does not read what it is called with
+        try:
             _send(process.stdin, message)
+        finally:
+            self._writing.release()
 
     def _called(
         self, process: subprocess.Popen[bytes], call: Any, hear: Callable[[Any], bool | None] | None
     ) -> Any:
         assert process.stdout is not None
+        self._listening = True  # one that does not read is silent, too
         self._tell(process, call)
         while True:
             self._listening = True
