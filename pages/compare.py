@@ -350,6 +350,9 @@ def shown(token: str) -> None:
     several = [(found, results), *others_added(found)]
     with seen:
         fig = together(several, measure)
+    from workbench.studies.study import made_with
+
+    st.caption(made_with(*(r for _, r in several)))
     take_away(fig, [r for _, r in several])
     summary(several, measure)
     ranks([r for _, r in several], measure)

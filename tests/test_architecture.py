@@ -30,6 +30,7 @@ FLOORS = {
     "registry": 0,
     "members": 0,
     "short_names": 0,
+    "versions": 0,
     "writing": 0,
     "certificates": 1,
     "metrics": 1,

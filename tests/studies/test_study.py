@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -20,8 +21,17 @@ from workbench.sessions import Round, RunSpec
 from workbench.store import Store
 from workbench.studies import StudySpec
 from workbench.studies.statistics import curves
-from workbench.studies.study import folder_name, load_study, read_study, run_study, study_document, study_from
+from workbench.studies.study import (
+    folder_name,
+    load_study,
+    made_with,
+    read_study,
+    run_study,
+    study_document,
+    study_from,
+)
 from workbench.studies.workers import Failure, RunJob, simulate_remotely, unpacked
+from workbench.versions import PROGRAM, version_of
 
 SPEC = StudySpec(
     "s",
@@ -248,6 +258,21 @@ def test_in_the_database(whole: Path, store: Store) -> None:
     heard.clear()
     run_study(SPEC, lambda one, r: heard.append(r.number), store=store)
     assert len(heard) == 40 and len(store.runs(study="s")) == 8
+
+
+@pytest.mark.parametrize("kept", ["folder", "database"])
+def test_a_comparison_says_which_versions_of_the_program_made_it(
+    kept: str, tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = {"out": tmp_path / "s"} if kept == "folder" else {"store": store, "study": "s"}
+    one = replace(SPEC, pools=("iris",), policies=("margin",), seeds=1)
+    simulation = import_module("workbench.sessions.simulate")
+    now = version_of(PROGRAM)
+    assert made_with(run_study(one, **where)) == f"Made with Workbench {now}."  # type: ignore[arg-type]
+    monkeypatch.setattr(simulation, "version_of", lambda package: "99.0")
+    result = run_study(replace(one, policies=("margin", "random")), **where)  # type: ignore[arg-type]
+    assert f"{now} and 99.0: runs of different versions are no fair pairs" in made_with(result)
+    assert made_with() == ""
 
 
 def test_a_study_may_grow_but_not_change(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ from workbench.classifiers.latent import Latent
 from workbench.classifiers.protocols import supports_latent
 from workbench.errors import InputError
 from workbench.progress import OnProgress
+from workbench.versions import version_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -293,10 +293,4 @@ def _examples(model: Any, images: Floats, shown: Ints, pictures: Floats) -> Exam
 
 def versions() -> dict[str, str]:
     """Versions of what the numbers come from."""
-    found = {}
-    for package in _PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
+    return {name: found for name in _PACKAGES if (found := version_of(name))}

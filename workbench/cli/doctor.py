@@ -7,11 +7,12 @@ import platform
 import shutil
 import sys
 import time
-from importlib.metadata import PackageNotFoundError, distributions, packages_distributions, version
+from importlib.metadata import distributions, packages_distributions
 
 import typer
 
 from workbench.cli.values import print_table
+from workbench.versions import version_of
 
 _LIBRARIES = (
     "tensorflow",
@@ -45,10 +46,8 @@ def doctor() -> None:
     found("python", sys.version.split()[0], "" if inside else "needs 3.11, 3.12 or 3.13")
     found("system", platform.platform())
     for name in _LIBRARIES:
-        try:
-            found(name, version(name))
-        except PackageNotFoundError:
-            found(name, "-", "not installed: run `make run` again")
+        installed = version_of(name)
+        found(name, installed or "-", "" if installed else "not installed: run `make run` again")
     for what, value, problem in (_import_name(), _home(), _database(), _data(), _browser()):
         found(what, value, problem)
     for what, value in _threads():

@@ -314,6 +314,7 @@ def run_comparison(
         headline,
         rank_policies,
     )
+    from workbench.studies.study import made_with
     from workbench.studies.workers import pool_of
     from workbench.writing import write_whole
 
@@ -353,6 +354,7 @@ def run_comparison(
         print("Add --policy random to see whether asking is any better than chance.", file=sys.stderr)
     if not enough(spec.seeds):
         print(f"{spec.seeds} seed(s) are too few to tell policies apart; use 6 or more.", file=sys.stderr)
+    print(made_with(result), file=sys.stderr)
     if result.failures:
         print(f"{result.trouble}\nThe same command tries them again.", file=sys.stderr)
         raise typer.Exit(1)

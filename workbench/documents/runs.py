@@ -83,6 +83,7 @@ class RoundRecord(Document):
     initial_labels: list[Item]
     seconds: dict[str, float]
     signs: dict[str, float] = {}
+    program: Word = ""
 
 
 class ProjectRound(RoundRecord):

@@ -18,8 +18,6 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -45,6 +43,7 @@ from workbench.store.fold import EventFold
 from workbench.store.processes import Lease, is_alive, this_process
 from workbench.store.project_state import ProjectState
 from workbench.store.state import arrays_to_bytes, bytes_to_arrays
+from workbench.versions import PROGRAM, version_of
 from workbench.writing import alone_in, sweep, sync_folder, write_whole
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ _PARTS = (
     *("events.jsonl", "rounds.jsonl", "project.json", "items.npz", "state.npz"),
 )
 _LIBRARIES = (
-    "workbench-labels",
+    PROGRAM,
     "numpy",
     "scipy",
     "scikit-learn",
@@ -544,17 +543,8 @@ def environment() -> dict[str, Any]:
             name: os.environ.get(name)
             for name in ("WORKBENCH_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
         },
-        "libraries": {name: _version(name) for name in _LIBRARIES},
+        "libraries": {name: version_of(name) for name in _LIBRARIES},
     }
-
-
-# a study writes many bundles, and reading versions takes longer than all the rest of one
-@cache
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
 
 
 def _run_events(pool: Pool, rounds: Sequence[Round]) -> str:

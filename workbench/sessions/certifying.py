@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from workbench.certificates import Certificate, Check, certificate_of
 from workbench.sessions.checks import answers_of, decided_by
 from workbench.sessions.finish_state import FinishState
 from workbench.store import ProjectState
+from workbench.versions import PROGRAM, version_of
 
 
 def issued(now: FinishState, state: ProjectState, ids: Sequence[str], project: str, made: str) -> Certificate:
@@ -83,8 +83,4 @@ def _name(key: str, state: ProjectState) -> str:
 
 def versions() -> dict[str, str]:
     """Programs that a certificate was made with: ours, and the NumPy that drew the checks."""
-    try:
-        own = version("workbench-labels")
-    except PackageNotFoundError:
-        own = "unknown"
-    return {"workbench": own, "numpy": np.__version__}
+    return {"workbench": version_of(PROGRAM) or "unknown", "numpy": np.__version__}

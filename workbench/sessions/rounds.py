@@ -55,6 +55,7 @@ class Round:
         state: the posterior as plain arrays, or None where it was not kept.
         made_with: classifier and policy of a fit in a person's project, which may change; of a run, whose
             spec says it, two empty texts.
+        program: version of this program that made a round of a run.
     """
 
     number: int
@@ -77,6 +78,7 @@ class Round:
     neighbours: str = "none"
     state: Mapping[str, Array] | None = None
     made_with: tuple[str, str] = ("", "")
+    program: str = ""
 
     def __repr__(self) -> str:
         return f"<{round_words(self)}>"
@@ -100,6 +102,7 @@ class Round:
             "seconds": dict(self.seconds),
             **({"signs": dict(self.signs)} if self.signs else {}),
             **({"neighbours": self.neighbours} if self.neighbours != "none" else {}),
+            **({"program": self.program} if self.program else {}),
         }
 
     @classmethod
@@ -134,6 +137,7 @@ class Round:
                     intern(str(document.get("classifier", ""))),
                     intern(str(document.get("policy", ""))),
                 ),
+                program=intern(str(document.get("program", ""))),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"This is not a saved round: {error!r}.") from error

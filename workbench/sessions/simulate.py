@@ -28,6 +28,7 @@ from workbench.sessions.randomness import QUERY, UNIFORM, generator
 from workbench.sessions.rounds import Round, labelled_at
 from workbench.sessions.spec import RunSpec, check_asked_among, check_measured, with_choice
 from workbench.sessions.start import answerable, given_items, initial_items
+from workbench.versions import PROGRAM, version_of
 
 STATE_EVERY = 1.0
 """Seconds of fitting after which another posterior is stored."""
@@ -231,6 +232,7 @@ def _rounds(
             seconds=turn.seconds,
             neighbours=turn.model.smoothing.strength,
             state=turn.model.state,
+            program=version_of(PROGRAM) or "unknown",
             **turn.figures,
         )
         if not asked.size:

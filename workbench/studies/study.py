@@ -93,6 +93,19 @@ class StudyResult:
         ]
 
 
+def made_with(*results: StudyResult) -> str:
+    """Versions of the program that the rounds of studies were made with, in a sentence; "" without a round.
+
+    Args:
+        results: of studies that stand side by side.
+    """
+    programs = sorted({r.program for result in results for _, rounds in result.runs for r in rounds})
+    if not programs:
+        return ""
+    several = ": runs of different versions are no fair pairs" * (len(programs) > 1)
+    return f"Made with Workbench {' and '.join(programs)}{several}."
+
+
 def run_study(
     spec: StudySpec,
     on_round: OnRound | None = None,
@@ -159,8 +172,8 @@ def run_study(
 
     def more_measures(one: RunSpec, rounds: list[Round]) -> None:
         if place is not None:
-            rows = [(r.number, *(getattr(r, name) for name in _MORE)) for r in rounds]
-            write_whole(_more_file(place, one), csv_text(("round", *_MORE), rows))
+            rows = [(r.number, r.program, *(getattr(r, name) for name in _MORE)) for r in rounds]
+            write_whole(_more_file(place, one), csv_text(("round", "program", *_MORE), rows))
 
     tell = on_round or (lambda one, finished: None)
     found, todo = _so_far(planned, folder, store, earlier, tell, _Data(load))
@@ -354,7 +367,8 @@ def _with_measures(rounds: list[Round], path: Path) -> list[Round]:
     with reading(str(path), "a table of measures", _MEND):
         text = FolderMembers(path.parent).text(path.name)
         found = {
-            int(row["round"]): {name: float(row[name] or "nan") for name in _MORE}
+            int(row["round"]): {"program": row["program"]}
+            | {name: float(row[name] or "nan") for name in _MORE}
             for row in csv.DictReader(io.StringIO(text, newline=""))
         }
     return [replace(r, **found.get(r.number, {})) for r in rounds]  # type: ignore[arg-type]

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -22,6 +20,7 @@ from workbench.arrays import Array
 from workbench.errors import InputError, install_command
 from workbench.reading import cut, reason
 from workbench.registry import FileName, from_file, load_own, load_target, vouched
+from workbench.versions import version_of
 
 Encode = Callable[[Sequence[Any]], Array]
 """Items (texts, or images [H, W(, 3)] uint8) to vectors [n, d]."""
@@ -166,8 +165,7 @@ def weights_of(features: str, kind: str, encode: Encode) -> str:
         digest.update(Path(features).expanduser().read_bytes())
         return digest.hexdigest()[:32]
     if entry is not None:
-        with suppress(PackageNotFoundError):
-            digest.update(version(entry.package.split("[")[0]).encode())
+        digest.update((version_of(entry.package.split("[")[0]) or "").encode())
     # weights in a folder or in a library's cache have no version: two numbers of three digits tell them
     probe = (
         _TEXT
