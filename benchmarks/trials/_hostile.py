@@ -126,7 +126,6 @@ def _pictures() -> Iterator[Reading]:
     yield _pool("blanks.zip", blank(1200, 8))
     yield _pool("small-blanks.zip", blank(700, 60, "RGB"))
     yield _pool("many-blanks.zip", blank(32, 20_000))
-    yield _pool("pca.zip", blank(1000, 30), features="pca", n_components=5)
 
 
 def _tables() -> Iterator[Reading]:

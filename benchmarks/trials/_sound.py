@@ -125,7 +125,7 @@ def sound() -> tuple[Reading, ...]:
         "images.npz",
         npz(images=grey, labels=np.array(["u", "v"] * 6)),
         {},
-        {"features": "pca", "n_components": 3},
+        {"features": "pixels"},
     )
     jpegs = [image_file(image, "JPEG") for image in colour]
     ends = np.cumsum([0, *map(len, jpegs)])
@@ -211,6 +211,6 @@ def _maps() -> dict[str, dict[str, Any]]:
         "numbers": load_pool("iris"),
         "table": load_pool(tables["t.csv"], file_name="t.csv", target="y", text="one-hot"),
         "text": load_pool(tables["t.csv"], file_name="t.csv", target="y", text_column="note"),
-        "image": load_pool(images, file_name="a.npz", features="pca", n_components=3),
+        "image": load_pool(images, file_name="a.npz", features="pixels"),
     }
     return {kind: pool.feature_map.to_json() for kind, pool in pools.items()} | {"network": network.to_json()}

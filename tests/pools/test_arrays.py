@@ -163,4 +163,4 @@ def test_not_an_archive():
     with pytest.raises(InputError, match=r"no option 'treshold'.*missing"):
         load_pool(npz(X=X), file_name="a.npz", treshold=1)
     with pytest.raises(InputError, match="for images"):
-        load_pool(npz(X=X), file_name="a.npz", features="pca")
+        load_pool(npz(X=X), file_name="a.npz", features="embeddings:v.npz")

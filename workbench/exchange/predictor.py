@@ -212,22 +212,19 @@ def _features(made: _Made, given: FeatureMap) -> str:
             "colour": given.colour,
             "white": given.white,
             "stride": given.stride,
+            "copies": given.n_copies,
         }
         for name in ("patch_mean", "whitening", "centres", "mean", "axes"):
             made.arrays[name] = np.asarray(getattr(given, name))
-        for name in ("gradients", "patches"):
-            block = getattr(given, name)
-            made.arrays |= {f"{name}.0": np.asarray(block.mean), f"{name}.1": np.asarray(block.deviation)}
-        made.use("resized", "copy_of", "gradients", "patches", "unit", "shapes")
+        for i, block in enumerate(given.blocks):
+            made.arrays |= {f"block{i}.{j}": np.asarray(values) for j, values in enumerate(block)}
+        made.use(
+            "resized", "copies_of", "standing_out", "on_canvas", "gradients", "patches", "unit", "shapes"
+        )
         made.reads = f"an NPY file of images [n, H, W] or [n, H, W, 3], white at {given.white:g}"
         return "shapes(m, rows)"
     if isinstance(given, ImageFeatureMap):
-        none = np.zeros((0, 0))
         made.document |= {"shape": list(given.shape), "white": given.white}
-        made.arrays |= {
-            "components": none if given.axes is None else given.axes,
-            "components_mean": none if given.mean is None else given.mean,
-        }
         made.use("pixels")
         size = " x ".join(map(str, given.shape))
         made.reads = f"an NPY file of images [n, {size}], white at {given.white:g}"

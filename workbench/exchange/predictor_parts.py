@@ -154,12 +154,11 @@ def of_names(m: Any, cells: Any) -> Any:
 
 
 def pixels(m: Any, rows: Any) -> Any:
-    """Images [n, H, W(, 3)] as their pixels, or the principal components of these."""
+    """Images [n, H, W(, 3)] as their pixels."""
     X = np.asarray(rows).reshape(len(rows), -1) / np.float32(m["white"])
     if X.shape[1] != int(np.prod(m["shape"])):
         raise ValueError(f"Images must be of {m['shape']} values; these have {X.shape[1]} each.")
-    X = X.astype(np.float32)
-    return X if m["components"].size == 0 else (X - m["components_mean"]) @ m["components"].T
+    return X.astype(np.float32)
 
 
 def resized(image: Any, size: Any) -> Any:
@@ -173,13 +172,39 @@ def resized(image: Any, size: Any) -> Any:
     return image.astype(np.float32)
 
 
-def copy_of(m: Any, image: Any) -> Any:
-    """An image [h, w(, 3)] on the canvas, in [0, 1]; what it does not fill has its border's mean."""
-    image, canvas = np.asarray(image, np.float32) / np.float32(m["white"]), m["canvas"]
+def copies_of(m: Any, image: Any) -> Any:
+    """Copies of an image [h, w(, 3)], in [0, 1]: the whole, and where there are two what stands out in it."""
+    image = np.asarray(image, np.float32) / np.float32(m["white"])
     if image.ndim == 3 and not m["colour"]:
         image = image @ np.array([0.299, 0.587, 0.114], np.float32)
     if image.ndim == 2 and m["colour"]:
         image = np.repeat(image[..., None], 3, axis=2)
+    if m["copies"] == 1:
+        return [on_canvas(m["canvas"], image)]
+    factor = min(1.0, 2 * max(m["canvas"]) / max(image.shape[:2]))
+    if factor < 1:
+        image = resized(image, [max(1, round(s * factor)) for s in image.shape[:2]])
+    return [on_canvas(m["canvas"], part) for part in (image, standing_out(image))]
+
+
+def standing_out(image: Any) -> Any:
+    """The square around what differs from an image's border; all of it where nothing does."""
+    planes = np.atleast_3d(image)
+    border = np.concatenate([planes[0], planes[-1], planes[:, 0], planes[:, -1]])
+    usual = np.median(border, axis=0)
+    noise = np.quantile(np.linalg.norm(border - usual, axis=1), 0.95)
+    differing = np.maximum(np.linalg.norm(planes - usual, axis=2) - noise, 0.0)
+    shares = [differing.sum(axis=axis).cumsum() for axis in (1, 0)]
+    if not shares[0][-1] > 1e-6:
+        return image
+    ends = [np.searchsorted(s, s[-1] * np.array([0.01, 0.99])) for s in shares]
+    half = 0.65 * max(float(high - low) for low, high in ends)
+    r, c = (slice(max(0, int(sum(end) / 2 - half)), int(sum(end) / 2 + half) + 1) for end in ends)
+    return image[r, c]
+
+
+def on_canvas(canvas: Any, image: Any) -> Any:
+    """An image [h, w(, 3)] on the canvas; what it does not fill has its border's mean."""
     factor = min(c / s for c, s in zip(canvas, image.shape, strict=False))
     size = [max(1, min(c, round(s * factor))) for c, s in zip(canvas, image.shape, strict=False)]
     small = image if image.shape[:2] == tuple(canvas) else resized(image, size)
@@ -227,11 +252,13 @@ def patches(m: Any, image: Any) -> Any:
 
 
 def shapes(m: Any, rows: Any) -> Any:
-    """Images of any size as features [n, D]: gradients beside patches, projected."""
-    copies = [copy_of(m, image) for image in rows]
-    one = unit((np.stack([gradients(c) for c in copies]) - m["gradients.0"]) / m["gradients.1"])
-    two = unit((np.stack([patches(m, c) for c in copies]) - m["patches.0"]) / m["patches.1"])
-    return unit((np.concatenate([one, two], axis=1) - m["mean"]) @ m["axes"].T)
+    """Images of any size as features [n, D]: gradients beside patches of each copy, projected."""
+    made = [[part for c in copies_of(m, row) for part in (gradients(c), patches(m, c))] for row in rows]
+    parts = [
+        unit((np.stack(part) - m[f"block{i}.0"]) / m[f"block{i}.1"])
+        for i, part in enumerate(zip(*made, strict=True))
+    ]
+    return unit((np.hstack(parts) - m["mean"]) @ m["axes"].T)
 
 
 def unit(X: Any) -> Any:

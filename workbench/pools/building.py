@@ -20,9 +20,7 @@ from workbench.pools.items import ArrayItems, ImageItems, RowNumbers
 from workbench.pools.pool import FeatureMap, Items, Pool, TestSplit
 from workbench.reading import cut
 
-IMAGE_FEATURES = ("pixels", "shapes", "pca")
-_PCA_ROWS = 20_000
-_PCA_NUMBERS = 16_000_000  # of rows of many pixels, which a decomposition holds five times over
+IMAGE_FEATURES = ("pixels", "shapes")
 
 
 def number_pool(
@@ -96,7 +94,6 @@ def image_pool(
     ids: Any = None,
     test: TestSplit | None = None,
     features: str = "pixels",
-    n_components: int = 50,
     resized: bool = False,
     mode: str | None = None,
     brightest: float | None = None,
@@ -113,10 +110,9 @@ def image_pool(
         classes: their names.
         ids: [N] ids, or None for row numbers.
         test: the source's own split.
-        features: "pixels" in [0, 1], "shapes" learnt from the images (pixels below 12 a side), "pca",
+        features: "pixels" in [0, 1], "shapes" learnt from the images (pixels below 12 a side),
             "embeddings:FILE" (the pool then has none yet: `load_pool` reads them), or the path of a saved
             `NetworkFeatureMap` (.json).
-        n_components: of "pca".
         resized: whether the images were brought to their size, as new ones then are.
         mode: "grey" or "colour" that they were brought to.
         brightest: value of their files that is white, where these have more than eight bits a pixel.
@@ -152,7 +148,7 @@ def image_pool(
         )
         notes = (*notes, said_of_shapes(learnt))
         return pool_of_images(name, items, learnt, found, words, truth, classes, notes=notes, **described)
-    feature_map, said = _pixels_map(images, white, features, n_components, resized, mode)
+    feature_map, said = _pixels_map(images, white, features, resized, mode)
     feature_map = replace(feature_map, brightest=brightest)
     pool = pool_of_images(
         name,
@@ -190,9 +186,9 @@ def _checked_images(images: Array) -> tuple[Array, float]:
 
 
 def _pixels_map(
-    images: Array, white: float, features: str, n_components: int, resized: bool, mode: str | None
+    images: Array, white: float, features: str, resized: bool, mode: str | None
 ) -> tuple[ImageFeatureMap, tuple[str, ...]]:
-    """The map from images to their pixels or to components of these, and notes on it."""
+    """The map from images to their pixels, and notes on it."""
     shape = tuple(int(n) for n in images.shape[1:])
     size = int(np.prod(shape))
     if size > MAX_IMAGE_FEATURES:
@@ -204,9 +200,6 @@ def _pixels_map(
     if features == "shapes":
         said = f"Features are the pixels: below {SMALLEST} pixels a side there are no shapes."
         return feature_map, (said,)
-    if features == "pca":
-        said = f"Features are the first {n_components} principal components of the pixels."
-        return _pca_map(images, feature_map, n_components), (said,)
     return feature_map, ()
 
 
@@ -293,18 +286,3 @@ def _in_range(images: Array) -> tuple[Array, float]:
         white = np.uint8(255 if high <= 1 else 1)
         return images.astype(np.uint8) * white, 255.0
     return np.asarray(images, dtype=np.float32), 1.0 if high <= 1.0 else 255.0
-
-
-def _pca_map(images: Array, pixels: ImageFeatureMap, n_components: int) -> ImageFeatureMap:
-    from workbench.pools.projection import principal_axes
-
-    size = int(np.prod(pixels.shape))
-    n_rows = _PCA_ROWS if size <= 4096 else max(20, _PCA_NUMBERS // size)
-    most = min(len(images), size, n_rows)
-    if not 1 <= n_components <= most:
-        raise InputError(f"n_components must lie between 1 and {most}; got {n_components}.")
-    rows = np.arange(len(images))
-    if len(rows) > n_rows:
-        rows = np.sort(np.random.default_rng([0, 0, 0x9CA]).choice(rows, n_rows, replace=False))
-    axes = principal_axes(pixels.transform(images[rows]), n_components)
-    return replace(pixels, mean=axes.mean.astype(np.float32), axes=axes.axes.astype(np.float32))

@@ -220,7 +220,7 @@ def seen_as_pixels(source: str | Path, options: Mapping[str, Any]) -> dict[str, 
         options: as a person gave them; features that they choose stay.
     """
     given = dict(options)
-    if {"features", "n_components", "resize", "mode"} & set(given):
+    if {"features", "resize", "mode"} & set(given):
         return given
     named = _is_name(source)
     images = str(source).startswith("images:") if named else "image" in format_of(File.of(source)).kinds

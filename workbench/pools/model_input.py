@@ -9,7 +9,6 @@ from workbench.arrays import Array
 from workbench.pools.encoders import ENCODERS
 from workbench.pools.features.encoded import EncoderFeatureMap, JoinedFeatureMap
 from workbench.pools.features.pieces import PiecesFeatureMap
-from workbench.pools.features.pixels import ImageFeatureMap
 from workbench.pools.features.shapes import ShapesFeatureMap
 from workbench.pools.features.vectors import VectorFeatureMap
 from workbench.pools.pool import FeatureMap, Pool
@@ -60,7 +59,9 @@ def _input(made_by: FeatureMap, what: Any, item: int) -> ModelInput:
     if isinstance(made_by, ShapesFeatureMap):
         copy = made_by.copy_of(what)
         colour = "in colour" if copy.ndim == 3 else "in grey"
-        words = f"A copy of {copy.shape[1]} x {copy.shape[0]} pixels {colour}: its gradients and patches."
+        height, width = made_by.canvas
+        what_of = "A copy" if made_by.n_copies == 1 else "The whole and what stands out in it, in copies"
+        words = f"{what_of} of {width} x {height} pixels {colour}: gradients and patches."
         return ModelInput(words, copy)
     if isinstance(made_by, PiecesFeatureMap):
         terms = made_by.heaviest(str(what), N_TERMS)
@@ -77,6 +78,4 @@ def _input(made_by: FeatureMap, what: Any, item: int) -> ModelInput:
         )
     if isinstance(made_by, VectorFeatureMap):
         return ModelInput(f"Vector number {item + 1} of your file, {len(made_by.columns)} numbers of it.")
-    if isinstance(made_by, ImageFeatureMap):
-        return ModelInput(f"{len(made_by.columns)} principal components of its pixels.")
     return ModelInput(f"{len(made_by.columns)} numbers that were made of it.")

@@ -164,7 +164,7 @@ class Pool:
     def image_shape(self) -> tuple[int, ...] | None:
         """(H, W) or (H, W, 3) when the features are the pixels of images of one size, else None."""
         if self.kind != "image" or len(self) == 0 or not getattr(self.feature_map, "shows_pixels", True):
-            return None  # principal components, or a network's features
+            return None  # shapes, or a network's features
         image = self.items.show(0).image
         if image is None or image.size != self.n_features:
             return None

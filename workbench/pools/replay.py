@@ -13,7 +13,7 @@ from workbench.pools.images.photos import PhotoItems
 from workbench.pools.items import ArrayItems, ImageItems, RowItems, TextItems
 from workbench.pools.pool import Pool
 
-LEARNT = ("text", "pieces", "shapes", "image", "mixed", "table")
+LEARNT = ("text", "pieces", "shapes", "mixed", "table")
 """Kinds of maps that depend on all items of a pool, and so would change when it grows. Those of vectors, of
 encoders and joined ones are taken up while a pool is loaded (`workbench.pools.features.cache.saved_map`)."""
 

@@ -59,10 +59,6 @@ FEATURES = {
         "Raw pixels",
         "The images as they are, all of one size: at no cost; needed for attacks on the model.",
     ),
-    "pca": (
-        "Principal components",
-        "50 directions of the pixels, all of one size: seconds; as good as pixels, and quicker to fit.",
-    ),
     "vectors": (
         "A file of vectors",
         "Of an encoder you ran yourself (NPZ with embeddings and ids, or Parquet with a column of lists): at "
@@ -421,7 +417,7 @@ def images(path: str, file: File) -> None:
     options: dict[str, Any] = {"features": source}
     if file.plain_name.endswith(".zip") or file.is_folder:
         chosen: dict[str, Any] = {}
-        if features in ("pixels", "pca"):
+        if features == "pixels":
             left, middle = st.columns(2, gap="medium", vertical_alignment="bottom")
             size = left.selectbox("Size", list(SIZES), key="images-size", help="Networks like small images.")
             mode = middle.selectbox("Colours", list(MODES), key="images-mode")

@@ -169,13 +169,12 @@ def load_raetsch(entry: CatalogueEntry, *, full: bool = False) -> Pool:
     return _pool_of(name, np.asarray(X, dtype=np.float64), y, names, entry.full_name, notes)
 
 
-def load_images(entry: CatalogueEntry, *, features: str = "shapes", n_components: int = 50) -> Pool:
+def load_images(entry: CatalogueEntry, *, features: str = "shapes") -> Pool:
     """A set of images with its own training and test part.
 
     Args:
         entry: of the catalogue.
-        features: "shapes" (minutes for 60,000 images), "pixels" or "pca".
-        n_components: of "pca".
+        features: "shapes" (minutes for 60,000 images) or "pixels".
 
     Returns:
         The pool; its test split is the source's own.
@@ -191,7 +190,6 @@ def load_images(entry: CatalogueEntry, *, features: str = "shapes", n_components
         name=entry.name,
         classes=_IMAGE_CLASSES[entry.name],
         features=features,
-        n_components=n_components,
         max_cells=2 * MAX_CELLS,  # their sizes are known
     )
     return replace(pool, title=_IMAGE_TITLES[entry.name], notes=(*pool.notes, *_check(path, entry)))

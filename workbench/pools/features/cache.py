@@ -25,7 +25,7 @@ from workbench.writing import whole_file, write_whole
 if TYPE_CHECKING:
     from workbench.pools.pool import FeatureMap
 
-VERSION = 1
+VERSION = 2
 """Of what is learnt: a change of a map's recipe makes it one more."""
 WORTH = 500
 """Items from which on learning takes longer than reading."""

@@ -1,4 +1,4 @@
-"""Images as features: their pixels in [0, 1], or the principal components of the pixels."""
+"""Images as features: their pixels in [0, 1]."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from workbench.arrays import Array, Floats
+from workbench.arrays import Array
 from workbench.errors import InputError
-from workbench.pools.features.packing import pack, unpack
 
 MAX_IMAGE_FEATURES = 5_000_000
 """Most pixels x colours of one image whose pixels are features."""
@@ -18,13 +17,11 @@ MAX_IMAGE_FEATURES = 5_000_000
 
 @dataclass(frozen=True)
 class ImageFeatureMap:
-    """Images to pixels in [0, 1], or to their principal components.
+    """Images to pixels in [0, 1].
 
     Attributes:
         shape: (H, W) for grey or (H, W, 3) for colour.
         white: the value of white in raw images; 255 for 8 bits.
-        mean: [D] mean of the pool's pixels, for PCA; else None.
-        axes: [n, D] principal axes, for PCA; else None.
         resized: whether the pool's images were brought to that size; files are brought to it, too.
         mode: "grey" or "colour" that they were brought to; None keeps what each is.
         brightest: value of files of more than eight bits a pixel that is white; None takes each file's own.
@@ -32,22 +29,13 @@ class ImageFeatureMap:
 
     shape: tuple[int, ...]
     white: float = 255.0
-    mean: Floats | None = None
-    axes: Floats | None = None
     resized: bool = False
     mode: str | None = None
     brightest: float | None = None
 
     @property
-    def shows_pixels(self) -> bool:
-        """True if the features are the pixels themselves."""
-        return self.axes is None
-
-    @property
     def columns(self) -> tuple[str, ...]:
         """Names of the D features."""
-        if self.axes is not None:
-            return tuple(f"component_{i + 1}" for i in range(len(self.axes)))
         if len(self.shape) == 2:
             return tuple(f"pixel_{i}_{j}" for i in range(self.shape[0]) for j in range(self.shape[1]))
         return tuple(
@@ -83,29 +71,23 @@ class ImageFeatureMap:
             )
         if images.dtype.kind not in "fiub":
             raise InputError(f"Images must be numbers; got {images.dtype}.")
-        width = size if self.axes is None else len(self.axes)
-        out = np.empty((len(images), width), dtype=np.float32)
+        out = np.empty((len(images), size), dtype=np.float32)
         step = max(1, 8_000_000 // size)
         for start in range(0, len(images), step):
             part = images[start : start + step].reshape(-1, size)
-            pixels = out[start : start + step] if self.axes is None else np.empty(part.shape, np.float32)
+            pixels = out[start : start + step]
             np.divide(part, np.float32(self.white), out=pixels, dtype=np.float32, casting="same_kind")
             if part.dtype.kind == "f" and not np.isfinite(pixels).all():
                 row = start + int((~np.isfinite(pixels)).any(axis=1).argmax())
                 raise InputError(f"Image {row + 1} has pixels that are not finite numbers.")
-            if self.axes is not None and self.mean is not None:
-                pixels -= self.mean.astype(np.float32)
-                np.matmul(pixels, self.axes.T.astype(np.float32), out=out[start : start + step])
         return out
 
     def to_json(self) -> dict[str, Any]:
-        """The map as a JSON document; arrays as base64 of little-endian float32."""
+        """The map as a JSON document."""
         return {
             "kind": "image",
             "shape": list(self.shape),
             "white": self.white,
-            "mean": None if self.mean is None else pack(self.mean),
-            "axes": None if self.axes is None else pack(self.axes),
             "resized": self.resized,
             "mode": self.mode,
             "brightest": self.brightest,
@@ -116,16 +98,13 @@ class ImageFeatureMap:
         """Rebuild from `to_json`."""
         shape = tuple(int(n) for n in document["shape"])
         white = float(document["white"])
-        mean, axes = (None if document[key] is None else unpack(document[key]) for key in ("mean", "axes"))
         size = int(np.prod(shape, dtype=object))
         if len(shape) not in (2, 3) or not 0 < size <= MAX_IMAGE_FEATURES or not 0 < white < np.inf:
             raise ValueError(f"images of shape {list(shape)[:4]} with white at {white}")
-        if (mean is None) != (axes is None) or (axes is not None and axes.shape[1:] != (size,)):
-            raise ValueError("its axes do not fit its images")
         mode = document["mode"]
         if mode not in (None, "grey", "colour"):
             raise ValueError(f"it brings images to {str(mode)[:40]}")
-        return cls(shape, white, mean, axes, bool(document["resized"]), mode, white_of(document))
+        return cls(shape, white, bool(document["resized"]), mode, white_of(document))
 
 
 def white_of(document: Mapping[str, Any]) -> float | None:

@@ -47,7 +47,8 @@ class Block(NamedTuple):
 class ShapesFeatureMap:
     """Photos to 128 numbers: gradients and k-means patches, joined and projected (docs/math.md, 12).
 
-    The features see a small copy of each image; what is shown stays the original.
+    The features see a small copy of each image, and where images are larger than that a second one of what
+    differs from the border; what is shown stays the original.
 
     Attributes:
         canvas: (height, width) of the copy.
@@ -57,8 +58,7 @@ class ShapesFeatureMap:
         patch_mean: [p] mean of the contrast-normalised patches, p = 36 (108 in colour).
         whitening: [p, p] their ZCA transform.
         centres: [K, p] k-means centres of whitened patches.
-        gradients: how the HOG block joins.
-        patches: how the patch block joins.
+        blocks: scaling of the HOG and of the patch block of each copy.
         mean: [d] mean of the joined blocks.
         axes: [n, d] their principal axes.
         brightest: value of files of more than eight bits a pixel that is white; None takes each file's own.
@@ -71,8 +71,7 @@ class ShapesFeatureMap:
     patch_mean: Floats
     whitening: Floats
     centres: Floats
-    gradients: Block
-    patches: Block
+    blocks: tuple[Block, ...]
     mean: Floats
     axes: Floats
     brightest: float | None = None
@@ -108,7 +107,7 @@ class ShapesFeatureMap:
             InputError: images smaller than 12 pixels a side, or a side below that.
         """
         cache = cache or WorkCache()
-        canvas, colour = _canvas(images, side)
+        canvas, colour, n_copies = _canvas(images, side)
         if min(canvas) < SMALLEST:
             raise InputError(
                 f"Images of {canvas[1]} x {canvas[0]} pixels are too small for shapes; from {SMALLEST} x "
@@ -116,30 +115,32 @@ class ShapesFeatureMap:
             )
         rng = np.random.default_rng([seed, len(images)])
         rows = np.sort(rng.permutation(len(images))[:_FIT_ROWS])
-        copies = np.stack([_copy(images[row], canvas, colour, white) for row in rows])
+        copies = np.stack([_copies(images[row], canvas, colour, white, n_copies) for row in rows])
         with part(0.0, 0.15):
             tell(0.0, "Learning patches of the images")
-            learnt = cache.once("patches", lambda: _patches(copies, rng, seed))
+            learnt = cache.once("patches", lambda: _patches(np.concatenate(copies), rng, seed))
         patch_mean, whitening, centres = learnt["mean"], learnt["whitening"], learnt["centres"]
         stride = 1 if len(images) <= _STRIDE_ONE else 2
 
         def raw(start: int, stop: int) -> Floats:
-            some = copies[start:stop]
-            code = _patch_code(some, patch_mean, whitening, centres, stride)
-            return np.concatenate([_hog(some), code], axis=1)
+            return np.hstack(_described(copies[start:stop], patch_mean, whitening, centres, stride))
 
         share = len(rows) / len(images)  # of the images that the axes are learnt from
         with part(0.15, 0.2 + 0.7 * share):
             both = cache.rows("learnt", len(rows), raw, _CHUNK, "Gradients and patches")
             tell(1.0, "Learning the axes")
-        hog, code = both[:, : -4 * len(centres)], both[:, -4 * len(centres) :]
-        blocks = _block(hog), _block(code)
-        joined = np.concatenate([_joined(hog, blocks[0]), _joined(code, blocks[1])], axis=1)
+        parts = [
+            part
+            for copy in np.split(both, n_copies, axis=1)
+            for part in np.split(copy, [copy.shape[1] - 4 * len(centres)], axis=1)
+        ]
+        blocks = tuple(map(_block, parts))
+        joined = np.hstack(list(map(_joined, parts, blocks)))
         mean, axes = _principal_axes(joined)
-        found = cls(canvas, colour, float(white), stride, patch_mean, whitening, centres, *blocks, mean, axes)
+        found = cls(canvas, colour, float(white), stride, patch_mean, whitening, centres, blocks, mean, axes)
         features = np.empty((len(images), len(axes)), np.float32)
         features[rows] = found._projected(joined)
-        del both, hog, code, joined
+        del both, parts, joined
         others = np.setdiff1d(np.arange(len(images)), rows)
         if len(others):
             with part(0.2 + 0.7 * share, 1.0):
@@ -167,7 +168,7 @@ class ShapesFeatureMap:
             InputError: what is no image.
         """
         if hasattr(rows, "brought"):
-            images: Any = rows.brought(side=max(self.canvas), brightest=self.brightest)
+            images: Any = rows.brought(side=max(self.canvas) * self.n_copies, brightest=self.brightest)
         elif isinstance(rows, (list, tuple)):
             images = rows
         else:
@@ -179,22 +180,26 @@ class ShapesFeatureMap:
         return out
 
     def copy_of(self, image: Array) -> Array:
-        """The copy of an image that the features are made of, as people can look at it.
+        """The copies of an image that the features are made of, as people can look at them.
 
         Args:
             image: [h, w(, 3)] as it is shown, in 0..255.
 
         Returns:
-            [*canvas(, 3)] uint8.
+            [height, copies x width(, 3)] uint8, beside each other.
         """
-        copy = _copy(np.asarray(image), self.canvas, self.colour, 255.0)
-        return np.clip(np.rint(copy * 255.0), 0, 255).astype(np.uint8)
+        copies = np.hstack(_copies(np.asarray(image), self.canvas, self.colour, 255.0, self.n_copies))
+        return np.clip(np.rint(copies * 255.0), 0, 255).astype(np.uint8)
+
+    @property
+    def n_copies(self) -> int:
+        """Copies of an image: one, or a second of what differs from its border."""
+        return len(self.blocks) // 2
 
     def _features(self, images: Sequence[Array]) -> Floats:
-        copies = np.stack([_copy(image, self.canvas, self.colour, self.white) for image in images])
-        code = _patch_code(copies, self.patch_mean, self.whitening, self.centres, self.stride)
-        hog = _joined(_hog(copies), self.gradients)
-        return self._projected(np.concatenate([hog, _joined(code, self.patches)], axis=1))
+        copies = [_copies(image, self.canvas, self.colour, self.white, self.n_copies) for image in images]
+        parts = _described(np.stack(copies), self.patch_mean, self.whitening, self.centres, self.stride)
+        return self._projected(np.hstack(list(map(_joined, parts, self.blocks))))
 
     def _projected(self, joined: Floats) -> Floats:
         return _unit((joined - self.mean) @ self.axes.T)
@@ -224,7 +229,7 @@ class ShapesFeatureMap:
             "stride": self.stride,
             "brightest": self.brightest,
             **{name: pack(getattr(self, name)) for name in _ARRAYS},
-            **{name: [pack(part) for part in getattr(self, name)] for name in _BLOCKS},
+            "blocks": [[pack(part) for part in block] for block in self.blocks],
         }
 
     @classmethod
@@ -232,7 +237,7 @@ class ShapesFeatureMap:
         """Rebuild from `to_json`."""
         height, width = document["canvas"]
         parts: dict[str, Any] = {name: unpack(document[name]) for name in _ARRAYS}
-        parts |= {name: Block(*map(unpack, document[name])) for name in _BLOCKS}
+        parts["blocks"] = tuple(Block(*map(unpack, block)) for block in document["blocks"])
         found = cls(
             canvas=(int(height), int(width)),
             colour=bool(document["colour"]),
@@ -248,11 +253,10 @@ class ShapesFeatureMap:
 
 
 _ARRAYS = ("patch_mean", "whitening", "centres", "mean", "axes")
-_BLOCKS = ("gradients", "patches")
 
 
-def _canvas(images: Array | Sequence[Array], side: int) -> tuple[tuple[int, int], bool]:
-    """Size and mode of the copies: the pool's own size shrunk to `side`; a square where sizes differ."""
+def _canvas(images: Array | Sequence[Array], side: int) -> tuple[tuple[int, int], bool, int]:
+    """Size, mode and number of the copies: the pool's own size up to `side`; a square where sizes differ."""
     if side < SMALLEST:
         raise InputError(f"Shapes need a side of at least {SMALLEST} pixels; got {side}.")
     if isinstance(images, np.ndarray):
@@ -261,12 +265,13 @@ def _canvas(images: Array | Sequence[Array], side: int) -> tuple[tuple[int, int]
         shapes = set(getattr(images, "shapes", None) or (image.shape for image in images))
     colour = any(len(shape) == 3 for shape in shapes)
     sizes = {shape[:2] for shape in shapes}
+    n_copies = 2 if max(map(max, sizes)) > side else 1
     if len(sizes) > 1:
-        return (side, side), colour
+        return (side, side), colour, n_copies
     height, width = sizes.pop()
     size = shrunk(height, width, side)
     # strips get a square around them, in which patches have room
-    return (size if min(size) >= SMALLEST else (max(size), max(size))), colour
+    return (size if min(size) >= SMALLEST else (max(size), max(size))), colour, n_copies
 
 
 def shrunk(height: int, width: int, side: int) -> tuple[int, int]:
@@ -288,13 +293,45 @@ def _checked(image: Array) -> Floats:
     return values.astype(np.float32)
 
 
-def _copy(image: Array, canvas: tuple[int, int], colour: bool, white: float) -> Floats:
-    """One image [h, w(, 3)] on the canvas, in [0, 1]: aspect kept, the rest filled with its border's mean."""
+def _copies(image: Array, canvas: tuple[int, int], colour: bool, white: float, n: int) -> list[Floats]:
+    """One image [h, w(, 3)] on the canvas, in [0, 1]; of two the second one has what stands out in it."""
     values = _checked(image) / np.float32(white)
     if values.ndim == 3 and not colour:
         values = values @ np.asarray([0.299, 0.587, 0.114], np.float32)
     if values.ndim == 2 and colour:
         values = np.repeat(values[..., None], 3, axis=2)
+    if n == 1:
+        return [_on_canvas(values, canvas)]
+    size = shrunk(values.shape[0], values.shape[1], n * max(canvas))
+    values = values if size == values.shape[:2] else _resized(values, size)
+    return [_on_canvas(values, canvas), _on_canvas(standing_out(values), canvas)]
+
+
+def standing_out(image: Floats) -> Floats:
+    """The square around what differs from an image's border, a little wider than that.
+
+    Args:
+        image: [h, w(, 3)].
+
+    Returns:
+        [h', w'(, 3)] part of it; all of it where nothing differs.
+    """
+    planes = image.reshape(*image.shape[:2], -1)
+    border = np.concatenate([planes[0], planes[-1], planes[:, 0], planes[:, -1]])
+    usual = np.median(border, axis=0)
+    noise = np.quantile(np.linalg.norm(border - usual, axis=1), 0.95)
+    differing = np.maximum(np.linalg.norm(planes - usual, axis=2) - noise, 0.0)
+    shares = [differing.sum(axis=axis).cumsum() for axis in (1, 0)]
+    if not shares[0][-1] > 1e-6:
+        return image
+    ends = [np.searchsorted(share, share[-1] * np.array([0.01, 0.99])) for share in shares]
+    half = 0.65 * max(float(high - low) for low, high in ends)
+    rows, columns = (slice(max(0, int(sum(end) / 2 - half)), int(sum(end) / 2 + half) + 1) for end in ends)
+    return image[rows, columns]
+
+
+def _on_canvas(values: Floats, canvas: tuple[int, int]) -> Floats:
+    """An image [h, w(, 3)] on the canvas: aspect kept, the rest filled with its border's mean."""
     if values.shape[:2] == canvas:
         return values
     height, width = values.shape[:2]
@@ -409,6 +446,17 @@ def _patch_code(
         for part in (half[:, :, :middle_column], half[:, :, middle_column:])
     ]
     return np.concatenate(quadrants, axis=1)
+
+
+def _described(
+    copies: Floats, patch_mean: Floats, whitening: Floats, centres: Floats, stride: int
+) -> list[Floats]:
+    """Gradients [n, d] and patch code [n, 4 K] of the first of copies [n, copies, h, w(, 3)], of the next."""
+    return [
+        part
+        for copy in np.moveaxis(copies, 1, 0)
+        for part in (_hog(copy), _patch_code(copy, patch_mean, whitening, centres, stride))
+    ]
 
 
 def _block(values: Floats) -> Block:

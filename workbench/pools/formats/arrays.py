@@ -272,7 +272,6 @@ def load(
     classes: tuple[str, ...] | None = None,
     missing: str = "error",
     features: str = "shapes",
-    n_components: int = 50,
     max_bytes: int = MAX_BYTES,
     max_cells: int = MAX_CELLS,
 ) -> Pool:
@@ -288,8 +287,7 @@ def load(
         target: name of the array of classes, when it is none of the usual ones.
         classes: names of the classes, in the order of the codes.
         missing: rows with NaN or infinities: "error", "drop" or "impute" the median (tables only).
-        features: "shapes", "pixels", "pca" or the path of a network's feature map, for images.
-        n_components: of "pca".
+        features: "shapes", "pixels" or the path of a network's feature map, for images.
         max_bytes: most bytes of an array once unpacked.
         max_cells: most numbers in X (floats that are mapped may be more).
 
@@ -308,9 +306,7 @@ def load(
     truth, named = (None, tuple(known or ())) if held.y is None else codes_of(held.y, known, label)
     if values.ndim in (3, 4):
         check_cells(label, len(values), int(np.prod(values.shape[1:])), 2 * max_cells, 2 * max_cells)
-        return image_pool(
-            title, values, truth, named, ids=held.ids, test=test, features=features, n_components=n_components
-        )
+        return image_pool(title, values, truth, named, ids=held.ids, test=test, features=features)
     if features not in ("shapes", "pixels"):
         raise InputError(f"features={cut(features)} is for images; {label} holds a table.")
     _check_table(values, held.columns, label)

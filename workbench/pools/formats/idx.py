@@ -29,7 +29,6 @@ def load(
     labels: str | Path | bytes | None = None,
     classes: tuple[str, ...] | None = None,
     features: str = "shapes",
-    n_components: int = 50,
     max_bytes: int = MAX_BYTES,
 ) -> Pool:
     """Make a pool of idx files.
@@ -39,8 +38,7 @@ def load(
         name: of the pool.
         labels: the file of labels; None looks beside the images ("images-idx3" -> "labels-idx1").
         classes: names of the classes, in the order of the codes.
-        features: "shapes", "pixels", "pca" or the path of a network's feature map.
-        n_components: of "pca".
+        features: "shapes", "pixels" or the path of a network's feature map.
         max_bytes: most bytes once unpacked.
 
     Returns:
@@ -60,7 +58,6 @@ def load(
         known,
         test=test,
         features=features,
-        n_components=n_components,
         title=file.name,
     )
 

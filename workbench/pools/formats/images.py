@@ -47,7 +47,6 @@ def load(
     mode: str | None = None,
     corrupt: str = "drop",
     features: str | None = None,
-    n_components: int = 50,
     max_bytes: int = MAX_BYTES,
     max_pixels: int = MAX_PIXELS,
     max_cells: int = MAX_NUMBERS,
@@ -64,10 +63,9 @@ def load(
         mode: "grey" or "colour" to bring every image to; None refuses a mixture. Not for shapes.
         corrupt: files that cannot be decoded: "drop" leaves them out and names them in the notes, "error"
             refuses them all.
-        features: "shapes", "pixels", "pca", "embeddings:FILE" or the path of a network's feature map; None
+        features: "shapes", "pixels", "embeddings:FILE" or the path of a network's feature map; None
             takes shapes, and pixels where a size or mode is said. With shapes and embeddings images are
             decoded when they are shown, never held together.
-        n_components: of "pca".
         max_bytes: most bytes of the files once unpacked, and of all images once decoded.
         max_pixels: most pixels of one image, before resizing; photos whose features are shapes or vectors may
             have four times as many, and are decoded at reduced size.
@@ -116,7 +114,6 @@ def load(
         ids=paths,
         test=found.test,
         features=features,
-        n_components=n_components,
         resized=size is not None,
         mode=mode,
         brightest=decoding.brightest,

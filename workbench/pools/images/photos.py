@@ -296,7 +296,7 @@ def read_photos(source: PhotoSource, paths: Sequence[str], corrupt: str, max_pix
     words: list[int] = []
     decoding = Decoding(source, paths, corrupt)
     tell(0.0, f"Reading the photos: 0 of {len(paths):,}")
-    for data, copy in decoding.images(max_pixels=max_pixels, side=SIDE):
+    for data, copy in decoding.images(max_pixels=max_pixels, side=2 * SIDE):
         decoding.copies.append(copy)
         words.append(int.from_bytes(blake2b(data, digest_size=8).digest(), "little"))
         if (i := decoding.kept[-1] + 1) % _TOLD == 0:
@@ -348,7 +348,7 @@ def photo_pool(
         return made.transform([read.copies[int(row)] for row in rows])
 
     with part(READING, 1.0):
-        how = (SIDE, read.brightest) if read.brightest else SIDE
+        how = (2 * SIDE, read.brightest) if read.brightest else 2 * SIDE
         fixed = {"white": 255.0, "brightest": read.brightest}
         learnt, found = cached_features("shapes", read.words, how, learn, replay, **fixed)
     notes = (*notes, said_of_shapes(learnt))
