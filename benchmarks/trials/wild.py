@@ -17,6 +17,7 @@ import numpy as np
 from benchmarks.trials import Row
 from workbench.errors import InputError
 from workbench.pools import inspect_table, load_pool, read_rows
+from workbench.pools.tables.report import Problem
 
 N = 60
 
@@ -84,11 +85,14 @@ class Wild:
             assert frame is not None
             there = list(frame[name].iloc[: len(cells)]) if name in frame else []
             found += [] if there == list(cells) else [f"{name} holds {there}, not {list(cells)}"]
-        for problem in report.problems:
-            if problem.severity == "choice" and not any(
-                _opens(self, guess, fix.options) for fix in problem.fixes
-            ):
+        for problem in [one for one in report.problems if one.severity in ("choice", "guess")]:
+            if not any(_opens(self, guess, fix.options) for fix in problem.fixes):
                 found.append(f"no way out of {problem.code}: {problem.message}")
+            found += [
+                f"{problem.code} stays open under {fix.options}"
+                for fix in problem.fixes
+                if not _settles(self, guess, fix.options, problem)
+            ]
         if self.classes and tuple(report.classes) != self.classes:
             found.append(f"classes {tuple(report.classes)}, not {self.classes}")
         pool = load_pool(self.data, file_name=self.name, **guess) if self.values else None
@@ -109,6 +113,12 @@ def _opens(file: Wild, given: Mapping[str, Any], fix: Mapping[str, Any]) -> bool
     except InputError:
         return False
     return True
+
+
+def _settles(file: Wild, given: Mapping[str, Any], fix: Mapping[str, Any], problem: Problem) -> bool:
+    report = inspect_table(file.data, file_name=file.name, **{**given, **fix})
+    left = [(one.code, one.column) for one in report.problems if one.severity in ("choice", "guess")]
+    return (problem.code, problem.column) not in left
 
 
 def table(columns: Mapping[str, Sequence[str]], delimiter: str = ",", end: str = "\n", n: int = N) -> str:
@@ -208,9 +218,31 @@ def classes() -> list[Wild]:
         Wild("xy.csv", table({"x": X, "y": AB}), of_y, classes=("a", "b")),
         Wild("intents.csv", table(intents, n=600), {"text": "text", **of_label}, n=600),
         Wild(
+            "intents120.csv",
+            table({"text": intents["text"], "category": [f"intent_{i}" for i in range(77)]}, n=120),
+            {"text": "text", "category": "shown"},
+            n=120,
+            findings=("left out",),
+        ),
+        Wild("plus.csv", table({"x": X, "label": ["+", "-"]}), of_label, findings=looks_empty),
+        Wild("snli.csv", table({"x": X, "label": ["0", "1", "2", "-1"]}), of_label, findings=looks_empty),
+        Wild("signs.csv", table({"x": X, "label": ["1", "-1"]}), of_label, quiet=looks_empty),
+        Wild(
+            "quality.csv",
+            table({"x": X, "quality": ["3", "4", "5"]}),
+            {"quality": "number"},
+            findings=("class?",),
+        ),
+        Wild(
+            "boxes.csv",
+            table({"x": X, "bus": ["x", ""], "bike": ["1", ""], "label": AB}),
+            {"bus": "leave out", "bike": "number"},
+            findings=("boxes", "missing"),
+        ),
+        Wild(
             "adult.csv",
             table(adult),
-            {" class": "class"},
+            {"class": "class"},
             classes=("<=50K", ">50K"),
             findings=("class names",),
         ),
@@ -260,7 +292,18 @@ def dates() -> list[Wild]:
     """Dates that two formats read, and some of which a few cells decide."""
     tie = [f"{i % 12 + 1:02d}/{i % 9 + 1:02d}/2023" for i in range(N)]
     decided = {"when": [*tie[:-1], "01/25/2023"], "x": X, "label": AB}
+    births = [f"01.05.{i % 40 + 40}" for i in range(N)]
+    compact = [f"2024{i % 12 + 1:02d}{i % 28 + 1:02d}" for i in range(N)]
     return [
+        Wild(
+            "births.csv", table({"born": births, "x": X, "label": AB}), {"born": "date"}, findings=("years",)
+        ),
+        Wild(
+            "compact.csv",
+            table({"day": compact, "x": X, "label": AB}),
+            {"day": "number"},
+            findings=("date?",),
+        ),
         Wild("tie.csv", table({"when": tie, "x": X, "label": AB}), {"when": "date"}, findings=("date",)),
         Wild("american.csv", table(decided), {"when": "date"}, quiet=("date",), values={"when": [19_358]}),
     ]
@@ -274,12 +317,39 @@ def heads() -> list[Wild]:
     survey = table({"Q1": ["5", "3", "4"], "Q2": FILMS, "Q3": AB})
     questions = 'How old?,"What, in your words?",Which?\n'
     imports = questions + ",".join(f'"{{""ImportId"":""QID{i}""}}"' for i in range(3)) + "\n"
+    numbered = {"": [str(i) for i in range(N)], **columns}
+    rows = table(columns, ";").splitlines()
+    monkey = {"Respondent ID": [str(10_000 + i) for i in range(N)], "How?": ["Very", "Not"], "": FILMS}
+    monkeys = table(monkey).replace("\n", "\n,Response,Other (please specify)\n", 1)
+    tweets = [str(1234567890123456789 + 3 * i) for i in range(N)]
+    both = {
+        "customer_id": [str(9_000 + 3 * i) for i in range(N)],
+        "id": [str(i) for i in range(N)],
+        **columns,
+    }
     marks, commas = table(columns, ";"), "text\n" + "".join(f"yes, number {i}\n" for i in range(N))
     return [
         Wild("title.csv", "Sales of 2024\n" + plain, uses, findings=("title",), cells={"age": ["39", "50"]}),
         Wild(
             "titles.csv", "Sales,,\nof 2024,,\n\n" + plain, uses, findings=("title",), cells={"age": ["39"]}
         ),
+        Wild(
+            "report.csv",
+            "Sales;;\nAs of: 2024;;\n;;\n" + table(columns, ";"),
+            uses,
+            findings=("title",),
+            cells={"age": ["39"]},
+        ),
+        Wild("dated.csv", "Sales;;\nDate:;2024;\n" + table(columns, ";"), uses, cells={"age": ["39"]}),
+        Wild("r.tsv", table(numbered, "\t").removeprefix("\t"), {"column_1": "id", **uses}),
+        Wild("ends.csv", ";\n".join([rows[0][:-1] + "l", *rows[1:], ""]), uses, cells={"age": ["39"]}),
+        Wild("blank.csv", plain.replace("\n50,", "\n,,\n,,\n50,"), uses, cells={"age": ["39", "50"]}),
+        Wild("monkey.csv", monkeys, {"Respondent ID": "id"}, findings=("explaining",)),
+        Wild("alone.csv", "\n".join(f"{text} is so" for text in FILMS), {}, n=11, findings=("header",)),
+        Wild("tweets.csv", table({"tweet": tweets, **columns}), {"tweet": "id"}, findings=("left out",)),
+        Wild("ids.csv", table(both), {"id": "id", "customer_id": "leave out"}, findings=("left out",)),
+        Wild("spaced.csv", plain.replace("age,score,", " age, score ,"), uses),
+        Wild("spaces.txt", table(columns, " "), {"text": "text"}, n=N + 1, findings=("lines",)),
         Wild("sep.csv", "sep=;\n" + marks, uses, quiet=("title", "ragged"), cells={"age": ["39", "50"]}),
         Wild("units.csv", units, uses, findings=("explaining",), cells={"age": ["39", "50"]}),
         Wild("kept.csv", units, {"label": "class"}, n=N + 1, options={"header": True}, quiet=("explaining",)),

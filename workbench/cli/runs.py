@@ -156,7 +156,7 @@ def _load(spec: RunSpec, load: Callable[[RunSpec], Pool], *, quiet: bool = False
             raise
         hint = "Settings such as text=drop are given as --pool-set text=drop."
         if "strict=False" in str(error):
-            hint = "--pool-set strict=false takes it so."
+            hint = "Each is given as --pool-set 'NAME=VALUE'; --pool-set strict=false takes every guess."
         if spec.target is None:
             hint += " The column that holds the classes is named by --target COLUMN."
         raise InputError(f"{error}\n{hint}") from error

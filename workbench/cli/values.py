@@ -36,9 +36,11 @@ def parse_settings(settings: Iterable[str], option: str = "--set") -> dict[str, 
         key = key.strip().replace("-", "_")
         if not equals or not key.isidentifier():
             raise InputError(f"{option} takes key=value, such as {option} n_inducing=64; got {text!r}.")
-        if key in options:
+        parsed, before = parse_value(value.strip()), options.get(key)
+        both = isinstance(parsed, dict) and isinstance(before, dict)  # each settles columns of its own
+        if key in options and not both:
             raise InputError(f"{option} gives {key} twice.")
-        options[key] = parse_value(value.strip())
+        options[key] = {**before, **parsed} if both else parsed
     return options
 
 

@@ -22,6 +22,8 @@ AMBIGUOUS = "?"
 """Of a column whose commas or points may be decimal signs or stand between groups of three digits."""
 MOST = 0.9
 """Share of a column's filled cells from which on it is a column of numbers."""
+EXACT = 2**53
+"""From here on a float does not hold every whole number."""
 _EXPONENT = r"([eE][-+]?\d+)?"
 _BY_COMMA = re.compile(rf"[-+]?(\d{{1,3}}(\.\d{{3}})+|\d+)(,\d+)?{_EXPONENT}")
 _BY_POINT = re.compile(rf"[-+]?(\d{{1,3}}(,\d{{3}})+|\d+)(\.\d*)?{_EXPONENT}")

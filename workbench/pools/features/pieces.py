@@ -90,7 +90,7 @@ class PiecesFeatureMap:
         if n < 1:
             raise InputError(
                 f"Nothing in the texts of column {column!r} occurs in two of them; there is nothing to "
-                "compare them by."
+                f'compare them by. Use it as a category: columns={{"{column}": "category"}}.'
             )
         tell(0.5, f"Learning {n} directions")
         with np.errstate(invalid="ignore"):  # of texts that are all alike no share of their variance is known

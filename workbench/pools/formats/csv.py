@@ -21,7 +21,7 @@ from workbench.pools.tables.exported import is_of_ours
 from workbench.pools.tables.heads import LOOKED_AT, explaining, titles, told_titles
 from workbench.pools.tables.options import TableOptions
 from workbench.pools.tables.raw import Ragged, RawTable, check_names
-from workbench.pools.tables.report import Fix, Problem
+from workbench.pools.tables.report import Fix, Problem, counted
 from workbench.reading import cut, reading
 
 _NOTHING = "\x1f"  # stands in no text: between cells where each line is one
@@ -34,6 +34,7 @@ _QUOTES: dict[str, dict[str, Any]] = {
     "none": {"quoting": csv.QUOTE_NONE},
     "backslash": {"escapechar": "\\"},
 }
+_A_TEXT = 3  # words of an only name from which on it may be a text
 _SWALLOWED = 3  # lines within cells that split as rows do, from which on they may be rows
 _LOOKED_AT, _AGAIN = (
     1_000,
@@ -75,6 +76,8 @@ def read(file: File, options: TableOptions) -> RawTable:
     problems = (*told_encoding, *(_settle_quotes(lines) if options.quote is None and b'"' in data else ()))
     above = [] if header is False else lines.titles()
     names, header_lines = lines.first(len(above))
+    if header is not False:
+        names = lines.fitted(names, len(above))
     looks_like_data = len(names) > 0 and all(_is_number(cell) for cell in names)
     # line ends bound the rows from above: enough to refuse before anything is parsed
     n_lines = data.count(b"\n") + data.count(b"\r") * (b"\n" not in data)
@@ -85,7 +88,9 @@ def read(file: File, options: TableOptions) -> RawTable:
     if header is False:
         names, header_lines = [f"x{i + 1}" for i in range(len(names))], 0
     else:
-        renamed = [f"column_{i + 1}" for i, given in enumerate(names) if not given.strip()]
+        stripped = [given.strip() for given in names]
+        renamed = [f"column_{i + 1}" for i, given in enumerate(stripped) if not given]
+        names = stripped if len(set(stripped)) == len(names) else names
         names = [given if given.strip() else f"column_{i + 1}" for i, given in enumerate(names)]
     ours = header is not False and is_of_ours(names)
     names = [plain_cell(given) for given in names] if ours else names
@@ -94,10 +99,14 @@ def read(file: File, options: TableOptions) -> RawTable:
     if ours:
         _take_quotes_away(frame)
     check_cells(name, len(frame), len(names), options.max_cells, options.max_columns)
-    lines.width, lines.header_lines = len(names), header_lines
+    lines.width, lines.header_lines, n_rows = len(names), header_lines, len(frame)
+    frame, rows = _without_empty_rows(frame)
+    n_empty = 0 if rows is None else n_rows - len(rows)
     frame, notes = _without_nothing(frame, renamed)
     n_under, told_under = explaining(frame, None if header is None else int(header))
+    n_under = min(n_under, len(frame))
     frame = frame.iloc[n_under:].reset_index(drop=True) if n_under else frame
+    notes += (f"{counted(n_empty, 'row')} without a cell left out.",) if n_empty else ()
     return RawTable(
         name,
         "csv",
@@ -111,8 +120,8 @@ def read(file: File, options: TableOptions) -> RawTable:
         notes=notes,
         problems=(*problems, *told_titles(above), *told_under),
         n_there=lines.count() - (header is not False),
-        n_left=len(above) + n_under,
-        locate=lambda row: f"line {lines.line_of(row + n_under)}",
+        n_left=len(above) + n_under + n_empty,
+        locate=lambda row: f"line {lines.line_of(row + n_under if rows is None else rows[row + n_under])}",
     )
 
 
@@ -133,6 +142,16 @@ def _take_quotes_away(frame: Any) -> None:
         quoted = frame[name].str.startswith("'").to_numpy(dtype=bool, na_value=False)
         if quoted.any():
             frame.loc[quoted, name] = [plain_cell(cell) for cell in frame.loc[quoted, name]]
+
+
+def _without_empty_rows(frame: Any) -> tuple[Any, Any]:
+    """A table without rows of empty cells alone, and the places of those that stay, or None."""
+    gone = np.flatnonzero((frame.iloc[:, 0] == "").to_numpy(dtype=bool))
+    gone = gone[(frame.iloc[gone] == "").to_numpy(dtype=bool).all(axis=1)]
+    if not len(gone) or len(frame.columns) == 1:
+        return frame, None
+    rows = np.delete(np.arange(len(frame)), gone)
+    return frame.iloc[rows].reset_index(drop=True), rows
 
 
 def _without_nothing(frame: Any, unnamed: list[str]) -> tuple[Any, tuple[str, ...]]:
@@ -185,6 +204,18 @@ class _Lines:
             return list(record), end
         raise InputError(f"{self.name} is empty. Give a file with a header line and a row for each item.")
 
+    def fitted(self, names: list[str], n_above: int) -> list[str]:
+        """The names where each line has one cell more: a row's name, as of R, or nothing at its end."""
+        records = [record for _, _, record in islice(self, n_above + 1, n_above + 1 + LOOKED_AT)]
+        if len(names) < 2 or not records or any(len(record) != len(names) + 1 for record in records):
+            return names
+        if not any(record[-1].strip() for record in records):
+            return [*names, ""]
+        # texts with a comma have a space behind it
+        spaced = any(cell[:1].isspace() for record in records for cell in record)
+        unique = len({record[0] for record in records}) == len(records)
+        return ["", *names] if unique and not spaced else names
+
     @property
     def names_quoted(self) -> bool:
         """Tell whether each name of the first line is quoted, as programs write that quote texts."""
@@ -234,7 +265,7 @@ def _settle_quotes(lines: _Lines) -> tuple[Problem, ...]:
                 "quotes",
                 "choice",
                 f"{lines.name} has {n_lines:,} rows where quotes are part of the texts, {n_records:,} where "
-                'they enclose cells of several lines. Say quote="none" or quote=\'"\'.',
+                "they enclose cells of several lines.",
                 fixes=ways,
             ),
         )
@@ -346,10 +377,12 @@ def _line_end(data: bytes, start: int) -> int:
 
 
 def _is_an_item(names: list[str], frame: Any) -> bool:
-    """Tell whether a first line reads like a row: a decimal number, or a cell that stands below again.
+    """Tell whether a first line reads like a row: a decimal number, a text, or a cell that comes again.
 
     Whole numbers that follow each other are names, as of pixels and years; so are single letters.
     """
+    if len(names) == 1 and len(names[0].split()) >= _A_TEXT:
+        return len(frame) > 0
     numbers = {float(name) for name in names if _is_number(name)}
     for name in names:
         cell = name.strip()

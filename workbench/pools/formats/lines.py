@@ -11,7 +11,9 @@ from workbench.pools.formats.files import File, check_cells
 from workbench.pools.tables import table_reader
 from workbench.pools.tables.options import TableOptions
 from workbench.pools.tables.raw import RawTable
+from workbench.pools.tables.report import Fix, Problem
 from workbench.pools.tables.uses import ColumnUse
+from workbench.reading import cut
 
 _LOOKED_AT = 50
 _CELL = 24  # characters of a cell of a table in the mean; sentences with commas are longer
@@ -54,10 +56,23 @@ def read(file: File, options: TableOptions) -> RawTable:
         frame,
         encoding=encoding,
         uses={"text": ColumnUse.of("text", "text")},
-        notes=("Each line is an item.",),
-        problems=told,
+        problems=(*told, _told(frame["text"].tolist()) if options.lines is None else _EACH),
         locate=lambda row: f"line {at[row]}",
     )
+
+
+_EACH = Problem("lines", "note", "Each line is an item.")
+
+
+def _told(lines: list[str]) -> Problem:
+    """Note that each line is an item; a guess where all lines have as many words, as those of a table."""
+    widths = [len(line.split()) for line in lines[:_LOOKED_AT]]
+    names_rows = widths[0] in (widths[-1], widths[-1] - 1)  # R leaves the names of rows without one
+    if min(widths) < 2 or len(set(widths[1:])) != 1 or not names_rows:
+        return _EACH
+    ways = (Fix("Items", {"lines": True}), Fix("Cells", {"lines": False, "delimiter": " "}))
+    message = f"Each line is an item, as {cut(lines[0], 60)}: or are these cells with a space between?"
+    return Problem("lines", "guess", message, fixes=ways)
 
 
 READER = table_reader(read, csv.ways_to_read)

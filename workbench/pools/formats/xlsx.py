@@ -195,6 +195,7 @@ def _framed(
     check_names(name, names)
     cells = pd.DataFrame([list(map(_text, row)) for row in rows[:SAMPLE]], columns=names, dtype="str")
     n_under, told = explaining(cells, None if options.header is None else int(options.header))
+    n_under = min(n_under, len(rows))
     rows, at = rows[n_under:], at[n_under:]
     columns = {given: _column([row[i] for row in rows]) for i, given in enumerate(names)}
     return RawTable(

@@ -18,7 +18,7 @@ from workbench.pools.tables.building import table_pool
 from workbench.pools.tables.examination import Examination
 from workbench.pools.tables.options import TableOptions
 from workbench.pools.tables.raw import RawTable
-from workbench.pools.tables.report import Fix, Problem, TableReport
+from workbench.pools.tables.report import Fix, Problem, TableReport, refusal
 
 if TYPE_CHECKING:
     from workbench.pools.pool import Pool
@@ -64,7 +64,7 @@ def table_reader(
             raise InputError(raw.ragged_message)
         for problem in raw.problems:
             if problem.severity == "choice":
-                raise InputError(problem.message)
+                raise InputError(refusal([problem]))
         told = [problem.message for problem in raw.problems if problem.severity in ("guess", "note")]
         raw.frame.attrs["notes"] = (*raw.notes, *told)
         return raw.frame

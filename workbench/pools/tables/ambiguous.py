@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from workbench.pools.cells import AMBIGUOUS, BLANKS, decimal_of, is_text, read_texts
+from workbench.pools.cells import AMBIGUOUS, BLANKS, decimal_of, read_numbers, read_texts
+from workbench.pools.dates import read_dates
 from workbench.pools.tables.report import Fix
 from workbench.pools.tables.uses import CLASS_NAMES, ColumnUse, is_named_id, numbers_rows
 from workbench.reading import cut, listed
@@ -22,11 +24,11 @@ if TYPE_CHECKING:
     from workbench.pools.tables.report import Findings
 
 _HEAD = 1_000
-_MOST_CLASSES = 50
-_UNUSED = ("leave out", "id")
+_MOST_CLASSES, _MOST_CODES = 50, 12
 _WHY = {
-    "leave out": "is left out: nothing tells how to learn from its cells",
-    "id": "is taken as the items' ids: its cells are all different",
+    "leave out": ("is left out: nothing tells how to learn from its cells", "Leave it out"),
+    "id": ("is taken as the items' ids: its cells are all different", "It names the items"),
+    "shown": ("is shown and not learnt from: its cells are codes of many values", "Show it"),
 }
 _FEW = 10  # labels that a column can agree with by chance
 
@@ -121,7 +123,7 @@ def _ask_decimal(table: ExaminedUses, name: str, use: ColumnUse) -> None:
     table.found.choice(
         "decimal",
         f"Column {name!r} holds {cut(text)} on {table.raw.locate(row)}: a {noun} between thousands, or a "
-        f"decimal {noun}? Say columns={{{name!r}: {{'use': 'number', 'decimal': '.'}}}} or ','.",
+        f"decimal {noun}?",
         name,
         tuple(Fix(words, {"columns": {name: way.to_json()}}) for words, way in ways.items()),
     )
@@ -200,37 +202,56 @@ def say_what_is_lost(table: ExaminedUses, uses: Mapping[str, ColumnUse], known: 
         uses: of all columns.
         known: columns whose use somebody said, or of which something was told.
     """
-    constant = []
-    for name in [name for name, use in uses.items() if use.use in _UNUSED and name not in known]:
-        if numbers_rows(table.frame, name) or (uses[name].use == "id" and is_named_id(name)):
-            continue  # told already, or nothing to tell
-        labels = name.strip().lower() in CLASS_NAMES
-        texts, blank = read_texts(table.frame[name], ("",) if labels else BLANKS)
+    constant, boxes = [], []
+    has_class = any(use.use == "class" for use in uses.values())
+    for name in [name for name in uses if uses[name].use in _WHY and name not in known]:
+        kept, column, is_id = uses[name].use, table.frame[name], is_named_id(name)
+        labels = name.strip().lower() in CLASS_NAMES and not has_class
+        if (kept == "shown" and not labels) or (is_id and kept == "id"):
+            continue  # told elsewhere, or nothing to tell
+        if not is_id and numbers_rows(table.frame, name):
+            continue
+        texts, blank = read_texts(column, ("",) if labels else BLANKS)
         values = list(dict.fromkeys(texts[~blank].tolist()))
         if len(values) < 2:
             if values and labels:
                 _say_one_class(table, name, str(values[0]))
             else:
-                constant.append(name)
+                (boxes if values and blank.any() else constant).append(name)
             continue
         row = int((~blank).argmax())
-        kept = uses[name].use
+        why, keep = _WHY[kept]
+        number = bool(np.isfinite(read_numbers(column.iloc[:_HEAD]).values).any())
+        reads = {
+            "number": number,
+            "date": not number and np.isfinite(read_dates(column.iloc[:_HEAD], "").values).any(),
+            "category": len(values) <= table.options.max_categories,
+        }
         ways = {
             **({"Use it as the classes": "class"} if labels else {}),
-            "Leave it out" if kept == "leave out" else "It names the items": kept,
+            keep: kept,
             "Use it as text": "text",
-            "Use it as a number": "number",
-            "Use it as a category": "category",
+            **{f"Use it as a {use}": use for use, reads_it in reads.items() if reads_it},
         }
         table.found.guess(
             "left out",
-            f"Column {name!r} {_WHY[kept]}, as {cut(str(texts[row]))} on {table.raw.locate(row)}.",
+            f"Column {name!r} {why}, as {cut(str(texts[row]))} on {table.raw.locate(row)}.",
             name,
             tuple(Fix(words, {"columns": {name: {"use": use}}}) for words, use in ways.items()),
         )
+    if boxes:
+        table.found.guess(
+            "boxes",
+            f"Left out, since each holds one value or nothing: {listed(boxes)}. Is nothing a no?",
+            boxes[0],
+            tuple(
+                Fix(words, {"columns": {name: {"use": use} for name in boxes}})
+                for words, use in (("Leave them out", "leave out"), ("Use them as categories", "category"))
+            ),
+        )
     if constant:
         table.found.note(
-            "constant", f"Left out, since each holds one value or nothing on every row: {listed(constant)}."
+            "constant", f"Left out, since each holds one value on every row, or nothing: {listed(constant)}."
         )
 
 
@@ -250,24 +271,28 @@ def _say_one_class(table: ExaminedUses, name: str, label: str) -> None:
 
 
 def ask_for_the_class(table: ExaminedUses, uses: Mapping[str, ColumnUse]) -> None:
-    """Ask whether a last column of few words that repeat holds the classes, where no column does.
+    """Ask whether a last column of few words or whole numbers that repeat holds the classes.
 
     Args:
         table: under examination; is told.
         uses: of all columns.
     """
     last = table.names[-1]
-    if not uses[last].guessed or uses[last].use != "category" or not is_text(table.frame[last]):
+    use = uses[last].use
+    if not uses[last].guessed or use not in ("category", "number", "shown"):
         return
     texts, blank = read_texts(table.frame[last])
-    words = dict.fromkeys(map(str, texts[~blank].tolist()))
-    if len(words) <= _MOST_CLASSES and not any(map(str.isdigit, words)):
+    words = Counter(map(str, texts[~blank].tolist()))
+    digits = [word for word in words if word.isdigit()]
+    few = _MOST_CODES if len(digits) == len(words) else 0 if digits or use == "number" else _MOST_CLASSES
+    if 2 <= len(words) <= few and min(words.values()) > (use != "category"):
         table.found.guess(
             "class?",
-            f"Is {last!r} ({listed(list(words), 3)}) the class? As it stands it is a feature.",
+            f"Is {last!r} ({listed(list(words), 3)}) the class? As it stands it is "
+            f"{'shown beside the item' if use == 'shown' else 'a feature'}.",
             last,
             (
-                Fix("It is a feature", {"columns": {last: uses[last].to_json()}}),
+                Fix("It is not", {"columns": {last: uses[last].to_json()}}),
                 Fix("It is the class", {"columns": {last: {"use": "class"}}}),
             ),
         )

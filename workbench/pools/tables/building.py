@@ -12,7 +12,7 @@ import numpy as np
 from workbench.arrays import Array, Ints
 from workbench.errors import InputError
 from workbench.pools.building import image_pool
-from workbench.pools.cells import Numbers, plain_text, read_numbers
+from workbench.pools.cells import EXACT, Numbers, plain_text, read_numbers
 from workbench.pools.features.cache import WorkCache, cached_features
 from workbench.pools.features.pieces import TEXTS_AT_ONCE, PiecesFeatureMap
 from workbench.pools.features.table import (
@@ -31,7 +31,7 @@ from workbench.pools.items import RowItems, RowNumbers, TextItems
 from workbench.pools.pool import FeatureMap, Pool
 from workbench.pools.tables.columns import Column, typical
 from workbench.pools.tables.examination import Examination
-from workbench.pools.tables.report import counted
+from workbench.pools.tables.report import counted, refusal
 from workbench.progress import part
 from workbench.reading import cut
 
@@ -54,12 +54,8 @@ def table_pool(table: Examination, stem: str) -> Pool:
     """
     in_the_way = table.found.in_the_way(strict=table.options.strict)
     if in_the_way:
-        first, *more = in_the_way
-        further = f" ({counted(len(more), 'further problem')} of this kind or another.)" if more else ""
-        if first.severity == "guess":
-            every = " ".join(problem.message for problem in in_the_way)
-            raise InputError(f"{every} Say what it is with columns=, or strict=False to take it so.")
-        raise InputError(f"{first.message}{further}")
+        every = " strict=False takes every guess." if in_the_way[0].severity == "guess" else ""
+        raise InputError(refusal(in_the_way) + every)
     made = _pool(table, table.options.name or stem)
     return replace(made, uses={column: use.as_option() for column, use in table.uses.items()})
 
@@ -278,10 +274,13 @@ def _words(table: Examination, shown: list[str], rows: Ints) -> Iterator[Array]:
 
 def _cell_words(series: Any, cells: Numbers) -> Array:
     """[N] words cell by cell, so that a text appended to a column of numbers leaves the other rows' words."""
+    unreadable = cells.unreadable
+    if series.dtype.kind != "f":  # their last digits are none of a float's
+        unreadable = unreadable | (np.isfinite(cells.values) & (np.abs(cells.values) >= EXACT))
     word = np.where(cells.blank, 0.0, cells.values + 0.0).view(np.uint64)
     word = word ^ np.where(cells.blank, _BLANK_WORD, np.uint64(0))
-    if cells.unreadable.any():
-        places = np.flatnonzero(cells.unreadable)
+    if unreadable.any():
+        places = np.flatnonzero(unreadable)
         for some in np.array_split(places, 1 + len(places) // _AT_ONCE):
             word[some] = fingerprint_values([plain_text(value) for value in series.array[some]])
     return word

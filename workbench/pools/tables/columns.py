@@ -16,6 +16,8 @@ from workbench.pools.tables.report import Findings, Fix, counted
 from workbench.pools.tables.uses import ColumnUse
 from workbench.reading import cut
 
+_COMPACT, _FIRST_DAY, _LAST_DAY = "%Y%m%d", 19000101, 20991231
+
 
 @dataclass(frozen=True)
 class Column:
@@ -97,6 +99,8 @@ class Column:
             return
         if use == "date" and (self.use.guessed or not self.use.format):
             self._ask_which_stands_first(found)
+        if self.use.guessed and use in ("date", "number"):
+            self._ask_for_the_date(found, leave)
         # who says a use says what it makes of its cells
         tell = found.guess if self.use.guessed and not options.empty else found.note
         if self.unreadable.any():
@@ -110,12 +114,18 @@ class Column:
             )
         if n_gone and self.use.empty != "drop":
             row, infinite = int(self.gone.argmax()), int((np.isinf(self.cells.values) & self.gone).sum())
+            alone = self.n_unique == 1 and use != "category"
             also = f", {infinite:,} of them infinite" if infinite else ""
             tell(
                 "missing",
                 f"Empty cells of {name!r} ({n_gone:,}{also}, first on {locate(row)}) {self._filled}.",
                 name,
-                (self._fix("Fill them in"), self._fix("Leave those rows out", empty="drop"), leave),
+                (
+                    self._fix("Fill them in"),
+                    *([self._fix("Empty says something", empty="own")] if alone else []),
+                    self._fix("Leave those rows out", empty="drop"),
+                    leave,
+                ),
             )
         if self.n_unique == 1 and not n_gone:
             message = f"Column {name!r} holds one value on every row, which tells nothing."
@@ -134,6 +144,27 @@ class Column:
 
     def _fix(self, words: str, **changes: str) -> Fix:
         return Fix(words, {"columns": {self.name: self.use.to_json() | changes}})
+
+    def _ask_for_the_date(self, found: Findings, leave: Fix) -> None:
+        """Ask about years of two digits that lie ahead, and about numbers that are dates as well."""
+        import pandas as pd
+
+        values, form = self.cells.values[~self.gone], self.use.format
+        last, today = np.datetime64(int(values.max()), "D"), np.datetime64("today", "D")
+        if "%y" in form and last > today:
+            cell = self.series.iloc[int(np.nanargmax(self.cells.values))]
+            message = f"{cell} in {self.name!r} is read as a day to come, {last}."
+            found.guess("years", message, self.name, (self._fix("Right so", format=form), leave))
+        among = self.use.use == "number" and values.min() >= _FIRST_DAY and values.max() <= _LAST_DAY
+        if among and (values % 1 == 0).all():
+            whole = pd.Series([f"{value:.0f}" for value in values])
+            if not read_dates(whole, _COMPACT).unreadable.any():
+                found.guess(
+                    "date?",
+                    f"{whole[0]} in {self.name!r} is read as a number, and may be a date.",
+                    self.name,
+                    (self._fix("It is a number"), self._fix("It is a date", use="date", format=_COMPACT)),
+                )
 
     def _ask_which_stands_first(self, found: Findings) -> None:
         form = self.use.format or date_format(self.series) or ""

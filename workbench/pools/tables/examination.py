@@ -27,6 +27,7 @@ from workbench.pools.tables.options import PICTURE_FEATURES, TableOptions
 from workbench.pools.tables.raw import RawTable
 from workbench.pools.tables.report import ColumnReport, Findings, Fix, TableReport, counted, worst_first
 from workbench.pools.tables.uses import (
+    CLASS_NAMES,
     ColumnUse,
     beside_item,
     check_uses,
@@ -78,7 +79,7 @@ class Examination:
         raw, options = self.raw, self.options
         if raw.n_ragged:
             if options.ragged == "error":
-                fixes = (Fix("Leave those lines out", {"ragged": "drop"}),)
+                fixes = (Fix("Leave those lines out", {"ragged": "drop"}),) if len(self.frame) > 1 else ()
                 if len(self.names) == 1:
                     fixes = (Fix("Each line is one text", {"delimiter": "none"}),)
                 self.found.choice("ragged", raw.ragged_message, fixes=fixes)
@@ -87,8 +88,7 @@ class Examination:
         if raw.header_looks_like_data:
             self.found.choice(
                 "header",
-                f"The first line of {raw.name} reads like an item: is it a header or the first item? "
-                "Say header=False when it is an item, header=True when those are names.",
+                f"The first line of {raw.name} reads like an item: is it a header or the first item?",
                 fixes=(
                     Fix("It is the first item", {"header": False}),
                     Fix("It holds the names", {"header": True}),
@@ -125,13 +125,13 @@ class Examination:
             self._read_target(self.target)
         elif options.classes is not None:
             self._check_classes_given()
-        else:
-            ask_for_the_class(self, self.uses)
         if self.id_column:
             self._read_ids(self.id_column)
         copies = leave_copies_out(self, self.target, self.uses, said) if self.target else []
         say_what_is_lost(self, self.uses, {*said, *copies})
         self._say_what_is_shown(said)
+        if not self.target and options.classes is None:
+            ask_for_the_class(self, self.uses)
         if options.features in PICTURE_FEATURES and "picture" not in by_use:
             self.found.error(
                 "features", f"features={options.features!r} is for images, and no column holds pictures."
@@ -261,14 +261,20 @@ class Examination:
 
     def _ask_what_is_empty(self, name: str, counts: Mapping[str, int]) -> None:
         marks = [key for key in counts if key.lower() in MARKS - _WORDS]
+        others = [key for key in counts if key != "-1"]
+        if all(map(str.isdigit, others)) and others != ["1"] and len(others) < len(counts):
+            marks = ["-1"]  # beside 0, 1, ... often no label
         if marks:
+            ways = {"It is a class": list[str](), "It is no class": marks}
+            if len(counts) - len(marks) < 2:
+                del ways["It is no class"]  # nothing would be left to tell apart
             n = sum(counts[key] for key in marks)
             self.found.guess(
                 "empty class",
                 f"{listed(marks)} in {name!r} ({counted(n, 'cell')}): a class, or no class? As it stands it "
                 "is a class.",
                 name,
-                (Fix("It is a class", {"unlabelled": []}), Fix("It is no class", {"unlabelled": marks})),
+                tuple(Fix(words, {"unlabelled": way}) for words, way in ways.items()),
             )
 
     def _say_what_numbers_rows(self, said: Mapping[str, ColumnUse]) -> None:
@@ -299,6 +305,7 @@ class Examination:
     def _say_what_is_shown(self, said: Mapping[str, ColumnUse]) -> None:
         """Columns beside a text or a picture, and codes of many values, are shown and not learnt from."""
         codes = [name for name, use in self.uses.items() if use.use == "shown" and name not in said]
+        codes = [name for name in codes if self.target or name.strip().lower() not in CLASS_NAMES]
         if codes:
             self.found.note(
                 "codes",
@@ -353,9 +360,7 @@ class Examination:
         elif blank.any():
             drop = Fix("Leave those rows out", {"columns": {name: {"use": "id", "empty": "drop"}}})
             at = self.raw.locate(int(blank.argmax()))
-            message = (
-                f"Column {name!r} has no id on {at}. Complete it, or number the rows with id_column=None."
-            )
+            message = f"Column {name!r} has no id on {at}. Complete it."
             self.found.choice("id", message, name, (numbered, drop))
             return
         again = np.flatnonzero(_met_before(texts) & self.keep)
@@ -365,9 +370,7 @@ class Examination:
                 self.found.choice(
                     "duplicate ids",
                     f"The id {cut(str(texts[row]))} in column {name!r} stands on {self.raw.locate(row)} "
-                    f"and before ({counted(len(again), 'row')} with an id met before). Correct them, "
-                    'keep the first of each with duplicate_ids="first", or number the rows with '
-                    "id_column=None.",
+                    f"and before ({counted(len(again), 'row')} with an id met before). Correct them.",
                     name,
                     (Fix("Keep the first of each", {"duplicate_ids": "first"}), numbered),
                 )

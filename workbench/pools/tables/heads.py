@@ -18,6 +18,7 @@ _MOST = 3  # lines that explain
 SAMPLE = 200
 _FEWEST = 5
 _IMPORT = '"ImportId"'  # what Qualtrics writes under its questions
+_RESPONSES = ("Response", "Open-Ended Response", "Other (please specify)")  # and SurveyMonkey
 
 
 def titles(records: Sequence[Sequence[str]]) -> int:
@@ -26,30 +27,38 @@ def titles(records: Sequence[Sequence[str]]) -> int:
     Args:
         records: cells of the first lines that hold something.
     """
-    n = 0
-    while n < len(records) and _is_title(records[n]):
-        n += 1
+    import pandas as pd
+
+    width = max((len(_filled(record)) for record in records), default=0)
+    n = next((i for i, record in enumerate(records) if not _is_title(record, width)), 0)
     below = records[n:]
     if not n or len(below) < 3 or len({len(record) for record in below}) > 1:
         return 0
-    import pandas as pd
 
     names = [cell.strip() for cell in below[0] if cell.strip()]
     named = len(names) > 1 and not any(np.isfinite(read_numbers(pd.Series(names)).values))
     items = [set(cells) & {name} for name, *cells in zip(*below, strict=True) if name.strip()]
     if any(items) or records[0][0].strip().lower() in TEXT_NAMES:
         return 0  # they stand again as cells; a name alone above texts with commas
+    if any(len(_filled(record)) > 1 for record in records[:n]):  # "Date: 2024" above names, not a name less
+        columns = (pd.Series(column[1:]) for column in zip(*below, strict=True))
+        named = named and any(np.isfinite(read_numbers(column).values).all() for column in columns)
     # a nameless column beside one with a name is no title
     return n if named and all(len(record) < 2 or len(names) > 2 for record in records[:n]) else 0
 
 
-def _is_title(record: Sequence[str]) -> bool:
-    return bool(record) and bool(record[0].strip()) and not any(cell.strip() for cell in record[1:])
+def _is_title(record: Sequence[str], width: int) -> bool:
+    """Tell whether nothing stands behind the first cell, or behind the first two of three and more."""
+    return not any(cell.strip() for cell in record[1 + (width > 2) :])
+
+
+def _filled(record: Sequence[str]) -> list[str]:
+    return [cell.strip() for cell in record if cell.strip()]
 
 
 def told_titles(lines: Sequence[Sequence[str]]) -> tuple[Problem, ...]:
     """Note on lines above the names, but for "sep=;", which Excel writes for itself."""
-    words = [line[0].strip() for line in lines if not line[0].startswith("sep=")]
+    words = [" ".join(_filled(line)) for line in lines if _filled(line) and not line[0].startswith("sep=")]
     if not words:
         return ()
     return (Problem("title", "note", f"Above the names stands {listed(words, 3)}: no item, left out."),)
@@ -81,7 +90,7 @@ def _n_explaining(frame: Any) -> int:
     """Rows that hold words in every column of numbers, of two and more, or down to Qualtrics' own row."""
     head, below = frame.iloc[:_MOST], frame.iloc[_MOST : _MOST + SAMPLE]
     for i in reversed(range(len(head))):
-        if any(_IMPORT in str(cell) for cell in head.iloc[i]):
+        if any(_IMPORT in str(cell) or (i == 0 and cell in _RESPONSES) for cell in head.iloc[i]):
             return i + 1
     words = []
     for name in frame.columns if len(below) >= _FEWEST else ():

@@ -12,7 +12,7 @@ import numpy as np
 from workbench.pools.cells import is_text, read_numbers, read_texts
 from workbench.pools.tables.options import TableOptions
 from workbench.pools.tables.report import TableReport
-from workbench.pools.tables.uses import ColumnUse, guessed, numbers_rows
+from workbench.pools.tables.uses import ID_NAMES, ColumnUse, guessed, numbers_rows
 
 LIKELY_CLASSES = 200
 MOST_CODES = 12
@@ -45,13 +45,15 @@ def resolved(
     taken = {use.use for use in said.values()} | ({"id"} if options.numbered else set())
     uses: dict[str, ColumnUse] = {}
     coordinates = _coordinates(frame)
-    for name in frame.columns:
+    # what is called "id" goes before what is only called like an id
+    for name in sorted(frame.columns, key=lambda name: name.strip().lower() not in ID_NAMES):
         others = taken | ({"class"} if name in coordinates else set())
         use = said.get(name) or guessed(
             name, frame[name], decimals.get(name, ""), options.max_categories, others
         )
         taken.add(use.use)
         uses[name] = use
+    uses = {name: uses[name] for name in frame.columns}
     open_names = [name for name in frame.columns if name not in said]
     features = _features(uses)
     for name in open_names:

@@ -92,7 +92,7 @@ class RawTable:
         more += f" and {self.n_ragged - 6:,} more." if self.n_ragged > 6 else ("." if lines else "")
         cells = f"{first.found:,} cell{'' if first.found == 1 else 's'}"
         return f"{self.name}, line {first.line} has {cells}; the header has {first.expected}.{more} " + (
-            'Correct the file, or leave such lines out with ragged="drop".'
+            "Correct the file."
             if first.expected > 1
             else 'Where each line is one text, say delimiter="none".'
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -10,6 +11,7 @@ from workbench.pools.tables.uses import ColumnUse
 from workbench.reading import shortened
 
 _OF_READING = ("ragged", "header", "quotes", "folder", "files")
+_MOST_TOLD = 3  # guesses that a refusal tells
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,32 @@ def worst_first(problems: Sequence[Problem]) -> list[Problem]:
     reads = [problem.severity == "choice" and problem.code in _OF_READING for problem in problems]
     pairs = zip(problems, reads, strict=True)
     return [p for p, _ in sorted(pairs, key=lambda pair: (not pair[1], order.index(pair[0].severity)))]
+
+
+def refusal(problems: Sequence[Problem]) -> str:
+    """Words of a refusal: what is wrong, with the options that settle each of it.
+
+    Args:
+        problems: worst first, at least one.
+    """
+    n_told = _MOST_TOLD if problems[0].severity == "guess" else 1
+    words = []
+    for problem in problems[:n_told]:
+        ways = "; ".join(f"{_written(fix.options)} ({fix.label})" for fix in problem.fixes)
+        words += [problem.message, *([f"Say {ways}."] if ways else [])]
+    more = len(problems) - n_told
+    return " ".join(words) + (f" ({counted(more, 'further problem')} of this kind or another.)" * (more > 0))
+
+
+def _written(options: Mapping[str, Any]) -> str:
+    """Options as Python takes them, and the command line."""
+    texts = {
+        name: repr(value)
+        if value is None or isinstance(value, bool)
+        else json.dumps(value, ensure_ascii=False)
+        for name, value in options.items()
+    }
+    return ", ".join(f"{name}={text}" for name, text in texts.items())
 
 
 def counted(n: int, noun: str) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from workbench.arrays import Floats
 from workbench.errors import InputError
-from workbench.pools.cells import BLANKS, MOST, is_text, read_numbers, read_texts
+from workbench.pools.cells import BLANKS, EXACT, MOST, is_text, read_numbers, read_texts
 from workbench.pools.dates import FORMATS, date_format, is_date
 from workbench.reading import cut, listed
 
@@ -49,7 +49,7 @@ TEXT_NAMES = frozenset(
 MAX_CLASSES = 1_000
 _CODES = frozenset(
     (
-        *("code", "zip", "postcode", "postal", "agent", "type"),
+        *("code", "zip", "plz", "postcode", "postal", "phone", "agent", "type"),
         *("kind", "group", "cluster", "sector", "month", "weekday"),
     )
 )
@@ -58,6 +58,7 @@ _NUMBERED = frozenset({"number", "no", "nr", "num", "key", "unnamed", "index", "
 _FEWEST = 20
 _FEW_TEXTS = 12  # different texts up to which they are categories, whatever their column is called
 _MOST_CODES = 20  # different codes up to which they are categories
+_PHONE = re.compile(r"\+\d{7,}")
 _CODED = re.compile(r"[^\W\d]*[\s_#-]?\d+")  # "agent_07", "AG-113"
 LONG_TEXT = 8  # words in the median from which on a text is the item, and the other columns are about it
 _SAMPLE = 20_000
@@ -232,6 +233,8 @@ def guessed(name: str, column: Any, decimal: str, most: int, taken: set[str]) ->
         whole = bool((cells.values[readable] % 1 == 0).all())
         named = low.replace("_", " ").split()
         coded = whole and (any(word in named for word in _CODES) or named[-1:] == ["number"])
+        if whole and np.abs(cells.values[readable]).max() >= EXACT:
+            return ColumnUse("shown")  # numbers would lose their last digits
         if codes or (coded and few):
             return ColumnUse.of(name, "category")
         if coded and step == 1 and len(different) > most:
@@ -312,8 +315,8 @@ def check_uses(uses: Mapping[str, ColumnUse], names: list[str], table: str) -> N
 
 
 def _is_code(text: str) -> bool:
-    """True if a text is digits that begin with a 0: a code, never a quantity."""
-    return len(text) > 1 and text[0] == "0" and text.isdigit()
+    """True if a text is digits that begin with a 0, or a number of a telephone: never a quantity."""
+    return (len(text) > 1 and text[0] == "0" and text.isdigit()) or bool(_PHONE.fullmatch(text))
 
 
 def _is_picture(text: str) -> bool:
