@@ -23,8 +23,8 @@ from benchmarks.trials import Row
 from workbench.csv_writing import FORMULA, plain_cell
 from workbench.errors import InputError
 from workbench.exchange import FORMATS, export_labels, import_labels, write_project_bundle
+from workbench.exchange.answers import IMPORTS
 from workbench.exchange.history import CARRIED_BY
-from workbench.exchange.imports import IMPORTS
 from workbench.exchange.labels import OF_IMAGES
 from workbench.figures.export import numbers
 from workbench.pools import load_pool

@@ -18,7 +18,7 @@ from workbench.exchange import (
     import_labels,
     plan_import,
 )
-from workbench.exchange.imports import IMPORTS
+from workbench.exchange.answers import IMPORTS
 from workbench.pools import load_pool
 from workbench.sessions import Session
 from workbench.sessions.operations import Operation

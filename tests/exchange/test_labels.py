@@ -13,7 +13,7 @@ import pytest
 
 from workbench.errors import InputError
 from workbench.exchange import FORMATS, export_labels, import_labels, label_table
-from workbench.exchange.imports import IMPORTS, format_of
+from workbench.exchange.answers import IMPORTS, format_of
 from workbench.exchange.rows import flat
 from workbench.pools import load_pool
 from workbench.sessions import Session
@@ -301,7 +301,7 @@ def test_a_class_that_is_called_like_a_mark_is_a_class() -> None:
         ("npz", npz(id=IDS, y=np.array([0.0, np.inf, 1.0]), classes=np.array(["a", "b"])), "Row 2 .*inf"),
         ("npz", npz(id=IDS, y=np.zeros((3, 2), int), classes=np.array(["a", "b"])), r"shape \[3, 2\]"),
         ("jsonl", jsonl("a", {"a": 1}), "Line 2 of the file has the label .'a': 1., which is no name"),
-        ("jsonl", jsonl("a", ["b"]), "Line 2 of the file"),
+        ("jsonl", jsonl("a", ["b", "c"]), "Line 2 of the file"),
         ("jsonl", jsonl("a", True), "Line 2 of the file has the label True"),
         ("jsonl", jsonl("a", float("inf")), "Line 2 of the file has the label inf"),
         ("parquet", parquet([0, 7], ("a", "b")), "Row 2 of the file has the label 7"),
@@ -333,10 +333,10 @@ def test_a_large_document_of_many_values_is_refused_before_it_is_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Sixty million lists in 180 MB took 4.4 GB; as many bytes of pictures are read."""
-    from workbench.exchange import imports
+    from workbench.exchange import answers
 
-    monkeypatch.setattr(imports, "MAX_JSON", 10_000)
-    monkeypatch.setattr(imports, "MAX_PARTS", 2_000)
+    monkeypatch.setattr(answers, "MAX_JSON", 10_000)
+    monkeypatch.setattr(answers, "MAX_PARTS", 2_000)
     iris = load_pool("iris")
     with pytest.raises(InputError, match=r"about 4,0\d\d values in 1\d,\d\d\d bytes; .* Split it"):
         import_labels(b"[" + b"[] , " * 2_010 + b"[]]", iris, "label-studio")
@@ -364,7 +364,60 @@ def test_formats_by_the_ending_of_a_file() -> None:
         "npz",
     ]
     with pytest.raises(InputError, match="--format"):
-        format_of("x.json", b'[{"label": "a"}]')
+        format_of("x.json", b'{"label": "a"}')
+    assert format_of("x.json", b'[{"label": "a"}]') == "jsonl"
     assert format_of("x.json", b'{"images": [], "categories": [], "annotations": []}') == "coco"
     with pytest.raises(InputError, match="no format 'xml'"):
         export_labels(None, "xml")  # type: ignore[arg-type]
+
+
+def zipped_tasks() -> bytes:
+    stream = io.BytesIO()
+    choice = {"type": "choices", "from_name": "label", "value": {"choices": ["b"]}}
+    task = {"id": 9, "data": {"id": "a7"}, "annotations": [{"result": [choice]}]}
+    with zipfile.ZipFile(stream, "w") as packed:
+        packed.writestr("tasks.json", json.dumps([task]))
+    return stream.getvalue()
+
+
+def workbook() -> bytes:
+    stream = io.BytesIO()
+    pd.DataFrame({"key": ["a7", "b2"], "Class": ["b", None]}).to_excel(stream, index=False)
+    return stream.getvalue()
+
+
+TEXTS = [f"the text of item {i}" for i in range(6)]
+OWN = "key,text,label\n" + "".join(f"{'abcdef'[i]}{7 if i == 0 else 2},{TEXTS[i]},\n" for i in range(6))
+SCHOOL = "key\tlabel\na7\tgrün\nb2\t\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "label"),
+    [
+        ("labels.xlsx", workbook(), "b"),
+        ("labels.tsv", b"key\tlabel\na7\tb\nb2\t\n", "b"),
+        ("utf16.tsv", SCHOOL.encode("utf-16"), "grün"),
+        ("cp1252.tsv", SCHOOL.encode("cp1252"), "grün"),
+        ("semicolon.csv", b"key;label\na7;b\nb2;\n", "b"),
+        (
+            "doccano.jsonl",
+            b'{"text": "the text of item 0", "label": ["b"]}\n{"text": "x", "label": []}\n',
+            "b",
+        ),
+        (
+            "prodigy.jsonl",
+            b'{"text": "the text of item 0", "_input_hash": 1, "label": "b", "answer": "accept"}\n'
+            b'{"text": "the text of item 1", "_input_hash": 2, "label": "b", "answer": "reject"}\n',
+            "b",
+        ),
+        ("list.json", b'[{"key": "a7", "label": "b"}, {"key": "b2", "label": null}]', "b"),
+        ("tasks.zip", zipped_tasks(), "b"),
+    ],
+)
+def test_labels_come_back_from_what_people_and_other_programs_save(
+    name: str, data: bytes, label: str
+) -> None:
+    pool = load_pool(
+        OWN.encode(), file_name="own.csv", columns={"key": "id", "text": "text"}, exclude="label"
+    )
+    assert import_labels(data, pool, format_of(name, data)) == [(0, label)]

@@ -1,5 +1,6 @@
 """Predictions of other tools and of older models become guesses of a project, never labels."""
 
+import io
 import json
 
 import numpy as np
@@ -29,6 +30,10 @@ def test_tables_and_tasks_are_read(pool):
     assert read_predictions(table, "a.csv", pool) == [(1, "virginica", 0.4), (3, "setosa", 0.9)]
     ours = f"id,label,status\n{ids[0]},setosa,labelled\n{ids[2]},setosa,predicted\n".encode()
     assert read_predictions(ours, "ours.csv", pool) == [(2, "setosa", None)]
+    book = io.BytesIO()
+    pd.DataFrame({"id": ids[3:5], "Class": ["setosa", None], "P": [0.5, 1]}).to_excel(book, index=False)
+    assert read_predictions(book.getvalue(), "a.xlsx", pool) == [(3, "setosa", 0.5)]
+    assert read_predictions(f"id\tpred\n{ids[3]}\tsetosa\n".encode("utf-16"), "a.tsv", pool)
     tasks = [
         {
             "id": 7,

@@ -12,7 +12,7 @@ from tests.pools.test_images import zipped
 from tests.pools.test_shapes import photos
 from workbench.errors import InputError
 from workbench.exchange import export_labels, open_bundle, write_project_bundle
-from workbench.exchange.imports import format_of
+from workbench.exchange.answers import format_of
 from workbench.exchange.planning import plan_import
 from workbench.exchange.questions import answers_several, read_answers, take_answers
 from workbench.sessions import Session
@@ -234,7 +234,7 @@ def test_people_who_differ_on_a_switch_are_not_taken_for_one_answer(store):
     [ann, bob] = json.loads(tasks({"tags": ["fraud"]}, {}, ids=["0", "0"]))
     both = {**ann, "annotations": [*ann["annotations"], *bob["annotations"]]}
     with pytest.raises(
-        InputError, match="Task 7, question 'fraud', has annotations that differ: 'yes', 'no'"
+        InputError, match="Task 7 of the file, question 'fraud', has annotations that differ: 'yes', 'no'"
     ):
         read_answers(json.dumps([both]).encode(), session, "label-studio")
 

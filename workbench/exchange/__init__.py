@@ -1,5 +1,6 @@
 """Every format of labels in and out, run bundles, saved models."""
 
+from workbench.exchange.answers import IMPORTS
 from workbench.exchange.bundles import (
     BundleFolder,
     RunBundle,
@@ -11,7 +12,7 @@ from workbench.exchange.bundles import (
     zipped,
 )
 from workbench.exchange.history import CARRIED_BY
-from workbench.exchange.imports import IMPORTS, import_labels
+from workbench.exchange.imports import import_labels
 from workbench.exchange.labels import FORMATS, export_labels, write_labels
 from workbench.exchange.models import SavedModel, load_model, save_model
 from workbench.exchange.planning import ImportPlan, PredictionPlan, plan_import, plan_predictions

@@ -215,7 +215,7 @@ def _write_xlsx(out: IO[bytes], session: Any, rows: LabelRows) -> None:
             return value
         if value is None or isinstance(value, float):
             return None if value is None or math.isnan(value) else str(value)
-        text = _NOT_IN_XML.sub("\ufffd", str(value))
+        text = _NOT_IN_XML.sub("\ufffd", str(value)).replace("\r", "_x000D_")  # as Excel writes it
         units = len(text.encode("utf-16-le")) // 2  # by which Excel counts
         if units > _CELL:
             raise InputError(

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from workbench.errors import InputError
+from workbench.exchange.answers import LABEL_STUDIO, Places, Row, Rows, format_of, read_tasks, rows_of
 from workbench.exchange.models import load_model
-from workbench.pools import read_rows
+from workbench.pools.cells import plain_text
+from workbench.pools.formats.annotations import By, choices_of
 from workbench.pools.pool import Pool
-from workbench.reading import cut, listed, parse_json, reading
+from workbench.reading import cut, listed, reading
 
 Prediction = tuple[int, str, float | None]
 """An item, the class it is taken for, and how sure that is."""
 _CLASSES = ("prediction", "predicted", "pred", "suggestion", "llm_label", "class", "label")
 _SURE = ("confidence", "score", "probability", "suggestion_score", "p")
-_IDS = ("id", "item")
 
 
 def read_predictions(
@@ -44,24 +44,23 @@ def read_predictions(
     Raises:
         InputError: another form, or no prediction of an item of this pool.
     """
-    with reading(name, "a file of predictions"):
-        tasks = _tasks(data, name)
-        found = list(_of_tasks(tasks) if tasks is not None else _of_table(data, name))
-    position = {str(key): i for i, key in enumerate(pool.items.ids)}
     out: dict[int, Prediction] = {}
     strange: list[str] = []
-    for by, given, said, sure in found:
-        key = _key(given)
-        number = int(key) if by == "item" and key.isdecimal() else None
-        item = position.get(key) if number is None else number if number < len(pool) else None
-        if item is None:
-            strange.append(key)
-        elif said and sure is not None and not 0.0 <= sure <= 100.0:
-            raise InputError(
-                f"{name} gives item {cut(key)} a confidence of {sure}; it is 0 to 1 or per cent."
-            )
-        elif said:
-            out[item] = (item, said, sure)
+    with reading(name, "a file of predictions"):
+        format = format_of(name, data)
+        rows = _of_tasks(read_tasks(data)) if format == LABEL_STUDIO else _of_table(data, name, format, pool)
+        places = Places(pool, rows)
+        for row in rows.rows:
+            said, sure = row.cells["class"], row.cells["sure"]
+            item, key = places.item(row)
+            if item < 0:
+                strange.append(key)
+            elif said and sure is not None and not 0.0 <= sure <= 100.0:
+                raise InputError(
+                    f"{name} gives item {cut(key)} a confidence of {sure}; it is 0 to 1 or per cent."
+                )
+            elif said:
+                out[item] = (item, said, sure)
     if not out:
         why = f" Not in this pool: {listed(strange, 3, quote=False)}." if strange else ""
         raise InputError(f"{name} holds no prediction of an item of this pool.{why}")
@@ -103,56 +102,37 @@ def predictions_of(folder: Path | str, pool: Pool) -> list[Prediction]:
     return [(i, saved.classes[c], round(float(p[i, c]), 6)) for i, c in enumerate(best.tolist())]
 
 
-def _tasks(data: bytes, name: str) -> list[Any] | None:
-    """Label Studio's tasks, or None for a table."""
-    if not name.lower().endswith(".json"):
-        return None
-    document = parse_json(data, name)
-    if isinstance(document, list) and any(isinstance(t, Mapping) and "predictions" in t for t in document):
-        return document
-    return None
-
-
-def _of_tasks(tasks: list[Any]) -> Iterator[tuple[str, Any, str, float | None]]:
-    for task in tasks:
-        data = task.get("data") or {}
-        by = next((name for name in _IDS if name in data), "")
-        key = data[by] if by else task.get("id")
+def _of_tasks(tasks: list[Any]) -> Rows:
+    """The newest prediction of each task."""
+    rows = []
+    for number, task in enumerate(tasks, start=1):
         for one in (task.get("predictions") or [])[-1:]:
-            choices = [
-                choice
-                for result in one.get("result") or []
-                for choice in (result.get("value") or {}).get("choices") or []
-            ]
+            choices = [choice for picked in choices_of(one).values() for choice in picked]
             if choices:
-                yield by or "id", key, str(choices[0]).strip(), _number(one.get("score"))
+                said = {"class": choices[0].strip(), "sure": _number(one.get("score"))}
+                about = task.get("data") or {}
+                about = {"id": task.get("id")} if about.keys().isdisjoint(("id", "item")) else about
+                rows.append(Row(f"Task {cut(task.get('id', number))} of the file", about, said, By()))
+    return Rows(rows)
 
 
-def _of_table(data: bytes, name: str) -> Iterator[tuple[str, Any, str, float | None]]:
-    frame = read_rows(data, file_name=name)
-    columns = [str(column) for column in getattr(frame, "columns", ())]
-    low = {column.lower(): column for column in columns}
-    by = next((low[one] for one in _IDS if one in low), "")
-    of = next((low[one] for one in _CLASSES if one in low), "")
-    if not by or not of:
-        has = listed(columns, 12, quote=False) or "nothing"
+def _of_table(data: bytes, name: str, format: str, pool: Pool) -> Rows:
+    read = rows_of(data, format, pool, (*_CLASSES, *_SURE, "status"))
+    of, sure = read.column(_CLASSES), read.column(_SURE)
+    if not of:
+        has = listed(read.columns, 12, quote=False) or "nothing"
         raise InputError(
             "A file of predictions has the columns id (or item) and prediction (or suggestion, class, "
             f"label), and maybe confidence; {name} has {has}."
         )
-    sure = next((low[one] for one in _SURE if one in low), "")
-    status = frame[low["status"]].tolist() if "status" in low else None
-    for row, (key, said) in enumerate(zip(frame[by].tolist(), frame[of].tolist(), strict=True)):
-        if status is not None and str(status[row]) in ("labelled", "undecided"):
-            continue  # what people said is no guess
-        text = "" if said is None or (isinstance(said, float) and math.isnan(said)) else str(said).strip()
-        yield by.lower(), key, text, _number(frame[sure].iloc[row]) if sure else None
-
-
-def _key(cell: Any) -> str:
-    """An id as the pool has it: whole numbers without .0."""
-    whole = isinstance(cell, float) and cell.is_integer()
-    return str(int(cell) if whole else cell).strip()
+    rows = (
+        row._replace(
+            cells={"class": plain_text(row.cells.get(of)).strip(), "sure": _number(row.cells.get(sure))}
+        )
+        for row in read.rows
+        if str(row.cells.get("status")) not in ("labelled", "undecided")  # what people said is no guess
+    )
+    return read._replace(rows=rows)
 
 
 def _number(cell: Any) -> float | None:

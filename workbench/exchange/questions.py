@@ -9,23 +9,21 @@ import json
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
-from pathlib import PurePosixPath
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
 from workbench.errors import InputError
-from workbench.exchange.files import csv_columns, csv_lines
+from workbench.exchange.answers import LABEL_STUDIO, LISTS, MAX_LABELS, TAGS, Places, Row, rows_of
+from workbench.exchange.files import csv_lines
 from workbench.exchange.history import is_history
-from workbench.exchange.imports import MAX_IMPORT, MAX_LABELS, Alike, read_member, read_tasks
 from workbench.exchange.pictures import SHOWN_BY, FileNames, picture_of
 from workbench.exchange.rows import number_cells, own_cells
 from workbench.pools.cells import plain_text
-from workbench.pools.formats.annotations import By, Choice, annotations_of, choices_of, votes_of
+from workbench.pools.formats.annotations import By, Choice, votes_of
 from workbench.pools.labels import UNLABELLED
-from workbench.reading import cut, json_lines, listed, parse_json, reading, valid_text
+from workbench.reading import cut, listed, reading, valid_text
 from workbench.sessions.operations import made_id
 from workbench.sessions.questions import NO, YES
 from workbench.store import YES_NO, FileVote
@@ -37,16 +35,11 @@ QUESTIONS = "questions"
 """What an export holds that has a column for each question."""
 CARRIED_BY = ("csv", "jsonl", "label-studio", "huggingface")
 """Formats of such exports."""
-READ_FROM = ("csv", "jsonl", "parquet", "label-studio", "huggingface")
+READ_FROM = ("csv", "xlsx", "jsonl", "parquet", "label-studio", "huggingface")
 """Formats of files that answer several questions."""
 PICTURE = "image"
 """The column of pictures, for Hugging Face."""
-TAGS = "tags"
-"""The column, and the choice of several, that lists the yes / no questions answered with yes."""
-_LISTS = (TAGS, "labels")
 _SAID_YES, _SAID_NO = ("yes", "true", "1", "1.0"), ("no", "false", "0", "0.0")
-_BY = ("id", "item")
-LABEL_STUDIO = "label-studio"
 
 
 # --- out ------------------------------------------------------------------------------------------
@@ -258,22 +251,21 @@ def answers_several(data: bytes, session: Session, format: str) -> bool:
     """True if a file answers the questions of a project by their names, or lists several labels an item."""
     if format not in READ_FROM or is_history(data, format):
         return False
-    # tasks say only what was chosen, so all of them are looked at; of a table the first row has all columns
+    wanted = tuple(one.question for one in session.every_question)
     with reading("The file", f"a file of labels ({format})", "Is it of another format?"):
-        rows = list(islice(_rows(data, format), None if format == LABEL_STUDIO else 1))
-    columns = {name for row in rows for name in row.cells}
+        read = rows_of(data, format, session.pool, (*wanted, *LISTS, "label"))
+        # tasks say only what was chosen, so all of them are looked at
+        rows = list(read.rows) if format == LABEL_STUDIO else []
+    columns = {name for row in rows for name in row.cells} | set(read.columns)
     names = {one.question for one in session.every_question}
-    if len(names) == 1 and ("label" in columns or not columns & set(_LISTS)):
+    if len(names) == 1 and ("label" in columns or not columns & set(LISTS)):
         return False
     if len(names) == 1 and format == LABEL_STUDIO:  # its one choice may be called as our lists are
         listed_tags = [
-            _tags(row.cells[name], row.where, ()) or []
-            for row in rows
-            for name in _LISTS
-            if name in row.cells
+            _tags(row.cells[name], row.where, ()) or [] for row in rows for name in LISTS if name in row.cells
         ]
         return any(len(tags) > 1 or not names.isdisjoint(tags) for tags in listed_tags)
-    return bool((names | set(_LISTS)) & columns)
+    return bool((names | set(LISTS)) & columns)
 
 
 def read_answers(data: bytes, session: Session, format: str) -> Answers:
@@ -295,49 +287,37 @@ def read_answers(data: bytes, session: Session, format: str) -> Answers:
     Raises:
         InputError: a file of another form, or a cell that is no answer.
     """
-    if len(data) > MAX_IMPORT:
-        raise InputError(f"The file has {len(data):,} bytes; the limit is {MAX_IMPORT:,}.")
     found = Answers()
     kinds = {one.question: one.kind for one in session.every_question if not one.aside}
     switches = [name for name, kind in kinds.items() if kind == YES_NO]
-    position = {valid_text(str(key)): i for i, key in enumerate(session.pool.items.ids)}
-    n_items = len(session.pool)
     said: dict[str, dict[int, list[Choice]]] = {name: {} for name in kinds}
     wheres: dict[int, str] = {}
     strange: dict[str, None] = {}
     offered: set[str] = set()
-    unnamed: list[tuple[int, str, _Row, set[str]]] = []
-    alike: Alike | None = None
+    unnamed: list[tuple[int, str, Row, set[str]]] = []
 
-    def add(name: str, item: int, answer: str, key: str, row: _Row) -> None:
+    def add(name: str, item: int, answer: str, key: str, row: Row) -> None:
         choices = said[name].setdefault(item, [])
-        if row.about is None and choices and choices[0].label != answer:
+        if row.by is None and choices and choices[0].label != answer:
             raise InputError(f"{row.where} answers {name!r} of item {cut(key)} in two ways.")
-        choices.append(Choice(answer, row.by))
+        choices.append(Choice(answer, row.by or By()))
         wheres[item] = row.where
 
     with reading("The file", f"a file of labels ({format})", "Is it of another format?"):
-        for n, read in enumerate(_rows(data, format)):
-            row, where, about, _ = read
+        rows = rows_of(data, format, session.pool, (*kinds, *LISTS, "answered"))
+        places = Places(session.pool, rows)
+        for n, read in enumerate(rows.rows):
+            row, where = read.cells, read.where
             if n >= MAX_LABELS:
                 raise InputError(f"The file holds more than {MAX_LABELS:,} rows; import it in parts.")
-            by = next((name for name in _BY if row.get(name) not in (None, "")), "")
-            if by:
-                key = plain_text(row[by])
-                item = position.get(key, -1) if by == "id" else int(key) if key.isdecimal() else -1
-            elif about is None:
-                raise InputError(f"{where} has neither id nor item. Nothing was imported.")
-            elif set(row).isdisjoint((*kinds, *_LISTS)):
+            if read.by is not None and set(row).isdisjoint((*kinds, *LISTS)):
                 continue
-            else:
-                alike = alike or Alike(session.pool)
-                item = alike.item(about, where)
-                key = str(item)
-            if not 0 <= item < n_items:
+            item, key = places.item(read)
+            if item < 0:
                 found.unknown.append(key)
                 continue
             given = {name: _answer(row[name], kinds[name], name, where) for name in kinds if name in row}
-            for column in (name for name in _LISTS if name in row and name not in kinds):
+            for column in (name for name in LISTS if name in row and name not in kinds):
                 tags = _tags(row[column], where, switches)
                 if tags is None:
                     continue
@@ -468,96 +448,3 @@ def _parted(cell: str, whole: Sequence[str]) -> list[str]:
         found.append(";".join(rest[:size]).strip())
         rest = rest[size:]
     return [name for name in found if name]
-
-
-class _Row(NamedTuple):
-    """A row of a file.
-
-    Attributes:
-        cells: as they stand.
-        where: what messages call it.
-        about: of a task, what it says of its item.
-        by: whose row it is, of a task.
-    """
-
-    cells: dict[str, Any]
-    where: str
-    about: dict[str, Any] | None = None
-    by: By = By()
-
-
-def _rows(data: bytes, format: str) -> Iterator[_Row]:
-    """The rows of a file; of tasks one for each annotation."""
-    if format == "csv":
-        columns = csv_columns(data, 4 * MAX_LABELS)
-        for number, cells in enumerate(zip(*columns.values(), strict=True), start=1):
-            yield _Row(dict(zip(columns, cells, strict=True)), f"Row {number} of the file")
-    elif format == "jsonl":
-        yield from (_Row(row, f"Line {number} of the file") for number, row in json_lines(data))
-    elif format == LABEL_STUDIO:
-        yield from _tasks(data)
-    else:
-        yield from _parquet_rows(data)
-
-
-def _tasks(data: bytes) -> Iterator[_Row]:
-    tasks = read_tasks(data)
-    counted = [annotations_of(task) for task in tasks]
-    every_choice = (choices_of(annotation) for made in counted for annotation, _ in made)
-    offered = {tag for choices in every_choice for name in _LISTS for tag in choices.get(name, ())}
-    for task in tasks:
-        names = task.get("data", {}).get("answered")
-        offered.update(names if isinstance(names, list) else ())
-    for number, (task, made) in enumerate(zip(tasks, counted, strict=True), start=1):
-        about = task.get("data", {})
-        chosen = [choices_of(annotation) for annotation, _ in made]
-        lists = {name for choices in chosen for name in choices}.intersection(_LISTS) or {TAGS}
-        for choices, (annotation, by) in zip(chosen, made, strict=True):
-            cells: dict[str, Any] = {name: about[name] for name in _BY if name in about}
-            for name, picked in choices.items():
-                cells[name] = picked if name in _LISTS or len(picked) != 1 else picked[0]
-            if offered:
-                cells = {name: [] for name in lists} | cells  # nothing was chosen of what could be
-            # who answered there saw all choices that the file knows of: what they left out is a no
-            said = about.get("answered")
-            seen = annotation.get("lead_time") is not None
-            cells["answered"] = said if isinstance(said, list) and not seen else list(offered)
-            yield _Row(cells, f"Task {cut(task.get('id', number))}", about, by)
-
-
-def _parquet_rows(data: bytes) -> Iterator[_Row]:
-    import pyarrow.parquet as pq
-
-    if data.startswith(b"PK"):
-        data = read_member(data, lambda name: PurePosixPath(name).suffix == ".parquet", "a .parquet file")
-    columns = [name for name in pq.read_schema(io.BytesIO(data)).names if name != PICTURE]
-    table = pq.read_table(io.BytesIO(data), columns=columns, use_threads=False)
-    described = (table.schema.metadata or {}).get(b"huggingface")
-    features = (
-        {}
-        if not described
-        else parse_json(described, "What the file says of its columns")["info"]["features"]
-    )
-    names = {}
-    for name, feature in features.items():
-        inner = feature.get("feature", feature) if isinstance(feature, dict) else {}
-        if isinstance(inner, dict) and inner.get("_type") == "ClassLabel":
-            names[name] = [str(one) for one in inner.get("names") or ()]
-    for number, row in enumerate(table.to_pylist(), start=1):
-        where = f"Row {number} of the file"
-        for name, known in names.items():
-            row[name] = _named(row.get(name), known, where)
-            if name in _LISTS:  # the file says which names its list could have
-                row.setdefault("answered", known)
-        yield _Row(row, where)
-
-
-def _named(value: Any, known: Sequence[str], where: str) -> Any:
-    """Names of classes behind codes, also of a list of them."""
-    if isinstance(value, list):
-        return [_named(one, known, where) for one in value]
-    if value is None or value == -1:
-        return None
-    if type(value) is not int or not 0 <= value < len(known):
-        raise InputError(f"{where} has the code {cut(value)}; the file's classes have 0 to {len(known) - 1}.")
-    return known[value]

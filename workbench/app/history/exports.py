@@ -14,8 +14,8 @@ from workbench.app.shell.downloads import button
 from workbench.app.words.text import one_line, plural, verbatim
 from workbench.errors import InputError
 from workbench.exchange import CARRIED_BY, FORMATS, SCOPES, ImportPlan
+from workbench.exchange.answers import IMPORTS
 from workbench.exchange.history import HISTORY
-from workbench.exchange.imports import IMPORTS
 from workbench.exchange.labels import OF_IMAGES
 from workbench.exchange.questions import CARRIED_BY as OF_QUESTIONS
 from workbench.exchange.questions import QUESTIONS, Answers

@@ -207,7 +207,7 @@ class _Lines:
     def fitted(self, names: list[str], n_above: int) -> list[str]:
         """The names where each line has one cell more: a row's name, as of R, or nothing at its end."""
         records = [record for _, _, record in islice(self, n_above + 1, n_above + 1 + LOOKED_AT)]
-        if len(names) < 2 or not records or any(len(record) != len(names) + 1 for record in records):
+        if len(names) < 2 or len(records) < 3 or any(len(record) != len(names) + 1 for record in records):
             return names
         if not any(record[-1].strip() for record in records):
             return [*names, ""]

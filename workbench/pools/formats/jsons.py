@@ -137,7 +137,7 @@ def _tasks(name: str, tasks: list[dict[str, Any]], options: TableOptions) -> Raw
 def _framed(name: str, form: str, rows: list[dict[str, Any]], options: TableOptions, locate: Any) -> RawTable:
     import pandas as pd
 
-    rows, told = _answered(rows)
+    rows, told = answered(rows)
     names = list(dict.fromkeys(str(key) for row in rows for key in row))
     if not names:
         raise InputError(f"{name} is empty. Give an object for each item.")
@@ -162,7 +162,7 @@ def _is_one(value: Any) -> bool:
     return isinstance(value, list) and len(value) < 2 and all(isinstance(part, str) for part in value)
 
 
-def _answered(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+def answered(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
     """Examples of Prodigy as items: with the class that was accepted, or none."""
     if not rows or not all({"_input_hash", "answer"} <= row.keys() for row in rows):
         return rows, ()

@@ -231,4 +231,4 @@ def _text(value: Any) -> str:
         return value.isoformat()
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return str(int(value))
-    return str(value)[:_LONGEST]
+    return str(value)[:_LONGEST].replace("_x000D_", "\r")

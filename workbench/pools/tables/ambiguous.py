@@ -251,7 +251,7 @@ def say_what_is_lost(table: ExaminedUses, uses: Mapping[str, ColumnUse], known: 
         )
     if constant:
         table.found.note(
-            "constant", f"Left out, since each holds one value on every row, or nothing: {listed(constant)}."
+            "constant", f"Left out, since each holds one value or nothing on every row: {listed(constant)}."
         )
 
 

@@ -1,0 +1,442 @@
+"""Rows of files of answers, whatever program wrote them: labels, answers to several questions, guesses."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+import numpy as np
+
+from workbench.errors import InputError
+from workbench.pools import FORMATS
+from workbench.pools.cells import plain_text
+from workbench.pools.formats.annotations import By, annotations_of, choices_of
+from workbench.pools.formats.files import File
+from workbench.pools.formats.jsons import answered
+from workbench.pools.pool import Pool
+from workbench.pools.tables.pictures import found_by_path
+from workbench.reading import cut, json_lines, parse_json, reading, valid_text
+
+IMPORTS = ("csv", "xlsx", "parquet", "jsonl", "npz", "label-studio", "huggingface", "coco")
+"""Formats of files; "csv" is any table of texts, "jsonl" also a JSON list of objects."""
+LABEL_STUDIO = "label-studio"
+TAGS = "tags"
+"""The column, and the choice of several, that lists the yes / no questions answered with yes."""
+LISTS = (TAGS, "labels")
+MAX_IMPORT = 200 << 20
+MAX_LABELS = 2_000_000
+MAX_JSON = 32 << 20
+"""Most bytes of one JSON document: what is read of it takes up to twenty times as much."""
+MAX_PARTS = 2_000_000
+"""Most values of a document with more bytes than that, which has them for its pictures or long texts."""
+_FILE = "The file"
+_BY = ("id", "item")
+_ALIKE = {"text": "its text", "image": "the name of its picture's file", "table": "its row"}
+_ENDINGS = {
+    **dict.fromkeys((".csv", ".tsv", ".tab"), "csv"),
+    **dict.fromkeys((".jsonl", ".ndjson"), "jsonl"),
+    **{".parquet": "parquet", ".pq": "parquet", ".npz": "npz", ".xlsx": "xlsx"},
+}
+
+
+class Row(NamedTuple):
+    """A row of a table, or an annotation of a task.
+
+    Attributes:
+        where: what messages call it.
+        about: what it says of its item: all that it holds, of a task its data.
+        cells: what it says of the item's class, by name: all that it holds, of a task what was chosen.
+        by: whose annotation it is, where several people may have said something of one item.
+    """
+
+    where: str
+    about: Mapping[str, Any]
+    cells: Mapping[str, Any]
+    by: By | None = None
+
+
+class Rows(NamedTuple):
+    """The rows of a file.
+
+    Attributes:
+        rows: one after the other.
+        columns: their names, of tables.
+        marks: whether a text such as "None" or "nan" may stand for no label: in files that have no other way
+            to say so.
+        files: names of files among the ids: one that is no id is looked for as a path is.
+    """
+
+    rows: Iterable[Row]
+    columns: tuple[str, ...] = ()
+    marks: bool = False
+    files: Sequence[str] = ()
+
+    def column(self, names: Sequence[str]) -> str:
+        """The first of some names that a column has, in any capitals; "" for none."""
+        low = {name.strip().lower(): name for name in self.columns}
+        return next((low[name] for name in names if name in low), "")
+
+
+def format_of(path: Path | str, data: bytes = b"") -> str:
+    """The format that a file's ending tells, of a JSON document its keys, of a zip its members.
+
+    Args:
+        path: of the file.
+        data: what it holds.
+
+    Raises:
+        InputError: neither tells one; --format says which.
+    """
+    ending = Path(path).suffix.lower()
+    if ending in _ENDINGS:
+        return _ENDINGS[ending]
+    if ending == ".zip" and data:
+        members = File(data, _FILE).members("a zip").sizes
+        return LABEL_STUDIO if any(name.endswith("tasks.json") for name in members) else "huggingface"
+    document = _document(data, MAX_IMPORT) if ending == ".json" and data.strip() else None
+    if isinstance(document, dict) and {"images", "annotations", "categories"} <= document.keys():
+        return "coco"
+    if isinstance(document, list) and document and isinstance(document[0], dict):
+        return LABEL_STUDIO if "data" in document[0] else "jsonl"
+    raise InputError(f"The ending of {path} does not tell its format; give --format: {', '.join(IMPORTS)}.")
+
+
+def rows_of(data: bytes, format: str, pool: Pool, wanted: Sequence[str]) -> Rows:
+    """The rows of a file; of tasks one for each annotation.
+
+    Args:
+        data: the file.
+        format: one of `IMPORTS`.
+        pool: that the items are of.
+        wanted: names of columns beside the ids; where there are ids, all others are left out.
+
+    Raises:
+        InputError: an unknown format, another form, or too large.
+    """
+    if format not in IMPORTS:
+        raise InputError(f"Labels cannot be imported from {cut(format)}. Known: {', '.join(IMPORTS)}.")
+    if len(data) > MAX_IMPORT:
+        raise InputError(f"The file has {len(data):,} bytes; the limit is {MAX_IMPORT:,}.")
+    if not data.strip():
+        raise InputError("The file holds no labels.")
+    if format in _OBJECTS:
+        return _OBJECTS[format](data)
+    columns, listed = _TABLES[format](data)
+    ids, low = (*_own_ids(pool), *_BY), {*wanted}
+    if not set(ids).isdisjoint(columns):
+        columns = {
+            n: cells for n, cells in columns.items() if n in ids or n in low or n.strip().lower() in low
+        }
+    cells = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+    rows = (Row(f"Row {n} of the file", row, row) for n, row in enumerate(cells, start=1))
+    return Rows(rows, tuple(columns), not listed and "status" not in columns)
+
+
+# --- the item of a row ----------------------------------------------------------------------------
+
+
+class Places:
+    """The items of a pool by what rows say of them: their ids, their numbers, or what a person sees.
+
+    Args:
+        pool: of the items.
+        rows: of the file.
+    """
+
+    def __init__(self, pool: Pool, rows: Rows) -> None:
+        self._pool = pool
+        self._ids = tuple(dict.fromkeys((*_own_ids(pool), "id")))
+        self._names = tuple(dict.fromkeys((*self._ids, "item")))
+        self._position = {valid_text(str(key)): i for i, key in enumerate(pool.items.ids)}
+        if rows.files:
+            paths = found_by_path(rows.files, list(map(str, pool.items.ids)))
+            self._position |= {name: self._position[valid_text(path)] for name, path in paths.items()}
+        self._named = not set(self._names).isdisjoint(rows.columns)
+        self._alike: Alike | None = None
+
+    def item(self, row: Row) -> tuple[int, str]:
+        """The item of a row, -1 for none of the pool, and its key as messages call it.
+
+        Raises:
+            InputError: the row names none, and not one alone is the same by what a person sees.
+        """
+        by = next((name for name in self._names if row.about.get(name) not in (None, "")), "")
+        if not by and not self._named:
+            self._alike = self._alike or Alike(self._pool)
+            item = self._alike.item(row.about, row.where)
+            return item, str(item)
+        key = row.about.get(by, "")
+        text = plain_text(key) if isinstance(key, str | int | float) else cut(key)
+        if by in self._ids:
+            return self._position.get(text, self._position.get(text.strip(), -1)), text
+        number = int(text) if text.isdecimal() and len(text) < 19 else -1
+        return number if number < len(self._pool) else -1, text
+
+
+def _own_ids(pool: Pool) -> list[str]:
+    """The column that the pool has its ids from."""
+    return [column for column, use in (pool.uses or {}).items() if use.get("use") == "id"]
+
+
+class Alike:
+    """The items of a pool by what a person sees of them: a text, a picture's file, a row of a table."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._columns: tuple[str, ...] = ()
+        self._items: dict[str | tuple[str, ...], list[int]] = {}
+        if pool.kind == "table":
+            self._columns = tuple(pool.items.show(0).row or ()) if len(pool) else ()
+        for item, key in enumerate(pool.items.ids):
+            if pool.kind == "image":
+                self._items.setdefault(PurePosixPath(str(key).replace("\\", "/")).name, []).append(item)
+                continue
+            shown = pool.items.show(item)
+            seen = (shown.text or "").strip() if pool.kind == "text" else self._row(shown.row or {})
+            self._items.setdefault(seen, []).append(item)
+
+    def item(self, about: Mapping[str, Any], where: str) -> int:
+        """The only item that is so.
+
+        Args:
+            about: what a row says of it.
+            where: what messages call the row.
+
+        Raises:
+            InputError: none is, or several are.
+        """
+        found = sorted({i for seen in self._seen(about) for i in self._items.get(seen, ())})
+        if len(found) == 1:
+            return found[0]
+        how = _ALIKE[self._pool.kind]
+        said = f"{len(found):,} items of pool {self._pool.name!r} are" if found else "no item of the pool is"
+        raise InputError(
+            f"{where} does not say which item it is about: it has neither id nor item, and {said} the "
+            f"same by {how}. Put the items' ids into it as id. Nothing was imported."
+        )
+
+    def _seen(self, about: Mapping[str, Any]) -> Iterator[str | tuple[str, ...]]:
+        if self._pool.kind == "table":
+            for row in (about, about.get("row")):
+                if isinstance(row, dict) and self._columns and all(name in row for name in self._columns):
+                    yield self._row(row)
+            return
+        for text in about.values():
+            if isinstance(text, str):
+                if self._pool.kind == "text":
+                    yield text.strip()
+                else:
+                    # as stored by Label Studio: an address, with what was uploaded called "1a2b3c4d-NAME"
+                    name = re.split(r"[/\\=]", unquote(text.partition("?d=")[2] or text))[-1]
+                    yield from {name, re.sub(r"^[0-9a-f]{8}-", "", name)}
+
+    def _row(self, row: Mapping[str, Any]) -> tuple[str, ...]:
+        return tuple(plain_text(row.get(name)) for name in self._columns)
+
+
+# --- formats --------------------------------------------------------------------------------------
+
+_Columns = tuple[dict[str, list[Any]], bool]
+"""The columns of a table, and whether it has a way of its own to say that there is no label."""
+
+
+def _framed(format: str) -> Callable[[bytes], _Columns]:
+    def read(data: bytes) -> _Columns:
+        reader = FORMATS[format].reader
+        frame = reader.rows(File(data, _FILE), id_column=None, max_cells=4 * MAX_LABELS)
+        return {str(name): frame[name].tolist() for name in frame.columns}, False
+
+    return read
+
+
+def _parquet(data: bytes) -> _Columns:
+    """A Parquet file, or that of a zip; codes become the names of classes that it lists."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from workbench.pools.formats.parquet import read_columns
+
+    if data.startswith(b"PK"):
+        data = _member(data, lambda name: name.endswith(".parquet"), "a .parquet file")
+    with reading(_FILE, "a Parquet file", "Write it again."):
+        schema = pq.read_schema(io.BytesIO(data))
+    nested = [field.name for field in schema if pa.types.is_nested(field.type) and field.name != "label"]
+    plain = [name for name in schema.names if name not in nested]
+    columns, metadata = read_columns(File(data, _FILE), plain, 4 * MAX_LABELS)
+    lists = pq.read_table(io.BytesIO(data), columns=[n for n in LISTS if n in nested], use_threads=False)
+    columns |= {name: lists.column(name).to_pylist() for name in lists.column_names}
+    described = metadata.get(b"huggingface")
+    document = parse_json(described, "What the file says of its columns") if described else None
+    listed = False
+    for name, feature in document["info"]["features"].items() if document else ():
+        inner = feature.get("feature", feature) if isinstance(feature, dict) else {}
+        known = [str(one) for one in inner.get("names") or ()] if isinstance(inner, dict) else []
+        if known and name in columns:
+            columns[name] = [
+                _named(code, known, f"Row {n} of the file") for n, code in enumerate(columns[name], start=1)
+            ]
+            listed |= name == "label"
+            if name in LISTS:  # the file says which names its list could have
+                columns.setdefault("answered", [known] * len(columns[name]))
+    return columns, listed
+
+
+def _npz(data: bytes) -> _Columns:
+    from workbench.pools.formats.arrays import NpzFile
+
+    archive = NpzFile(File(data, _FILE), MAX_IMPORT)
+    by = archive.first_of(_BY)
+    if "y" not in archive or not by:
+        raise InputError("An NPZ file of labels holds y, classes, and id or item.")
+    keys = np.asarray(archive[by])
+    if keys.ndim != 1 or len(keys) > MAX_LABELS:
+        raise InputError(
+            f"The file holds {by} of shape {list(keys.shape)}; a row of at most {MAX_LABELS:,} is read."
+        )
+    y = archive.texts("y", len(keys))
+    if y.dtype.kind in "US":
+        return {by: keys.tolist(), "label": y.astype(str).tolist()}, False
+    if "classes" not in archive:
+        raise InputError("An NPZ file of labels holds y, classes, and id or item; this one has no classes.")
+    known = [valid_text(str(name)) for name in archive.texts("classes").ravel().tolist()]
+    names = [_named(code, known, f"Row {n} of the file") for n, code in enumerate(y.tolist(), start=1)]
+    columns = {by: keys.tolist(), "label": names}
+    if "status" in archive:
+        columns["status"] = archive.texts("status", len(keys)).astype(str).tolist()
+    return columns, True
+
+
+def _named(code: Any, known: Sequence[str], where: str) -> Any:
+    """The name of a class behind a code, also of a list of them; None, NaN and -1 are no label."""
+    if isinstance(code, list):
+        return [_named(one, known, where) for one in code]
+    if code is None or code == -1 or code != code:
+        return None
+    whole = type(code) is int or (type(code) is float and code.is_integer())
+    if not whole or not 0 <= code < len(known):
+        raise InputError(
+            f"{where} has the label {cut(code)}, which is no code of its {len(known):,} classes: codes are "
+            f"whole numbers from 0 to {len(known) - 1}, and -1 for no label."
+        )
+    return known[int(code)]
+
+
+def _objects(data: bytes) -> Rows:
+    """JSON lines, or a JSON list of objects: also those of Prodigy, whose rejected classes are none."""
+    every: Iterator[tuple[int, Any]] = json_lines(data)
+    noun = "Line"
+    if data.lstrip()[:1] == b"[":
+        every, noun = enumerate(_document(data), start=1), "Object"
+
+    def items() -> Iterator[tuple[str, dict[str, Any]]]:
+        for n, row in every:
+            if not isinstance(row, dict):
+                raise InputError(
+                    f"{noun} {n} of the file is {cut(row)}, not an object with names and values."
+                )
+            yield f"{noun} {n} of the file", answered([row])[0][0]
+
+    objects = items()
+    first = next(objects, ("", {}))
+    rows = (Row(where, row, row) for where, row in chain((first,), objects))
+    return Rows(rows, tuple(first[1]), "status" not in first[1])
+
+
+def read_tasks(data: bytes) -> list[dict[str, Any]]:
+    """The tasks of an export of Label Studio, also in the zip that `export_labels` wrote."""
+    if data.startswith(b"PK"):
+        data = _member(data, lambda name: PurePosixPath(name).name == "tasks.json", "tasks.json")
+    tasks = _document(data, MAX_IMPORT)
+    if not isinstance(tasks, list):
+        raise InputError("A Label Studio export is a JSON list of tasks.")
+    if tasks and isinstance(tasks[0], dict) and "annotation_id" in tasks[0] and "data" not in tasks[0]:
+        raise InputError(
+            "This is Label Studio's JSON-MIN, which has its own numbers in the place of ids. Export as JSON."
+        )
+    return tasks
+
+
+def _tasks(data: bytes) -> Rows:
+    tasks = read_tasks(data)
+    counted = [annotations_of(task) for task in tasks]
+    every_choice = (choices_of(annotation) for made in counted for annotation, _ in made)
+    offered = {tag for choices in every_choice for name in LISTS for tag in choices.get(name, ())}
+    for task in tasks:
+        names = task.get("data", {}).get("answered")
+        offered.update(names if isinstance(names, list) else ())
+    rows = []
+    for number, (task, made) in enumerate(zip(tasks, counted, strict=True), start=1):
+        about = task.get("data", {})
+        chosen = [choices_of(annotation) for annotation, _ in made]
+        lists = {name for choices in chosen for name in choices}.intersection(LISTS) or {TAGS}
+        for choices, (annotation, by) in zip(chosen, made, strict=True):
+            cells: dict[str, Any] = (
+                {name: [] for name in lists} if offered else {}
+            )  # nothing was chosen of it
+            for name, picked in choices.items():
+                cells[name] = picked if name in LISTS or len(picked) != 1 else picked[0]
+            # who answered there saw all choices that the file knows of: what they left out is a no
+            said = about.get("answered")
+            seen = annotation.get("lead_time") is not None
+            cells["answered"] = said if isinstance(said, list) and not seen else list(offered)
+            rows.append(Row(f"Task {cut(task.get('id', number))} of the file", about, cells, by))
+    return Rows(rows)
+
+
+def _coco(data: bytes) -> Rows:
+    document = _document(data)
+    names = {c["id"]: str(c["name"]) for c in document["categories"]}
+    files = {i["id"]: str(i["file_name"]) for i in document["images"]}
+    if any("bbox" in a or "segmentation" in a for a in document["annotations"]):
+        raise InputError("The file holds boxes or outlines; only one class for each whole image is kept.")
+
+    def rows() -> Iterator[Row]:
+        for number, entry in enumerate(document["annotations"], start=1):
+            where = f"Annotation {number} of the file"
+            for key, there in (("image_id", files), ("category_id", names)):
+                if entry[key] not in there:
+                    raise InputError(
+                        f"{where} has the {key} {cut(entry[key])}, which the file does not list."
+                    )
+            about = entry.get("attributes")
+            status = about.get("status") if isinstance(about, Mapping) else None
+            cells = {"label": names[entry["category_id"]], "status": status}
+            yield Row(where, {"id": files[entry["image_id"]]}, cells)
+
+    return Rows(rows(), ("id", "label"), files=list(files.values()))
+
+
+def _member(data: bytes, wanted: Callable[[str], bool], what: str) -> bytes:
+    """The one file of a zip that is meant; its size is checked before it is unpacked."""
+    members = File(data, _FILE).members("a zip")
+    found = [name for name in members.sizes if wanted(name)]
+    if len(found) != 1:
+        raise InputError(f"The zip holds {len(found)} times {what}; one is read.")
+    return members.read(found[0], MAX_IMPORT)
+
+
+def _document(data: bytes, most: int | None = None) -> Any:
+    limit = MAX_JSON if most is None else most
+    if len(data) > limit:
+        raise InputError(
+            f"The file has {len(data):,} bytes; the limit of one JSON document is {limit:,}. "
+            "Split it, or use JSON lines."
+        )
+    if len(data) > MAX_JSON and (parts := sum(data.count(sign) for sign in b"[{,")) > MAX_PARTS:
+        raise InputError(
+            f"The file has about {parts:,} values in {len(data):,} bytes; the limit of a JSON document of "
+            f"more than {MAX_JSON:,} bytes is {MAX_PARTS:,}. Split it, or use JSON lines."
+        )
+    return parse_json(data, _FILE)
+
+
+_OBJECTS: dict[str, Callable[[bytes], Rows]] = {"jsonl": _objects, LABEL_STUDIO: _tasks, "coco": _coco}
+_TABLES: dict[str, Callable[[bytes], _Columns]] = {
+    **{format: _framed(format) for format in ("csv", "xlsx")},
+    **{"parquet": _parquet, "huggingface": _parquet, "npz": _npz},
+}
