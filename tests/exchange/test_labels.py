@@ -5,6 +5,7 @@ import json
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -386,8 +387,9 @@ def workbook() -> bytes:
     return stream.getvalue()
 
 
-TEXTS = [f"the text of item {i}" for i in range(6)]
-OWN = "key,text,label\n" + "".join(f"{'abcdef'[i]}{7 if i == 0 else 2},{TEXTS[i]},\n" for i in range(6))
+WORDS = ("red", "blue", "old", "new")
+TEXTS = [f"{a} lamp {b} chair {c} bed" for a, b, c in product(WORDS, repeat=3)]
+OWN = "key,text,label\n" + "".join(f"{'a7' if i == 0 else f'b{i}'},{text},\n" for i, text in enumerate(TEXTS))
 SCHOOL = "key\tlabel\na7\tgrün\nb2\t\n"
 
 
@@ -401,13 +403,13 @@ SCHOOL = "key\tlabel\na7\tgrün\nb2\t\n"
         ("semicolon.csv", b"key;label\na7;b\nb2;\n", "b"),
         (
             "doccano.jsonl",
-            b'{"text": "the text of item 0", "label": ["b"]}\n{"text": "x", "label": []}\n',
+            b'{"text": "red lamp red chair red bed", "label": ["b"]}\n{"label": []}\n',
             "b",
         ),
         (
             "prodigy.jsonl",
-            b'{"text": "the text of item 0", "_input_hash": 1, "label": "b", "answer": "accept"}\n'
-            b'{"text": "the text of item 1", "_input_hash": 2, "label": "b", "answer": "reject"}\n',
+            b'{"text": "red lamp red chair red bed", "_input_hash": 1, "label": "b", "answer": "accept"}\n'
+            b'{"text": "red lamp red chair blue bed", "_input_hash": 2, "label": "b", "answer": "reject"}\n',
             "b",
         ),
         ("list.json", b'[{"key": "a7", "label": "b"}, {"key": "b2", "label": null}]', "b"),

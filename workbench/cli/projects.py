@@ -151,7 +151,7 @@ def import_project(
 ) -> None:
     """Take labels made elsewhere into a project."""
     from workbench.exchange import plan_import
-    from workbench.exchange.imports import format_of
+    from workbench.exchange.answers import format_of
     from workbench.exchange.instructions import take_instructions
     from workbench.exchange.questions import answers_several
     from workbench.pools.formats.files import File

@@ -37,10 +37,11 @@ def parse_settings(settings: Iterable[str], option: str = "--set") -> dict[str, 
         if not equals or not key.isidentifier():
             raise InputError(f"{option} takes key=value, such as {option} n_inducing=64; got {text!r}.")
         parsed, before = parse_value(value.strip()), options.get(key)
-        both = isinstance(parsed, dict) and isinstance(before, dict)  # each settles columns of its own
-        if key in options and not both:
+        if isinstance(parsed, dict) and isinstance(before, dict):
+            parsed = before | parsed  # each settles columns of its own
+        elif key in options:
             raise InputError(f"{option} gives {key} twice.")
-        options[key] = {**before, **parsed} if both else parsed
+        options[key] = parsed
     return options
 
 

@@ -202,7 +202,8 @@ def say_what_is_lost(table: ExaminedUses, uses: Mapping[str, ColumnUse], known: 
         uses: of all columns.
         known: columns whose use somebody said, or of which something was told.
     """
-    constant, boxes = [], []
+    constant: list[str] = []
+    boxes: list[str] = []
     has_class = any(use.use == "class" for use in uses.values())
     for name in [name for name in uses if uses[name].use in _WHY and name not in known]:
         kept, column, is_id = uses[name].use, table.frame[name], is_named_id(name)
