@@ -179,16 +179,17 @@ def steps(geometry: Geometry, alone: bool = True) -> list[Step]:
 
 
 def turn(factors: list[Step], labels: int, looks: int) -> list[Step]:
-    """The factors of this look: all while labels are few and each tells much, later one after the other.
+    """The factors of this look: all in the first and while labels are few, later one after the other.
 
-    So no single round waits for all of them.
+    So no single round waits for all of them, and a fit that has one look alone has looked at each.
 
     Args:
         factors: `steps` of the pool.
         labels: how many there are.
         looks: taken before.
     """
-    return factors if labels < IN_TURNS or len(factors) < 2 else [factors[looks % len(factors)]]
+    at_once = looks == 0 or labels < IN_TURNS or len(factors) < 2
+    return factors if at_once else [factors[looks % len(factors)]]
 
 
 def look(
