@@ -373,6 +373,18 @@ def test_a_fit_that_ends_while_another_thread_asks_changes_nothing_of_the_answer
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
+def test_a_warm_start_measures_anew_when_the_labels_have_doubled(name):
+    if not warm(name):
+        pytest.skip(f"{name} always starts cold")
+    X, codes = blobs(48)
+    model = make(name, **warm(name)).fit(X[:9], codes[:9])
+    again = make(name, **warm(name)).set_state(model.get_state())
+    cold = make(name, **warm(name)).fit(X, codes).predict_proba(X)
+    for warmed in (model, again):
+        np.testing.assert_array_equal(warmed.fit(X, codes).predict_proba(X), cold)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
 def test_a_fit_on_nothing_leaves_no_former_model(name):
     from workbench.classifiers import protocols
 

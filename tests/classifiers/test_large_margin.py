@@ -169,6 +169,18 @@ def test_warm_starts_take_fewer_sweeps_and_reach_the_same_objective(digits):
     assert warm.n_iter_ <= cold.n_iter_
 
 
+def test_a_warm_start_with_a_wide_mean_ends_where_a_cold_one_does(digits):
+    X, X_test, y, _ = digits
+    model = LargeMarginClassifier(
+        choice="fixed", warm_start=True, geometry=LargeMarginClassifier().measure(X, 0), random_state=0
+    )
+    for n in range(100, 401, 50):
+        model.fit(X[:n], y[:n])
+    cold = clone(model).fit(X[:400], y[:400])
+    assert len(cold.wide_mean_) > 0
+    assert np.abs(model.predict_proba(X_test) - cold.predict_proba(X_test)).max() < 0.035
+
+
 def test_a_class_added_later_starts_from_the_others():
     X, y = overlapping(90, 3)
     geometry = Geometry.of(X, 20, 0)

@@ -21,6 +21,8 @@ from workbench.errors import InputError
 from workbench.progress import FitCallback
 
 _PARAMETERS: dict[type, list[str]] = {}
+_TOLD = ("objective_", "objective_trace_", "n_iter_", "mean_weights_", "mean_weighed_", "measured_rows_")
+OUTGROWN = 2  # times the rows that a geometry was measured on: a warm start begins anew
 _FREE = ("classes", "warm_start", "random_state")  # what may change between two fits of one warm model
 _BASE_KEYS = ("classes_", "classes_object", "n_features_in_", "feature_names_in_", "n_rows_")
 
@@ -64,6 +66,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
     n_features_in_: int = fitted()
     mean_weights_: Floats = fitted()
     mean_weighed_: int = fitted()
+    measured_rows_: int = fitted()
     _guess_scale: ClassVar[float] = 1.0  # of its margins, beside the large-margin model's
     _mean: ClassVar[Floats | None] = None  # of a draft: the guesses [J, N, C] at the rows it is fitted to
 
@@ -200,10 +203,16 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         return {name: value for name, value in self.__dict__.items() if name not in options}
 
     def _leads_to(self, draft: Self) -> bool:
-        """True if a warm start of the draft may go on from this fit: the same model of the same columns."""
+        """True where a warm start of the draft may go on from this fit.
+
+        It must be the same model of the same columns, and its geometry the pool's, or measured on a good part
+        of the labels that there are now.
+        """
         if self._trivial() or not getattr(draft, "warm_start", False):
             return False
         if self.n_features_in_ != draft.n_features_in_:
+            return False
+        if draft.n_rows_ >= OUTGROWN * self.__dict__.get("measured_rows_", np.inf):
             return False
         names = [name for name in self._get_param_names() if name not in _FREE]
         return all(same_value(self.__dict__[name], draft.__dict__[name]) for name in names)
@@ -300,7 +309,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         }
         if hasattr(self, "feature_names_in_"):
             state["feature_names_in_"] = np.asarray(self.feature_names_in_, dtype=np.str_)
-        for name in ("objective_", "objective_trace_", "n_iter_", "mean_weights_", "mean_weighed_"):
+        for name in _TOLD:
             if hasattr(self, name):
                 state[name] = np.asarray(getattr(self, name))
         if self._trivial():
@@ -342,6 +351,8 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
             draft.mean_weights_ = np.asarray(state["mean_weights_"], dtype=np.float64)
         if "mean_weighed_" in state:
             draft.mean_weighed_ = int(state["mean_weighed_"])
+        if "measured_rows_" in state:
+            draft.measured_rows_ = int(state["measured_rows_"])
         if not draft._trivial():
             try:
                 geometry = Geometry.of_state(state)
@@ -502,6 +513,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
             self.geometry_ = given
         elif not (self._warm() and present is not None and present.n_features == X.shape[1]):
             self.geometry_ = Geometry.of(X, n_inducing, self._seed(), n_mean=n_mean, method=method)
+            self.measured_rows_ = len(X)
         return self.geometry_
 
 

@@ -265,6 +265,7 @@ class LargeMarginClassifier(LargeMarginFits):
             self._resolve_geometry(X, N_INDUCING)
         else:
             self.geometry_ = self.measure(X, self._seed(), self.common_scale)
+            self.measured_rows_ = len(X)
         if not chosen:
             self.choices_ = ()
         report = Progress(callback)
