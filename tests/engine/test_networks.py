@@ -68,25 +68,6 @@ def test_features_are_normalised_and_the_same_wherever_a_row_stands():
     np.testing.assert_allclose(some, features[17:19], rtol=0, atol=5e-6)
 
 
-@pytest.mark.parametrize("padding", ["same", "valid"])
-@pytest.mark.parametrize(("size", "kernel"), [((8, 8), (3, 3)), ((7, 9), (2, 4)), ((5, 5), (5, 5))])
-def test_gradients_of_the_grey_convolution_are_the_librarys(padding, size, kernel):
-    rng = np.random.default_rng(0)
-    images = tf.constant(rng.normal(size=(3, *size, 1)))
-    weights = tf.constant(rng.normal(size=(*kernel, 1, 6)))
-
-    def slopes(convolution):
-        with tf.GradientTape() as tape:
-            tape.watch([images, weights])
-            loss = tf.reduce_sum(convolution(images, weights) ** 3)
-        return loss, *tape.gradient(loss, [images, weights])
-
-    ours = slopes(nn.grey_convolution(padding))
-    theirs = slopes(lambda x, w: tf.nn.conv2d(x, w, 1, padding.upper()))
-    for a, b in zip(ours, theirs, strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-9)
-
-
 @pytest.mark.parametrize("shape", [(8, 8, 1), (8, 8, 3)])
 def test_the_forward_pass_is_the_layers_own(shape):
     weights = nn.initial_weights("small", shape, 3)

@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 import tensorflow as tf
 
-from workbench.arrays import Array, Ints
+from workbench.arrays import Array
 from workbench.errors import InputError
 from workbench.pools.features.network import Layer
 from workbench.registry import Entry, Registry, load_own
@@ -28,8 +28,6 @@ from workbench.registry import Entry, Registry, load_own
 # TensorFlow, and that thread for him
 keras = tf.keras
 layers = keras.layers
-
-BLOCK = 4  # pixels on a side that stand in the place of channels
 
 Shape = tuple[int, ...]
 Weights = tuple[Array, ...]
@@ -195,10 +193,7 @@ def forward(network: str, input_shape: Shape, weights: Sequence[Any], scaled: An
     left = iter(weights)
     for layer in template(network, input_shape).layers:
         own = [next(left) for _ in layer.trainable_variables]
-        if _reads_grey(layer):
-            values = layer.activation(tf.nn.bias_add(grey_convolution(layer.padding)(values, own[0]), own[1]))
-        else:
-            values, _ = layer.stateless_call(own, [], values)
+        values, _ = layer.stateless_call(own, [], values)
     return layer_norm(values)
 
 
@@ -232,66 +227,6 @@ def described(network: str, input_shape: Shape, weights: Sequence[Array]) -> tup
                 "convolutions and dense layers with rectifiers, pooling of 2 x 2 and flattening are."
             )
     return tuple(found)
-
-
-def _reads_grey(layer: Any) -> bool:
-    plain = isinstance(layer, layers.Conv2D) and layer.strides == layer.dilation_rate == (1, 1)
-    return bool(plain and layer.use_bias and layer.kernel.shape[2] == 1)
-
-
-@cache
-def grey_convolution(padding: str) -> Any:
-    """A convolution of images of one channel whose gradient in the images is quick.
-
-    The library's is padded to eight channels, most of them empty: it costs more than the rest of
-    an attack on a small network. Here a block of pixels stands in the place of channels.
-
-    Args:
-        padding: "same" or "valid".
-
-    Returns:
-        (images [n, H, W, 1], kernel [h, w, 1, d]) -> [n, H', W', d], differentiable in both, once.
-    """
-    rule: Any = padding.upper()
-
-    @tf.custom_gradient
-    def convolution(images: Any, kernel: Any) -> Any:
-        def slopes(upstream: Any) -> Any:
-            of_kernel = tf.raw_ops.Conv2DBackpropFilter(
-                input=images,
-                filter_sizes=tf.shape(kernel),
-                out_backprop=upstream,
-                strides=[1] * 4,
-                padding=rule,
-            )
-            return _slope_in_pixels(upstream, kernel, images.shape[1:3], padding), of_kernel
-
-        return tf.nn.conv2d(images, kernel, 1, rule), slopes
-
-    return convolution
-
-
-def _slope_in_pixels(upstream: Any, kernel: Any, size: Any, padding: str) -> Any:
-    """Gradient [n, H, W, 1] of a convolution in its images: one strided convolution, a block a place."""
-    height, width, _, depth = kernel.shape
-    flat = tf.concat([tf.reshape(kernel, (-1, depth)), tf.zeros((1, depth), kernel.dtype)], 0)
-    spread = tf.transpose(tf.gather(flat, _places(height, width)), (0, 1, 3, 2))
-    blocks, margins = [-(-side // BLOCK) for side in size], []
-    for given, count, reach in zip(upstream.shape[1:3], blocks, (height, width), strict=True):
-        before = reach // 2 if padding == "same" else reach - 1
-        margins.append([before, BLOCK * count + reach - 1 - given - before])
-    around: Any = [[0, 0], *margins, [0, 0]]
-    found = tf.nn.conv2d(upstream, spread, BLOCK, around)
-    return tf.nn.depth_to_space(found, BLOCK)[:, : size[0], : size[1]]
-
-
-def _places(height: int, width: int) -> Ints:
-    """[height + BLOCK - 1, width + BLOCK - 1, BLOCK^2] which weight joins a place to a pixel of a block."""
-    u, v, i, j = np.ogrid[: height + BLOCK - 1, : width + BLOCK - 1, :BLOCK, :BLOCK]
-    a, b = height - 1 - (u - i), width - 1 - (v - j)
-    inside = (a >= 0) & (a < height) & (b >= 0) & (b < width)
-    places: Ints = np.where(inside, a * width + b, height * width)
-    return places.reshape(*places.shape[:2], BLOCK**2)
 
 
 def layer_norm(raw: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.classifiers.argmax import argmax_mass, check_moments, normal_terms
+from workbench.classifiers.argmax import argmax_mass, check_moments
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -157,9 +157,8 @@ def top_rows(
 ) -> tuple[Ints, Floats]:
     """The items that may be among the k of largest variation ratio and reach a threshold; no checks.
 
-    Four bounds, each of what the one before let through: the smallest standardised margin alone, a
-    rough quadrature in single precision, a short quadrature, the exact value in blocks by
-    falling upper bound.
+    Three steps, each of what the one before let through: the smallest standardised margin alone, a rough
+    quadrature in single precision, the exact value in blocks by falling upper bound.
 
     Args:
         mean: [N, C], float32 or float64.
@@ -202,10 +201,6 @@ def top_rows(
         block, left = left[:size], left[size:]
         mu, sd = _precise(mean, variance, rows[block])
         inside, tight = np.arange(len(block)), high[block]
-        if len(leaders) >= k:  # the first blocks set the bar, later ones are bounded once more
-            tight = _quadrature_bounds(mu, sd, tight)
-            inside = np.flatnonzero(tight > bar * slack)
-            inside = inside[np.argsort(-tight[inside], kind="stable")]
         while len(inside) and (len(leaders) < k or tight[inside[0]] > bar * slack):
             part, inside = inside[:few], inside[few:]
             values[block[part]] = exact_rows(mu[part], sd[part])
@@ -298,41 +293,6 @@ def _quick_bounds(mean: Array, variance: Array) -> Floats:
     high[~np.isfinite(slack)] = np.inf
     high[np.isnan(high)] = np.inf
     return high
-
-
-# Twelve nodes of the trapezoid rule, 0.7 apart, for P(class of largest mean wins). Its largest error in a
-# search over adversarial moments, by (most classes, most times a deviation of the winner may exceed the
-# smallest), was a third of the slack or less; without limits on both there is no small slack.
-_NODES = np.linspace(-3.85, 3.85, 12)
-_SLACK = ((12, 1.25, 1.2e-3), (12, 1.5, 8e-3), (40, 1.25, 7e-3))
-_BLOCK = 1 << 15
-
-
-def _quadrature_bounds(mean: Floats, deviation: Floats, high: Floats) -> Floats:
-    """Upper bounds [n], lowered where a short quadrature can: VR <= 1 - P(class of largest mean wins)."""
-    n, n_classes = mean.shape
-    best = mean.argmax(axis=1)
-    own = deviation[np.arange(n), best]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = own / deviation.min(axis=1)
-    slack = np.full(n, np.inf)
-    for most_classes, most_ratio, error in _SLACK[::-1]:
-        if n_classes <= most_classes:
-            slack[ratio <= most_ratio] = error
-    out = high.copy()
-    weights = np.exp(-0.5 * _NODES**2)
-    weights /= weights.sum()
-    able = np.flatnonzero(np.isfinite(slack))
-    size = max(1, _BLOCK // (n_classes * len(_NODES)))
-    for start in range(0, len(able), size):
-        rows = able[start : start + size]
-        f = mean[rows, best[rows]][:, None] + own[rows][:, None] * _NODES
-        x = (f[:, None, :] - mean[rows][:, :, None]) / deviation[rows][:, :, None]
-        x[np.arange(len(rows)), best[rows]] = np.inf
-        _, cdf = normal_terms(x)
-        wins = (np.multiply.reduce(cdf, axis=1) * weights).sum(axis=1)
-        out[rows] = np.minimum(out[rows], 1.0 - wins + slack[rows])
-    return out
 
 
 def smallest_margin(mean: Array, variance: Array) -> Floats:
