@@ -154,8 +154,7 @@ def test_the_model_of_a_round_is_fitted_beside_and_read_here(
     found = comparison.find(token)
     beside_it = comparison.round_model(found, "random", 0, 2)
     monkeypatch.setenv("WORKBENCH_FIT", "inline")
-    monkeypatch.setattr(comparison, "cached", lambda key, make: make())
-    again = comparison.round_model(found, "random", 0, 2)
+    again = comparison._round_model(comparison._record(found, "random", 0), 2)
     np.testing.assert_allclose(beside_it.probabilities, again.probabilities)
     for one in (background.short_work, background.long_work):
         one().end()

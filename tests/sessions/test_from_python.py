@@ -158,7 +158,6 @@ def test_a_file_is_guessed_as_the_page_guesses_it(tmp_path: Path, monkeypatch: p
     table.to_csv(tmp_path / "reviews.csv", index=False)
     monkeypatch.chdir(tmp_path)
     made = Session.create("reviews.csv", classes=["pos", "neg"], classifier="large-margin")
-    monkeypatch.setattr(bringing, "cached", lambda key, make: make())
     page = bringing.first_choices(str(tmp_path / "reviews.csv"))["columns"]
     options = made.project.pool["options"]["columns"]
     assert options == page | {"llm_label": {"use": "leave out"}}  # a guess at the class is no feature
