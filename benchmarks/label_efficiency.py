@@ -2,7 +2,8 @@
 
 `python -m benchmarks.label_efficiency [--quick] [--sets ...] [--sides ...] [--seeds N] [--questions N]`:
 one label a class of a set of PMLB, then single questions; every side has the same split and first labels.
-Area is the mean test error over the questions, final that of the last ten. Two sides are compared where one
+Area is the mean test error over the questions, early over the first 30, final that of the last ten; fall is
+the largest share of the error, mean of the seeds, that goes in one step. Two sides are compared where one
 thing differs, which the line says: areas as ratios, final errors, of which some are 0, as differences.
 Results are kept in a file, one line a run with the code it is of, and what is there is not run again:
 `--report` only prints the tables.
@@ -98,7 +99,7 @@ PAIRS: tuple[tuple[str, str, str], ...] = (
     ("foresight", "auto", "expected error reduction against margin, both with the chosen geometry"),
     ("foresight", "random", "expected error reduction against random questions, both to the chosen geometry"),
 )
-LAST = 10
+LAST, FIRST = 10, 30
 RESULTS = Path(__file__).resolve().parent / "results" / "label_efficiency.jsonl"
 
 
@@ -215,7 +216,7 @@ def run(given: argparse.Namespace) -> None:
 
 
 def figures(given: argparse.Namespace) -> dict[str, dict[str, dict[str, float]]]:
-    """Set -> side -> area, final and processor seconds, over the seeds; of sets where no side is missing."""
+    """Set -> side -> area, early, final, fall and processor seconds; of sets where no side is missing."""
     lines = measured(given.out)
     found: dict[str, dict[str, dict[str, float]]] = {}
     for name in given.sets:
@@ -226,12 +227,24 @@ def figures(given: argparse.Namespace) -> dict[str, dict[str, dict[str, float]]]
                 errors = [lines[key]["errors"] for key in keys]
                 sides[side] = {
                     "area": float(np.mean([np.mean(e[1:]) for e in errors])),
+                    "early": float(np.mean([np.mean(e[1 : FIRST + 1]) for e in errors])),
+                    "fall": largest_fall(errors),
                     "final": float(np.mean([np.mean(e[-LAST:]) for e in errors])),
                     "cpu": float(np.mean([lines[key]["cpu"] for key in keys])),
                 }
         if len(sides) == len(given.sides):
             found[name] = sides
     return found
+
+
+def largest_fall(errors: Sequence[Sequence[float]]) -> float:
+    """The largest share of the mean error (a hundredth is added) that goes in one step.
+
+    Args:
+        errors: of each run, after each question.
+    """
+    curve = np.mean([e[: min(map(len, errors))] for e in errors], axis=0) + 0.01
+    return float((1.0 - curve[1:] / curve[:-1]).max(initial=0.0))
 
 
 def _keys(given: argparse.Namespace, name: str, side: str) -> list[tuple[str, str, int, int]]:
@@ -292,7 +305,7 @@ def report(given: argparse.Namespace) -> None:
     at = {side: i for i, side in enumerate(sides)}
     table = {
         what: np.array([[found[name][side][what] for side in sides] for name in found])
-        for what in ("area", "final")
+        for what in ("area", "early", "final", "fall")
     }
     for what, values in table.items():
         print(f"\n{what} of the test error, {given.questions} questions, {given.seeds} seed(s)\n")
@@ -301,6 +314,12 @@ def report(given: argparse.Namespace) -> None:
         for name, row in zip(found, values, strict=True):
             print(f"| {name} |", " | ".join(f"{v:.3f}" for v in row), "|")
         print("| mean |", " | ".join(f"{v:.3f}" for v in values.mean(axis=0)), "|")
+        if what == "fall":
+            lines = measured(given.out)
+            keys = {side: [key for name in found for key in _keys(given, name, side)] for side in sides}
+            falls = (largest_fall([lines[key]["errors"] for key in keys[side]]) for side in sides)
+            print("| of the mean curve |", " | ".join(f"{v:.3f}" for v in falls), "|")
+            continue
         ranked = [s for s in sides if s in ("auto", "foresight", *RIVALS)]
         if len(ranked) > 1:
             ranks = rankdata(np.round(values[:, [at[s] for s in ranked]], 12), axis=1).mean(axis=0)
@@ -317,7 +336,7 @@ def report(given: argparse.Namespace) -> None:
                 f"p = {c.p[1]:.2g})"
             )
     if "auto" in at:
-        for what, values in table.items():
+        for what, values in ((what, table[what]) for what in ("area", "final")):
             mine = values[:, at["auto"]]
             others = [at[s] for s in sides if s in RIVALS]
             if others:
@@ -335,8 +354,7 @@ def report(given: argparse.Namespace) -> None:
     out = [name for name in given.sets if name not in found]
     if out:
         print(f"Left out, as a side was not run on every seed: {', '.join(out)}.")
-    lines = measured(given.out)
-    print(kept.origins(lines[key] for name in found for side in sides for key in _keys(given, name, side)))
+    print(kept.origins(lines[key] for side in sides for key in keys[side]))
 
 
 def rounds(quick: bool = False) -> None:

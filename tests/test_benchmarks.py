@@ -20,7 +20,7 @@ from benchmarks import kept, packaging
 from benchmarks.default import default
 from benchmarks.history import grown
 from benchmarks.label_efficiency import RESULTS as LABEL_EFFICIENCY
-from benchmarks.label_efficiency import compared
+from benchmarks.label_efficiency import compared, largest_fall
 from benchmarks.packaging import Tried
 from benchmarks.release import version
 from benchmarks.reports import keep
@@ -130,6 +130,11 @@ def test_there_is_no_ratio_of_a_side_that_failed_or_never_arrived() -> None:
     ).run(2)
     with pytest.raises(NoRatioError, match="did not get there"):
         never.ratio("peer", "ours")
+
+
+def test_a_cliff_is_the_largest_share_of_the_mean_error_that_goes_in_one_step() -> None:
+    assert largest_fall([[0.4, 0.4, 0.1, 0.0], [0.4, 0.2, 0.1]]) == pytest.approx(1.0 - 0.11 / 0.31)
+    assert largest_fall([[0.1, 0.2]]) == 0.0
 
 
 def test_sides_of_label_efficiency_are_the_inverse_when_exchanged() -> None:
