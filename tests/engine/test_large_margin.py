@@ -326,6 +326,11 @@ def test_listing_every_rival_through_the_short_list_changes_nothing(problem, mon
     assert dense.rivals.shape == (len(codes), 2)
 
 
+def test_every_rival_counts_up_to_thirty_classes_and_few_where_each_costs_much():
+    rows = {(4000, 10): 9, (40_000, 10): 9, (100_000, 10): 3, (4000, 40): 3, (500, 40): 39}
+    assert {at: lm.rival_count(*at) for at in rows} == rows
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_a_cold_start_against_few_rivals_gets_going(seed, monkeypatch):

@@ -39,7 +39,8 @@ from workbench.progress import FitCallback
 TAU = 0.1
 SWEEPS = 60
 TOLERANCE = 1e-4
-ALL_RIVALS = 20_000  # every rival is listed while N (C - 1) stays below this
+ALL_RIVALS = 500_000  # every rival is listed while N (C - 1) stays below this
+MANY_CLASSES = 30  # with more a sweep against every rival is dear: 1 / 25 of that
 FEW_RIVALS = 3
 _CHUNK = 8192
 _ONE_CHUNK = 16_384
@@ -74,7 +75,11 @@ def rival_count(n: int, n_classes: int, wanted: int | None = None) -> int:
     """Rivals listed for each row: those wanted, else all, or a few when the data are large."""
     if wanted is not None:
         return max(1, min(wanted, n_classes - 1))
-    return n_classes - 1 if n * (n_classes - 1) <= ALL_RIVALS else min(FEW_RIVALS, n_classes - 1)
+    return n_classes - 1 if n * (n_classes - 1) <= _most(n_classes) else min(FEW_RIVALS, n_classes - 1)
+
+
+def _most(n_classes: int) -> int:
+    return ALL_RIVALS if n_classes <= MANY_CLASSES else ALL_RIVALS // 25
 
 
 def fit(
@@ -116,7 +121,7 @@ def fit(
     k = rival_count(len(phi), n_classes, rivals)
     if start is None and rivals != 1 and k < n_classes - 1:
         start = _first_look(phi, residual, codes, n_classes, tau, offset)
-    every = k == n_classes - 1 and len(phi) * k <= ALL_RIVALS
+    every = k == n_classes - 1 and len(phi) * k <= _most(n_classes)
     axes = None
     # a look alone must say what the start is, whatever that is; and no rows have no span
     if every and sweeps > 0 and 0 < len(phi) <= WORTH * phi.shape[1]:
@@ -172,7 +177,7 @@ def _first_look(
     At the prior all rivals tie, and a step against the few that happen to be listed only makes the
     others the largest: the objective cannot rise, and the fit would end where it began.
     """
-    n = max(ALL_RIVALS // (n_classes - 1), 1)
+    n = max(_most(n_classes) // (n_classes - 1), 1)
     rows = np.sort(np.random.default_rng(0).choice(len(phi), min(n, len(phi)), replace=False))
     part = phi[rows], residual[rows], codes[rows]
     mean = None if offset is None else offset[rows]
