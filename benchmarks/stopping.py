@@ -50,7 +50,7 @@ def one_run(name: str, seed: int, questions: int) -> dict[str, Any]:
         "seed": seed,
         "questions": questions,
         "labels": history[0].n_labelled,
-        "errors": [round(float(one.error), 5) for one in history],
+        "errors": [round(float(one.error), 5) for one in rounds],
         "stops": {rule: advise(history, rule).first for rule in STOPPING},
     } | kept.stamp()
 
@@ -97,7 +97,9 @@ def report(lines: Sequence[dict[str, Any]]) -> None:
     )
     print("|---|---|---|---|---|---|")
     best = np.array([judged(line, HINDSIGHT)[0] for line in lines])
-    for rule in (HINDSIGHT, *lines[0]["stops"], str(questions // 4), str(questions // 2)):
+    # as many questions of every set as the program's rules ask in the median
+    spent = [str(round(np.median([judged(line, rule)[0] for line in lines]))) for rule in STOPPING]
+    for rule in (HINDSIGHT, *lines[0]["stops"], *spent, str(questions // 4), str(questions // 2)):
         asked, lost, said = (
             np.array(column) for column in zip(*(judged(x, rule) for x in lines), strict=True)
         )

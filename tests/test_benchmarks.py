@@ -364,6 +364,17 @@ def test_figures_of_the_front_page_are_those_of_the_kept_lines() -> None:
     assert f"{-100 * c.difference:.1f} points lower in the median" in policies
 
 
+def test_a_run_for_the_stopping_rules_has_an_error_for_each_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    from benchmarks import stopping
+    from workbench.pools import load_pool
+
+    monkeypatch.setattr(stopping, "load_pool", lambda name: load_pool("iris"))
+    line = stopping.one_run("iris", 0, 3)
+    assert (
+        line["labels"] == 3 and len(line["errors"]) == 4 and line["stops"] == {"classification-change": None}
+    )
+
+
 def test_a_stopping_rule_is_judged_by_the_end_of_its_run() -> None:
     from benchmarks.stopping import HINDSIGHT, judged
 

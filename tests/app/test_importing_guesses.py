@@ -66,10 +66,10 @@ def test_the_command_line_says_it_too(
 ) -> None:
     file = tmp_path / "llm.csv"
     file.write_bytes(FILE)
-    assert call("guess", session.id, "--file", file, "--dry-run") == 0
+    assert call("guess", session.id, "--from", file, "--dry-run") == 0
     shown = capsys.readouterr().out
     assert "2 of 6 items matched" in shown and "--class hihg=high" in shown
     assert not Session.open(session.id).settings.get("guesses")
-    assert call("guess", session.id, "--file", file, "--class", "other=low") == 0
+    assert call("guess", session.id, "--from", file, "--class", "other=low") == 0
     [source] = Session.open(session.id).settings["guesses"]
     assert source["mapping"] == {"other": "low"}

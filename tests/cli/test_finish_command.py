@@ -31,7 +31,13 @@ def test_a_project_is_finished_in_a_terminal(
         run(["finish", session.id, "--next"])
     promise = ["--of", "column:llm", "--error", "0.3", "--confidence", "0.8"]
     assert "check" in said(*promise, "--forecast") and not session.state.frozen
-    assert "30 labels are frozen" in said(*promise)
+    with pytest.raises(InputError, match="No checks were started"):
+        said(*promise)
+    with pytest.raises(InputError, match="give --start or --forecast"):
+        said(*promise, "--forecast", "--start")
+    assert not session.state.frozen
+    assert "30 labels are frozen" in said(*promise, "--start")
+    assert "0 checks" in said()
     with pytest.raises(InputError, match="Nothing is certified yet"):
         run(["finish", session.id, "--certificate", str(tmp_path / "c.json")])
     while "certified" not in (shown := said("--next")):

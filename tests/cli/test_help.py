@@ -5,8 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 
 from tests.cli.calls import ROOT, call
+from workbench.cli.commands import app
 from workbench.cli.values import parse_settings
 from workbench.errors import InputError
 from workbench.store import Store
@@ -33,6 +35,15 @@ def test_help_is_there_for_every_command_and_loads_nothing() -> None:
 def test_each_command_explains_itself(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert call(command, "--help") == 0
     assert f"Usage: workbench {command}" in capsys.readouterr().out
+
+
+def test_an_option_is_a_switch_or_takes_a_value_in_all_commands() -> None:
+    kinds: dict[str, set[bool]] = {}
+    for command in get_command(app).commands.values():  # type: ignore[attr-defined]
+        for option in (p for p in command.params if p.param_type_name == "option"):
+            for name in (*option.opts, *option.secondary_opts):
+                kinds.setdefault(name, set()).add(option.is_flag)
+    assert len(kinds) > 50 and [name for name, flags in kinds.items() if len(flags) > 1] == []
 
 
 @pytest.mark.parametrize(

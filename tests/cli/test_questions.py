@@ -14,7 +14,7 @@ def test_questions_are_made_listed_changed_answered_from_files_and_exported(
 ) -> None:
     (tmp_path / "rows.csv").write_text("x,y\n" + "".join(f"{i},{i * i % 11}\n" for i in range(20)))
     options = ("--name", "mail", "--classifier", FAKE, "--policy", "margin")
-    asked = ("--question", "topic=refund,delivery", "--question", "fraud")
+    asked = ("--ask", "topic=refund,delivery", "--ask", "fraud")
     assert call("new", tmp_path / "rows.csv", *options, *asked) == 0
     assert call("questions", "mail", "--add", "urgent", "--rename", "fraud=scam", "--archive", "scam") == 0
     said = capsys.readouterr().out

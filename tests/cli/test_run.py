@@ -58,6 +58,8 @@ def test_a_file_with_a_target_column(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "flowers" in capsys.readouterr().out
     assert {e["class"] for e in table((tmp_path / "a" / "events.csv").read_text())} == {"yes", "no"}
     assert "--target COLUMN" in refused(capsys, *arguments)
+    assert call(*arguments[:-1], "60", "--target", "tall", "--batch", "10") == 0
+    assert "Only 48 items of flowers can be asked about." in capsys.readouterr().err
     assert "'nothing'" in refused(capsys, *arguments, "--target", "nothing")
     path.write_text("width,height\n" + "".join(f"{i}.5,{i % 7}.5\n" for i in range(30)))
     assert "has no known classes" in refused(capsys, *arguments)

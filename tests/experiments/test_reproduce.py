@@ -25,6 +25,7 @@ from workbench.experiments.reproduce import EXPERIMENTS, Context, reproduce
 from workbench.pools.datasets import known
 from workbench.registry import load_target
 from workbench.studies.fits import cut, measured_fit, some_rows
+from workbench.writing import alone_in
 
 
 def finding(*holds: bool) -> Finding:
@@ -249,6 +250,13 @@ def test_caps_are_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="is a file"):
         reproduce("errata", tmp_path / "file")
+
+
+def test_a_second_program_on_one_folder_waits_for_the_first(tmp_path: Path) -> None:
+    (tmp_path / "errata").mkdir()
+    with alone_in(tmp_path / "errata"), pytest.raises(Cancelled, match="before its turn"):
+        reproduce("errata", tmp_path, should_stop=lambda: True)
+    assert reproduce("errata", tmp_path)[0].verdict == "reproduced"
 
 
 @pytest.mark.parametrize("check", errata.CHECKS, ids=lambda c: c.__name__)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from workbench.figures import theme
 from workbench.figures.ranks import (
     critical_difference_diagram,
     line_panels,
@@ -66,3 +67,11 @@ def test_panels_share_an_axis_and_bands_are_two_sided() -> None:
     band = next(t for t in fig.data if t.fill == "toself")
     assert max(band.y) == pytest.approx(0.5 + 1.96) and min(band.y) == pytest.approx(0.5 - 1.96)
     assert len(fig.data) == 10
+
+
+def test_a_method_has_one_colour_whatever_its_rank_and_whether_the_reference_is_drawn() -> None:
+    ranked = critical_difference_diagram(["reference", "other"], np.array([2.0, 1.0]), 0.5)
+    marks = {t.text.split()[0]: t.marker.color for t in ranked.data if t.mode == "markers+text"}
+    [strip, _] = ratio_strip({"other": np.array([2.0])}, ["a"]).data
+    assert marks == {"reference": theme.class_colour(0), "other": theme.class_colour(1)}
+    assert strip.marker.color == theme.translucent(theme.class_colour(1), 0.5)

@@ -123,14 +123,21 @@ def test_bald_is_the_mutual_information() -> None:
     np.testing.assert_allclose(utilities("bald", sure, rng()), 0.0, atol=1e-12)
 
 
-def test_two_seeds_agree_on_what_bald_asks_first() -> None:
-    g = np.random.default_rng(3)
-    latent = Latent(g.normal(0.0, 1.5, (1800, 10)), g.uniform(0.3, 3.0, (1800, 10)))
-    b = belief(n=1800, n_labelled=0, C=10, latent=latent)
+@pytest.mark.parametrize(
+    ("seed", "n", "means", "variances", "temperature"),
+    [(3, 1800, 1.5, (0.3, 3.0), 1.0), (3, 1800, 1.5, (0.3, 3.0), 1.3), (11, 1200, 1.0, (0.1, 2.0), 1.0)],
+)
+def test_two_seeds_agree_on_what_bald_asks_first(
+    seed: int, n: int, means: float, variances: tuple[float, float], temperature: float
+) -> None:
+    g = np.random.default_rng(seed)
+    latent = Latent(g.normal(0.0, means, (n, 10)), g.uniform(*variances, (n, 10)))
+    b = belief(n=n, n_labelled=0, C=10, latent=latent)
+    b.temperature = temperature
     values = [utilities("bald", b, rng(seed)) for seed in range(5)]
     tops = [np.argsort(-value)[:10] for value in values]
     shared = [len(np.intersect1d(a, c)) for i, a in enumerate(tops) for c in tops[i + 1 :]]
-    assert np.mean(shared) >= 8.5, "128 random draws share six"
+    assert np.mean(shared) >= 9.0, "128 random draws share six, classes out of order 8.8"
     mean, deviation = latent.mean[tops[0]], np.sqrt(latent.variance[tops[0]])
     p = softmax(b.temperature * (mean[:, None] + deviation[:, None] * rng(9).standard_normal((100_000, 10))))
     exact = scipy_entropy(p.mean(axis=1), axis=1) - scipy_entropy(p, axis=2).mean(axis=1)

@@ -59,7 +59,7 @@ def audit_file(
     per_class: Annotated[
         bool, typer.Option("--per-class", help="Precision and recall of each class.")
     ] = False,
-    keep: Annotated[
+    record: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The audit is kept here; in FILE.audit.json.")
     ] = None,
 ) -> None:
@@ -76,7 +76,7 @@ def audit_file(
         error,
         confidence,
         id=id,
-        kept=keep,
+        kept=record,
         hidden=hidden,
         per_class=per_class,
     )
@@ -92,10 +92,12 @@ def audit_file(
     if per_class:
         print(classes_text(certificate))
     if certificate.holds:
-        for path in write_finished(audit, certificate, out or file.parent, protected=files_kept(file, keep)):
+        for path in write_finished(
+            audit, certificate, out or file.parent, protected=files_kept(file, record)
+        ):
             print(path)
         return
-    _say_next(audit, checks, max(1, count), [file, keep])
+    _say_next(audit, checks, max(1, count), [file, record])
     if checks is None or audit.hopeless:
         raise typer.Exit(1)
 

@@ -20,6 +20,9 @@ def finish_project(
     error: Annotated[float, typer.Option(help="Share of the machine's labels that may be wrong.")] = 0.05,
     confidence: Annotated[float, typer.Option(help="Of the certificate.")] = 0.95,
     of: Annotated[str, typer.Option(help="Whose labels: model, or column:NAME.")] = "model",
+    start: Annotated[
+        bool, typer.Option("--start", help="Freeze what the machine would label, and begin the checks.")
+    ] = False,
     forecast: Annotated[bool, typer.Option("--forecast", help="Say what it is likely to cost.")] = False,
     next: Annotated[bool, typer.Option("--next", help="Show the next check.")] = False,
     answer: Annotated[
@@ -38,10 +41,14 @@ def finish_project(
     ] = None,
     replace: Replace = False,
 ) -> None:
-    """Freeze what the machine would label, check it at random, and write what it is worth."""
+    """Check at random what the machine would label, and write what it is worth; alone: the checks so far."""
     from workbench.cli.operands import project_named
     from workbench.sessions import Session
 
+    acts = {"start": start, "forecast": forecast, "next": next, "answer": answer, "certificate": certificate}
+    chosen = [f"--{name}" for name, value in acts.items() if value]
+    if len(chosen) > 1:
+        raise InputError(f"One thing at a time: give {chosen[0]} or {chosen[1]}.")
     record, store = project_named(project, question)
     session = Session.open(record.id, annotator=person, store=store)
     if forecast:
@@ -52,6 +59,8 @@ def finish_project(
         _answer(session, answer)
     elif next:
         _show(session)
+    elif not start:
+        print(said(_state(session)))
     else:
         now = session.start_checks(error, confidence, of=of, per_class=per_class)
         print(f"Attempt {now.promise.attempt}: {now.frozen.size:,} labels are frozen. {said(now)}")
@@ -85,7 +94,9 @@ def said(now: FinishState) -> str:
 def _state(session: Session) -> FinishState:
     now = session.finish_state()
     if now is None:
-        raise InputError("No checks were started. Give the command without --next to start them.")
+        raise InputError(
+            "No checks were started. --start freezes the labels and begins; --forecast tells the cost."
+        )
     return now
 
 

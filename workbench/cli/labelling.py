@@ -119,14 +119,19 @@ def guess(
     ] = None,
     off: Annotated[list[str] | None, typer.Option(metavar="SOURCE", help="Use this one no more.")] = None,
     file: Annotated[
-        Path | None, typer.Option(help="Predictions of another tool: id and prediction, maybe confidence.")
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            help="Predictions of another tool: id and prediction, maybe confidence.",
+        ),
     ] = None,
     model: Annotated[Path | None, typer.Option(help="A bundle whose model predicts this pool.")] = None,
     named: Annotated[
         list[str] | None,
-        typer.Option("--class", metavar="NAME=CLASS", help="What a name in --file stands for."),
+        typer.Option("--class", metavar="NAME=CLASS", help="What a name in --from stands for."),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what --file would do, and stop.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what --from would do, and stop.")] = False,
     question: OfQuestion = None,
 ) -> None:
     """Guesses of a project and their weights; add or switch off a source."""

@@ -41,6 +41,9 @@ TrustCode = Annotated[
 ]
 Fraction = Annotated[float, typer.Option(help="Share of items kept for measuring.")]
 Measured = Annotated[int, typer.Option(help="At most so many of these, always the same ones; 0 is all.")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="No progress, and of the results the shortest form.")
+]
 Replace = Annotated[
     bool, typer.Option("--replace", help="Write over a file that is there; never over an input or a pool.")
 ]

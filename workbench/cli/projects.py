@@ -35,7 +35,7 @@ def new_project(
         list[str] | None,
         typer.Option("--class", metavar="NAME", help="A class to start with; again for more."),
     ] = None,
-    question: Annotated[
+    ask: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME[=CLASS,CLASS]",
@@ -74,7 +74,7 @@ def new_project(
         pool_options=of_pool,
         name=name,
         classes=classes,
-        questions=[question_given(text) for text in question] if question else None,
+        questions=[question_given(text) for text in ask] if ask else None,
         classifier=classifier,
         options=options,
         policy=policy or DEFAULT_POLICY,

@@ -18,6 +18,7 @@ from workbench.cli.options import (
     Initial,
     Measured,
     PoolSet,
+    Quiet,
     Selector,
     Set,
     Target,
@@ -75,7 +76,7 @@ def run(
         typer.Option(metavar="FOLDER", help="Write the bundle here; the same command goes on after a kill."),
     ] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Keep the run in the app's database.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the last line only.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Label a pool with its own truth as the oracle, and print how the error falls."""
     from workbench.pools.loading import is_table
@@ -167,6 +168,8 @@ def _load(spec: RunSpec, load: Callable[[RunSpec], Pool], *, quiet: bool = False
         )
     if not quiet:
         say_notes(pool)
+        if spec.budget > len(pool.trainable):
+            print(f"Only {len(pool.trainable):,} items of {pool.name} can be asked about.", file=sys.stderr)
     return pool
 
 
@@ -213,6 +216,7 @@ def compare(
     batch: Batch = 1,
     seeds: Annotated[int, typer.Option(help="How many: 0, 1, ...")] = 10,
     test_fraction: Fraction = 0.2,
+    measured: Measured = 0,
     study: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A TOML file with these settings instead.")
     ] = None,
@@ -226,7 +230,7 @@ def compare(
             metavar="FOLDER", help="One bundle a run, comparison.csv, summary.csv; goes on after a kill."
         ),
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    quiet: Quiet = False,
     trust_code: TrustCode = False,
 ) -> None:
     """Run several policies on the same splits and first labels, seed by seed."""
@@ -264,6 +268,7 @@ def compare(
         budget=budget,
         batch=batch,
         test_fraction=test_fraction,
+        measured=measured,
         guess=tuple(guess or ()),
     )
     run_comparison(spec, out=out, quiet=quiet, workers=workers, scheduler=scheduler)
@@ -424,7 +429,7 @@ def reproduce(
     out: Annotated[
         Path, typer.Option(metavar="FOLDER", help="Reports and finished parts; goes on after a kill.")
     ] = Path("reproduction"),
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the verdict only.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Run a table or figure of the papers again and say what came out."""
     from workbench.experiments.reproduce import reproduce as run_again

@@ -287,7 +287,7 @@ class Audit:
         if document["column"] != self.column:
             raise InputError(
                 f"{self.kept} is of column {cut(document['column'])}. "
-                "Name another file to keep this one in: --keep."
+                "Name another file to keep this one in: --record."
             )
         attempts: list[dict[str, Any]] = document["attempts"]
         return attempts

@@ -29,6 +29,7 @@ from workbench.pools.datasets import known
 from workbench.progress import OnProgress, quiet
 from workbench.reading import reading
 from workbench.registry import Entry, Registry
+from workbench.writing import alone_in
 
 T = TypeVar("T")
 
@@ -354,7 +355,9 @@ def reproduce(
         name, place / name, place / "cache", quick, max_rows, max_seeds, workers, progress, should_stop
     )
     began = perf_counter()
-    report: Report = entry.load()(context)
+    context.folder.mkdir(parents=True, exist_ok=True)
+    with alone_in(context.folder, should_stop):  # a second program would compute every part again
+        report: Report = entry.load()(context)
     report.caps = list(dict.fromkeys([*context.caps, *report.caps]))
     report.cost = report.cost or entry.full
     command = f"workbench reproduce {name}" + (" --quick" if quick else "")

@@ -53,7 +53,7 @@ def critical_difference_diagram(
             y=[-place],
             mode="markers+text",
             text=f"  {name} {at:.2f}  ",
-            marker={"size": 11, "color": theme.class_colour(place)},
+            marker={"size": 11, "color": theme.class_colour(int(index))},
             # a name near the right end would leave the figure
             textposition="middle left" if at > 0.62 * (rows + 1) else "middle right",
             hovertemplate=f"{name}<br>mean rank {at:.3f}<extra></extra>",
@@ -210,7 +210,7 @@ def ratio_strip(ratios: Mapping[str, Array], names: Sequence[str]) -> go.Figure:
         x_options={"type": "log", "dtick": "D2"},
         y_options={"autorange": "reversed"},
     )
-    for place, (method, values) in enumerate(ratios.items()):
+    for place, (method, values) in enumerate(ratios.items(), 1):  # the reference has the first colour
         colour, row = theme.class_colour(place), theme.text(method)
         fig.add_scatter(
             x=values,

@@ -236,8 +236,9 @@ def cluster(workers: int, scheduler: str = LOCAL, timeout: float = TIMEOUT) -> I
             asyncio.run(_identify(address, timeout))
             client = client_of(address, timeout=timeout, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
+            why = str(error) or f"not within {timeout:g} s"
             raise InputError(
-                f"The Dask scheduler at {address} does not answer ({error}). Start it with `dask scheduler`, "
+                f"The Dask scheduler at {address} does not answer ({why}). Start it with `dask scheduler`, "
                 "or check the address."
             ) from error
         open_ones.callback(client.close)

@@ -132,7 +132,12 @@ def shown_attack(result: Robustness) -> tuple[str, float]:
                 width=320,
                 help=explain("strength"),
             )
-        st.toggle("Only where the attack worked", key="attack-worked")
+        st.toggle(
+            "Only where the attack worked",
+            key="attack-worked",
+            help="In pictures, curves and areas an attacked image counts only where a right answer became a "
+            "wrong one.",
+        )
     return attack if attack in result.attacks else result.attacks[0], float(strength)
 
 
@@ -208,13 +213,8 @@ def detection(outcome: AttackOutcome, k: int, names: dict[str, str], attack: str
     from workbench.attacks.detection import confusion_at, roc, threshold_at
 
     result, detector = outcome.robustness, list(names.values())[k]
-    with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
-        st.header("Whether they are noticed", help=explain("AUC", "detector"))
-        successful = st.toggle(
-            "Successful attacks only",
-            key="attack-successful",
-            help="Count an attacked image only where a right answer became a wrong one.",
-        )
+    st.header("Whether they are noticed", help=explain("AUC", "detector"))
+    successful = st.session_state.get("attack-worked", False)
     areas = result.auc(successful_only=successful)
     drawn(
         figures.detection_curves(
