@@ -148,7 +148,7 @@ def _tables() -> Iterator[Reading]:
         b"a,b\n" + b"x%d,2\n" * 3_000_000,
         partial(inspect_table, file_name="t.csv", target="a"),
     )
-    yield _pool("ragged.csv", b"a,b\n1,2\n" + b"1\n" * 40_000_000)
+    yield _pool("ragged.csv", b"a,b\n1,2\n" + b"ab\n" * 2_700_000)
     yield _pool("late-ragged.csv", b"a,b\n" + b"1,2\n" * 5_000_000 + b"1\n")
     yield _pool("newlines.csv", b'a,b\n"' + b"\n" * 100_000_000 + b'",1\n')
     yield _pool("quote.csv", b'a,b\n1,2\n"' + b"x" * 150_000_000)
@@ -156,6 +156,10 @@ def _tables() -> Iterator[Reading]:
     yield _pool("words.csv", _words(30_000_000), text_column="t", missing="drop")
     yield _pool("sentences.csv", _words(9_000_000), text_column="t", missing="drop")
     yield _pool("one-word.csv", b"t,u\n" + b"a b " * 6_000_000 + b",1\na b,2\n", text_column="t")
+    yield _pool("columns.json", b'{"a": {' + b'"1": 2, ' * 7_000_000 + b'"0": 1}}')
+    odd = ", ".join(f'"c{i}": {{"{i}": 1}}' for i in range(50_000))
+    yield _pool("diagonal.json", f"{{{odd}}}".encode())
+    yield _pool("lists.json", b"[" + b"[1]," * 12_000_000 + b"[1]]")
     yield _pool("bomb.csv.gz", gzip.compress(b"a,b\n" + b"1,2\n" * 200_000_000, 1))
 
 
@@ -185,6 +189,7 @@ def _arrays() -> Iterator[Reading]:
 def _parquets() -> Iterator[Reading]:
     import pyarrow as pa
     import pyarrow.parquet as pq
+    from pyarrow import feather
 
     def parquet(table: Any) -> bytes:
         stream = io.BytesIO()
@@ -196,6 +201,13 @@ def _parquets() -> Iterator[Reading]:
     yield _pool("dictionary.parquet", parquet(pa.table({"a": column, "b": np.arange(100_000)})))
     yield _pool("zeros.parquet", parquet(pa.table({f"c{i}": np.zeros(3_700_000) for i in range(4)})))
     yield _pool("columns.parquet", parquet(pa.table({f"c{i}": [1.0, 2.0] for i in range(30_000)})))
+    same = pa.StructArray.from_arrays(
+        [pa.array([b"x" * 300_000] * 3_000), pa.array(["a.png"] * 3_000)], ["bytes", "path"]
+    )
+    yield _pool("pictures.parquet", parquet(pa.table({"image": same, "b": np.arange(3_000)})))
+    stream = io.BytesIO()
+    feather.write_feather(pa.table({"a": np.zeros(100_000_000)}), stream, compression="zstd")
+    yield _pool("zeros.feather", stream.getvalue())
     yield _pool("binary.parquet", parquet(pa.table({"a": [b"\xff\xfe", b"\x00\x80"], "b": [1, 2]})))
 
 

@@ -69,11 +69,14 @@ def _tables() -> dict[str, bytes]:
     stream = io.BytesIO()
     frame.to_parquet(stream, row_group_size=15)
     rows = json.loads(frame.to_json(orient="records"))
+    feather = io.BytesIO()
+    frame.to_feather(feather)
     book = io.BytesIO()
     frame.to_excel(book, index=False)
     hub = {"data/train-00000-of-00001.parquet": stream.getvalue(), "README.md": b"rows"}
     return {
         "t.xlsx": book.getvalue(),
+        "t.feather": feather.getvalue(),
         "t.jsonl": "\n".join(map(json.dumps, rows)).encode(),
         "t.json": json.dumps(rows).encode(),
         "hub.zip": zipped(hub),
@@ -91,6 +94,8 @@ _WHOLE = ("t.jsonl", "t.json", "hub.zip")
 @cache
 def sound() -> tuple[Reading, ...]:
     """Every reader with a sound file."""
+    import pandas as pd
+
     from workbench.exchange import import_labels
     from workbench.pools import feature_map_from_json, inspect_table, load_pool, read_rows
     from workbench.reading import parse_json
@@ -146,6 +151,8 @@ def sound() -> tuple[Reading, ...]:
     }
     add("t.zip", zipped(pictures), {"mode": "colour"}, {"resize": 4, "mode": "grey", "corrupt": "drop"})
 
+    framed = pd.DataFrame({"image": [{"bytes": data, "path": path} for path, data in pictures.items()]})
+    add("pictures.parquet", framed.assign(label=list("abababa")).to_parquet(), {})
     iris = load_pool("iris")
     for format, data in _labels().items():
         found.append(Reading(f"labels.{format}", data, partial(swapped, import_labels, iris, format)))

@@ -259,8 +259,7 @@ def test_parquet_bad_input(tmp_path):
     with pytest.raises(InputError, match="not a Parquet file"):
         load_pool(path)
     pd.DataFrame({"a": [[1], [2]], "b": [1, 2]}).to_parquet(path)
-    with pytest.raises(InputError, match=r"Column .a. .*lists"):
-        load_pool(path)
+    assert any("lists" in note and "'a'" in note for note in load_pool(path).notes)
     pd.DataFrame({"a": [1.0, None, 3.0], "b": [1, 2, 3]}).to_parquet(path)
     with pytest.raises(InputError, match=r"Empty cells of 'a' \(1, first on row 2\)"):
         load_pool(path, strict=True)

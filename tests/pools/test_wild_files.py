@@ -1,11 +1,26 @@
 """Files of every kind as other programs write them: right cells, ids, classes and uses."""
 
+import io
 import json
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from PIL import Image
 
-from workbench.pools import inspect_table, load_pool
+from benchmarks.trials.wild_files import WildFile, files
+from workbench.errors import InputError
+from workbench.exchange import import_labels
+from workbench.pools import inspect_table, load_pool, read_rows
+
+
+@pytest.mark.parametrize("file", files(), ids=lambda file: file.name)
+def test_a_file_as_other_programs_write_it_gives_its_items(file: WildFile) -> None:
+    assert file.faults() == []
 
 
 def _tasks() -> tuple[bytes, str]:
@@ -63,3 +78,123 @@ def test_few_labels_are_told_of_and_one_press_keeps_them(labels: list[str], code
     fix = next(fix for fix in problem.fixes if fix.label == way)
     pool = load_pool(data, file_name="t.csv", **{"columns": "auto", **fix.options})
     assert pool.truth is not None and (pool.truth >= 0).sum() == len(labels)
+
+
+def _parquet(columns: dict[str, Any], names: tuple[str, ...] = ()) -> bytes:
+    """A Parquet file, as `datasets` writes it where the column "label" has names."""
+    table, stream = pa.table(columns), io.BytesIO()
+    if names:
+        about = {"info": {"features": {"label": {"_type": "ClassLabel", "names": names}}}}
+        table = table.replace_schema_metadata({"huggingface": json.dumps(about)})
+    pq.write_table(table, stream)
+    return stream.getvalue()
+
+
+def _png(grey: int) -> bytes:
+    stream = io.BytesIO()
+    Image.fromarray(np.full((40, 40), grey, np.uint8)).save(stream, "PNG")
+    return stream.getvalue()
+
+
+def test_a_parquet_file_is_read_alike_wherever_it_lies(tmp_path: Path) -> None:
+    texts = [f"the text number {i} about things" for i in range(20)]
+    lists = {"tags": [["a", "b"]] * 20, "embedding": [[1.0, 2.0]] * 20}
+    data = _parquet({"text": texts, "label": [0, 1] * 10, **lists}, ("neg", "pos"))
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "set" / "plain_text").mkdir(parents=True)
+    for place in (tmp_path / "folder" / "0.parquet", tmp_path / "set" / "plain_text" / "train-0.parquet"):
+        place.write_bytes(data)
+    sources: list[tuple[Any, str | None]] = [(data, "a.parquet")]
+    sources += [(tmp_path / name, None) for name in ("folder", "set")]
+    for source, name in sources:
+        pool = load_pool(source, file_name=name)
+        assert (pool.kind, pool.classes) == ("text", ("neg", "pos"))
+        assert pool.truth is not None and pool.truth.tolist() == [0, 1] * 10
+        assert any("'tags', 'embedding'" in note for note in pool.notes)
+
+
+@pytest.mark.parametrize("bare", [False, True])
+def test_pictures_in_a_parquet_file_are_the_items(bare: bool) -> None:
+    images = [_png(9 * i) for i in range(12)]
+    held = images if bare else [{"bytes": data, "path": f"{i}.png"} for i, data in enumerate(images)]
+    data = _parquet({"label": ["a", "b"] * 6, "image": held})
+    pool = load_pool(data, file_name="a.parquet")
+    assert (pool.kind, pool.classes) == ("image", ("a", "b"))
+    assert [int(pool.items.show(i).image[0, 0]) for i in (0, 5, 11)] == [0, 45, 99]
+    noise = np.random.default_rng(0).bytes(60_000)
+    same = [noise] * 200 if bare else [{"bytes": noise, "path": "a.png"}] * 200
+    with pytest.raises(InputError, match=r"unpacked.*limit is 1 MB"):
+        load_pool(_parquet({"image": same}), file_name="a.parquet", max_bytes=1 << 20)
+
+
+def test_parts_of_a_folder_come_split_after_split_and_folders_may_be_columns(tmp_path: Path) -> None:
+    parts, hive = tmp_path / "parts", tmp_path / "hive"
+    for name, first in (("test", 10.0), ("train", 0.0)):
+        (hive / f"label={name[:2]}").mkdir(parents=True)
+        parts.mkdir(exist_ok=True)
+        for path in (parts / f"{name}.parquet", hive / f"label={name[:2]}" / "0.parquet"):
+            path.write_bytes(_parquet({"x": np.arange(5.0) + first}))
+    pool = load_pool(hive, columns="auto")
+    assert pool.classes == ("te", "tr") and pool.features[:, 0].tolist() == [
+        10,
+        11,
+        12,
+        13,
+        14,
+        0,
+        1,
+        2,
+        3,
+        4,
+    ]
+    pool = load_pool(parts, columns="auto")
+    assert pool.features[:, 0].tolist() == [0, 1, 2, 3, 4, 10, 11, 12, 13, 14]
+    assert any("Splits one after the other: train, test" in note for note in pool.notes)
+    assert load_pool(parts, columns="auto", split="test").features[0, 0] == 10
+
+
+FRAME = pd.DataFrame({"x": [1.5, 2.0, None] * 4, "y": ["a", "b"] * 6, "t": ["hello", "wörld", ""] * 4})
+NAMED = FRAME.set_index(pd.Index([f"i{i}" for i in range(12)]))
+LISTS = json.dumps({name: [None if cell != cell else cell for cell in FRAME[name]] for name in FRAME})
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        *((FRAME.to_json(orient=form), ["x", "y", "t"]) for form in ("columns", "index", "split")),
+        *((NAMED.to_json(orient=form), ["id", "x", "y", "t"]) for form in ("columns", "index", "split")),
+        (FRAME.to_json(orient="table"), ["index", "x", "y", "t"]),
+        (FRAME.to_json(orient="values"), ["x1", "x2", "x3"]),
+        (LISTS, ["x", "y", "t"]),
+    ],
+)
+def test_json_of_a_whole_table_is_read_in_all_forms_of_pandas(text: str, columns: list[str]) -> None:
+    rows = read_rows(text.encode(), file_name="a.json")
+    assert list(rows.columns) == columns and len(rows) == 12
+    assert rows.iloc[1].tolist()[-3:] == [2.0, "b", "wörld"] and np.isnan(rows.iloc[2, -3])
+    assert "id" not in columns or rows["id"].tolist() == list(NAMED.index)
+
+
+def test_a_table_in_json_that_would_grow_is_refused() -> None:
+    diagonal = {f"c{i}": {str(i): 1} for i in range(2_000)}
+    for document in (diagonal, [[1]] * 2_100_000):
+        with pytest.raises(InputError, match="the limit of this form of JSON is 2,000,000"):
+            read_rows(json.dumps(document).encode(), file_name="a.json")
+
+
+@pytest.mark.parametrize("folder", ["", "images/", "photos/images/", "./images/"])
+def test_coco_finds_its_pictures_with_and_without_their_folder(tmp_path: Path, folder: str) -> None:
+    (tmp_path / "images").mkdir()
+    for i in range(6):
+        (tmp_path / "images" / f"{i:03d}.png").write_bytes(_png(20 * i))
+    (tmp_path / "cover.png").write_bytes(_png(255))
+    coco = {
+        "images": [{"id": i + 1, "file_name": f"{folder}{i:03d}.png"} for i in range(6)],
+        "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}],
+        "annotations": [{"id": i, "image_id": i + 1, "category_id": i % 2 + 1} for i in range(6)],
+    }
+    pool = load_pool(tmp_path, features="shapes")
+    labels = import_labels(json.dumps(coco).encode(), pool, "coco")
+    assert [(pool.items.ids[vote[0]], vote[1]) for vote in labels] == [
+        (f"images/{i:03d}.png", ("cat", "dog")[i % 2]) for i in range(6)
+    ]

@@ -86,7 +86,7 @@ FORMATS: Registry[FileFormat] = Registry(
             "xlsx",
             "workbench.pools.formats.xlsx:READER",
             "Excel",
-            endings=(".xlsx",),
+            endings=(".xlsx", ".xlsm"),
             kinds=("table", "text"),
         ),
         FileFormat(
@@ -110,6 +110,14 @@ FORMATS: Registry[FileFormat] = Registry(
             endings=(".parquet", ".pq"),
             folder="*.parquet",
             magic=b"PAR1",
+            kinds=("table", "text"),
+        ),
+        FileFormat(
+            "arrow",
+            "workbench.pools.formats.arrow:READER",
+            "Feather, Arrow",
+            endings=(".feather", ".arrow"),
+            magic=b"ARROW1",
             kinds=("table", "text"),
         ),
         FileFormat(
@@ -142,7 +150,7 @@ FORMATS: Registry[FileFormat] = Registry(
                 "dataset_dict.json",
                 "dataset_info.json",
                 "*.arrow",
-                "data/*.parquet",
+                "*/*.parquet",
                 "metadata.csv",
                 "metadata.jsonl",
                 "*/metadata.csv",
@@ -198,7 +206,7 @@ def format_of(file: File) -> FileFormat:
     for entry in entries:
         if file.plain_name.endswith(entry.endings):
             return entry
-    if file.plain_name.endswith((".xls", ".ods", ".xlsm", ".xlsb")):
+    if file.plain_name.endswith((".xls", ".ods", ".xlsb")):
         raise InputError(
             f"{file.name} is a spreadsheet. Save it as .xlsx or the sheet as CSV, and open that."
         )

@@ -22,6 +22,7 @@ MAX_CELLS = 50_000_000
 MAX_COLUMNS = 100_000
 MAX_ITEMS = 20_000_000
 
+_TABLES = (".csv", ".tsv", ".xlsx", ".json", ".jsonl")
 _PACKED = (".gz", ".bz2")
 _OPENERS: dict[bytes, Callable[..., Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open}
 
@@ -53,7 +54,7 @@ class File:
             return source
         given = Path(file_name).name if file_name else ""
         if isinstance(source, bytes):
-            return cls(source, given or "the upload")
+            return cls(source, given or "the upload")._alone()
         path = Path(source).expanduser()
         with reading(f"The path {cut(str(source), 120)}"):
             if not path.exists():
@@ -63,7 +64,20 @@ class File:
                     f"{cut(str(source), 120)} is neither a file nor a folder but a pipe or a device. "
                     "Write its contents to a file, and name that."
                 )
-        return cls(path, given or path.name or path.resolve().name or str(path))
+        return cls(path, given or path.name or path.resolve().name or str(path))._alone()
+
+    def _alone(self) -> File:
+        """The table that is all that a zip holds, as Kaggle packs one; else itself."""
+        if self.is_folder or not self.name.lower().endswith(".zip"):
+            return self
+        try:
+            members = self.members()
+            names = [name for name in members.sizes if not name.startswith("__MACOSX/")]
+            if len(names) != 1 or not names[0].lower().endswith(_TABLES):
+                return self
+            return File(members.read(names[0], MAX_BYTES), names[0].rpartition("/")[2])
+        except InputError:
+            return self  # its reader says what is wrong with it
 
     @property
     def is_upload(self) -> bool:

@@ -1,7 +1,8 @@
-"""Meaning of the folders of images: classes, and which images are for testing."""
+"""Meaning of the names of folders and files: classes of images, and which items are for testing."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -16,6 +17,8 @@ from workbench.reading import cut, listed
 
 _TRAINING = ("train", "training", "val", "valid", "validation", "dev")
 _TESTING = ("test", "testing")
+_NAMED = re.compile(r"(?:^|[/_.-])(train|test|validation|valid|dev|val)(?=[/_.-]|$)")
+SPLITS = ("train", "validation", "valid", "val", "dev", "test")
 
 
 class Folders(NamedTuple):
@@ -128,3 +131,30 @@ def _repeats(tops: Sequence[str], below: Sequence[str]) -> bool:
         and "" not in first
         and all(names == first for names in held.values())
     )
+
+
+def by_split(name: str, paths: Sequence[str], split: str | None) -> tuple[dict[str, list[str]], str]:
+    """Files by the split that their paths name, in the usual order; those that name none are "train".
+
+    Args:
+        name: of the dataset.
+        paths: of the files.
+        split: the one that is wanted; None takes all.
+
+    Returns:
+        Split -> files, and a note where several are taken.
+
+    Raises:
+        InputError: no such split.
+    """
+    found: dict[str, list[str]] = {}
+    for path in paths:
+        named = _NAMED.findall(path.lower())
+        found.setdefault(named[-1] if named else "train", []).append(path)
+    chosen = sorted(found, key=SPLITS.index)
+    if split is not None:
+        if split not in found:
+            raise InputError(f"{name} has no split {cut(split)}; it has {listed(chosen)}.")
+        chosen = [split]
+    note = f"Splits one after the other: {', '.join(chosen)} (split= takes one)." if chosen[1:] else ""
+    return {one: found[one] for one in chosen}, note

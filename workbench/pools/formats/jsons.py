@@ -10,11 +10,15 @@ from typing import Any
 
 from workbench.errors import InputError
 from workbench.pools.cells import plain_text
-from workbench.pools.formats.annotations import classes_chosen, decided
+from workbench.pools.formats import frames
+from workbench.pools.formats.annotations import annotations_of, choices_of, classes_chosen, decided
+from workbench.pools.formats.encodings import settle_encoding
 from workbench.pools.formats.files import File, check_cells
+from workbench.pools.formats.folders import SPLITS
 from workbench.pools.tables import table_reader
 from workbench.pools.tables.options import TableOptions
 from workbench.pools.tables.raw import RawTable, check_names
+from workbench.pools.tables.report import Problem
 from workbench.pools.tables.uses import ColumnUse
 from workbench.reading import json_lines, listed, parse_json
 
@@ -37,7 +41,7 @@ def read_lines(file: File, options: TableOptions) -> RawTable:
     Raises:
         InputError: a line that is no object, values that are lists or objects themselves, or too large.
     """
-    data = file.content(options.max_bytes)
+    data, told = _content(file, options)
     rows: list[dict[str, Any]] = []
     at: list[int] = []
     n_cells = 0
@@ -47,7 +51,7 @@ def read_lines(file: File, options: TableOptions) -> RawTable:
         rows.append(row)
         at.append(number)
     raw = _framed(file.name, "jsonl", rows, options, lambda row: f"line {at[row]}")
-    return replace(raw, n_there=sum(1 for _ in _FILLED.finditer(data)))
+    return replace(raw, n_there=sum(1 for _ in _FILLED.finditer(data)), problems=told)
 
 
 def read_document(file: File, options: TableOptions) -> RawTable:
@@ -64,7 +68,7 @@ def read_document(file: File, options: TableOptions) -> RawTable:
     Raises:
         InputError: as `read_lines`.
     """
-    data = file.content(options.max_bytes)
+    data, told = _content(file, options)
     if len(data) > MAX_DOCUMENT:
         raise InputError(
             f"{file.name} has {len(data):,} bytes; the limit of one JSON document is {MAX_DOCUMENT:,}. "
@@ -73,22 +77,50 @@ def read_document(file: File, options: TableOptions) -> RawTable:
     if _is_lines(data):
         return read_lines(file, options)
     document = parse_json(data, file.name)
+    document, note = _rows_in(document)
     if isinstance(document, dict):
-        lists = [value for value in document.values() if isinstance(value, list) and value]
         if "categories" in document and "annotations" in document:
             raise InputError(
                 f"{file.name} holds COCO annotations, not items. Open the images, then import it as labels."
             )
-        if len(lists) != 1:
-            raise InputError(f"{file.name} is one JSON object; give a list with an object an item.")
-        document = lists[0]
+        raise InputError(f"{file.name} is one JSON object; give a list with an object an item.")
     if not isinstance(document, list) or not all(isinstance(row, dict) for row in document):
         raise InputError(f"{file.name} is no list of objects; give one with an object an item.")
     if document and all(isinstance(row.get("data"), dict) for row in document):
         raw = _tasks(file.name, document, options)
     else:
         raw = _framed(file.name, "json", document, options, lambda row: f"object {row + 1}")
-    return replace(raw, n_there=len(document))
+    return replace(raw, n_there=len(document), problems=told, notes=(*note, *raw.notes))
+
+
+def _content(file: File, options: TableOptions) -> tuple[bytes, tuple[Problem, ...]]:
+    """A file as UTF-8, and what is to be said of its encoding."""
+    data = file.content(options.max_bytes)
+    encoding, told = settle_encoding(data, file.name, options.encoding)
+    return (data if encoding == "utf-8" else data.decode(encoding).encode()), told
+
+
+def _rows_in(document: Any) -> tuple[Any, tuple[str, ...]]:
+    """The rows that a document holds, and a note where it holds more.
+
+    Returns:
+        A list of objects; any other document as it is.
+    """
+    rows = frames.rows_of(document)
+    if rows is not None or not isinstance(document, dict) or {"categories", "annotations"} <= document.keys():
+        return document if rows is None else rows, ()
+    lists = {key: value for key, value in document.items() if isinstance(value, list) and value}
+    if len(lists) > 1 and all(key.lower() in SPLITS for key in lists):
+        parts = [frames.rows_of(part) or part for part in lists.values()]
+        return [row for part in parts for row in part], (f"Splits one after the other: {listed(lists)}.",)
+    if not lists and len(document) == 1:
+        return _rows_in(next(iter(document.values())))  # a name around all
+    objects = {key: value for key, value in lists.items() if all(isinstance(row, dict) for row in value)}
+    if not objects:
+        return document, ()
+    longest = max(objects, key=lambda key: len(objects[key]))
+    others = [key for key in lists if key != longest]
+    return objects[longest], ((f"Read is {longest!r}; there are also {listed(others)}.",) if others else ())
 
 
 def _is_lines(data: bytes) -> bool:
@@ -111,9 +143,10 @@ def _tasks(name: str, tasks: list[dict[str, Any]], options: TableOptions) -> Raw
     labels: list[str | None] = []
     undecided: list[str] = []
     for number, task in enumerate(tasks, start=1):
-        chosen = classes_chosen(task)
+        several = any(len(_picked(one)) > 1 for one, _ in annotations_of(task))
+        chosen = [] if several else classes_chosen(task)
         labels.append(decided(chosen))
-        if chosen and labels[-1] is None:
+        if several or (chosen and labels[-1] is None):
             undecided.append(str(task.get("id", number)))
     rows = []
     for number, (task, label) in enumerate(zip(tasks, labels, strict=True), start=1):
@@ -130,8 +163,13 @@ def _tasks(name: str, tasks: list[dict[str, Any]], options: TableOptions) -> Raw
     n = sum(label is not None for label in labels)
     note = f"Tasks of Label Studio: {n:,} of {len(tasks):,} with a choice."
     if undecided:
-        note += f" Annotations differ, so these tasks have no label: {listed(undecided, quote=False)}."
-    return RawTable(name, raw.format, raw.frame, uses=uses, notes=(note,), locate=raw.locate)
+        these = listed(undecided, quote=False)
+        note += f" Annotations differ or choose several, so these tasks have no label: {these}."
+    return replace(raw, uses=uses, notes=(note, *raw.notes))
+
+
+def _picked(annotation: dict[str, Any]) -> list[str]:
+    return [choice for choices in choices_of(annotation).values() for choice in choices]
 
 
 def _framed(name: str, form: str, rows: list[dict[str, Any]], options: TableOptions, locate: Any) -> RawTable:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
@@ -12,45 +11,17 @@ from workbench.errors import InputError
 from workbench.members import Members
 from workbench.pools.formats import csv, jsons, parquet
 from workbench.pools.formats.files import File, check_cells, check_size
+from workbench.pools.formats.folders import by_split
 from workbench.pools.formats.images import IMAGE_ENDINGS
 from workbench.pools.images.photos import MAX_PHOTO_BYTES
 from workbench.pools.tables.options import TableOptions
 from workbench.pools.tables.raw import RawTable
 from workbench.pools.tables.report import counted
 from workbench.pools.tables.uses import ColumnUse
-from workbench.reading import cut, listed
+from workbench.reading import listed
 
 METADATA = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
-_SPLIT = re.compile(r"(?:^|[/_.-])(train|test|validation|valid|dev|val)(?=[/_.-]|$)")
-_ORDER = ("train", "validation", "valid", "val", "dev", "test")
 _NAMES = ("file_name", "image", "path")
-
-
-def by_split(name: str, paths: Sequence[str], split: str | None) -> tuple[dict[str, list[str]], str]:
-    """Files by the split that their paths name, in the usual order; those that name none are "train".
-
-    Args:
-        name: of the dataset.
-        paths: of the files.
-        split: the one that is wanted; None takes all.
-
-    Returns:
-        Split -> files, and a note where several are taken.
-
-    Raises:
-        InputError: no such split.
-    """
-    found: dict[str, list[str]] = {}
-    for path in paths:
-        named = _SPLIT.findall(path.lower())
-        found.setdefault(named[-1] if named else "train", []).append(path)
-    chosen = sorted(found, key=_ORDER.index)
-    if split is not None:
-        if split not in found:
-            raise InputError(f"{name} has no split {cut(split)}; it has {listed(chosen)}.")
-        chosen = [split]
-    note = f"Splits one after the other: {', '.join(chosen)} (split= takes one)." if chosen[1:] else ""
-    return {one: found[one] for one in chosen}, note
 
 
 def read_folder(name: str, members: Members, paths: Sequence[str], options: TableOptions) -> RawTable:
@@ -75,7 +46,7 @@ def read_folder(name: str, members: Members, paths: Sequence[str], options: Tabl
     abouts = [about for found in splits.values() for about in found]
     images = [path for path in paths if path.lower().endswith(IMAGE_ENDINGS)]
     check_size(f"{name} (unpacked)", sum(members.sizes[path] for path in images), MAX_PHOTO_BYTES)
-    tables = [_read(members, about, options) for about in abouts]
+    tables = [_read(members, about, images, options) for about in abouts]
     column = tables[0][1]
     known = set(images)
     pictures: dict[str, str] = {}
@@ -85,7 +56,8 @@ def read_folder(name: str, members: Members, paths: Sequence[str], options: Tabl
     for number, (about, (raw, own)) in enumerate(zip(abouts, tables, strict=True)):
         root = PurePosixPath(about).parent
         cells = raw.frame[own].astype("str").tolist()
-        at = [str(root / cell) for cell in cells]
+        named = _named(cells, root, known)
+        at = [named.get(cell, str(root / cell)) for cell in cells]
         shown = at if abouts[1:] else cells
         stay = [i for i, path in enumerate(at) if path in known]
         missing += [shown[i] for i, path in enumerate(at) if path not in known]
@@ -147,7 +119,7 @@ class _Files(Mapping[str, bytes]):
         return len(self._paths)
 
 
-def _read(members: Members, about: str, options: TableOptions) -> tuple[RawTable, str]:
+def _read(members: Members, about: str, images: Sequence[str], options: TableOptions) -> tuple[RawTable, str]:
     """One table of metadata, and its column of names of files."""
     inner = File(members.read(about, options.max_bytes), about)
     given = TableOptions(
@@ -161,6 +133,27 @@ def _read(members: Members, about: str, options: TableOptions) -> tuple[RawTable
     readers: dict[str, Any] = {".csv": csv.read, ".jsonl": jsons.read_lines, ".parquet": parquet.read}
     raw = readers[PurePosixPath(about).suffix](inner, given)
     column = next((str(c) for c in raw.frame.columns if str(c) in _NAMES), None)
+    if column is None:  # other programs call it otherwise: isic_id, id
+        root, known = PurePosixPath(about).parent, set(images)
+        found = {str(c): len(_named(raw.frame[c].astype("str").tolist(), root, known)) for c in raw.frame}
+        best = max(found, key=lambda name: found[name], default="")
+        column = best if best and 2 * found[best] > len(raw.frame) else None
     if column is None:
-        raise InputError(f"{about} has no column file_name; it has {listed(raw.frame.columns)}.")
+        raise InputError(
+            f"{about} has no column file_name and none that names its images; it has "
+            f"{listed(raw.frame.columns)}. Rename one, or leave the file out."
+        )
     return raw, column
+
+
+def _named(cells: Sequence[str], root: PurePosixPath, known: set[str]) -> dict[str, str]:
+    """Cell -> path, of the cells that name an image, with its ending or without."""
+    stems: dict[str, str] = {}
+    for path in sorted(known):
+        stems.setdefault(path[: path.rindex(".")], path)
+    found = {}
+    for cell in dict.fromkeys(cells):
+        path = str(root / cell)
+        if path in known or path in stems:
+            found[cell] = path if path in known else stems[path]
+    return found

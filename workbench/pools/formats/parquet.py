@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,9 @@ import numpy as np
 
 from workbench.arrays import Array
 from workbench.errors import InputError
+from workbench.pools.formats.arrow import described, frame_of, framed, holds_texts, is_picture, plain_table
 from workbench.pools.formats.files import File, check_cells, check_size
+from workbench.pools.formats.folders import by_split
 from workbench.pools.sources import Unit, transformed
 from workbench.pools.tables import table_reader
 from workbench.pools.tables.options import TableOptions
@@ -28,58 +30,50 @@ def read(file: File, options: TableOptions) -> RawTable:
 
     Args:
         file: a file or a folder.
-        options: max_bytes, packed and unpacked; max_cells; max_columns.
+        options: split of a folder's parts, max_bytes, packed and unpacked; max_cells; max_columns.
 
     Returns:
-        The table.
+        The table, with the names of its classes and its pictures where the file has them.
 
     Raises:
-        InputError: not Parquet, parts that differ, nested columns, empty or too large.
+        InputError: not Parquet, parts that differ, no column of plain values, empty or too large.
     """
     name = file.name
     with reading(name, _FORM, "Write it again."):
-        table = _arrow_table(file, options)
-        n_there = _rows_there(file)
-        # pandas' own metadata would hide an index that was saved as a column, such as the ids
-        table = table.replace_schema_metadata(None)
-        unnamed = [column for column in table.column_names if column.startswith("__index_level_")]
-        return RawTable(name, "parquet", frame_of(table.drop_columns(unnamed)), n_there=n_there)
+        if file.is_upload:
+            check_size(name, file.size(), options.max_bytes)
+            return read_parts(name, "parquet", {name: file.open()}, options)
+        parts, note = parquet_parts(file, options.split)
+        return read_parts(name, "parquet", {part.name: part for part in parts}, options, note)
 
 
-def _rows_there(file: File) -> int:
-    """Rows that the files themselves say they hold."""
-    import pyarrow.parquet as pq
-
-    sources: Sequence[Any] = [file.open()] if file.is_upload else parquet_parts(file)
-    return sum(int(pq.read_metadata(source).num_rows) for source in sources)
-
-
-def frame_of(table: Any) -> Any:
-    """Columns of Arrow as cells; whole numbers beside empty cells keep all their digits.
+def read_parts(
+    name: str,
+    form: str,
+    sources: Mapping[str, Any],
+    options: TableOptions,
+    note: str = "",
+    features: Mapping[str, Any] | None = None,
+) -> RawTable:
+    """Parquet files, one after the other, as one table.
 
     Args:
-        table: of plain types (`plain_table`).
+        name: of all together.
+        form: of all together.
+        sources: name -> a path or an open file.
+        options: max_bytes, max_cells, max_columns.
+        note: what was done before, or "".
+        features: what a dataset says of its columns; None looks in the files.
 
-    Returns:
-        A pandas DataFrame.
+    Raises:
+        InputError: files that differ, or too large.
     """
-    import pandas as pd
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    exact = {}
-    for i, column in enumerate(table.columns):
-        if pa.types.is_integer(column.type) and column.null_count:
-            most = pc.min_max(column)
-            ends = (most["min"].as_py() or 0, most["max"].as_py() or 0)
-            if max(abs(end) for end in ends) >= 2**53:  # beyond what a float holds
-                kind = pd.UInt64Dtype() if str(column.type).startswith("u") else pd.Int64Dtype()
-                exact[i] = pd.Series(column.to_pylist(), dtype=kind)
-    # pandas' own metadata would make types of columns that were brought to plain ones
-    frame = table.replace_schema_metadata(None).to_pandas()
-    for i, cells in exact.items():
-        frame.isetitem(i, cells)
-    return frame
+    table, left, n_there = _coded_table(name, sources, options)
+    # an index of pandas without a name says nothing
+    unnamed = [column for column in table.column_names if column.startswith("__index_level_")]
+    notes = (note,) if note else ()
+    features = features or described(table.schema)
+    return framed(name, form, table.drop_columns(unnamed), features, notes, left=left, n_there=n_there)
 
 
 def read_columns(
@@ -99,43 +93,91 @@ def read_columns(
         InputError: as `read`.
     """
     with reading(file.name, _FORM, "Write it again."):
-        table = _arrow_table(file, TableOptions(max_cells=max_cells), wanted)
+        parts = [] if file.is_upload else parquet_parts(file)[0]
+        sources = {str(part): part for part in parts} or {file.name: file.open()}
+        table, _, _ = _coded_table(file.name, sources, TableOptions(max_cells=max_cells), wanted)
         metadata: dict[bytes, bytes] = table.schema.metadata or {}
+        table = plain_table(table, True)
         return {name: table.column(name).to_pylist() for name in table.column_names}, metadata
 
 
-def _arrow_table(file: File, options: TableOptions, wanted: Sequence[str] | None = None) -> Any:
-    """The columns as Arrow holds them, their sizes checked before anything is unpacked."""
+def _coded_table(
+    name: str, sources: Mapping[str, Any], options: TableOptions, wanted: Sequence[str] | None = None
+) -> tuple[Any, list[str], int]:
+    """The columns as Arrow holds them, their sizes checked before anything is unpacked.
+
+    Args:
+        name: of all files.
+        sources: path -> path or open file; folders in it that say "column=value" are columns, too.
+        options: max_bytes, max_cells, max_columns.
+        wanted: names of columns; None takes all but lists and records.
+
+    Returns:
+        The table, its texts coded; names of the lists and records; rows that the files say they hold.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    name = file.name
-    if file.is_upload:
-        check_size(name, file.size(), options.max_bytes)
-    sources: Sequence[Any] = [file.open()] if file.is_upload else parquet_parts(file)
-    schema = pq.ParquetFile(sources[0]).schema_arrow
+    schema = pq.ParquetFile(next(iter(sources.values()))).schema_arrow
     check_names(name, schema.names)
     names = [column for column in schema.names if wanted is None or column in wanted]
+    kinds = {column: schema.field(column).type for column in names}
+    pictures = [column for column in names if wanted is None and is_picture(kinds[column])]
+    left = [column for column in names if pa.types.is_nested(kinds[column]) and column not in pictures]
+    if left and wanted is not None:
+        raise InputError(
+            f"Column {left[0]!r} of {name} holds lists or records; spread it over plain columns, "
+            "one number or text a cell."
+        )
+    names = [column for column in names if column not in left]
     # texts stay coded until their full length is known: a page of one long text may repeat it for ever
-    texts = [column for column in names if _holds_texts(schema.field(column).type)]
-    files = [pq.ParquetFile(source, read_dictionary=texts) for source in sources]
+    texts = [column for column in names if holds_texts(kinds[column])]
+    files = [pq.ParquetFile(source, read_dictionary=texts) for source in sources.values()]
     for part in files[1:]:
-        if not part.schema_arrow.equals(files[0].schema_arrow, check_metadata=False):
+        if {*part.schema_arrow.names} != {*schema.names}:
             raise InputError(f"The parts of {name} do not have the same columns; make them alike.")
-    n_rows = sum(part.metadata.num_rows for part in files)
+    n_rows = sum(int(part.metadata.num_rows) for part in files)
     check_cells(name, n_rows, len(names), options.max_cells, options.max_columns)
     groups = [part.metadata.row_group(i) for part in files for i in range(part.num_row_groups)]
     if wanted is None:
         check_size(f"{name} (unpacked)", sum(group.total_byte_size for group in groups), options.max_bytes)
-    for column in names:
-        if pa.types.is_nested(schema.field(column).type):
-            raise InputError(
-                f"Column {column!r} of {name} holds lists or records; spread it over plain columns, "
-                "one number or text a cell."
-            )
-    parts = [part.read(names) for part in files]
-    _check_texts(name, parts, texts, options.max_bytes)
-    return pa.concat_tables([plain_table(part, schema, name, wanted is not None) for part in parts])
+    tables = []
+    n_bytes = 0
+    for path, part in zip(sources, files, strict=True):
+        table = part.read([column for column in names if column not in pictures])
+        for column in pictures:
+            batches, n_bytes = _pictures(name, part, column, options.max_bytes, n_bytes)
+            cells = pa.chunked_array([batch.column(0) for batch in batches], type=kinds[column])
+            table = table.append_column(column, cells) if table.num_columns else pa.table({column: cells})
+        table = table.select(names).replace_schema_metadata(schema.metadata)
+        for key, value in _said_by_folders(path).items():
+            if key not in table.column_names:
+                table = table.append_column(key, pa.array([value] * len(table), pa.large_string()))
+        tables.append(table)
+    _check_texts(name, tables, texts, options.max_bytes)
+    return pa.concat_tables(tables, promote_options="permissive"), left, n_rows
+
+
+def _pictures(name: str, part: Any, column: str, max_bytes: int, n_bytes: int) -> tuple[list[Any], int]:
+    """A column of pictures, so many at a time that no page which repeats one takes more than is allowed."""
+    found: list[Any] = []
+    for number in range(part.num_row_groups):
+        group = part.metadata.row_group(number)
+        inside = [group.column(i) for i in range(group.num_columns)]
+        inside = [chunk for chunk in inside if chunk.path_in_schema.startswith(f"{column}.")]
+        most = max((int(chunk.total_uncompressed_size) for chunk in inside), default=1)
+        size = max(1, min(1_000, max_bytes // (8 * max(1, most))))
+        for batch in part.iter_batches(size, row_groups=[number], columns=[column], use_threads=False):
+            n_bytes += batch.nbytes
+            check_size(f"{name} (unpacked)", n_bytes, max_bytes)
+            found.append(batch)
+    return found, n_bytes
+
+
+def _said_by_folders(path: str) -> dict[str, str]:
+    """Column -> value, of the folders on the way to a file that say so: "label=pos"."""
+    parts = [part.partition("=") for part in path.split("/")[:-1]]
+    return {key: value for key, mark, value in parts if mark and key and value}
 
 
 def stream(
@@ -148,32 +190,23 @@ def stream(
 READER = table_reader(read, stream=stream)
 
 
-def parquet_parts(file: File) -> list[Path]:
-    """The files of a Parquet table: itself, or the .parquet files in a folder by name.
+def parquet_parts(file: File, split: str | None = None) -> tuple[list[Path], str]:
+    """The files of a Parquet table, and a note on them: itself, or those in a folder, split after split.
+
+    Args:
+        file: a file or a folder.
+        split: the one that is wanted; None takes all.
 
     Raises:
-        InputError: none there.
+        InputError: none there, or no such split.
     """
     if not file.is_folder:
-        return [file.path]
-    parts = sorted(path for path in file.path.glob("*.parquet") if path.is_file())
+        return [file.path], ""
+    parts = {path.name: path for path in sorted(file.path.glob("*.parquet")) if path.is_file()}
     if not parts:
         raise InputError(f"There is no .parquet file in the folder {str(file.path)!r}.")
-    return parts
-
-
-def _holds_texts(kind: Any) -> bool:
-    import pyarrow as pa
-
-    types = pa.types
-    if types.is_dictionary(kind):
-        kind = kind.value_type
-    return bool(
-        types.is_string(kind)
-        or types.is_large_string(kind)
-        or types.is_binary(kind)
-        or types.is_large_binary(kind)
-    )
+    splits, note = by_split(file.name, list(parts), split)
+    return [parts[name] for names in splits.values() for name in names], note
 
 
 def _check_texts(name: str, parts: list[Any], texts: list[str], max_bytes: int) -> None:
@@ -193,56 +226,11 @@ def _check_texts(name: str, parts: list[Any], texts: list[str], max_bytes: int) 
                 check_size(f"{name} (unpacked)", total, max_bytes)
 
 
-def plain_table(table: Any, schema: Any, name: str, keep_booleans: bool) -> Any:
-    """Columns of types that pandas reads as numbers or texts, the same ones whoever reads them.
-
-    Args:
-        table: as it was read.
-        schema: of the file, where texts may have been read coded.
-        name: of the file, for messages.
-        keep_booleans: leave them as they are, for whoever wants plain values.
-
-    Raises:
-        InputError: bytes that are no text.
-    """
-    import pyarrow as pa
-
-    for i, given in enumerate(table.column_names):
-        column = schema.field(given)
-        kind = column.type
-        if pa.types.is_boolean(kind):
-            if keep_booleans:
-                continue
-            wanted = pa.int8()  # with empty cells pandas would make texts of them
-        elif pa.types.is_decimal(kind):
-            wanted = pa.float64()
-        elif _holds_texts(kind):
-            wanted = pa.large_string()
-        elif pa.types.is_dictionary(kind):
-            wanted = kind.value_type
-        else:
-            continue
-        cells = table.column(i)
-        if pa.types.is_dictionary(cells.type):
-            cells = cells.cast(cells.type.value_type)
-        try:
-            cells = cells.cast(wanted)
-        except pa.ArrowException as error:
-            if not pa.types.is_binary(kind) and not pa.types.is_large_binary(kind):
-                raise
-            raise InputError(
-                f"Column {column.name!r} of {name} holds bytes that are no text. Leave it out of the file, "
-                "or write numbers or texts in its place."
-            ) from error
-        table = table.set_column(i, column.name, cells)
-    return table
-
-
 class ParquetSource:
     """Features in a Parquet file or in a folder of parts, read a few thousand rows at a time.
 
     Args:
-        path: the file or the folder; parts are taken in the order of their names.
+        path: the file or the folder; parts are taken as `parquet_parts` orders them.
         feature_map: applied to each chunk; its source columns are read. Without one every column
             must be a number.
         columns: which columns, instead.
@@ -256,7 +244,7 @@ class ParquetSource:
         self, path: Path, feature_map: FeatureMap | None = None, columns: Sequence[str] | None = None
     ) -> None:
         self.feature_map = feature_map
-        self.paths = parquet_parts(File.of(path))
+        self.paths, _ = parquet_parts(File.of(path))
         self._units: list[Unit] = []
         first = 0
         schema: Any = None
@@ -307,7 +295,8 @@ class ParquetSource:
                 first = unit.first + done
                 done += batch.num_rows
                 if self.feature_map is not None:
-                    plain = plain_table(pa.Table.from_batches([batch]), batch.schema, path.name, False)
+                    with reading(path.name, _FORM):
+                        plain = plain_table(pa.Table.from_batches([batch]))
                     yield first, transformed(self.feature_map, frame_of(plain), first)
                 else:
                     yield first, _numbers(batch, self.columns)

@@ -1,0 +1,304 @@
+"""Tables of Arrow as cells, wherever they come from; and files of them: Feather, and Arrow's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from workbench.errors import InputError
+from workbench.pools.formats.arrow_sizes import unpacked_size
+from workbench.pools.formats.files import File, check_cells, check_size
+from workbench.pools.images.decoding import is_image
+from workbench.pools.tables import table_reader
+from workbench.pools.tables.options import TableOptions
+from workbench.pools.tables.raw import RawTable, check_names
+from workbench.pools.tables.uses import ColumnUse
+from workbench.reading import listed, parse_json, reading
+
+_FORM = "a Feather or Arrow file"
+_LABELS = ("label", "labels", "target", "class", "category")
+
+
+def read(file: File, options: TableOptions) -> RawTable:
+    """A Feather file (version 2), or a file or stream of Arrow, as a typed table.
+
+    Args:
+        file: also .gz.
+        options: max_bytes, packed and unpacked; max_cells; max_columns.
+
+    Returns:
+        The table.
+
+    Raises:
+        InputError: no such file, damaged, or too large.
+    """
+    import pyarrow as pa
+
+    data = file.content(options.max_bytes)
+    if data[:4] == b"FEA1":
+        raise InputError(f"{file.name} is of Feather's first version. Write it again, or as Parquet.")
+    with reading(file.name, _FORM, "Write it again."):
+        tables = list(stream_tables(file.name, data, options))
+        table = pa.concat_tables(tables) if tables else pa.table({})
+        check_names(file.name, table.column_names)
+        check_cells(file.name, len(table), table.num_columns, options.max_cells, options.max_columns)
+        return framed(file.name, "arrow", table, described(table.schema))
+
+
+READER = table_reader(read)
+
+
+def stream_tables(name: str, data: bytes, options: TableOptions) -> Iterator[Any]:
+    """The batches of a file or stream of Arrow, its sizes checked before anything is unpacked.
+
+    Args:
+        name: of the file, for messages.
+        data: of it.
+        options: max_bytes.
+
+    Raises:
+        InputError: too large.
+    """
+    import pyarrow as pa
+
+    # a file is a stream behind eight bytes, and an index that need not tell the truth about it
+    stream = memoryview(data)[8:] if data[:6] == b"ARROW1" else memoryview(data)
+    check_size(f"{name} (unpacked)", unpacked_size(stream), options.max_bytes)
+    source = pa.ipc.open_stream(pa.py_buffer(stream))
+    for batch in source:
+        # Arrow believes a file's offsets unless asked: damaged ones would read memory that is another's
+        batch.validate(full=True)
+        yield pa.Table.from_batches([batch], schema=source.schema)
+
+
+def described(schema: Any) -> Mapping[str, Any]:
+    """Column -> what a dataset of Hugging Face says of it in a schema's metadata; {} where it does not."""
+    told = (schema.metadata or {}).get(b"huggingface")
+    document = parse_json(told, "What the dataset says of its columns") if told else {}
+    info = document.get("info") if isinstance(document, dict) else None
+    features = info.get("features") if isinstance(info, dict) else None
+    return features if isinstance(features, dict) else {}
+
+
+def is_picture(kind: Any) -> bool:
+    """Whether cells of a type are pictures: {bytes, path}."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_struct(kind) and {"bytes", "path"} <= {part.name for part in kind})
+
+
+def frame_of(table: Any) -> Any:
+    """Columns of Arrow as cells; whole numbers beside empty cells keep all their digits.
+
+    Args:
+        table: of plain types (`plain_table`).
+
+    Returns:
+        A pandas DataFrame.
+    """
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    exact = {}
+    for i, column in enumerate(table.columns):
+        if pa.types.is_integer(column.type) and column.null_count:
+            most = pc.min_max(column)
+            ends = (most["min"].as_py() or 0, most["max"].as_py() or 0)
+            if max(abs(end) for end in ends) >= 2**53:  # beyond what a float holds
+                kind = pd.UInt64Dtype() if str(column.type).startswith("u") else pd.Int64Dtype()
+                exact[i] = pd.Series(column.to_pylist(), dtype=kind)
+    # pandas' own metadata would make types of columns that were brought to plain ones
+    frame = table.replace_schema_metadata(None).to_pandas()
+    for i, cells in exact.items():
+        frame.isetitem(i, cells)
+    return frame
+
+
+def holds_texts(kind: Any) -> bool:
+    """Whether cells of a type are texts or bytes."""
+    import pyarrow as pa
+
+    types = pa.types
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(types.is_string(kind) or types.is_large_string(kind) or is_bytes(kind))
+
+
+def is_bytes(kind: Any) -> bool:
+    """Whether cells of a type are bytes, coded or not."""
+    import pyarrow as pa
+
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+
+
+def plain_table(table: Any, keep_booleans: bool = False) -> Any:
+    """Columns of types that pandas reads as numbers or texts, the same ones whoever reads them.
+
+    Args:
+        table: as it was read; texts may be coded.
+        keep_booleans: leave them as they are, for whoever wants plain values.
+    """
+    import pyarrow as pa
+
+    for i, given in enumerate(table.column_names):
+        kind = table.field(i).type
+        if pa.types.is_boolean(kind):
+            if keep_booleans:
+                continue
+            wanted = pa.int8()  # with empty cells pandas would make texts of them
+        elif pa.types.is_decimal(kind):
+            wanted = pa.float64()
+        elif holds_texts(kind):
+            wanted = pa.large_string()
+        elif pa.types.is_dictionary(kind):
+            wanted = kind.value_type
+        else:
+            continue
+        cells = table.column(i)
+        if pa.types.is_dictionary(cells.type):
+            cells = cells.cast(cells.type.value_type)
+        table = table.set_column(i, given, cells.cast(wanted))
+    return table
+
+
+class _Blobs(Mapping[str, bytes]):
+    """Pictures in a column of a table, by the name that stands in the cell."""
+
+    def __init__(self, cells: Any, names: Sequence[str]) -> None:
+        self._cells = cells
+        self._rows = {name: i for i, name in enumerate(names)}
+
+    def __getitem__(self, name: str) -> bytes:
+        return bytes(self._cells[self._rows[name]].as_py() or b"")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
+def framed(
+    name: str,
+    form: str,
+    table: Any,
+    features: Mapping[str, Any],
+    notes: Sequence[str] = (),
+    *,
+    left: Sequence[str] = (),
+    n_there: int | None = None,
+) -> RawTable:
+    """A table of Arrow as cells: plain values, classes by their names, and one column of pictures.
+
+    Args:
+        name: of the file.
+        form: of the file.
+        table: as it was read.
+        features: column -> what the file says of it (`described`).
+        notes: what was done while reading.
+        left: columns of lists and records that were not read.
+        n_there: rows that the file says it holds.
+
+    Returns:
+        The table; lists, records, further pictures and bytes that are no text are left out
+        with a note.
+
+    Raises:
+        InputError: a code beyond the names of the classes, or nothing is left.
+    """
+    import pandas as pd
+    import pyarrow as pa
+
+    columns: dict[str, Any] = {}
+    uses: dict[str, ColumnUse] = {}
+    pictures: dict[str, Mapping[str, bytes]] = {}
+    others: list[str] = []
+    plain: list[str] = []
+    for given in table.column_names:
+        cells, feature = table.column(given), features.get(given)
+        feature = feature if isinstance(feature, dict) else {}
+        found = None if pictures else _pictures(cells, given)
+        if found is not None:
+            columns[given], pictures[given] = pd.Series(found[0], dtype="str"), found[1]
+            uses[given] = ColumnUse.of(given, "picture")
+        elif pa.types.is_nested(cells.type) or _is_no_text(cells):
+            others.append(given)
+        elif feature.get("_type") == "ClassLabel" and feature.get("names"):
+            columns[given] = _named(cells, [str(label) for label in feature["names"]], given)
+            if "class" not in {use.use for use in uses.values()}:
+                uses[given] = ColumnUse("class")
+        else:
+            columns[given] = None
+            plain.append(given)
+    if nested := [*left, *others]:
+        notes = (
+            *notes,
+            f"Left out are lists, records, bytes that are no text and further pictures: {listed(nested)}.",
+        )
+    if not columns:
+        raise InputError(f"{name} holds no column of plain values and no pictures.")
+    if plain:
+        cells = frame_of(plain_table(table.select(plain)))
+        columns |= {given: cells[given] for given in plain}
+    frame = pd.DataFrame(columns)
+    if pictures:  # the model sees the pictures alone
+        label = next((c for c in frame.columns if c.lower() in _LABELS and c not in uses), None)
+        if label is not None and "class" not in {use.use for use in uses.values()}:
+            uses[label] = ColumnUse("class")
+        uses |= {c: ColumnUse("leave out") for c in frame.columns if c not in uses and c.lower() != "id"}
+    return RawTable(name, form, frame, pictures=pictures, uses=uses, notes=tuple(notes), n_there=n_there)
+
+
+def _pictures(cells: Any, column: str) -> tuple[list[str], _Blobs] | None:
+    """Names of the pictures of a column, each once, and their bytes; None where it holds none."""
+    import pyarrow.compute as pc
+
+    if is_picture(cells.type):
+        held, paths = pc.struct_field(cells, "bytes"), pc.struct_field(cells, "path").to_pylist()
+    elif is_bytes(cells.type):
+        first = next((cell for cell in cells if cell.is_valid), None)
+        if first is None or not is_image(first.as_py()):
+            return None
+        held, paths = cells, [None] * len(cells)
+    else:
+        return None
+    taken: set[str] = set()
+    names = []
+    for i, path in enumerate(paths):
+        name = PurePosixPath(str(path)).name if path else f"{column}-{i:06d}"
+        name = name if name not in taken else f"{i:06d}-{name}"
+        taken.add(name)
+        names.append(name)
+    return names, _Blobs(held, names)
+
+
+def _is_no_text(cells: Any) -> bool:
+    """Whether a column holds bytes that are no text."""
+    import pyarrow as pa
+
+    if not is_bytes(cells.type):
+        return False
+    cells = cells.cast(cells.type.value_type) if pa.types.is_dictionary(cells.type) else cells
+    try:
+        cells.cast(pa.large_string())
+    except pa.ArrowInvalid:
+        return True
+    return False
+
+
+def _named(cells: Any, names: list[str], column: str) -> Any:
+    """Codes as the names of their classes; -1 is no class."""
+    import pandas as pd
+
+    codes = cells.to_pandas().to_numpy(dtype=np.float64, na_value=-1)
+    codes = np.where(np.isnan(codes), -1, codes).astype(np.int64)
+    if len(codes) and int(codes.max()) >= len(names):
+        raise InputError(
+            f"Column {column!r} holds the code {int(codes.max())}, and there are {len(names)} classes."
+        )
+    return pd.Series([names[code] if code >= 0 else "" for code in codes], dtype="str")
