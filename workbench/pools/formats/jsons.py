@@ -106,15 +106,18 @@ def _rows_in(document: Any) -> tuple[Any, tuple[str, ...]]:
     Returns:
         A list of objects; any other document as it is.
     """
+    if isinstance(document, dict) and {"categories", "annotations"} <= document.keys():
+        return document, ()
     rows = frames.rows_of(document)
-    if rows is not None or not isinstance(document, dict) or {"categories", "annotations"} <= document.keys():
+    if rows is not None or not isinstance(document, dict):
         return document if rows is None else rows, ()
     lists = {key: value for key, value in document.items() if isinstance(value, list) and value}
     if len(lists) > 1 and all(key.lower() in SPLITS for key in lists):
         parts = [frames.rows_of(part) or part for part in lists.values()]
         return [row for part in parts for row in part], (f"Splits one after the other: {listed(lists)}.",)
-    if not lists and len(document) == 1:
-        return _rows_in(next(iter(document.values())))  # a name around all
+    inside = next(iter(document.values()), None)
+    if len(document) == 1 and isinstance(inside, dict):
+        return _rows_in(inside)  # a name around all
     objects = {key: value for key, value in lists.items() if all(isinstance(row, dict) for row in value)}
     if not objects:
         return document, ()
