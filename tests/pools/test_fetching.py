@@ -15,6 +15,7 @@ from workbench.pools.images import fetching
 class Handler(BaseHTTPRequestHandler):
     asked: ClassVar[list[str]] = []
     busy: ClassVar[list[str]] = []
+    sent: ClassVar[list[bytes]] = []  # of each promised picture; the whole one where nothing is said
 
     def do_GET(self):
         self.asked.append(self.path)
@@ -24,8 +25,9 @@ class Handler(BaseHTTPRequestHandler):
             self.end_headers()
             return
         self.send_response(200)
+        self.send_header("Content-Length", str(len(picture(0))))
         self.end_headers()
-        self.wfile.write(picture(0))
+        self.wfile.write(self.sent.pop() if self.sent else picture(0))
 
     def do_CONNECT(self):
         self.asked.append(f"CONNECT {self.path} {self.headers.get('Proxy-Authorization')}")
@@ -43,7 +45,7 @@ def web(tmp_path, monkeypatch):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    Handler.asked, Handler.busy = [], []
+    Handler.asked, Handler.busy, Handler.sent = [], [], []
     Thread(target=server.serve_forever, daemon=True).start()
     yield server.server_port
     server.shutdown()
@@ -91,7 +93,7 @@ def test_the_proxy_of_the_environment_passes_it_on(web, monkeypatch):
     assert fetching.fetch_all(["http://pictures.example/a.png?x=1"]) == {}
     assert Handler.asked == ["http://pictures.example/a.png?x=1"]
     why = fetching.fetch_all(["https://pictures.example/a.png"])["https://pictures.example/a.png"]
-    assert "the proxy says 403" in why
+    assert "proxy" in why and "403" in why
     assert Handler.asked[1:] == ["CONNECT pictures.example:443 Basic YW5uOnBAc3M="]
     monkeypatch.setenv("no_proxy", "pictures.example")
     assert fetching.fetch_all(["http://pictures.example/c.png"]) != {} and len(Handler.asked) == 2
@@ -111,6 +113,16 @@ def test_a_busy_server_is_asked_once_more_when_it_says(web, monkeypatch):
     Handler.busy = ["3600"]
     (why,) = fetching.fetch_all([f"http://127.0.0.1:{web}/c.png"]).values()
     assert "503" in why and len(waits) == 2, "nobody waits for an hour"
+
+
+def test_a_download_that_breaks_off_is_not_kept(web, monkeypatch):
+    monkeypatch.setenv("WORKBENCH_FETCH_LOCAL", "1")
+    address = f"http://127.0.0.1:{web}/a.png"
+    Handler.sent = [b"<html>please log in</html>".ljust(len(picture(0))), picture(0)[:40]]
+    assert "40 bytes read" in fetching.fetch_all([address])[address]
+    assert fetching.fetch_all([address]) == {address: "what came is no image"}
+    assert not fetching.kept(address).is_file()
+    assert fetching.fetch_all([address]) == {} and fetching.kept(address).is_file()
 
 
 def test_what_a_header_says_of_waiting():

@@ -15,7 +15,6 @@ from workbench.pools import encoders, feature_map_from_json, load_pool, read_row
 from workbench.pools.features import cache
 from workbench.pools.features.cache import WorkCache, cached_features, saved_map
 from workbench.pools.features.vectors import VectorFeatureMap
-from workbench.pools.images import fetching
 from workbench.pools.replay import with_saved_map
 from workbench.writing import write_whole
 
@@ -179,39 +178,6 @@ def test_an_encoder_in_a_file_is_its_bytes(tmp_path):
     one = encoders.weights_of(str(tmp_path / "m.onnx"), "image", None)
     (tmp_path / "m.onnx").write_bytes(b"two")
     assert one != encoders.weights_of(str(tmp_path / "m.onnx"), "image", None)
-
-
-class Answer:
-    """A server's answer that ends after some bytes."""
-
-    status, length = 200, 100_000
-
-    def __init__(self, data, length):
-        self.data, self.length = io.BytesIO(data), length
-
-    def read(self, n):
-        return self.data.read(n)
-
-
-@pytest.mark.parametrize(("cut", "why"), [(40, "broke off after 40 of"), (None, "")])
-def test_a_download_that_breaks_off_is_not_kept(tmp_path, monkeypatch, cut, why):
-    Image.new("RGB", (16, 16)).save(stream := io.BytesIO(), "PNG")
-    whole = stream.getvalue()
-    monkeypatch.setenv("WORKBENCH_MEDIA", str(tmp_path))
-
-    class Connection:
-        through_proxy = False
-        request = close = lambda *_, **__: None
-        getresponse = lambda _: Answer(whole[:cut], len(whole))  # noqa: E731
-
-    monkeypatch.setattr(fetching, "connection_to", lambda *_: Connection())
-    failed = fetching.fetch_all(["http://a.example/1.png"])
-    assert (why in failed["http://a.example/1.png"]) if why else failed == {}
-    assert fetching.kept("http://a.example/1.png").is_file() == (not why)
-    whole = b"<html>please log in</html>"
-    assert fetching.fetch_all(["http://a.example/2.png"]) == {
-        "http://a.example/2.png": "what came is no image"
-    }
 
 
 def test_names_are_cut_by_bytes(tmp_path):

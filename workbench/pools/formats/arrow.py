@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -14,7 +15,7 @@ from workbench.pools.formats.files import File, check_cells, check_size
 from workbench.pools.images.decoding import is_image
 from workbench.pools.tables import table_reader
 from workbench.pools.tables.options import TableOptions
-from workbench.pools.tables.raw import RawTable, check_names
+from workbench.pools.tables.raw import Pictured, RawTable, check_names
 from workbench.pools.tables.uses import ColumnUse
 from workbench.reading import listed, parse_json, reading
 
@@ -35,43 +36,60 @@ def read(file: File, options: TableOptions) -> RawTable:
     Raises:
         InputError: no such file, damaged, or too large.
     """
-    import pyarrow as pa
-
     data = file.content(options.max_bytes)
     if data[:4] == b"FEA1":
         raise InputError(f"{file.name} is of Feather's first version. Write it again, or as Parquet.")
     with reading(file.name, _FORM, "Write it again."):
-        tables = list(stream_tables(file.name, data, options))
-        table = pa.concat_tables(tables) if tables else pa.table({})
-        check_names(file.name, table.column_names)
-        check_cells(file.name, len(table), table.num_columns, options.max_cells, options.max_columns)
-        return framed(file.name, "arrow", table, described(table.schema))
+        return read_streams(file.name, "arrow", [data], options)
 
 
 READER = table_reader(read)
 
 
-def stream_tables(name: str, data: bytes, options: TableOptions) -> Iterator[Any]:
-    """The batches of a file or stream of Arrow, its sizes checked before anything is unpacked.
+def read_streams(
+    name: str,
+    form: str,
+    streams: Iterable[bytes],
+    options: TableOptions,
+    notes: Sequence[str] = (),
+    features: Mapping[str, Any] | None = None,
+) -> RawTable:
+    """Files or streams of Arrow, one after the other, as one table; checked before anything is unpacked.
 
     Args:
-        name: of the file, for messages.
-        data: of it.
-        options: max_bytes.
+        name: of all together.
+        form: of all together.
+        streams: the bytes of each.
+        options: max_bytes, max_cells, max_columns.
+        notes: what was done before.
+        features: what a dataset says of its columns; None looks in the first.
 
     Raises:
-        InputError: too large.
+        InputError: without rows, of columns that differ, or too large.
     """
     import pyarrow as pa
 
-    # a file is a stream behind eight bytes, and an index that need not tell the truth about it
-    stream = memoryview(data)[8:] if data[:6] == b"ARROW1" else memoryview(data)
-    check_size(f"{name} (unpacked)", unpacked_size(stream), options.max_bytes)
-    source = pa.ipc.open_stream(pa.py_buffer(stream))
-    for batch in source:
-        # Arrow believes a file's offsets unless asked: damaged ones would read memory that is another's
-        batch.validate(full=True)
-        yield pa.Table.from_batches([batch], schema=source.schema)
+    tables: list[Any] = []
+    n_rows = n_bytes = 0
+    for data in streams:
+        # a file is a stream behind eight bytes, and an index that need not tell the truth about it
+        stream = memoryview(data)[8:] if data[:6] == b"ARROW1" else memoryview(data)
+        check_size(f"{name} (unpacked)", n_bytes + unpacked_size(stream), options.max_bytes)
+        source = pa.ipc.open_stream(pa.py_buffer(stream))
+        if tables and source.schema.names != tables[0].schema.names:
+            raise InputError(f"The files of {name} do not have the same columns; make them alike.")
+        for batch in source:
+            # Arrow believes a file's offsets unless asked: damaged ones would read memory that is another's
+            batch.validate(full=True)
+            n_rows, n_bytes = n_rows + batch.num_rows, n_bytes + batch.nbytes
+            check_cells(name, n_rows, batch.num_columns, options.max_cells, options.max_columns)
+            check_size(f"{name} (unpacked)", n_bytes, options.max_bytes)
+            tables.append(pa.Table.from_batches([batch], schema=source.schema))
+    if not tables:
+        raise InputError(f"{name} holds no rows.")
+    whole = pa.concat_tables(tables, promote_options="permissive")
+    check_names(name, whole.column_names)
+    return framed(name, form, whole, features or described(whole.schema), notes, n_there=n_rows)
 
 
 def described(schema: Any) -> Mapping[str, Any]:
@@ -147,10 +165,8 @@ def plain_table(table: Any, keep_booleans: bool = False) -> Any:
 
     for i, given in enumerate(table.column_names):
         kind = table.field(i).type
-        if pa.types.is_boolean(kind):
-            if keep_booleans:
-                continue
-            wanted = pa.int8()  # with empty cells pandas would make texts of them
+        if pa.types.is_boolean(kind) and not keep_booleans:
+            wanted = pa.large_string()  # "true" and "false", as JSON has them
         elif pa.types.is_decimal(kind):
             wanted = pa.float64()
         elif holds_texts(kind):
@@ -166,21 +182,8 @@ def plain_table(table: Any, keep_booleans: bool = False) -> Any:
     return table
 
 
-class _Blobs(Mapping[str, bytes]):
-    """Pictures in a column of a table, by the name that stands in the cell."""
-
-    def __init__(self, cells: Any, names: Sequence[str]) -> None:
-        self._cells = cells
-        self._rows = {name: i for i, name in enumerate(names)}
-
-    def __getitem__(self, name: str) -> bytes:
-        return bytes(self._cells[self._rows[name]].as_py() or b"")
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._rows)
-
-    def __len__(self) -> int:
-        return len(self._rows)
+def _octets(cells: Any, row: int) -> bytes:
+    return bytes(cells[row].as_py() or b"")
 
 
 def framed(
@@ -254,7 +257,7 @@ def framed(
     return RawTable(name, form, frame, pictures=pictures, uses=uses, notes=tuple(notes), n_there=n_there)
 
 
-def _pictures(cells: Any, column: str) -> tuple[list[str], _Blobs] | None:
+def _pictures(cells: Any, column: str) -> tuple[list[str], Pictured] | None:
     """Names of the pictures of a column, each once, and their bytes; None where it holds none."""
     import pyarrow.compute as pc
 
@@ -274,7 +277,7 @@ def _pictures(cells: Any, column: str) -> tuple[list[str], _Blobs] | None:
         name = name if name not in taken else f"{i:06d}-{name}"
         taken.add(name)
         names.append(name)
-    return names, _Blobs(held, names)
+    return names, Pictured({name: i for i, name in enumerate(names)}, partial(_octets, held))
 
 
 def _is_no_text(cells: Any) -> bool:

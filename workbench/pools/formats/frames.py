@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from workbench.errors import InputError
@@ -26,60 +26,58 @@ def rows_of(document: Any) -> list[dict[str, Any]] | None:
     Raises:
         InputError: too many cells.
     """
-    if isinstance(document, list):
-        return _without_names(document)
-    if not isinstance(document, dict) or not document:
-        return None
-    names, rows = document.get("columns"), document.get("data")
-    if isinstance(names, list) and isinstance(rows, list) and set(document) <= {"columns", "index", "data"}:
-        if not all(isinstance(row, list) and len(row) == len(names) for row in rows) or _is_nested(rows):
+    names: Collection[Any] | None = None
+    keys: Collection[Any] = ()
+    rows: Any = document
+    if isinstance(document, dict):
+        values = list(document.values())
+        names, rows = document.get("columns"), document.get("data")
+        if (
+            isinstance(names, list)
+            and isinstance(rows, list)
+            and set(document) <= {"columns", "index", "data"}
+        ):
+            keys = document.get("index") or ()
+        elif "data" not in document and values and all(isinstance(value, dict) for value in values):
+            inner = list(dict.fromkeys(key for value in values for key in value))
+            _check(len(inner) * len(values))
+            if _by_columns(document, inner):
+                names, keys = document, inner
+                rows = [[column.get(key) for column in values] for key in inner]
+            else:
+                names, keys = inner, document
+                rows = [[row.get(name) for name in inner] for row in values]
+        elif len(values) > 1 and all(isinstance(value, list) for value in values):
+            names = document
+            rows = list(zip(*values, strict=False)) if len({*map(len, values)}) == 1 else []
+        else:
             return None
-        keys = document.get("index")
-        keyed = isinstance(keys, list) and len(keys) == len(rows)
-        made = [dict(zip(map(str, names), row, strict=True)) for row in rows]
-        return _with_ids(made, [str(key) for key in keys]) if keyed and keys is not None else made
-    values = list(document.values())
-    if len(values) > 1 and all(isinstance(column, list) for column in values):
-        if len({len(column) for column in values}) > 1 or _is_nested(values):
-            return None
-        return [dict(zip(document, row, strict=True)) for row in zip(*values, strict=True)]
-    if not all(isinstance(value, dict) for value in values) or "data" in document:
+    if (
+        not rows
+        or not isinstance(rows, list)
+        or not all(isinstance(row, list | tuple) and row for row in rows)
+    ):
         return None
-    inner = list(dict.fromkeys(key for value in values for key in value))
-    if not inner or _is_nested([list(value.values()) for value in values]):
+    names = [f"x{i + 1}" for i in range(len(rows[0]))] if names is None else list(map(str, names))
+    if any(len(row) != len(names) for row in rows) or _is_nested(rows):
         return None
-    if _by_columns(document, inner):
-        _check(len(inner) * len(document))
-        made = [{name: column.get(key) for name, column in document.items()} for key in inner]
-        return _with_ids(made, inner)
-    return _with_ids([dict(row) for row in values], list(document))
+    _check(len(rows) * len(names))
+    if len(keys) == len(rows) and ID not in names and not all(str(key).isdigit() for key in keys):
+        names = [ID, *names]
+        rows = [[str(key), *row] for key, row in zip(keys, rows, strict=True)]
+    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
-def _by_columns(document: Mapping[str, Any], inner: list[str]) -> bool:
+def _by_columns(outer: Collection[str], inner: Collection[str]) -> bool:
     """Whether the outer names are those of columns: rows are numbered, or more than columns."""
-    numbered, within = all(key.isdigit() for key in document), all(key.isdigit() for key in inner)
-    if numbered != within:
-        return within
-    return len(inner) > len(document)
+    numbered, within = (all(key.isdigit() for key in keys) for keys in (outer, inner))
+    return within if numbered != within else len(inner) > len(outer)
 
 
-def _with_ids(rows: list[dict[str, Any]], keys: list[str]) -> list[dict[str, Any]]:
-    if all(key.isdigit() for key in keys) or any(ID in row for row in rows):
-        return rows
-    return [{ID: key, **row} for key, row in zip(keys, rows, strict=True)]
-
-
-def _is_nested(columns: list[list[Any]]) -> bool:
-    """Whether most cells of the first rows are lists or objects: then this is another document.
-
-    Raises:
-        InputError: they are not, and there are too many of them.
-    """
-    cells = [cell for column in columns[:100] for cell in column[:20]]
-    if 2 * sum(isinstance(cell, list | dict) for cell in cells) > len(cells):
-        return True
-    _check(sum(map(len, columns)))
-    return False
+def _is_nested(rows: Sequence[Sequence[Any]]) -> bool:
+    """Whether most cells of the first rows are lists or objects: then this is another document."""
+    cells = [cell for row in rows[:100] for cell in row[:20]]
+    return 2 * sum(isinstance(cell, list | dict) for cell in cells) > len(cells)
 
 
 def _check(n_cells: int) -> None:
@@ -88,11 +86,3 @@ def _check(n_cells: int) -> None:
             f"The table has {n_cells:,} cells; the limit of this form of JSON is {MAX_CELLS:,}. Write it as "
             "JSON lines, CSV or Parquet."
         )
-
-
-def _without_names(rows: list[Any]) -> list[dict[str, Any]] | None:
-    if not rows or not all(isinstance(row, list) and row for row in rows) or _is_nested(rows):
-        return None
-    if len({len(row) for row in rows}) > 1:
-        return None
-    return [{f"x{i + 1}": cell for i, cell in enumerate(row)} for row in rows]

@@ -10,14 +10,14 @@ from typing import Any
 from workbench.errors import InputError
 from workbench.members import Members
 from workbench.pools.formats import Reader
-from workbench.pools.formats.arrow import described, framed, stream_tables
-from workbench.pools.formats.files import File, check_cells, check_size
+from workbench.pools.formats.arrow import read_streams
+from workbench.pools.formats.files import File, check_size
 from workbench.pools.formats.folders import by_split
 from workbench.pools.formats.metadata import METADATA, read_folder
 from workbench.pools.formats.parquet import read_parts
 from workbench.pools.tables import table_reader
 from workbench.pools.tables.options import TableOptions
-from workbench.pools.tables.raw import RawTable, check_names
+from workbench.pools.tables.raw import RawTable
 from workbench.reading import listed, parse_json, reading
 
 _FORM = "a Hugging Face dataset"
@@ -64,34 +64,18 @@ def _paths(members: Members) -> list[str]:
 
 def _table(name: str, members: Members, data: list[str], options: TableOptions) -> RawTable:
     """The table of Parquet or Arrow files, split after split."""
-    import pyarrow as pa
-
     splits, note = by_split(name, data, options.split)
     paths = [path for found in splits.values() for path in found]
     check_size(name, sum(members.sizes[path] for path in paths), options.max_bytes)
     features = _features(members)
-    if all(path.endswith(".parquet") for path in paths):
+    beside = [path for path in paths if path.endswith(".parquet")]
+    if beside == paths:
         sources = {path: io.BytesIO(members.read(path, options.max_bytes)) for path in paths}
         return read_parts(name, "huggingface", sources, options, note, features)
-    tables: list[Any] = []
-    n_rows = n_bytes = 0
-    beside = [path for path in paths if path.endswith(".parquet")]
     notes = [note] if note else []
     notes += [f"Parquet beside Arrow files left out: {listed(beside, 3)}."] if beside else []
-    for path in (path for path in paths if path not in beside):
-        for table in stream_tables(name, members.read(path, options.max_bytes), options):
-            if tables and table.schema.names != tables[0].schema.names:
-                raise InputError(f"The files of {name} do not have the same columns; make them alike.")
-            n_rows, n_bytes = n_rows + table.num_rows, n_bytes + table.nbytes
-            check_cells(name, n_rows, table.num_columns, options.max_cells, options.max_columns)
-            check_size(f"{name} (unpacked)", n_bytes, options.max_bytes)
-            tables.append(table)
-    if not tables:
-        raise InputError(f"{name} holds no rows.")
-    whole = pa.concat_tables(tables, promote_options="permissive")
-    check_names(name, whole.column_names)
-    features = features or described(tables[0].schema)
-    return framed(name, "huggingface", whole, features, notes, n_there=n_rows)
+    streams = (members.read(path, options.max_bytes) for path in paths if path not in beside)
+    return read_streams(name, "huggingface", streams, options, notes, features)
 
 
 def _features(members: Members) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 from workbench.errors import InputError
 from workbench.pools.cells import plain_text
 from workbench.pools.formats import frames
-from workbench.pools.formats.annotations import annotations_of, choices_of, classes_chosen, decided
+from workbench.pools.formats.annotations import classes_chosen, decided
 from workbench.pools.formats.encodings import settle_encoding
 from workbench.pools.formats.files import File, check_cells
 from workbench.pools.formats.folders import SPLITS
@@ -146,11 +146,13 @@ def _tasks(name: str, tasks: list[dict[str, Any]], options: TableOptions) -> Raw
     labels: list[str | None] = []
     undecided: list[str] = []
     for number, task in enumerate(tasks, start=1):
-        several = any(len(_picked(one)) > 1 for one, _ in annotations_of(task))
-        chosen = [] if several else classes_chosen(task)
+        try:
+            chosen = classes_chosen(task)
+            torn = bool(chosen) and decided(chosen) is None
+        except InputError:  # several in one annotation
+            chosen, torn = [], True
         labels.append(decided(chosen))
-        if several or (chosen and labels[-1] is None):
-            undecided.append(str(task.get("id", number)))
+        undecided += [str(task.get("id", number))] * torn
     rows = []
     for number, (task, label) in enumerate(zip(tasks, labels, strict=True), start=1):
         row = dict(task["data"])
@@ -169,10 +171,6 @@ def _tasks(name: str, tasks: list[dict[str, Any]], options: TableOptions) -> Raw
         these = listed(undecided, quote=False)
         note += f" Annotations differ or choose several, so these tasks have no label: {these}."
     return replace(raw, uses=uses, notes=(note, *raw.notes))
-
-
-def _picked(annotation: dict[str, Any]) -> list[str]:
-    return [choice for choices in choices_of(annotation).values() for choice in choices]
 
 
 def _framed(name: str, form: str, rows: list[dict[str, Any]], options: TableOptions, locate: Any) -> RawTable:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
@@ -15,7 +15,7 @@ from workbench.pools.formats.folders import by_split
 from workbench.pools.formats.images import IMAGE_ENDINGS
 from workbench.pools.images.photos import MAX_PHOTO_BYTES
 from workbench.pools.tables.options import TableOptions
-from workbench.pools.tables.raw import RawTable
+from workbench.pools.tables.raw import Pictured, RawTable
 from workbench.pools.tables.report import counted
 from workbench.pools.tables.uses import ColumnUse
 from workbench.reading import listed
@@ -31,13 +31,13 @@ def read_folder(name: str, members: Members, paths: Sequence[str], options: Tabl
         name: of the dataset.
         members: its files.
         paths: those that count.
-        options: split, missing_files, encoding, delimiter, header, max_bytes, max_cells, max_columns.
+        options: split, and those of the tables' own formats.
 
     Returns:
         All tables one after the other; of several, images go by their paths in the folder.
 
     Raises:
-        InputError: a table without names of files, files that are not there, or too large.
+        InputError: a table without names of files, or too large.
     """
     import pandas as pd
 
@@ -51,32 +51,21 @@ def read_folder(name: str, members: Members, paths: Sequence[str], options: Tabl
     known = set(images)
     pictures: dict[str, str] = {}
     frames: list[Any] = []
-    missing: list[str] = []
-    places: list[tuple[int, int]] = []  # table and row, of the rows that stay
+    places: list[tuple[int, int]] = []  # table and row
     for number, (about, (raw, own)) in enumerate(zip(abouts, tables, strict=True)):
         root = PurePosixPath(about).parent
         cells = raw.frame[own].astype("str").tolist()
         named = _named(cells, root, known)
-        at = [named.get(cell, str(root / cell)) for cell in cells]
-        shown = at if abouts[1:] else cells
-        stay = [i for i, path in enumerate(at) if path in known]
-        missing += [shown[i] for i, path in enumerate(at) if path not in known]
-        pictures |= {shown[i]: at[i] for i in stay}
-        kept = raw.frame.iloc[stay].rename(columns={own: column}).reset_index(drop=True)
-        frames.append(kept.assign(**{column: pd.Series([shown[i] for i in stay], dtype="str")}))
-        places += [(number, i) for i in stay]
-    if missing and options.missing_files != "drop":
-        raise InputError(
-            f"{listed(abouts, 2, quote=False)} names {listed(missing, 4)}, which "
-            f"{'is' if len(missing) == 1 else 'are'} not there. "
-            'Leave such rows out with missing_files="drop".'
+        shown = [named.get(cell, str(root / cell)) if abouts[1:] else cell for cell in cells]
+        pictures |= {name: named[cell] for name, cell in zip(shown, cells, strict=True) if cell in named}
+        frames.append(
+            raw.frame.rename(columns={own: column}).assign(**{column: pd.Series(shown, dtype="str")})
         )
-    if missing:
-        notes.append(f"{counted(len(missing), 'row')} without a file left out: {listed(missing, 4)}.")
+        places += [(number, i) for i in range(len(cells))]
     stray = sorted(known - set(pictures.values()))
     if stray and options.split is None:
         notes.append(f"{counted(len(stray), 'image')} that no metadata names left out: {listed(stray, 3)}.")
-    frame = frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
+    frame = pd.concat(frames, ignore_index=True)
     check_cells(name, len(frame), len(frame.columns), options.max_cells, options.max_columns)
 
     def locate(row: int) -> str:
@@ -94,44 +83,19 @@ def read_folder(name: str, members: Members, paths: Sequence[str], options: Tabl
         ragged=next((raw.ragged for raw in raws if raw.ragged), ()),
         n_ragged=sum(raw.n_ragged for raw in raws),
         renamed=tuple(dict.fromkeys(given for raw in raws for given in raw.renamed)),
-        pictures={column: _Files(members, pictures)},
+        pictures={column: Pictured(pictures, members.read)},
         uses={column: ColumnUse.of(column, "picture")},
         notes=(*(one for raw in raws for one in raw.notes), *notes),
         n_there=sum(len(raw.frame) + raw.n_ragged for raw in raws),
-        n_left=len(missing),
         locate=locate,
     )
-
-
-class _Files(Mapping[str, bytes]):
-    """Pictures among the members, by the name that stands in the cell."""
-
-    def __init__(self, members: Members, paths: Mapping[str, str]) -> None:
-        self._members, self._paths = members, paths
-
-    def __getitem__(self, name: str) -> bytes:
-        return self._members.read(self._paths[name])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._paths)
-
-    def __len__(self) -> int:
-        return len(self._paths)
 
 
 def _read(members: Members, about: str, images: Sequence[str], options: TableOptions) -> tuple[RawTable, str]:
     """One table of metadata, and its column of names of files."""
     inner = File(members.read(about, options.max_bytes), about)
-    given = TableOptions(
-        encoding=options.encoding,
-        delimiter=options.delimiter,
-        header=options.header,
-        max_bytes=options.max_bytes,
-        max_cells=options.max_cells,
-        max_columns=options.max_columns,
-    )
     readers: dict[str, Any] = {".csv": csv.read, ".jsonl": jsons.read_lines, ".parquet": parquet.read}
-    raw = readers[PurePosixPath(about).suffix](inner, given)
+    raw = readers[PurePosixPath(about).suffix](inner, options)
     column = next((str(c) for c in raw.frame.columns if str(c) in _NAMES), None)
     if column is None:  # other programs call it otherwise: isic_id, id
         root, known = PurePosixPath(about).parent, set(images)

@@ -180,16 +180,6 @@ def _said_by_folders(path: str) -> dict[str, str]:
     return {key: value for key, mark, value in parts if mark and key and value}
 
 
-def stream(
-    path: Path, feature_map: FeatureMap | None = None, columns: Sequence[str] | None = None
-) -> ParquetSource:
-    """The rows piece by piece."""
-    return ParquetSource(path, feature_map, columns)
-
-
-READER = table_reader(read, stream=stream)
-
-
 def parquet_parts(file: File, split: str | None = None) -> tuple[list[Path], str]:
     """The files of a Parquet table, and a note on them: itself, or those in a folder, split after split.
 
@@ -372,3 +362,6 @@ def _numbers(batch: Any, columns: tuple[str, ...]) -> Array:
     for j, column in enumerate(parts):
         out[:, j] = column.to_numpy(zero_copy_only=False)
     return out
+
+
+READER = table_reader(read, stream=ParquetSource)

@@ -60,7 +60,9 @@ READER = table_reader(read)
 
 
 def _table(name: str, book: Any, options: TableOptions, data: bytes) -> RawTable:
-    sheets = {sheet.title: sheet for sheet in sorted(book.worksheets, key=_is_hidden)}
+    # hidden sheets hold lists for others to choose from
+    ordered = sorted(book.worksheets, key=lambda sheet: bool(sheet.sheet_state != "visible"))
+    sheets = {sheet.title: sheet for sheet in ordered}
     if options.sheet is not None and options.sheet not in sheets:
         raise InputError(f"{name} has no sheet {cut(options.sheet)}; it has {listed(sheets)}.")
     chosen = [sheets[options.sheet]] if options.sheet is not None else list(sheets.values())
@@ -78,11 +80,6 @@ def _table(name: str, book: Any, options: TableOptions, data: bytes) -> RawTable
             n_there = n_filled - (options.header is not False)
             return replace(raw, n_there=n_there, n_left=raw.n_left + n_left)
     raise InputError(f"{name} is empty. Give a sheet with a line of names and a row for each item.")
-
-
-def _is_hidden(sheet: Any) -> bool:
-    """Whether people do not see a sheet: it holds lists for others to choose from, and is read last."""
-    return bool(sheet.sheet_state != "visible")
 
 
 def _check_references(name: str, data: bytes, sheet: Any, max_cells: int) -> int:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import http.client
 import os
 import socket
-import ssl
-from base64 import b64encode
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from email.utils import parsedate_to_datetime
+from contextlib import closing
 from hashlib import sha256
 from ipaddress import ip_address
 from pathlib import Path
-from time import monotonic, sleep, time
+from time import monotonic, sleep
 from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
+
+from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, ProxyManager, Retry, make_headers
+from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError
 
 from workbench.errors import InputError
 from workbench.pools.images.decoding import is_image
@@ -103,7 +103,7 @@ def _kept_or_why(address: str) -> int | str:
         place = kept(address)
         place.parent.mkdir(parents=True, exist_ok=True)
         write_whole(place, data, private=True, synced=False)
-    except (OSError, InputError, ValueError, http.client.HTTPException) as error:
+    except (OSError, InputError, ValueError, HTTPError) as error:
         return reason(error)
     return len(data)
 
@@ -129,12 +129,9 @@ class _BusyError(InputError):
 
 def _wait_of(header: str | None) -> float:
     """Seconds that a Retry-After header says; five where it says nothing that can be read."""
-    given = (header or "").strip()
-    if given.isdecimal():
-        return float(given[:9])
     try:
-        return max(0.0, parsedate_to_datetime(given).timestamp() - time())
-    except (TypeError, ValueError, IndexError, OverflowError):
+        return float(Retry().parse_retry_after(header or ""))
+    except (HTTPError, ValueError, OverflowError):
         return _USUAL_WAIT
 
 
@@ -143,80 +140,73 @@ def _asked(address: str) -> bytes:
         parts = urlsplit(address)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise InputError(f"{cut(address)} is no web address")
-        connection = connection_to(parts.scheme, parts.hostname, parts.port)
-        try:
-            path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-            if parts.scheme == "http" and connection.through_proxy:
-                path = f"http://{parts.netloc}{path}"
-            connection.request("GET", path, headers={"User-Agent": "workbench-labels", "Accept": "image/*"})
-            answer = connection.getresponse()
-            if answer.status in (301, 302, 303, 307, 308):
-                address = urljoin(address, answer.getheader("Location") or "")
+        with closing(answer_of(address)) as answer:
+            if location := answer.get_redirect_location():
+                address = urljoin(address, location)
                 continue
+            words = f"the server says {answer.status} {answer.reason}"
             if answer.status in (429, 503):
-                said = f"the server says {answer.status} {answer.reason}"
-                raise _BusyError(said, _wait_of(answer.getheader("Retry-After")))
+                raise _BusyError(words, _wait_of(answer.headers.get("Retry-After")))
             if answer.status != 200:
-                raise InputError(f"the server says {answer.status} {answer.reason}")
-            promised, ends = answer.length, monotonic() + _LONGEST
+                raise InputError(words)
+            ends = monotonic() + _LONGEST
             data = bytearray()
-            while block := answer.read(_BLOCK):
+            for block in answer.stream(_BLOCK, decode_content=False):
                 data += block
                 if len(data) > MAX_PICTURE:
                     raise InputError(f"it has more than {MAX_PICTURE >> 20} MB")
                 if monotonic() > ends:
                     raise InputError(f"it did not come within {_LONGEST:.0f} seconds")
-            if promised is not None and len(data) < promised:
-                raise InputError(f"it broke off after {len(data):,} of {promised:,} bytes")
             if not is_image(bytes(data)):
                 raise InputError("what came is no image")
             return bytes(data)
-        finally:
-            connection.close()
     raise InputError("it is moved on too often")
 
 
-class _Connection(http.client.HTTPConnection):
-    """A connection whose socket is open already.
-
-    Attributes:
-        through_proxy: whether a proxy passes the request on, which it reads the whole address for.
-    """
-
-    through_proxy = False
-
-
-def connection_to(scheme: str, host: str, port: int | None) -> _Connection:
-    """A connection to an address that was looked up and checked once, so that it cannot change in between.
+def answer_of(address: str) -> Any:
+    """The answer to a request of an address that was looked up and checked once, so that it cannot change.
 
     Through the proxy that the environment names, where there is one: it is trusted as its owner trusts it,
     but not asked for a host that is known here as no public one.
+
+    Args:
+        address: with the name of a host.
+
+    Returns:
+        An answer of urllib3 whose body was not read.
     """
-    proxy = getproxies().get(scheme)
-    through = bool(proxy) and not proxy_bypass(host)
-    wanted = port or (443 if scheme == "https" else 80)
-    if through:
-        _check_public(host, _looked_up(host, wanted, must=False))
-        given = urlsplit(proxy if "//" in str(proxy) else f"http://{proxy}")
-        plain = _reached(_looked_up(str(given.hostname), given.port or 8080))
-    else:
-        found = _looked_up(host, wanted)
-        _check_public(host, found)
-        plain = _reached(found)
-    try:
-        if through and scheme == "https":
-            _tunnel(plain, host, wanted, given)
-        secure = (
-            ssl.create_default_context().wrap_socket(plain, server_hostname=host)
-            if scheme == "https"
-            else plain
+    parts = urlsplit(address)
+    host, secure = str(parts.hostname), parts.scheme == "https"
+    proxy = getproxies().get(parts.scheme, "") if not proxy_bypass(host) else ""
+    found = _looked_up(host, parts.port or (443 if secure else 80), must=not proxy)
+    # any of them: which one answers is not for the host to choose
+    public = all(ip_address(place[0].partition("%")[0]).is_global for *_, place in found)
+    if not public and os.environ.get("WORKBENCH_FETCH_LOCAL") != "1":
+        raise InputError(f"{host} is no public address")
+    headers = {"User-Agent": "workbench-labels", "Accept": "image/*"}
+    how: dict[str, Any] = {"redirect": False, "retries": False, "preload_content": False}
+    if proxy:
+        given = urlsplit(proxy if "//" in proxy else f"http://{proxy}")
+        known = f"{unquote(given.username)}:{unquote(given.password or '')}" if given.username else None
+        manager = ProxyManager(
+            given.geturl(), proxy_headers=make_headers(proxy_basic_auth=known), timeout=SECONDS
         )
-    except BaseException:
-        plain.close()
-        raise
-    connection = _Connection(host, port, timeout=SECONDS)
-    connection.sock, connection.through_proxy = secure, through
-    return connection
+        return manager.request("GET", address, headers=headers, **how)
+    last: Exception = OSError("it has no address")
+    headers["Host"] = parts.netloc.rpartition("@")[2]
+    target = parts._replace(scheme="", netloc="", fragment="", path=parts.path or "/").geturl()
+    for *_, place in found:
+        to = place[0], place[1]
+        pool = (
+            HTTPSConnectionPool(*to, timeout=SECONDS, server_hostname=host, assert_hostname=host)
+            if secure
+            else HTTPConnectionPool(*to, timeout=SECONDS)
+        )
+        try:
+            return pool.request("GET", target, headers=headers, **how)
+        except (NewConnectionError, ConnectTimeoutError) as error:
+            last = error
+    raise last
 
 
 def _looked_up(host: str, port: int, *, must: bool = True) -> list[Any]:
@@ -227,45 +217,3 @@ def _looked_up(host: str, port: int, *, must: bool = True) -> list[Any]:
         if must:
             raise
         return []
-
-
-def _check_public(host: str, found: Sequence[Any]) -> None:
-    """Refuse a host any of whose addresses is not public: which one answers is not for it to choose."""
-    if os.environ.get("WORKBENCH_FETCH_LOCAL") == "1":
-        return
-    if any(not ip_address(place[0].partition("%")[0]).is_global for *_, place in found):
-        raise InputError(f"{host} is no public address")
-
-
-def _reached(found: Sequence[Any]) -> socket.socket:
-    """A socket to the first of some addresses that answers."""
-    last: OSError | None = None
-    for family, kind, proto, _, place in found:
-        plain = socket.socket(family, kind, proto)
-        plain.settimeout(SECONDS)
-        try:
-            plain.connect(place)
-            return plain
-        except OSError as error:
-            plain.close()
-            last = error
-    raise last or OSError("it has no address")
-
-
-def _tunnel(plain: socket.socket, host: str, port: int, proxy: Any) -> None:
-    """Have a proxy connect a socket to a host, so that it sees none of what is said."""
-    to = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-    lines = [f"CONNECT {to} HTTP/1.1", f"Host: {to}"]
-    if proxy.username is not None:
-        known = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}"
-        lines.append(f"Proxy-Authorization: Basic {b64encode(known.encode()).decode()}")
-    plain.sendall("\r\n".join([*lines, "", ""]).encode("latin-1"))
-    answer = bytearray()
-    while b"\r\n\r\n" not in answer:  # byte by byte: what follows is the host's
-        one = plain.recv(1)
-        if not one or len(answer) > _BLOCK:
-            raise OSError("the proxy broke off")
-        answer += one
-    status = bytes(answer).partition(b"\r\n")[0].split(b" ", 2)
-    if len(status) < 2 or status[1] != b"200":
-        raise OSError(f"the proxy says {b' '.join(status[1:]).decode('latin-1') or 'nothing'}")

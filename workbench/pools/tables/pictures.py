@@ -122,8 +122,9 @@ def find_pictures(table: ExaminedTable, column: str) -> Pictures:
     folder: PhotoSource | None = None
     paths: dict[str, str] = {}
     if files.any():
-        folder, paths = _found_files(table, column, [names[i] for i in np.flatnonzero(files)])
-        if folder is not None:
+        if not held:
+            folder, paths = _found_files(table, column, [names[i] for i in np.flatnonzero(files)])
+        if held or folder is not None:
             missing = files & np.array([name not in paths for name in names])
             _about_missing(table, column, names, missing)
             gone |= missing

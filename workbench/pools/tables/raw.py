@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +24,28 @@ class Ragged:
     line: int
     found: int
     expected: int
+
+
+@dataclass(frozen=True)
+class Pictured(Mapping[str, bytes]):
+    """Pictures that come with a table, each read when it is asked for.
+
+    Attributes:
+        places: name that stands in a cell -> where the picture lies.
+        take: from there to its bytes.
+    """
+
+    places: Mapping[str, Any]
+    take: Callable[[Any], bytes]
+
+    def __getitem__(self, name: str) -> bytes:
+        return self.take(self.places[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.places)
+
+    def __len__(self) -> int:
+        return len(self.places)
 
 
 @dataclass(frozen=True)
