@@ -130,7 +130,7 @@ class WildFile:
 
 
 def _plain(cell: Any) -> Any:
-    if cell is None or cell != cell or cell == "":
+    if str(cell) in ("None", "nan", "NaT", "<NA>", ""):
         return None
     return cell.isoformat() if hasattr(cell, "isoformat") else getattr(cell, "item", lambda: cell)()
 

@@ -370,7 +370,7 @@ def test_hugging_face_texts_and_metadata_beside_images(tmp_path):
     assert pool.kind == "text" and pool.classes == ("no", "yes")
     images = photos(tmp_path)
     (images / "in" / "metadata.csv").write_text("file_name,label\np0.png,a\np1.png,b\np2.png,a\ngone.png,a\n")
-    with pytest.raises(InputError, match=r"'gone.png', which is not there"):
+    with pytest.raises(InputError, match=r"is not there: 'gone.png'; the first on line 5"):
         load_pool(str(images))
     pool = load_pool(str(images), missing_files="drop")
     assert pool.kind == "image" and len(pool) == 3 and pool.classes == ("a", "b")

@@ -153,6 +153,31 @@ def test_parts_of_a_folder_come_split_after_split_and_folders_may_be_columns(tmp
     assert load_pool(parts, columns="auto", split="test").features[0, 0] == 10
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet", "feather", "json", "jsonl", "xlsx"])
+def test_booleans_are_the_same_classes_and_numbers_in_every_format(tmp_path: Path, ending: str) -> None:
+    wet = [True, None, False, *[True, False] * 6]
+    frame = pd.DataFrame(
+        {"wet": pd.array(wet, dtype="boolean"), "x": np.arange(15.0), "label": [True, *wet[:1:-1], True]}
+    )
+    path = tmp_path / f"t.{ending}"
+    if ending in ("json", "jsonl"):
+        path.write_text(frame.to_json(orient="records", lines=ending == "jsonl"))
+    elif ending == "csv":
+        frame.to_csv(path, index=False)
+    elif ending == "xlsx":
+        frame.to_excel(path, index=False)
+    else:
+        (frame.to_parquet if ending == "parquet" else frame.to_feather)(path)
+    pool = load_pool(path, columns={"label": "class", "x": "number", "wet": "category"})
+    assert (
+        pool.classes == ("False", "True") and pool.truth is not None and pool.truth[:3].tolist() == [1, 0, 1]
+    )
+    assert pool.feature_map.columns[:2] == ("wet=False", "wet=True")
+    if ending != "csv":
+        pool = load_pool(path, columns={"label": "class"})
+        assert pool.feature_map.columns[0] == "wet" and pool.features[[0, 2], 0].tolist() == [1, 0]
+
+
 FRAME = pd.DataFrame({"x": [1.5, 2.0, None] * 4, "y": ["a", "b"] * 6, "t": ["hello", "wörld", ""] * 4})
 NAMED = FRAME.set_index(pd.Index([f"i{i}" for i in range(12)]))
 LISTS = json.dumps({name: [None if cell != cell else cell for cell in FRAME[name]] for name in FRAME})

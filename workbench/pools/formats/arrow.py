@@ -123,7 +123,9 @@ def frame_of(table: Any) -> Any:
 
     exact = {}
     for i, column in enumerate(table.columns):
-        if pa.types.is_integer(column.type) and column.null_count:
+        if pa.types.is_boolean(column.type) and column.null_count:
+            exact[i] = pd.Series(column.to_pylist(), dtype="boolean")  # pandas would make texts of them
+        elif pa.types.is_integer(column.type) and column.null_count:
             most = pc.min_max(column)
             ends = (most["min"].as_py() or 0, most["max"].as_py() or 0)
             if max(abs(end) for end in ends) >= 2**53:  # beyond what a float holds
@@ -154,20 +156,17 @@ def is_bytes(kind: Any) -> bool:
     return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
 
-def plain_table(table: Any, keep_booleans: bool = False) -> Any:
+def plain_table(table: Any) -> Any:
     """Columns of types that pandas reads as numbers or texts, the same ones whoever reads them.
 
     Args:
         table: as it was read; texts may be coded.
-        keep_booleans: leave them as they are, for whoever wants plain values.
     """
     import pyarrow as pa
 
     for i, given in enumerate(table.column_names):
         kind = table.field(i).type
-        if pa.types.is_boolean(kind) and not keep_booleans:
-            wanted = pa.large_string()  # "true" and "false", as JSON has them
-        elif pa.types.is_decimal(kind):
+        if pa.types.is_decimal(kind):
             wanted = pa.float64()
         elif holds_texts(kind):
             wanted = pa.large_string()

@@ -221,7 +221,7 @@ def _column(values: list[Any]) -> Any:
     values = [None if isinstance(value, float) and isnan(value) else value for value in values]
     filled = [value for value in values if value is not None]
     if filled and all(isinstance(value, bool) for value in filled):
-        return pd.Series([None if v is None else str(v).lower() for v in values], dtype="str")
+        return pd.Series(values, dtype="boolean")
     numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in filled)
     if filled and numbers and all(isinstance(v, float) or abs(v) < 2**53 for v in filled):
         return pd.Series(values, dtype="float64")

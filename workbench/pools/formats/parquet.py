@@ -42,7 +42,8 @@ def read(file: File, options: TableOptions) -> RawTable:
     with reading(name, _FORM, "Write it again."):
         if file.is_upload:
             check_size(name, file.size(), options.max_bytes)
-            return read_parts(name, "parquet", {name: file.open()}, options)
+            sources: dict[str, Any] = {name: file.open()}
+            return read_parts(name, "parquet", sources, options)
         parts, note = parquet_parts(file, options.split)
         return read_parts(name, "parquet", {part.name: part for part in parts}, options, note)
 
@@ -97,7 +98,7 @@ def read_columns(
         sources = {str(part): part for part in parts} or {file.name: file.open()}
         table, _, _ = _coded_table(file.name, sources, TableOptions(max_cells=max_cells), wanted)
         metadata: dict[bytes, bytes] = table.schema.metadata or {}
-        table = plain_table(table, True)
+        table = plain_table(table)
         return {name: table.column(name).to_pylist() for name in table.column_names}, metadata
 
 

@@ -219,6 +219,8 @@ def _column(values: list[Any]) -> Any:
 
     filled = [value for value in values if value not in (None, "")]
     plain = [None if value == "" else value for value in values]
+    if filled and all(isinstance(value, bool) for value in filled):
+        return pd.Series(plain, dtype="boolean")
     if filled and all(isinstance(value, int | float) and not isinstance(value, bool) for value in filled):
         return pd.Series(plain, dtype="float64")
     if filled and all(isinstance(value, datetime | date) for value in filled):
