@@ -94,7 +94,7 @@ FUNCTIONS = {
     "exchange/questions.py": {"_write_label_studio", "_write_huggingface"},
     "exchange/pictures.py": {"picture_of"},  # bytes of the pool's own
     "pools/instructions.py": {"_text"},  # pictures beside the file that a person named
-    "pools/tables/pictures.py": {"FolderFiles.read", "FolderFiles.size", "_beside", "Pictures.read"},
+    "pools/tables/pictures.py": {"_found_files", "_beside", "Pictures.read"},
     "studies/study.py": {"_with_measures", "_read_document"},
     "studies/tasks.py": {"compared", "advised_run", "state_of_run"},  # the store of the server that asks
     # what it writes, uploads in a folder of the server's, and the store of the server that asks
@@ -401,7 +401,7 @@ def test_labels_and_pictures_are_looked_for_beside_their_table_alone(tmp_path: P
     (data / "metadata.csv").write_text("file_name,label\n" + "".join(f"{name},a\n" for name in names))
     for name in ("link.png", "folder"):
         (here / name).rename(data / name)
-    refused(lambda: load_pool(str(data)), outside, "which are not there")
+    refused(lambda: load_pool(str(data)), outside, "are not there")
     (data / "metadata.csv").unlink()
     refused(lambda: load_pool(str(data)), outside, "no image")
     refused(

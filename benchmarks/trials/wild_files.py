@@ -159,7 +159,7 @@ def _rows(**columns: Sequence[Any]) -> list[list[Any]]:
 
 
 def workbooks() -> list[WildFile]:
-    """What Excel and openpyxl write."""
+    """Files of Excel and openpyxl."""
     from datetime import date, datetime, timedelta
 
     plain = _rows(id=IDS, x=X, label=AB)
@@ -195,7 +195,7 @@ def workbooks() -> list[WildFile]:
         WildFile(
             "flags.xlsx",
             _book(("S", _rows(flag=[bool(i % 3) for i in range(N)], x=X, label=AB))),
-            uses={"flag": "category"},
+            uses={"flag": "number"},
         ),
         WildFile(
             "errors.xlsx",
@@ -246,7 +246,7 @@ def _written(frame: Any, form: str, **options: Any) -> bytes:
 
 
 def of_pandas() -> list[WildFile]:
-    """What pandas writes, by its defaults and its usual options."""
+    """Files of pandas, by its defaults and its usual options."""
     import pandas as pd
 
     frame = _frame(id=IDS, x=X, label=AB)
@@ -360,7 +360,7 @@ def of_arrow() -> list[WildFile]:
 
 
 def of_r() -> list[WildFile]:
-    """What R writes."""
+    """Files of R."""
     rows = [(f'"{i + 1}"', f'"{IDS[i]}"', X[i], f'"{AB[i]}"') for i in range(N)]
     halves = [(*row[:3], row[3] if i < 10 else "NA") for i, row in enumerate(rows)]
     head = ('""', '"id"', '"x"', '"label"')
@@ -380,7 +380,7 @@ def of_r() -> list[WildFile]:
 
 
 def of_labelling_tools() -> list[WildFile]:
-    """What labelling tools and programs of language models write."""
+    """Files of labelling tools and programs of language models."""
 
     def tasks(labels: Sequence[str | None]) -> bytes:
         made = [{"id": 100 + i, "data": {"text": text}} for i, text in enumerate(TEXTS)]

@@ -13,6 +13,35 @@ from workbench.exchange.predictions import read_predictions
 from workbench.pools.features.shapes import ShapesFeatureMap
 
 
+def test_other_rows_are_read_as_the_pool_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file of cp850 with quotes that are part of the texts, a ragged line and no names of columns."""
+    words = ("gr\xfcn", 'ro"t')
+    lines = [f"{i * 7 % 11}.5;{words[i % 2]};{'ab'[i % 2]}" for i in range(40)]
+    pool, rows, out = tmp_path / "pool.csv", tmp_path / "rows.csv", tmp_path / "run"
+    pool.write_bytes("\n".join([*lines, "1;2"]).encode("cp850"))
+    read = {"encoding": "cp850", "header": "false", "ragged": "drop", "quote": "none", "delimiter": ";"}
+    settings = [text for key, value in read.items() for text in ("--pool-set", f"{key}={value}")]
+    settings += ["--pool-set", 'columns={"x1": "number", "x2": "category", "x3": "class"}']
+    assert call("run", "--pool", pool, *settings, *FAST[2:], "--budget", "3", "--out", out, "-q") == 0
+    saved = load_model(out)
+    assert saved.reading == read | {"header": False}
+    capsys.readouterr()
+    rows.write_bytes("\n".join([*lines[:5], "1"]).encode("cp850"))
+    assert call("predict", rows, "--model", out) == 0
+    told = table(capsys.readouterr().out)
+    assert len(told) == 5
+    assert call("score", "--pool", rows, "--model", out, "--policy", "margin") == 0
+    assert len(table(capsys.readouterr().out)) == 5
+    # of another program: UTF-8 is known by itself, the rest is said
+    rows.write_text(
+        "\n".join(["x1,x2", *(",".join(line.split(";")[:2]) for line in lines[:5])]), encoding="utf-8"
+    )
+    other = ("--read", "delimiter=,", "--read", "header=true")
+    assert call("predict", rows, "--model", out, *other) == 0
+    assert [t["prediction"] for t in table(capsys.readouterr().out)] == [t["prediction"] for t in told]
+    assert call("score", "--pool", rows, "--model", out, "--policy", "margin", *other) == 0
+
+
 def test_predict_and_score_by_a_saved_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from workbench.pools import load_pool
 

@@ -283,7 +283,10 @@ def test_images_of_more_bits_have_one_white_a_pool(tmp_path, features):
         Image.fromarray(np.full((16, 16), (100, 3_000)[i], np.uint16)).save(later / f"{i}.png")
     made = feature_map_from_json(pool.feature_map.to_json())
     same = np.stack([np.full((16, 16), grey, np.uint8) for grey in (100, 255)])
-    np.testing.assert_allclose(made.transform(read_rows(later)), made.transform(same), atol=1e-6)
+    rows = read_rows(later)
+    np.testing.assert_allclose(made.transform(rows), made.transform(same), atol=1e-6)
+    assert "1 file has pixels brighter than the pool's white" in rows.attrs["notes"][0]
+    assert "'1.png'" in rows.attrs["notes"][0] and read_rows(later).attrs == {"notes": ()}
 
 
 def test_one_bright_picture_keeps_the_range_of_the_others(tmp_path):

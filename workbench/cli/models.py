@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from workbench.cli.operands import check_out, deliver
-from workbench.cli.options import PoolSet, Replace, TrustCode
+from workbench.cli.options import PoolSet, Read, Replace, TrustCode
 from workbench.cli.values import feature_sets, parse_settings, typed
 from workbench.errors import InputError
 
@@ -25,6 +25,7 @@ def predict(
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Add a column for each class.")
     ] = False,
+    read: Read = None,
     replace: Replace = False,
     trust_code: TrustCode = False,
 ) -> None:
@@ -37,7 +38,7 @@ def predict(
     typed(trust_code=trust_code)
     check_out(out, file, model, replace=replace)
     saved = load_model(model)
-    given = read_rows(file)
+    given = read_rows(file, like=saved.reading, **parse_settings(read or [], "--read"))
     features = saved.features(given)
     mean, notes = saved.mean(given, features)
     for note in (*getattr(given, "attrs", {}).get("notes", ()), *notes):
@@ -68,6 +69,7 @@ def score(
     policy: Annotated[str, typer.Option(help="A name or package.module:function.")] = "margin",
     top: Annotated[int, typer.Option(help="How many items to print.")] = 100,
     pool_set: PoolSet = None,
+    read: Read = None,
     seed: Annotated[int, typer.Option(help="Breaks ties.")] = 0,
     scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler.")] = None,
     out: Annotated[Path | None, typer.Option(help="CSV to write; printed unless given.")] = None,
@@ -96,6 +98,7 @@ def score(
         seed=seed,
         exclude=labelled,
         feature_map=feature_map,
+        read={**saved.reading, **parse_settings(read or [], "--read")},
     )
     rows = enumerate(zip(found.indices.tolist(), found.where, found.utilities.tolist(), strict=True), start=1)
     table = csv_text(("rank", "row", "where", "utility"), ((rank, *row) for rank, row in rows))
@@ -122,7 +125,7 @@ def _source(pool: str, saved: SavedModel, options: dict[str, Any]) -> tuple[Any,
     if not pool.strip() or not Path(pool).expanduser().exists():
         return load_pool(pool), None  # raises, and says what there is
     if options:
-        raise InputError("--pool-set is for pools with a name; a file is read as the model knows it.")
+        raise InputError("--pool-set is for pools with a name; how a file is read is said with --read.")
     return pool, saved.seen_map
 
 

@@ -10,6 +10,12 @@ Target = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of a 
 PoolSet = Annotated[
     list[str] | None, typer.Option(metavar="KEY=VALUE", help="Option of the pool; may be given again.")
 ]
+Read = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="KEY=VALUE", help="Option of how the file is read; the others are those of the pool."
+    ),
+]
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Option of the classifier; may be given again."),

@@ -36,7 +36,9 @@ def parse_settings(settings: Iterable[str], option: str = "--set") -> dict[str, 
         key = key.strip().replace("-", "_")
         if not equals or not key.isidentifier():
             raise InputError(f"{option} takes key=value, such as {option} n_inducing=64; got {text!r}.")
-        parsed, before = parse_value(value.strip()), options.get(key)
+        value, before = value.strip(), options.get(key)
+        verbatim = key in ("quote", "delimiter") and value in ("none", '"')  # of these they are values
+        parsed = value if verbatim else parse_value(value)
         if isinstance(parsed, dict) and isinstance(before, dict):
             parsed = before | parsed  # each settles columns of its own
         elif key in options:

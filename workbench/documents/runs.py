@@ -152,6 +152,7 @@ class Model(Document):
     pool: Word
     note: Long = ""
     id_column: Word = ""
+    reading: Options = {}
 
 
 class BegunSource(Closed):

@@ -290,6 +290,7 @@ def write_run_bundle(
         guesses=saved_guesses(pool, {"sources": [{"source": one} for one in spec.guess]}, pool.classes),
         view=view_of(pool, state),
         id_column=pool.id_column,
+        reading=pool.reading,
     )
     write_whole(place / "rounds.csv", rounds_csv(rounds))
     write_whole(place / "events.csv", _run_events(pool, rounds))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +53,7 @@ class SavedModel:
         guesses: what it begins with on new rows; None for a model that began with nothing.
         view: of the neighbours that rows lean on; None for a model that leans on none.
         id_column: of the table it was fitted on; "" where rows have no ids of their own.
+        reading: how the file of that table was read (`Pool.reading`).
     """
 
     name: str
@@ -65,6 +66,7 @@ class SavedModel:
     guesses: SavedGuesses | None = None
     view: View | None = None
     id_column: str = ""
+    reading: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def predictor(self) -> Any:
@@ -151,6 +153,7 @@ def save_model(
     guesses: SavedGuesses | None = None,
     view: View | None = None,
     id_column: str = "",
+    reading: Mapping[str, Any] | None = None,
 ) -> None:
     """Write params.npz, features.json and, last, spec.json with their checksums.
 
@@ -168,6 +171,7 @@ def save_model(
         guesses: what the model begins with on new rows.
         view: of the neighbours that the model leans on; nothing is stored for one that leans on none.
         id_column: of the pool's table.
+        reading: how its file was read (`Pool.reading`).
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -181,6 +185,8 @@ def save_model(
     }
     if id_column:
         spec["id_column"] = id_column
+    if reading:
+        spec["reading"] = dict(reading)
     if "note" in state:
         spec["note"] = str(np.asarray(state["note"]))
     write_whole(folder / "params.npz", arrays_to_bytes(state))
@@ -230,6 +236,7 @@ def save_model_of(
         guesses=saved_guesses(session.pool, made["guess"], model.classes),
         view=None if model.seen is None else model.seen.view,
         id_column=session.pool.id_column,
+        reading=session.pool.reading,
     )
 
 
@@ -291,7 +298,7 @@ def load_model(folder: Path | str, *, trust_code: bool = False) -> SavedModel:
         leans = Smoothing.of_state(arrays).strength
     if leans != ("none" if view is None else view.name):
         raise InputError(f"{what} is damaged: it lacks the neighbours that it leans on. {ADVICE}")
-    about = n_labelled, pool, said.note, guesses, view, said.id_column
+    about = n_labelled, pool, said.note, guesses, view, said.id_column, said.reading
     saved = SavedModel(name, classes, estimator, feature_map, *about)
     _try(saved, place)
     return saved

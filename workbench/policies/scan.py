@@ -6,7 +6,7 @@ scored by threads of this process, by local processes or by a Dask cluster, with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -91,6 +91,7 @@ def score_pool(
     exclude: Ints | Sequence[int] | None = None,
     feature_map: FeatureMap | None = None,
     columns: Sequence[str] | None = None,
+    read: Mapping[str, Any] | None = None,
     temperature: float | None = None,
     timeout: float = work.TIMEOUT,
     progress: OnFraction | None = None,
@@ -113,6 +114,7 @@ def score_pool(
         exclude: row numbers that may not be asked (labelled, skipped, test).
         feature_map: from raw rows to features, for files; pools hold features already.
         columns: of Parquet parts, in place of a feature map.
+        read: how the pool was read whose rows a file holds (`Pool.reading`).
         temperature: beta of softmax(beta f) for policies that need class probabilities when
             `predictor` is no classifier; None: the predictor's own `temperature`, if it has one. A classifier
             has its own.
@@ -130,7 +132,7 @@ def score_pool(
     """
     if top < 1:
         raise InputError(f"At least one item must be asked for; got top={top}.")
-    rows = open_source(source, feature_map, columns)
+    rows = open_source(source, feature_map, columns, read)
     if chunk_rows is None:
         chunk_rows = int(np.clip(CHUNK_CELLS // max(rows.n_columns, 1), 256, CHUNK_ROWS))
     if chunk_rows < 1:

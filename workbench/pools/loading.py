@@ -14,6 +14,7 @@ from workbench.pools.formats import call_with_options, format_of
 from workbench.pools.formats.files import File
 from workbench.pools.held import held_file
 from workbench.pools.pool import Kind, Pool
+from workbench.pools.streams import read_like
 from workbench.pools.tables.options import SHORT
 from workbench.reading import cut, reading
 from workbench.registry import Entry, Registry
@@ -204,7 +205,7 @@ def settled(options: Mapping[str, Any], pool: Pool) -> dict[str, Any]:
     if pool.uses is None:
         return dict(options)
     kept = {name: value for name, value in options.items() if name not in (*SHORT, "strict")}
-    return kept | {"columns": pool.uses}
+    return kept | pool.reading | {"columns": pool.uses}
 
 
 def is_table(source: str | Path | bytes, file_name: str | None = None) -> bool:
@@ -267,13 +268,20 @@ def inspect_table(
         return inspect(file, preview, **options)
 
 
-def read_rows(source: str | Path | bytes, *, file_name: str | None = None, **options: Any) -> Any:
+def read_rows(
+    source: str | Path | bytes,
+    *,
+    file_name: str | None = None,
+    like: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Any:
     """The rows of a file, for a feature map to transform.
 
     Args:
         source: a path, or an upload's bytes.
         file_name: name of an upload.
-        options: for tables, encoding, delimiter, header, ragged, max_bytes, max_cells of `TableOptions`.
+        like: how the pool was read whose rows these are (`Pool.reading`), where the options say nothing else.
+        options: for tables, those of `READING`, max_bytes and max_cells of `TableOptions`.
 
     Returns:
         A pandas DataFrame for tables (the cells of a CSV are texts), else an array [N, ...].
@@ -284,6 +292,7 @@ def read_rows(source: str | Path | bytes, *, file_name: str | None = None, **opt
     file = _found(source, file_name)
     entry = format_of(file)
     with reading(file.name):
+        options = read_like(file, like or {}) | options
         return call_with_options(entry.reader.rows, f"A file like {file.name!r}", options, file)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
@@ -118,6 +118,7 @@ class Pool:
         common_scale: True when all features share one unit (pixels): one scale for all of them.
         notes: what was done to the source on the way (rows left out, cells filled in), for people.
         uses: what each column of a table is used for, as the option `columns` takes it; None of others.
+        reading: how the file of a table was read (`workbench.pools.tables.options.READING`).
         held: the file that a project keeps, of a pool made of what Python held; None of files and names.
     """
 
@@ -136,6 +137,7 @@ class Pool:
     common_scale: bool = False
     notes: tuple[str, ...] = ()
     uses: Mapping[str, Mapping[str, str]] | None = None
+    reading: Mapping[str, Any] = field(default_factory=dict)
     held: Held | None = None
 
     def __post_init__(self) -> None:

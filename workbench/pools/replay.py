@@ -9,7 +9,7 @@ from typing import Any
 from workbench.pools.features import feature_map_from_json
 from workbench.pools.features.encoded import other_encoder
 from workbench.pools.features.table import TableFeatureMap
-from workbench.pools.images.photos import PhotoItems
+from workbench.pools.images.photos import PhotoItems, Photos
 from workbench.pools.items import ArrayItems, ImageItems, RowItems, TextItems
 from workbench.pools.pool import Pool
 
@@ -51,7 +51,9 @@ def with_saved_map(pool: Pool, document: Mapping[str, Any]) -> Pool:
         return pool
     feature_map = feature_map_from_json(dict(document))
     if not isinstance(feature_map, TableFeatureMap):
-        return replace(pool, feature_map=feature_map, features=feature_map.transform(rows))
+        features = feature_map.transform(rows)
+        clipped = rows.attrs["notes"] if isinstance(rows, Photos) else ()
+        return replace(pool, feature_map=feature_map, features=features, notes=(*pool.notes, *clipped))
     features, unmet = feature_map.transform_known(rows)
     notes = tuple(
         f"{n:,} new {'cell' if n == 1 else 'cells'} of {name!r} hold what the project never met and count as "

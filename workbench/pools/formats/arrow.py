@@ -102,7 +102,7 @@ def described(schema: Any) -> Mapping[str, Any]:
 
 
 def is_picture(kind: Any) -> bool:
-    """Whether cells of a type are pictures: {bytes, path}."""
+    """Tell whether cells of a type are pictures: {bytes, path}."""
     import pyarrow as pa
 
     return bool(pa.types.is_struct(kind) and {"bytes", "path"} <= {part.name for part in kind})
@@ -139,7 +139,7 @@ def frame_of(table: Any) -> Any:
 
 
 def holds_texts(kind: Any) -> bool:
-    """Whether cells of a type are texts or bytes."""
+    """Tell whether cells of a type are texts or bytes."""
     import pyarrow as pa
 
     types = pa.types
@@ -149,7 +149,7 @@ def holds_texts(kind: Any) -> bool:
 
 
 def is_bytes(kind: Any) -> bool:
-    """Whether cells of a type are bytes, coded or not."""
+    """Tell whether cells of a type are bytes, coded or not."""
     import pyarrow as pa
 
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
@@ -280,7 +280,7 @@ def _pictures(cells: Any, column: str) -> tuple[list[str], Pictured] | None:
 
 
 def _is_no_text(cells: Any) -> bool:
-    """Whether a column holds bytes that are no text."""
+    """Tell whether a column holds bytes that are no text."""
     import pyarrow as pa
 
     if not is_bytes(cells.type):

@@ -69,13 +69,13 @@ def rows_of(document: Any) -> list[dict[str, Any]] | None:
 
 
 def _by_columns(outer: Collection[str], inner: Collection[str]) -> bool:
-    """Whether the outer names are those of columns: rows are numbered, or more than columns."""
+    """Tell whether the outer names are those of columns: rows are numbered, or more than columns."""
     numbered, within = (all(key.isdigit() for key in keys) for keys in (outer, inner))
     return within if numbered != within else len(inner) > len(outer)
 
 
 def _is_nested(rows: Sequence[Sequence[Any]]) -> bool:
-    """Whether most cells of the first rows are lists or objects: then this is another document."""
+    """Tell whether most cells of the first rows are lists or objects: then this is another document."""
     cells = [cell for row in rows[:100] for cell in row[:20]]
     return 2 * sum(isinstance(cell, list | dict) for cell in cells) > len(cells)
 

@@ -95,7 +95,7 @@ def read_columns(
     """
     with reading(file.name, _FORM, "Write it again."):
         parts = [] if file.is_upload else parquet_parts(file)[0]
-        sources = {str(part): part for part in parts} or {file.name: file.open()}
+        sources: dict[str, Any] = {str(part): part for part in parts} or {file.name: file.open()}
         table, _, _ = _coded_table(file.name, sources, TableOptions(max_cells=max_cells), wanted)
         metadata: dict[bytes, bytes] = table.schema.metadata or {}
         table = plain_table(table)

@@ -39,6 +39,7 @@ def decode_image(
     side: int | None = None,
     upright: bool = False,
     brightest: float | Callable[[], float | None] | None = None,
+    clipped: Callable[[], object] | None = None,
 ) -> Array:
     """Decode one image file, its size checked before its pixels.
 
@@ -52,6 +53,7 @@ def decode_image(
         upright: turn it as its camera says that it was held (EXIF), as browsers do.
         brightest: of an image of more than eight bits a pixel, the value that becomes white, or what says it
             where it is wanted; None takes it from the image itself (`brightness`).
+        clipped: called where pixels are brighter than this value and so become white.
 
     Returns:
         [H, W] or [H, W, 3] uint8; transparency is laid on white.
@@ -89,6 +91,8 @@ def decode_image(
         if image.mode.startswith(("I", "F")):
             values = np.asarray(image)
             white = brightest() if callable(brightest) else brightest
+            if white and clipped and values.max() > white:
+                clipped()
             eight = _eight_bits(values, label, white or _brightness(values).white, image.info)
             image = Image.fromarray(eight)
         elif image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:

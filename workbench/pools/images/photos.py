@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import blake2b
 from typing import Any, Protocol
@@ -67,6 +67,7 @@ class Photos(Sequence[Array]):
         shape: (height, width) to bring each to; None keeps them as they are.
         mode: "grey" or "colour" to bring each to; None keeps what it is.
         brightest: value of files of more than eight bits a pixel that is white; None takes each file's own.
+        clipped: paths of those that were decoded and had brighter pixels.
     """
 
     folder: PhotoSource
@@ -76,9 +77,19 @@ class Photos(Sequence[Array]):
     shape: tuple[int, int] | None = None
     mode: str | None = None
     brightest: float | None = None
+    clipped: dict[str, None] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.paths)
+
+    @property
+    def attrs(self) -> dict[str, tuple[str, ...]]:
+        """Notes on how they were decoded, where the rows of a table have theirs."""
+        noun = "file has" if len(self.clipped) == 1 else "files have"
+        words = (
+            f"{len(self.clipped):,} {noun} pixels brighter than white is in the pool, which are white, too"
+        )
+        return {"notes": (f"{words}: {listed(self.clipped, 3)}.",) if self.clipped else ()}
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
@@ -86,8 +97,8 @@ class Photos(Sequence[Array]):
         path = self.paths[index]
         label = f"{self.folder.label}: {cut(path)}"
         data = self.folder.read(path)
-        how = (self.shape, self.mode, self.max_pixels, self.side)
-        return decode_image(data, label, *how, upright=True, brightest=self.brightest)
+        how = (self.shape, self.mode, self.max_pixels, self.side, True, self.brightest)
+        return decode_image(data, label, *how, lambda: self.clipped.setdefault(path))
 
     def size(self, index: int) -> tuple[int, int]:
         """Width and height of an image as it lies in its file, from its head alone."""

@@ -57,7 +57,9 @@ def table_pool(table: Examination, stem: str) -> Pool:
         every = " strict=False takes every guess." if in_the_way[0].severity == "guess" else ""
         raise InputError(refusal(in_the_way) + every)
     made = _pool(table, table.options.name or stem)
-    return replace(made, uses={column: use.as_option() for column, use in table.uses.items()})
+    told = {"encoding": table.raw.encoding} if table.raw.encoding not in ("", "utf-8") else {}
+    uses = {column: use.as_option() for column, use in table.uses.items()}
+    return replace(made, uses=uses, reading=told | table.options.reading)
 
 
 def _pool(table: Examination, name: str) -> Pool:

@@ -20,6 +20,8 @@ _TRANSLATED = ("others", "empty", "texts", "numbered")
 PICTURE_FEATURES = ("shapes", "pixels")
 SHORT = ("target", "id_column", "text_column", "exclude", "missing", "text")
 """Options that say in few words what `columns` says of each column."""
+READING = ("encoding", "delimiter", "quote", "header", "decimal", "ragged", "lines", "sheet")
+"""Options of how a file is read, which hold for other files of a pool's rows as well."""
 _TEXTS = {"one-hot": "category", "drop": "leave out"}
 _CHOICES = {
     "ragged": ("error", "drop"),
@@ -110,6 +112,13 @@ class TableOptions:
     max_bytes: int = MAX_BYTES
     max_cells: int = MAX_TABLE_CELLS
     max_columns: int = MAX_TABLE_COLUMNS
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """Those of `READING` that were said."""
+        usual = TableOptions()
+        said = {name: getattr(self, name) for name in READING}
+        return {name: value for name, value in said.items() if value != getattr(usual, name)}
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> TableOptions:

@@ -122,9 +122,9 @@ def find_pictures(table: ExaminedTable, column: str) -> Pictures:
     folder: PhotoSource | None = None
     paths: dict[str, str] = {}
     if files.any():
-        if not held:
+        if column not in raw.pictures:
             folder, paths = _found_files(table, column, [names[i] for i in np.flatnonzero(files)])
-        if held or folder is not None:
+        if column in raw.pictures or folder is not None:
             missing = files & np.array([name not in paths for name in names])
             _about_missing(table, column, names, missing)
             gone |= missing
