@@ -178,6 +178,40 @@ def test_booleans_are_the_same_classes_and_numbers_in_every_format(tmp_path: Pat
         assert pool.feature_map.columns[0] == "wet" and pool.features[[0, 2], 0].tolist() == [1, 0]
 
 
+@pytest.mark.parametrize("odd", [["pos", "neg"], {"choices": ["pos"]}])
+def test_a_list_among_plain_values_costs_its_own_cell_and_is_told(odd: Any) -> None:
+    labels = [odd if i == 7 else ["pos"] if i % 2 else ["neg"] for i in range(40)]
+    rows = [{"text": f"the message number {i} and more", "label": label} for i, label in enumerate(labels)]
+    data = "\n".join(map(json.dumps, rows)).encode()
+    pool = load_pool(data, file_name="t.jsonl", columns="auto")
+    assert pool.classes == ("neg", "pos") and pool.truth is not None
+    assert np.flatnonzero(pool.truth < 0).tolist() == [7]
+    assert any("'label' holds a list or an object" in note and "line 8" in note for note in pool.notes)
+    with pytest.raises(InputError, match="'label' holds a list or an object"):
+        load_pool(data, file_name="t.jsonl", columns="auto", strict=True)
+    settled = {"columns": {"label": "class", "text": "text"}}
+    assert load_pool(data, file_name="t.jsonl", strict=True, **settled).classes == ("neg", "pos")
+    # where most are lists the column is left out, and that is told as well
+    mixed = [{"x": i, "y": i % 5, "tags": ["a", "b"] if i % 2 else "c"} for i in range(20)]
+    report = inspect_table(json.dumps(mixed).encode(), file_name="t.json", columns="auto")
+    (problem,) = [problem for problem in report.problems if problem.code == "lists"]
+    assert problem.severity == "guess" and "left out" in problem.message
+
+
+@pytest.mark.parametrize("way", ["frame", "parquet"])
+def test_names_of_rows_of_pandas_are_ids_and_other_numbers_are_told_of(way: str) -> None:
+    def opened(index: list[Any]) -> Any:
+        frame = pd.DataFrame({"x": np.arange(12.0), "label": ["a", "b"] * 6}, index=index)
+        stream = io.BytesIO()
+        frame.to_parquet(stream)
+        return load_pool(frame) if way == "frame" else load_pool(stream.getvalue(), file_name="t.parquet")
+
+    assert list(opened([f"r{i}" for i in range(12)]).items.ids[:2]) == ["r0", "r1"]
+    pool = opened(list(range(12, 0, -1)))
+    assert list(pool.items.ids[:2]) == ["0", "1"] and pool.feature_map.columns == ("x",)
+    assert way == "frame" or any("index of the rows is left out" in note for note in pool.notes)
+
+
 FRAME = pd.DataFrame({"x": [1.5, 2.0, None] * 4, "y": ["a", "b"] * 6, "t": ["hello", "wörld", ""] * 4})
 NAMED = FRAME.set_index(pd.Index([f"i{i}" for i in range(12)]))
 LISTS = json.dumps({name: [None if cell != cell else cell for cell in FRAME[name]] for name in FRAME})

@@ -18,7 +18,7 @@ from workbench.pools.formats.folders import SPLITS
 from workbench.pools.tables import table_reader
 from workbench.pools.tables.options import TableOptions
 from workbench.pools.tables.raw import RawTable, check_names
-from workbench.pools.tables.report import Problem
+from workbench.pools.tables.report import Fix, Problem
 from workbench.pools.tables.uses import ColumnUse
 from workbench.reading import json_lines, listed, parse_json
 
@@ -51,7 +51,8 @@ def read_lines(file: File, options: TableOptions) -> RawTable:
         rows.append(row)
         at.append(number)
     raw = _framed(file.name, "jsonl", rows, options, lambda row: f"line {at[row]}")
-    return replace(raw, n_there=sum(1 for _ in _FILLED.finditer(data)), problems=told)
+    n_there = sum(1 for _ in _FILLED.finditer(data))
+    return replace(raw, n_there=n_there, problems=(*told, *raw.problems))
 
 
 def read_document(file: File, options: TableOptions) -> RawTable:
@@ -90,7 +91,8 @@ def read_document(file: File, options: TableOptions) -> RawTable:
         raw = _tasks(file.name, document, options)
     else:
         raw = _framed(file.name, "json", document, options, lambda row: f"object {row + 1}")
-    return replace(raw, n_there=len(document), problems=told, notes=(*note, *raw.notes))
+    problems = (*told, *raw.problems)
+    return replace(raw, n_there=len(document), problems=problems, notes=(*note, *raw.notes))
 
 
 def _content(file: File, options: TableOptions) -> tuple[bytes, tuple[Problem, ...]]:
@@ -182,23 +184,45 @@ def _framed(name: str, form: str, rows: list[dict[str, Any]], options: TableOpti
         raise InputError(f"{name} is empty. Give an object for each item.")
     check_names(name, names)
     check_cells(name, len(rows), len(names), options.max_cells, options.max_columns)
-    for key in [key for key in names if any(isinstance(row.get(key), list) for row in rows)]:
-        values = [row.get(key) for row in rows]
-        if all(value is None or isinstance(value, str) or _is_one(value) for value in values):
-            alone = [value if isinstance(value, str) else (value or [None])[0] for value in values]
-            rows = [{**row, key: value} for row, value in zip(rows, alone, strict=True)]
-    nested = [key for key in names if any(isinstance(row.get(key), list | dict) for row in rows)]
-    left = [key for key in names if key not in nested]
-    if not left:
+    columns: dict[str, list[Any]] = {}
+    nested: list[str] = []
+    problems: list[Problem] = []
+    for key in names:
+        values = [_alone(row.get(key)) for row in rows]
+        odd = [i for i, value in enumerate(values) if isinstance(value, list | dict)]
+        plain = len(values) - len(odd) - values.count(None)
+        if odd and not plain:
+            nested.append(key)
+            continue
+        if odd:
+            problems.append(_odd(key, len(odd), locate(odd[0]), 9 * len(odd) <= plain, options))
+        if 9 * len(odd) <= plain or not odd:
+            columns[key] = [None if isinstance(value, list | dict) else value for value in values]
+    if not columns:
         raise InputError(f"{name} holds lists and objects only; give plain values, a name each.")
     notes = (f"Left out are lists and objects: {listed(nested)}.",) if nested else ()
-    frame = pd.DataFrame({key: _column([row.get(key) for row in rows]) for key in left})
-    return RawTable(name, form, frame, notes=(*told, *notes), locate=locate)
+    frame = pd.DataFrame({key: _column(values) for key, values in columns.items()})
+    return RawTable(name, form, frame, notes=(*told, *notes), problems=tuple(problems), locate=locate)
 
 
-def _is_one(value: Any) -> bool:
-    """Tell whether a value is a list of one text or none, as doccano writes a class."""
-    return isinstance(value, list) and len(value) < 2 and all(isinstance(part, str) for part in value)
+def _alone(value: Any) -> Any:
+    """The text of a list of one text or none, as doccano writes a class; any other value as it is."""
+    few = isinstance(value, list) and len(value) < 2 and all(isinstance(part, str) for part in value)
+    return (value or [None])[0] if few else value
+
+
+def _odd(key: str, n: int, where: str, few: bool, options: TableOptions) -> Problem:
+    """Finding about lists or objects among the plain values of a column."""
+    cells = "a list or an object" if n == 1 else f"lists or objects in {n:,} cells"
+    what = "Such cells are taken as empty." if few else "The column is left out."
+    ways = (("It is the class", "class"), ("It is a text", "text")) if few else ()
+    fixes = [
+        Fix(label, {"columns": {key: {"use": use}}}) for label, use in (*ways, ("Leave it out", "leave out"))
+    ]
+    use = options.columns.get(key)
+    severity: Any = "guess" if use is None or use.guessed else "note"
+    message = f"Column {key!r} holds {cells} among plain values, the first on {where}. {what}"
+    return Problem("lists", severity, message, key, tuple(fixes))
 
 
 def answered(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], tuple[str, ...]]:

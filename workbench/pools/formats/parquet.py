@@ -70,11 +70,16 @@ def read_parts(
         InputError: files that differ, or too large.
     """
     table, left, n_there = _coded_table(name, sources, options)
-    # an index of pandas without a name says nothing
-    unnamed = [column for column in table.column_names if column.startswith("__index_level_")]
-    notes = (note,) if note else ()
+    notes = [note] if note else []
     features = features or described(table.schema)
-    return framed(name, form, table.drop_columns(unnamed), features, notes, left=left, n_there=n_there)
+    for column in [column for column in table.column_names if column.startswith("__index_level_")]:
+        own = next(own for own in ("id", "index", column) if own not in table.column_names)
+        if holds_texts(table.field(column).type):  # pandas' names of rows
+            table = table.rename_columns({column: own})
+        else:
+            table = table.drop_columns([column])
+            notes.append("The index of the rows is left out: it has no name and holds no texts.")
+    return framed(name, form, table, features, notes, left=left, n_there=n_there)
 
 
 def read_columns(
