@@ -88,13 +88,9 @@ def _made_frame(columns: Any) -> Any:
 
 def _frame(frame: Any, y: Any, options: Mapping[str, Any], stem: str) -> Held:
     """A table: its index is left out, unless it has a name or holds texts, and so is a column."""
+    index = frame.index
     own = next((name for name in ("id", "index") if name not in frame.columns), None)
-    if (
-        own
-        and frame.index.nlevels == 1
-        and frame.index.name is None
-        and frame.index.inferred_type == "string"
-    ):
+    if own and index.nlevels == 1 and index.name is None and index.inferred_type == "string":
         frame = frame.rename_axis(index=own)
     named = [name for name in frame.index.names if name is not None]
     clash = [name for name in named if name in frame.columns]
