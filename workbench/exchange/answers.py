@@ -268,7 +268,7 @@ def _parquet(data: bytes) -> _Columns:
     nested = [field.name for field in schema if pa.types.is_nested(field.type) and field.name != "label"]
     plain = [name for name in schema.names if name not in nested]
     columns, metadata = read_columns(File(data, _FILE), plain, 4 * MAX_LABELS)
-    lists = pq.read_table(io.BytesIO(data), columns=[n for n in LISTS if n in nested], use_threads=False)
+    lists = pq.ParquetFile(io.BytesIO(data)).read([n for n in LISTS if n in nested], use_threads=False)
     columns |= {name: lists.column(name).to_pylist() for name in lists.column_names}
     described = metadata.get(b"huggingface")
     document = parse_json(described, "What the file says of its columns") if described else None
