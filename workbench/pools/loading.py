@@ -205,7 +205,7 @@ def settled(options: Mapping[str, Any], pool: Pool) -> dict[str, Any]:
     if pool.uses is None:
         return dict(options)
     kept = {name: value for name, value in options.items() if name not in (*SHORT, "strict")}
-    return kept | pool.reading | {"columns": pool.uses}
+    return {**kept, **pool.reading, "columns": pool.uses}
 
 
 def is_table(source: str | Path | bytes, file_name: str | None = None) -> bool:
