@@ -86,9 +86,7 @@ class Photos(Sequence[Array]):
     def attrs(self) -> dict[str, tuple[str, ...]]:
         """Notes on how they were decoded, where the rows of a table have theirs."""
         noun = "file has" if len(self.clipped) == 1 else "files have"
-        words = (
-            f"{len(self.clipped):,} {noun} pixels brighter than the pool's white, which are white, too"
-        )
+        words = f"{len(self.clipped):,} {noun} pixels brighter than the pool's white, which are white, too"
         return {"notes": (f"{words}: {listed(self.clipped, 3)}.",) if self.clipped else ()}
 
     def __getitem__(self, index: Any) -> Any:
