@@ -289,6 +289,21 @@ def test_images_of_more_bits_have_one_white_a_pool(tmp_path, features):
     assert "'1.png'" in rows.attrs["notes"][0] and read_rows(later).attrs == {"notes": ()}
 
 
+@pytest.mark.parametrize("features", ["pixels", "shapes"])
+def test_a_pool_that_grows_keeps_its_white(tmp_path, features):
+    for i in range(4):
+        Image.fromarray(np.arange(256, dtype=np.uint16).reshape(16, 16) * (i + 1) * 3).save(
+            tmp_path / f"{i}.png"
+        )
+    pool = load_pool(tmp_path, features=features)
+    Image.fromarray(np.full((16, 16), 60_000, np.uint16)).save(tmp_path / "9.png")
+    with saved_map(pool.feature_map.to_json()):
+        grown = load_pool(tmp_path, features=features)
+    assert grown.feature_map.brightest == pool.feature_map.brightest == 4_095
+    np.testing.assert_allclose(grown.features[:4], pool.features, atol=1e-6)
+    assert any("4,095 is white; brighter pixels of '9.png' are white, too" in note for note in grown.notes)
+
+
 def test_one_bright_picture_keeps_the_range_of_the_others(tmp_path):
     for i in range(3):
         values = np.arange(256, dtype=np.uint16).reshape(16, 16) * (1, 1, 16)[i]

@@ -16,6 +16,7 @@ from workbench.pools.features.cache import WorkCache, cached_features
 from workbench.pools.features.encoded import EncoderFeatureMap, JoinedFeatureMap, joined
 from workbench.pools.features.vectors import PREFIX, VectorFeatureMap
 from workbench.pools.fingerprints import fingerprint_words
+from workbench.pools.images.photos import PhotoItems
 from workbench.pools.pool import FeatureMap, Pool
 from workbench.pools.vectors import with_vectors
 from workbench.progress import part
@@ -85,6 +86,7 @@ def _with_one(pool: Pool, features: str, learnt: Callable[[str], Pool]) -> Pool:
     if pool.kind not in ("image", "text"):
         raise InputError(f"Encoders read images or texts; these items are rows of a table: {cut(features)}.")
     column = str(getattr(pool.feature_map, "column", "text"))
+    brightest = pool.items.photos.brightest if isinstance(pool.items, PhotoItems) else None
 
     encode = open_encoder(features, pool.kind)
     own_code = ":" in features and not any(features.startswith(name) for name in ENCODERS)
@@ -103,7 +105,8 @@ def _with_one(pool: Pool, features: str, learnt: Callable[[str], Pool]) -> Pool:
             f"The encoder {cut(features)}",
         )
         inner = VectorFeatureMap.of(vectors, features)
-        return EncoderFeatureMap(features, pool.kind, column, inner, weights), inner.transform(vectors)
+        made = EncoderFeatureMap(features, pool.kind, column, inner, weights, brightest)
+        return made, inner.transform(vectors)
 
     def replay(made: FeatureMap, places: Ints) -> Array:
         assert isinstance(made, EncoderFeatureMap)
@@ -122,11 +125,12 @@ def _with_one(pool: Pool, features: str, learnt: Callable[[str], Pool]) -> Pool:
         feature_map, found = cached_features(
             "encoder",
             pool.fingerprints,
-            (weights, pool.kind, column),
+            (weights, pool.kind, column, brightest),
             learn,
             replay,
             encoder=features,
             weights=weights,
+            brightest=brightest,
         )
         assert isinstance(feature_map, EncoderFeatureMap)
         feature_map = replace(feature_map, encoder=features)  # as the person named it, not as a file did

@@ -232,6 +232,13 @@ def saved_of(kind: str, **fixed: Any) -> FeatureMap | None:
     return None if document is None else feature_map_from_json(document)
 
 
+def saved_white() -> float | None:
+    """The value that is white in pictures of more than eight bits a pixel, of the map within `saved_map`."""
+    document = _SAVED.get() or {}
+    found = (part.get("brightest") for part in document.get("parts", [document]))
+    return next((float(white) for white in found if white), None)
+
+
 def cached_features(
     kind: str,
     fingerprints: Array,

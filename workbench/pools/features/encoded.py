@@ -11,6 +11,7 @@ import numpy as np
 from workbench.arrays import Array
 from workbench.errors import InputError
 from workbench.pools.encoders import of_document, open_encoder, weights_of
+from workbench.pools.features.pixels import white_of
 from workbench.pools.features.texts import texts_of
 from workbench.pools.features.vectors import VectorFeatureMap
 from workbench.pools.pool import FeatureMap
@@ -27,6 +28,7 @@ class EncoderFeatureMap:
         column: of the texts, for rows of a table.
         vectors: from the encoder's vectors to features.
         weights: digest of the encoder that made the pool's features (`weights_of`); "" for code of one's own.
+        brightest: value of files of more than eight bits a pixel that is white; None takes each file's own.
     """
 
     encoder: str
@@ -34,6 +36,7 @@ class EncoderFeatureMap:
     column: str
     vectors: VectorFeatureMap
     weights: str = ""
+    brightest: float | None = None
     shows_pixels: ClassVar[bool] = False
 
     @property
@@ -54,6 +57,8 @@ class EncoderFeatureMap:
             InputError: what the encoder cannot read, or an encoder that is not installed here or is another
                 one under the same name.
         """
+        if hasattr(rows, "brought"):
+            rows = rows.brought(brightest=self.brightest)
         items: Sequence[Any] = texts_of(rows, self.column) if self.items == "text" else rows
         encode = open_encoder(self.encoder, self.items)
         if self.weights and weights_of(self.encoder, self.items, encode) != self.weights:
@@ -68,6 +73,7 @@ class EncoderFeatureMap:
             "items": self.items,
             "column": self.column,
             "weights": self.weights,
+            "brightest": self.brightest,
             "vectors": self.vectors.to_json(),
         }
 
@@ -78,7 +84,8 @@ class EncoderFeatureMap:
         if document["items"] not in ("image", "text"):
             raise ValueError("its items are neither images nor texts")
         vectors = VectorFeatureMap.from_json(document["vectors"])
-        return cls(encoder, document["items"], str(document["column"]), vectors, str(document["weights"]))
+        rest = str(document["column"]), vectors, str(document["weights"]), white_of(document)
+        return cls(encoder, document["items"], *rest)
 
 
 def other_encoder(name: str) -> InputError:

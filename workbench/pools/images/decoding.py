@@ -6,7 +6,7 @@ import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from threading import RLock
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -93,7 +93,7 @@ def decode_image(
             white = brightest() if callable(brightest) else brightest
             if white and clipped and values.max() > white:
                 clipped()
-            eight = _eight_bits(values, label, white or _brightness(values).white, image.info)
+            eight = _eight_bits(values, label, white or _brightness(values), image.info)
             image = Image.fromarray(eight)
         elif image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
             was_grey = image.mode in ("1", "L", "LA")
@@ -111,20 +111,8 @@ def decode_image(
         return np.asarray(image, dtype=np.uint8)
 
 
-class Brightness(NamedTuple):
-    """Values of an image of more than eight bits a pixel.
-
-    Attributes:
-        white: the value that should be white.
-        most: the largest one.
-    """
-
-    white: float
-    most: float
-
-
-def brightness(data: bytes, label: str, max_pixels: int = MAX_PHOTO_PIXELS) -> Brightness | None:
-    """Values of an image file of more than eight bits a pixel; None for any other.
+def brightness(data: bytes, label: str, max_pixels: int = MAX_PHOTO_PIXELS) -> float | None:
+    """The value that should be white in an image file of more than eight bits a pixel; None for any other.
 
     Args:
         data: the file.
@@ -142,20 +130,20 @@ def brightness(data: bytes, label: str, max_pixels: int = MAX_PHOTO_PIXELS) -> B
             return _brightness(np.asarray(_reduced(picture, 0) if n_pixels > MAX_PIXELS else picture))
 
 
-def _brightness(values: Array) -> Brightness:
-    """Brightness of [H, W] numbers; a thousandth of the pixels, one at least, may be brighter than white.
+def _brightness(values: Array) -> float:
+    """White of [H, W] numbers; a thousandth of the pixels, one at least, may be brighter.
 
     Whole numbers have as many bits as the others need: 8, 12 (microscopes, X-rays), 16 or more. Fractions go
     to 1, or to 255.
     """
     flat = values.ravel()
     place = max(0, flat.size - 2 - flat.size // 1_000)
-    level, most = float(np.partition(flat, place)[place]), float(flat.max())
+    level = float(np.partition(flat, place)[place])
     if values.dtype.kind == "f" or not np.isfinite(level):
-        return Brightness(1.0 if level <= 1 else 255.0, most)
+        return 1.0 if level <= 1 else 255.0
     bits = max(0, int(level)).bit_length()
     bits = next((depth for depth in (8, 12, 16) if bits <= depth), bits)
-    return Brightness(2.0**bits - 1, most)
+    return 2.0**bits - 1
 
 
 def _eight_bits(values: Array, label: str, white: float, info: Mapping[Any, Any]) -> Array:
@@ -164,7 +152,7 @@ def _eight_bits(values: Array, label: str, white: float, info: Mapping[Any, Any]
     Args:
         values: of the pixels.
         label: for messages.
-        white: as of `Brightness`; of whole numbers the upper eight of its bits are kept.
+        white: as of `brightness`; of whole numbers the upper eight of its bits are kept.
         info: of the file; a value that is transparent becomes white.
 
     Raises:

@@ -15,13 +15,12 @@ import numpy as np
 from workbench.arrays import Array, Ints
 from workbench.errors import InputError
 from workbench.pools.building import pool_of_images, said_of_shapes
-from workbench.pools.features.cache import WorkCache, cached_features
+from workbench.pools.features.cache import WorkCache, cached_features, saved_white
 from workbench.pools.features.shapes import SIDE, SMALLEST, ShapesFeatureMap
 from workbench.pools.features.vectors import is_vectors, without_features
 from workbench.pools.images.decoding import (
     MAX_NUMBERS,
     MAX_PHOTO_PIXELS,
-    Brightness,
     brightness,
     decode_image,
     n_frames,
@@ -226,9 +225,8 @@ class Decoding:
         kept: positions of those that were decoded so far.
         dropped: position -> why it could not be, of the others.
         paged: positions of those kept that hold further pages or frames.
-        brightest: value of files of more than eight bits a pixel that is white, one for all; None where there
-            are none.
-        said: notes on how they were read.
+        brightest: value of files of more than eight bits a pixel that is white, one for all: that of a saved
+            map (`saved_map`), else of the files; None where there are none.
         copies: a small copy of each that was kept, where they were looked at (`read_photos`).
         words: [n] uint64, the fingerprints of these.
     """
@@ -238,8 +236,9 @@ class Decoding:
         self.kept: list[int] = []
         self.dropped: dict[int, str] = {}
         self.paged: list[int] = []
-        self.brightest: float | None = None
-        self.said: tuple[str, ...] = ()
+        self.brightest = saved_white()
+        self._n_deep = 0
+        self._clipped: list[str] = []
         self.copies = Copies()
         self.words: Array = np.empty(0, np.uint64)
 
@@ -256,7 +255,9 @@ class Decoding:
             try:
                 data = self._source.read(path)
                 label = f"{self._source.label}: {cut(path)}"
-                image = decode_image(data, label, upright=True, brightest=partial(self._white, i), **how)
+                clipped = partial(self._clipped.append, path)
+                white = partial(self._white, i)
+                image = decode_image(data, label, upright=True, brightest=white, clipped=clipped, **how)
             except InputError as error:
                 if not self._drops:
                     raise
@@ -267,23 +268,25 @@ class Decoding:
                 self.paged.append(i)
             yield data, image
 
+    @property
+    def said(self) -> tuple[str, ...]:
+        """Notes on how they were read."""
+        if not self._n_deep or self.brightest is None:
+            return ()
+        noun = "file has" if self._n_deep == 1 else "files have"
+        words = f"{self._n_deep:,} {noun} more than 8 bits a pixel: {self.brightest:,.0f} is white"
+        words += f"; brighter pixels of {listed(self._clipped, 3)} are white, too" if self._clipped else ""
+        return (f"{words}.",)
+
     def _white(self, first: int) -> float | None:
-        """The value that is white in all files of more than eight bits a pixel, when the first is met."""
-        if self.brightest is not None:
-            return self.brightest
-        values: dict[str, Brightness] = {}
-        for path in self._paths[first:]:
-            with suppress(InputError):
-                found = brightness(self._source.read(path), path)
-                values |= {} if found is None else {path: found}
-        if not values:
-            return None
-        self.brightest = max(found.white for found in values.values())
-        clipped = [path for path, found in values.items() if found.most > self.brightest]
-        noun = "file has" if len(values) == 1 else "files have"
-        words = f"{len(values):,} {noun} more than 8 bits a pixel: {self.brightest:,.0f} is white"
-        words += f"; brighter pixels of {listed(clipped, 3)} are white, too" if clipped else ""
-        self.said = (f"{words}.",)
+        """The value that is white in all files of more than eight bits a pixel, when one of them is met."""
+        self._n_deep += 1
+        if self.brightest is None:
+            whites = []
+            for path in self._paths[first:]:
+                with suppress(InputError):
+                    whites.append(brightness(self._source.read(path), path))
+            self.brightest = max((white for white in whites if white is not None), default=None)
         return self.brightest
 
 
