@@ -212,6 +212,16 @@ def test_names_of_rows_of_pandas_are_ids_and_other_numbers_are_told_of(way: str)
     assert way == "frame" or any("index of the rows is left out" in note for note in pool.notes)
 
 
+def test_pictures_are_found_without_their_endings(tmp_path: Path) -> None:
+    (tmp_path / "train").mkdir()
+    for i in range(6):
+        (tmp_path / "train" / f"p{i}.png").write_bytes(_png(20 * i))
+    (tmp_path / "t.csv").write_text("id,label\n" + "".join(f"p{i},{'ab'[i % 2]}\n" for i in range(6)))
+    uses = {"id": "picture", "label": "class"}
+    pool = load_pool(tmp_path / "t.csv", columns=uses, folder=str(tmp_path / "train"))
+    assert [int(pool.items.show(i).image[0, 0]) for i in range(6)] == [0, 20, 40, 60, 80, 100]
+
+
 FRAME = pd.DataFrame({"x": [1.5, 2.0, None] * 4, "y": ["a", "b"] * 6, "t": ["hello", "wörld", ""] * 4})
 NAMED = FRAME.set_index(pd.Index([f"i{i}" for i in range(12)]))
 LISTS = json.dumps({name: [None if cell != cell else cell for cell in FRAME[name]] for name in FRAME})

@@ -15,6 +15,7 @@ from workbench.pools.formats.folders import by_split
 from workbench.pools.formats.images import IMAGE_ENDINGS
 from workbench.pools.images.photos import MAX_PHOTO_BYTES
 from workbench.pools.tables.options import TableOptions
+from workbench.pools.tables.pictures import found_by_path
 from workbench.pools.tables.raw import Pictured, RawTable
 from workbench.pools.tables.report import counted
 from workbench.pools.tables.uses import ColumnUse
@@ -48,21 +49,21 @@ def read_folder(name: str, members: Members, paths: Sequence[str], options: Tabl
     check_size(f"{name} (unpacked)", sum(members.sizes[path] for path in images), MAX_PHOTO_BYTES)
     tables = [_read(members, about, images, options) for about in abouts]
     column = tables[0][1]
-    known = set(images)
     pictures: dict[str, str] = {}
     frames: list[Any] = []
     places: list[tuple[int, int]] = []  # table and row
     for number, (about, (raw, own)) in enumerate(zip(abouts, tables, strict=True)):
         root = PurePosixPath(about).parent
         cells = raw.frame[own].astype("str").tolist()
-        named = _named(cells, root, known)
-        shown = [named.get(cell, str(root / cell)) if abouts[1:] else cell for cell in cells]
-        pictures |= {name: named[cell] for name, cell in zip(shown, cells, strict=True) if cell in named}
+        paths_of = [str(root / cell) for cell in cells]
+        named = found_by_path(paths_of, images)
+        shown = [named.get(path, path) for path in paths_of] if abouts[1:] else cells
+        pictures |= {n: named[path] for n, path in zip(shown, paths_of, strict=True) if path in named}
         frames.append(
             raw.frame.rename(columns={own: column}).assign(**{column: pd.Series(shown, dtype="str")})
         )
         places += [(number, i) for i in range(len(cells))]
-    stray = sorted(known - set(pictures.values()))
+    stray = sorted({*images} - set(pictures.values()))
     if stray and options.split is None:
         notes.append(f"{counted(len(stray), 'image')} that no metadata names left out: {listed(stray, 3)}.")
     frame = pd.concat(frames, ignore_index=True)
@@ -98,8 +99,11 @@ def _read(members: Members, about: str, images: Sequence[str], options: TableOpt
     raw = readers[PurePosixPath(about).suffix](inner, options)
     column = next((str(c) for c in raw.frame.columns if str(c) in _NAMES), None)
     if column is None:  # other programs call it otherwise: isic_id, id
-        root, known = PurePosixPath(about).parent, set(images)
-        found = {str(c): len(_named(raw.frame[c].astype("str").tolist(), root, known)) for c in raw.frame}
+        root = PurePosixPath(about).parent
+        found = {
+            str(c): len(found_by_path([str(root / cell) for cell in raw.frame[c].astype("str")], images))
+            for c in raw.frame
+        }
         best = max(found, key=lambda name: found[name], default="")
         column = best if best and 2 * found[best] > len(raw.frame) else None
     if column is None:
@@ -108,16 +112,3 @@ def _read(members: Members, about: str, images: Sequence[str], options: TableOpt
             f"{listed(raw.frame.columns)}. Rename one, or leave the file out."
         )
     return raw, column
-
-
-def _named(cells: Sequence[str], root: PurePosixPath, known: set[str]) -> dict[str, str]:
-    """Cell -> path, of the cells that name an image, with its ending or without."""
-    stems: dict[str, str] = {}
-    for path in sorted(known):
-        stems.setdefault(path[: path.rindex(".")], path)
-    found = {}
-    for cell in dict.fromkeys(cells):
-        path = str(root / cell)
-        if path in known or path in stems:
-            found[cell] = path if path in known else stems[path]
-    return found

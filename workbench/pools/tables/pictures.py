@@ -175,9 +175,10 @@ def _found_files(
 def found_by_path(names: Sequence[str], paths: Sequence[str]) -> dict[str, str]:
     """The files that cells name.
 
-    A file is found by its path. Where none is so, it may be the one whose name differs in capitals, in the
-    form of its accents or in escapes alone; the one of that name, where a cell says no folder; or the one
-    that a start common to all such cells leads to. No file is found for two different cells.
+    A file is found by its path, with its ending or without. Where none is so, it may be the one whose name
+    differs in capitals, in the form of its accents or in escapes alone; the one of that name, where a cell
+    says no folder; or the one that a start common to all such cells leads to. No file is found for two
+    different cells.
 
     Args:
         names: what the cells say.
@@ -186,7 +187,8 @@ def found_by_path(names: Sequence[str], paths: Sequence[str]) -> dict[str, str]:
     Returns:
         Name -> path, of the cells whose file is there.
     """
-    exact = {_slashed(path): path for path in paths}
+    exact = _unique(paths, lambda path: _slashed(path).rpartition(".")[0])  # without its ending
+    exact |= {_slashed(path): path for path in paths}
     folded, last = _unique(paths, _folded), _unique(paths, lambda path: PurePosixPath(_folded(path)).name)
     found: dict[str, str] = {}
     loose: dict[str, str] = {}
