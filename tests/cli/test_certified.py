@@ -144,6 +144,8 @@ def test_audit_asks_in_a_terminal_and_goes_on_where_it_stopped(
 def test_audit_refuses_what_it_cannot_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = column(tmp_path, n=20)
     assert "no column 'nothing'" in refused(capsys, "audit", file, "--column", "nothing")
+    without = refused(capsys, "audit", file, "--column", "llm_label", "--read", "header=false")
+    assert "no column 'llm_label'" in without and "x1" in without
     assert "between 0 and 1" in refused(capsys, "audit", file, "--column", "llm_label", "--error", "0")
     assert "between 0 and 1" in refused(capsys, "audit", file, "--column", "llm_label", "--error", "1")
     assert "between 0 and 1" in refused(capsys, "audit", file, "--column", "llm_label", "--error", "nan")

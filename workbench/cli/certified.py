@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from workbench.cli.operands import files_kept
+from workbench.cli.options import Read
+from workbench.cli.values import parse_settings
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -62,6 +64,7 @@ def audit_file(
     record: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The audit is kept here; in FILE.audit.json.")
     ] = None,
+    read: Read = None,
 ) -> None:
     """Check a finished column at random, and certify how many labels are wrong at most; exit 1 where not.
 
@@ -79,6 +82,7 @@ def audit_file(
         kept=record,
         hidden=hidden,
         per_class=per_class,
+        read=parse_settings(read or [], "--read"),
     )
     if truth is not None:
         _simulate(audit, truth)

@@ -13,7 +13,8 @@ PoolSet = Annotated[
 Read = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="KEY=VALUE", help="Option of how the file is read; the others are those of the pool."
+        metavar="KEY=VALUE",
+        help="How the file is read: encoding, header, sheet and the like; of rows as the pool was.",
     ),
 ]
 Set = Annotated[

@@ -6,7 +6,7 @@ of the draws is made from the labels' checksum: whoever throws the answers away 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -57,6 +57,7 @@ class Audit:
         kept: where the audit is kept; beside the file unless given.
         hidden: columns that whoever answers does not see, beside the labels.
         per_class: state precision and recall of each class in the certificate.
+        read: options of how the file is read (`workbench.pools.tables.options.READING`).
 
     Raises:
         InputError: no table, no such column, or an audit that was kept and is damaged.
@@ -73,9 +74,10 @@ class Audit:
         kept: Path | None = None,
         hidden: tuple[str, ...] = (),
         per_class: bool = False,
+        read: Mapping[str, Any] | None = None,
     ) -> None:
         self.path, self.column = Path(path), column
-        self._frame = table_of(self.path)
+        self._frame = table_of(self.path, read)
         self._id, self._hidden = id, {column, *hidden}
         ids = ids_of(self._frame, id, self.path)
         labels = column_of(self._frame, column, self.path)

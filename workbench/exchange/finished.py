@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -55,13 +56,17 @@ def read_finished(
     ]
 
 
-def table_of(path: Path | str) -> Any:
+def table_of(path: Path | str, read: Mapping[str, Any] | None = None) -> Any:
     """A table of a file, as pandas has it.
+
+    Args:
+        path: of the file.
+        read: options of how it is read (`workbench.pools.tables.options.READING`).
 
     Raises:
         InputError: no table.
     """
-    frame = read_rows(str(path))
+    frame = read_rows(str(path), **(read or {}))
     if not hasattr(frame, "columns"):
         raise InputError(f"{path} is no table; give CSV, Parquet, JSON lines or a spreadsheet.")
     frame.columns = [str(name) for name in frame.columns]
