@@ -16,6 +16,7 @@ from benchmarks.trials.wild_files import WildFile, files
 from workbench.errors import InputError
 from workbench.exchange import import_labels
 from workbench.pools import inspect_table, load_pool, read_rows
+from workbench.pools.formats import frames
 
 
 @pytest.mark.parametrize("file", files(), ids=lambda file: file.name)
@@ -244,10 +245,17 @@ def test_json_of_a_whole_table_is_read_in_all_forms_of_pandas(text: str, columns
     assert "id" not in columns or rows["id"].tolist() == list(NAMED.index)
 
 
-def test_a_table_in_json_that_would_grow_is_refused() -> None:
-    diagonal = {f"c{i}": {str(i): 1} for i in range(2_000)}
-    for document in (diagonal, [[1]] * 2_100_000):
-        with pytest.raises(InputError, match="the limit of this form of JSON is 2,000,000"):
+def test_a_list_of_texts_in_json_is_texts() -> None:
+    texts = [f"the message number {i} about things" for i in range(12)]
+    pool = load_pool(json.dumps(texts).encode(), file_name="a.json", columns="auto")
+    assert pool.kind == "text" and pool.items.show(3).text == texts[3]
+
+
+def test_a_table_in_json_that_would_grow_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frames, "MAX_CELLS", 2_000)
+    diagonal = {f"c{i}": {str(i): 1} for i in range(100)}
+    for document in (diagonal, [[1]] * 2_100):
+        with pytest.raises(InputError, match="the limit of this form of JSON is 2,000"):
             read_rows(json.dumps(document).encode(), file_name="a.json")
 
 

@@ -20,12 +20,14 @@ def rows_of(document: Any) -> list[dict[str, Any]] | None:
 
     Returns:
         An object a row: of columns {name: {row: cell}} or {name: [cells]}, of rows {key: {name: cell}}, of
-        {"columns": names, "data": rows}, or of [[cells]]. Keys of rows that are no plain numbering are ids.
-        None for any other document, rows as objects among them.
+        {"columns": names, "data": rows}, of [[cells]], or of [texts]. Keys of rows that are no plain
+        numbering are ids. None for any other document, rows as objects among them.
 
     Raises:
         InputError: too many cells.
     """
+    if isinstance(document, list) and document and all(isinstance(cell, str) for cell in document):
+        return [{"text": cell} for cell in document]
     names: Collection[Any] | None = None
     keys: Collection[Any] = ()
     rows: Any = document
