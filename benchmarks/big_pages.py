@@ -18,7 +18,7 @@ from benchmarks.teaching import CAPTURE, FIGURES, project
 GOAL = 2.0
 """First useful paint of a page, at most, over that of its figure alone."""
 PLOT = f"{FIGURES} .main-svg"
-TABLE = "[data-testid=stMain] [data-testid=stDataFrame] canvas"
+TILES = "[data-testid=stMain] .gallery .tile:first-child"
 BARE_FIGURES = """
 import json
 from pathlib import Path
@@ -35,18 +35,16 @@ st.title("Bare")
 for number, fig in enumerate(figures()):
     st.plotly_chart(fig, key=f"figure-{number}")
 """
-BARE_TABLE = """
+BARE_TILES = """
+import json
 from pathlib import Path
-import pandas as pd
 import streamlit as st
 
-@st.cache_resource
-def rows():
-    return pd.read_json(Path(__file__).parent / "shown.json", orient="split")
-
+tiles = json.loads((Path(__file__).parent / "shown.json").read_text(encoding="utf-8"))
 st.set_page_config(layout="wide")
 st.title("Bare")
-st.dataframe(rows(), hide_index=True, height=560, on_select="rerun", selection_mode="multi-row")
+words = "".join(f"<span class='tile'>{one['id']} {one['face']} {one['class']}</span> " for one in tiles)
+st.html(f"<div class='gallery'>{words}</div>")
 """
 
 
@@ -72,7 +70,7 @@ def history(home: Path, *, quick: bool) -> Page:
     """Ten thousand answers to look through, some of them wrong."""
     import numpy as np
 
-    from workbench.app.history import decision_tables, decisions
+    from workbench.app.history import decisions
     from workbench.sessions import Operation, Session
     from workbench.store import Store
 
@@ -101,15 +99,10 @@ def history(home: Path, *, quick: bool) -> Page:
             )
             done += len(asks)
         session.refit()
-        rows = decisions.decisions(session)
-        shown = decision_tables.table(session.pool, rows[:1000], {})
+        shown = decisions.tiles(session.pool, decisions.decisions(session)[:200], {}, "")
         store.close()
-    table = json.dumps(
-        {"columns": list(shown[0]), "index": list(range(len(shown))), "data": [[*r.values()] for r in shown]},
-        default=str,
-    )
     compared = ".st-key-review-verdict strong:has-text('look')"
-    return Page(f"/history?project={session.id}", compared, TABLE, BARE_TABLE, table)
+    return Page(f"/history?project={session.id}", compared, TILES, BARE_TILES, json.dumps(shown))
 
 
 def compare(home: Path, *, quick: bool) -> Page:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 from zlib import crc32
 
@@ -11,31 +10,18 @@ import streamlit as st
 from workbench.app import desk
 from workbench.app.access import auditing, current, login, presence
 from workbench.app.compare import stopping
-from workbench.app.history import (
-    agreement,
-    corrections,
-    decision_tables,
-    decisions,
-    exports,
-    history,
-    judging,
-    label_errors,
-)
+from workbench.app.history import agreement, decisions, exports, history, label_errors
 from workbench.app.history import people as people_part
 from workbench.app.serving import evaluation
+from workbench.app.serving.caching import computed
 from workbench.app.shell import frame, labelling_speed, palette, widgets
 from workbench.app.words import acts
 from workbench.app.words.glossary import explain
 from workbench.app.words.text import plural, verbatim
-from workbench.errors import InputError
 from workbench.exchange import label_table
-from workbench.short_names import short_names
 
 MOST = 5000
-MOST_REVIEWED = 1000
-MOST_IN_GALLERY = 120
-MOST_PICTURES = 500
-ROW = 60
+MOST_IN_GALLERY = 200
 
 
 def events_table(session: Any, state: Any) -> None:
@@ -127,14 +113,6 @@ def fits_curve(session: Any) -> None:
     widgets.figure(fig, "fits-curve", "Error against labels, the last fit at each number of labels")
 
 
-def remembered(key: str, stamp: Any, make: Callable[[], Any]) -> Any:
-    """A value of this tab that is made anew when its stamp differs: a click on a row changes neither."""
-    kept = st.session_state.get(key)
-    if kept is None or kept[0] != stamp:
-        kept = st.session_state[key] = (stamp, make())
-    return kept[1]
-
-
 def doubts(rows: list[decisions.Decision], state: Any, top: Any) -> dict[int, decisions.Opinion]:
     """Number of labels that look wrong to models that did not see them, and their opinion on each item.
 
@@ -150,12 +128,7 @@ def doubts(rows: list[decisions.Decision], state: Any, top: Any) -> dict[int, de
             st.markdown(f"**{counted}.** What a model thinks of them is said here after the next fit.")
         return {}
     job = evaluation.cross_validation(session, model)
-    crossed = job.result if job.status == "done" else None
-    found = remembered(
-        f"review-found-{session.id}",
-        (state.last_event, model.number, job.id, job.status),
-        lambda: decisions.opinions(state, model, crossed),
-    )
+    found = computed(decisions.opinions_of, session, model, job, at=(state.last_event, job.status))
     newer = session.model is not None and session.model.number != model.number
     with top, st.container(horizontal=True, vertical_alignment="center", key="review-verdict"):
         if job.status == "done":
@@ -179,11 +152,19 @@ def doubts(rows: list[decisions.Decision], state: Any, top: Any) -> dict[int, de
     return found
 
 
+QUESTIONS = "questions"
+"""Filter: what looks wrong in any question of the project."""
+
+
 def filters(rows: list[decisions.Decision], found: Any, state: Any) -> list[decisions.Decision]:
-    """The decisions to show, as chosen above the table."""
+    """The decisions to show, as chosen above the gallery."""
     # the chosen one stays when its last decision is dealt with
     here = st.session_state.get("review-kind", "all")
-    kinds = [k for k in decisions.FILTERS if k in ("all", here) or decisions.chosen(rows, found, k)]
+    titles = {kind: title for kind, (title, _) in decisions.FILTERS.items()}
+    kinds = [k for k in titles if k in ("all", here) or decisions.chosen(rows, found, k)]
+    if len(session.questions) > 1:
+        titles[QUESTIONS] = "All questions"
+        kinds.append(QUESTIONS)
     people = sorted({person for row in rows for person in (row.who, *row.people) if person})
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="review-filters"):
         kind = st.pills(
@@ -191,10 +172,12 @@ def filters(rows: list[decisions.Decision], found: Any, state: Any) -> list[deci
             kinds,
             default="all",
             required=True,
-            format_func=lambda kind: decisions.FILTERS[kind][0],
+            format_func=titles.get,
             key="review-kind",
             label_visibility="collapsed",
         )
+        if kind == QUESTIONS:
+            return []
         box, at = palette.class_box(state.classes, st.session_state[frame.VISIT])
         label = st.selectbox(
             "Label",
@@ -216,169 +199,16 @@ def filters(rows: list[decisions.Decision], found: Any, state: Any) -> list[deci
                 label_visibility="collapsed",
                 width=180,
             )
-        st.segmented_control(
-            "As",
-            ["Table", "Gallery"],
-            # a phone has no room for a table's rows, and its agent says that it is one
-            default="Gallery" if "Mobi" in (st.context.headers.get("User-Agent") or "") else "Table",
-            required=True,
-            key="review-as",
-            label_visibility="collapsed",
-        )
     return decisions.in_doubt_first(decisions.chosen(rows, found, kind or "all", label, person), found)
 
 
-def of_rows(key: str, items: list[int]) -> str:
-    """The key of a table with these rows in this order."""
-    return f"{key}-{crc32(repr(items).encode()):x}"
-
-
-def while_selected(items: list[int], key: str) -> list[int]:
-    """The rows in the order in which they stand, as long as some of them are selected."""
-    before = st.session_state.get(f"{key}-order", [])
-    selected = st.session_state.get(of_rows(key, before))
-    if selected and selected.selection.rows and sorted(before) == sorted(items):
-        return list(before)
-    st.session_state[f"{key}-order"] = items
-    return items
-
-
-def picked(items: list[int], table: Any, key: str) -> list[int]:
-    """A table of items; the items of the rows that are selected.
-
-    Args:
-        items: in the order of the rows.
-        table: (some of the items) -> their rows.
-        key: of the table.
-    """
-    import pandas as pd
-
-    limit = MOST_PICTURES if session.pool.kind == "image" else MOST_REVIEWED
-    if len(items) > limit:
-        st.caption(f"The first {limit:,} of {len(items):,}; narrow them down to see the others.")
-        items = items[:limit]
-    # A selection is kept by row number: when other rows stand there, it must not go on to them,
-    # and what a model says of them later must not take it from under the pointer.
-    items = while_selected(items, key)
-    high = ROW if session.pool.kind == "image" else 35
-    # a long name takes no more than that, or it would push what is in question out of sight
-    wide = 185 if max(map(len, session.classes), default=0) > 20 else None
-    made = st.dataframe(
-        pd.DataFrame(table(items)),
-        hide_index=True,
-        key=of_rows(key, items),
-        height=min(40 + high * len(items), 560),
-        row_height=high,
-        on_select="rerun",
-        selection_mode="multi-row",
-        placeholder="",
-        alt="Decisions with what a model says about them",
-        column_config={
-            "Picture": st.column_config.ImageColumn(width=70),
-            "Label": st.column_config.TextColumn(width=wide),
-            "Model says": st.column_config.TextColumn(width=wide),
-            "Shows": st.column_config.TextColumn(width="large"),
-            "Chance it is right": st.column_config.ProgressColumn(
-                help="By a model that did not see the label, weighed with its own error and people's.",
-                format="percent",
-                min_value=0,
-                max_value=1,
-                width=125,
-            ),
-            "Verdict": st.column_config.TextColumn(width=95),
-            "Why asked": st.column_config.TextColumn(width=135),
-            "Note": st.column_config.TextColumn(width="medium"),
-            "Seconds": st.column_config.NumberColumn(format="%.1f", width="small"),
-        },
-    )
-    return [items[i] for i in made.selection.rows if i < len(items)]
-
-
 DONE = "review-done"
-NAMES = ("Label", "Model says")
-"""Columns of classes, whose names are cut so that they differ."""
-
-
-def do(action: Any, *given: Any) -> None:
-    """Do something; the run that follows says what was done, with an undo where there is one."""
-    before = me.state.undoable.get(me.annotator)
-    try:
-        words = action(me, *given)
-    except InputError as error:
-        st.session_state["review-refused"] = str(error)
-        return
-    after = me.state.undoable.get(me.annotator)
-    act = None if after is None or (before is not None and before.id == after.id) else after.id
-    st.session_state[DONE] = (words, act, st.session_state[frame.VISIT])
 
 
 def take_back(act: int) -> None:
     """Undo an act of this page, while it is the last thing that its person did anywhere."""
     _, words = acts.take_back(me, act)
     st.session_state[DONE] = (words, None, st.session_state[frame.VISIT])
-
-
-def act(action: Any, *given: Any) -> None:
-    """`do`, and run again."""
-    do(action, *given)
-    st.rerun()
-
-
-def class_given(action: Any, items: list[int], key: str) -> None:
-    """`do` with the class that was chosen, which must not wait chosen for the next items."""
-    do(action, items, st.session_state[key])
-    st.session_state[key] = None
-
-
-def actions(items: list[int], state: Any) -> None:
-    """Acts on the selected rows."""
-    none = not items
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="review-actions"):
-        label = st.selectbox(
-            "Class",
-            list(state.classes),
-            index=None,
-            placeholder="Give it the class",
-            key="review-new",
-            label_visibility="collapsed",
-            width=200,
-            disabled=none,
-        )
-        words = f"Relabel {plural(len(items), 'item')}" if items else "Relabel"
-        st.button(
-            words,
-            key="review-relabel",
-            type="primary",
-            disabled=none or label is None,
-            on_click=class_given,
-            args=(corrections.relabel, items, "review-new"),
-        )
-        flagged = [item for item in items if item in state.flagged]
-        if st.button("Flag", key="review-flag", icon=":material/flag:", disabled=len(flagged) == len(items)):
-            act(corrections.set_flag, items, True)
-        if st.button("Clear flag", key="review-unflag", disabled=not flagged):
-            act(corrections.set_flag, items, False)
-        with st.popover("Note", icon=":material/edit_note:", disabled=none, key="review-note-box"):
-            text = st.text_input("Note", key="review-note", max_chars=500)
-            if st.button("Keep the note", key="review-keep-note", disabled=none):
-                act(corrections.add_note, items, text)
-        aside = [item for item in items if item in state.skipped or item in state.unsure]
-        if st.button("Ask again", key="review-again", icon=":material/replay:", disabled=not aside):
-            act(corrections.ask_again, aside)
-        if none:
-            st.caption("Select rows at their left edge to change them.")
-            return
-        people = corrections.whose(state, items)
-        words = f"Remove the labels of {plural(len(items), 'item')}"
-        if st.button(
-            f":red[{words if people else words.replace('labels', 'answers')}]",
-            key="review-clear",
-            icon=":material/delete:",
-            help="The items may be asked about again; Undo gives the labels back",
-        ):
-            act(corrections.clear, items)
-        if people:
-            st.caption(f"given by {verbatim(people, 80)}")
 
 
 def said() -> None:
@@ -398,71 +228,37 @@ def said() -> None:
                     on_click=take_back,
                     args=(last,),
                 )
-    if "review-refused" in st.session_state:
-        st.error(verbatim(st.session_state.pop("review-refused")), icon=":material/error:")
 
 
 def decisions_view(rows: list[decisions.Decision], found: Any, state: Any) -> None:
-    """Decisions, the most doubtful first, and what can be done about them."""
-    shown = filters(rows, found, state)
-    if not shown:
-        st.caption("Nothing here.")
-        return
-    if st.session_state.get("review-as") == "Gallery":
-        gallery_view(shown, found)
-        return
-    by_item = {row.item: row for row in shown}
-    shown = judging.looked_at_last(shown, session.id, st.session_state[frame.VISIT])
-    # a row of many cells takes more room beside the table than a picture does
-    narrow = 900 if session.pool.kind == "image" else 1150
-    short = dict(zip(state.classes, short_names(state.classes, 30), strict=True))
-    widgets.style(
-        # what is in question comes before the table of all on a phone
-        f"@media (max-width: {narrow}px) {{"
-        " .st-key-review-and-item [data-testid=stColumn]:has(.st-key-judged) { order: -1; } }"
-    )
-    left, right = widgets.split([2.1, 1], "review-and-item", below=narrow)
-    with left:
-        items = picked(
-            [row.item for row in shown],
-            lambda some: [
-                row | {name: short.get(row[name], row[name]) for name in row if name in NAMES}
-                for row in decision_tables.table(session.pool, [by_item[item] for item in some], found)
-            ],
-            "review-table",
-        )
-        actions(items, state)
-    with right:
-        judging.panel(
-            session.pool,
-            [by_item[item] for item in items] or shown[:1],
-            found,
-            lambda said: do(corrections.relabel_each, said),
-            label_is_right,
-        )
-
-
-def label_is_right(rows: list[decisions.Decision]) -> None:
-    """Go on to what is in doubt next."""
-    visit = st.session_state[frame.VISIT]
-    judging.keep(session.id, visit, rows)
-    st.session_state[DONE] = (f"{plural(len(rows), 'label')} found right.", None, visit)
-
-
-def gallery_view(shown: list[decisions.Decision], found: Any) -> None:
-    """The decisions as pictures, texts or rows, with the desk's keys."""
-    if len(shown) > MOST_IN_GALLERY:
-        st.caption(f"The first {MOST_IN_GALLERY:,} of {len(shown):,}; narrow them down to see the others.")
-        shown = shown[:MOST_IN_GALLERY]
+    """Decisions, the most doubtful first, with the desk's keys."""
+    shown: list[Any] = filters(rows, found, state)
     box, _ = palette.class_box(me.state.classes, st.session_state[frame.VISIT])
     chosen = [st.session_state.get(key) for key in ("review-kind", box, "review-person")]
+    everywhere = chosen[0] == QUESTIONS
+    if everywhere:
+        shown = label_errors.part(me)
     # which decisions these are does not follow what is changed in them: they stay where they are
     # while this visit lasts; the address of the pictures runs out with the desk's token
-    picture = desk.picture_address(me)
+    picture, models = desk.picture_address(me), label_errors.stamp() if everywhere else bool(found)
+    stamp = repr((chosen, models, st.session_state[frame.VISIT], crc32(picture.encode())))
     key = f"review-cards-{session.id}-{me.annotator}"
-    stamp = repr((chosen, bool(found), st.session_state[frame.VISIT], crc32(picture.encode())))
-    cards = remembered(key, stamp, lambda: decision_tables.gallery(session.pool, shown, found, picture))
-    desk.mount_gallery(me, cards, stamp)
+    kept, cards = st.session_state.get(key, ("", []))
+    if kept != stamp:
+        if not shown:
+            if not everywhere:
+                st.caption("Nothing here.")
+            return
+        some = shown[:MOST_IN_GALLERY]
+        cards = (
+            label_errors.tiles(me, some, picture)
+            if everywhere
+            else decisions.tiles(session.pool, some, found, picture)
+        )
+        st.session_state[key] = stamp, cards
+    if len(shown) > MOST_IN_GALLERY:
+        st.caption(f"The first {MOST_IN_GALLERY:,} of {len(shown):,}; narrow them down to see the others.")
+    desk.mount_gallery(me, cards, stamp, everywhere=everywhere)
 
 
 def look_twice(state: Any) -> None:
@@ -490,10 +286,13 @@ def look_twice(state: Any) -> None:
         disabled=n < 2 or waiting > 0,
         help="Drawn at random and shown without your answer or the model's.",
     ):
-        act(corrections.look_again, n)
+        done = me.look_again(n)
+        words = f"{plural(len(done.payload['items']), 'label')} of yours will be asked about again on Label."
+        st.session_state[DONE] = (words, done.id, st.session_state[frame.VISIT])
+        st.rerun()
 
 
-def people_view(shared: Any, state: Any, found: Any) -> None:
+def people_view(shared: Any, state: Any) -> None:
     """Agreement of people, and the items on which they differ."""
     import pandas as pd
 
@@ -535,40 +334,18 @@ def people_view(shared: Any, state: Any, found: Any) -> None:
         f"People differ on {plural(len(state.conflicts), 'item')}. The majority is the label; the model "
         "learns what they mean together where that is sure (*People*). Deciding ends it."
     )
-    bar = st.container()
-    items = picked(
-        list(state.conflicts),
-        lambda some: decision_tables.disputes(session.pool, state, some, found),
-        "disputes",
-    )
-    with bar, st.container(horizontal=True, vertical_alignment="center", gap="small", key="resolve"):
-        label = st.selectbox(
-            "Class",
-            list(state.classes),
-            index=None,
-            placeholder="Decide for the class",
-            key="resolve-class",
-            label_visibility="collapsed",
-            width=220,
-            disabled=not items,
-        )
-        words = f"Resolve {plural(len(items), 'item')}" if items else "Resolve"
-        st.button(
-            words,
-            key="resolve-button",
-            type="primary",
-            disabled=not items or label is None,
-            on_click=class_given,
-            args=(corrections.resolve, items, "resolve-class"),
-        )
-        if not items:
-            st.caption("Select rows at their left edge to decide them.")
+    st.button("Decide", key="decide", icon=":material/arrow_forward:", on_click=decide)
+
+
+def decide() -> None:
+    """Show in the gallery what people differ on."""
+    st.session_state.update({"review-kind": "disputed", "history-tabs": "Review"})
 
 
 session = frame.needed("look at its labels again", "History", example="wrong_labels")
 me = current.mine(session)
 state = session.state
-rows = remembered(f"review-rows-{session.id}", state.last_event, lambda: decisions.decisions(session))
+rows = computed(decisions.decisions, session, at=state.last_event)
 # on a narrow screen the buttons wrap below the title
 widgets.style(
     ".st-key-downloads { max-width: 100%; }"
@@ -596,7 +373,6 @@ people = agreement.shared_labels(state)
 differ = bool(people or state.conflicts)
 several = len({person for votes in state.votes.values() for person in votes}) > 1
 titles = ["Review", *(["Agreement"] if differ or state.votes else []), *(["People"] if several else [])]
-titles += ["All questions"] if len(session.questions) > 1 else []
 titles += ["Labels", "Fits"]
 views = dict(zip(titles, st.tabs(titles, key="history-tabs", on_change="rerun"), strict=True))
 found: dict[int, decisions.Opinion] = {}
@@ -619,15 +395,13 @@ with views["Review"]:
                 auditing.table(session.project)
 with views[in_sight]:
     if in_sight == "Agreement":
-        people_view(people, state, found)
+        people_view(people, state)
         look_twice(state)
         presence.invite(session)
     elif in_sight == "People":
         people_part.part(me, state)
         if not session.state.model.get("names_hidden"):
             presence.table(session)
-    elif in_sight == "All questions":
-        label_errors.part(me)
     elif in_sight == "Labels":
         labels_table(session)
     elif in_sight == "Fits":

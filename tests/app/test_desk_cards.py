@@ -17,7 +17,6 @@ from workbench.app.desk import cards
 from workbench.app.desk.cards import encoded, face, neighbour_faces, thumbnail_face
 from workbench.app.desk.pictures import picture
 from workbench.app.desk.routes import class_keys, grid, look, sync
-from workbench.app.history.decision_tables import summary
 from workbench.app.history.decisions import WHY
 from workbench.app.serving import explanations
 from workbench.app.words.text import plain
@@ -84,7 +83,6 @@ def test_empty_cells_say_so_and_what_the_model_does_not_see_is_no_difference(
     assert [v for n, v, _ in neighbour_faces(session.pool, [2], 3, "")[0]["rows"] if n == "place"] == ["far"]
     tile = thumbnail_face(session.pool, 1, "")
     assert [name for name, _, _ in tile["rows"]][-1] == "name" and tile["more"] == 0
-    assert "age empty" in summary(session.pool, 1)
 
 
 def test_a_face_is_made_once_and_its_picture_has_the_address_of_whoever_asks(
@@ -302,4 +300,3 @@ def test_a_text_stands_large_and_the_other_columns_small_below_it(tmp_path: Path
     assert (shown["kind"], shown["text"]) == ("text", texts[3])
     assert ["department", "lab", None] in shown["rows"] and texts[3] not in [row[1] for row in shown["rows"]]
     assert cards.thumbnail_face(pool, 3, "") == {"kind": "text", "text": texts[3]}
-    assert summary(pool, 3) == texts[3]

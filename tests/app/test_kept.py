@@ -7,7 +7,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import streamlit as st
 from PIL import Image
 
 from tests.app.test_pages import open_page, texts
@@ -152,11 +151,9 @@ def test_the_gallery_of_an_earlier_visit_is_not_shown(home: Path, monkeypatch: p
     monkeypatch.setattr(current, "person", lambda *default: "ann")
     shown: list[int] = []
     monkeypatch.setattr(
-        "workbench.app.desk.mount_gallery", lambda who, cards, stamp: shown.append(len(cards))
+        "workbench.app.desk.mount_gallery", lambda who, cards, stamp, **more: shown.append(len(cards))
     )
     page = open_page("history", session.id)
-    page.session_state["review-as"] = "Gallery"
-    page.run()
     item = next(i for i in session.pool.trainable.tolist() if i not in session.state.labels)
     session.label_items([item], session.classes[0])
     page.run()
@@ -164,31 +161,7 @@ def test_the_gallery_of_an_earlier_visit_is_not_shown(home: Path, monkeypatch: p
     root = Path(__file__).resolve().parents[2]
     page.switch_page(str(root / "pages" / "label.py")).run()
     page.switch_page(str(root / "pages" / "history.py")).run()
-    page.session_state["review-as"] = "Gallery"
-    page.run()
     assert not page.exception and shown[-1] == 31
-
-
-def test_a_phone_begins_with_the_gallery_for_which_it_has_room(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    session = started("iris", labels=30, classifier="logistic-regression", policy="margin")
-    monkeypatch.setattr(current, "person", lambda *default: "ann")
-    shown: list[int] = []
-    monkeypatch.setattr(
-        "workbench.app.desk.mount_gallery", lambda who, cards, stamp: shown.append(len(cards))
-    )
-    open_page("history", session.id)
-    assert shown == []
-    agent = "Mozilla/5.0 (Linux; Android 14) AppleWebKit/537.36 (KHTML, like Gecko) Mobile Safari/537.36"
-    monkeypatch.setattr(type(st.context), "headers", property(lambda _: {"User-Agent": agent}))
-    page = open_page("history", session.id)
-    assert set(shown) == {30}
-    # it begins there, and can be left
-    page.session_state["review-as"] = "Table"
-    shown.clear()
-    page.run()
-    assert shown == [] and not page.exception
 
 
 def test_the_log_says_in_words_why_an_item_was_asked_about_before_what_may_be_cut(home: Path) -> None:

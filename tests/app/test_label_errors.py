@@ -1,17 +1,18 @@
-"""Labels of every question that look wrong, in one table of History."""
+"""Labels of every question that look wrong, together on History."""
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.app.test_pages import open_page, texts
 from workbench.app.access import current
+from workbench.app.desk.performing import perform
 from workbench.app.history import label_errors
 from workbench.app.history.label_errors import LabelIssues
 from workbench.app.serving.jobs import Job
-from workbench.errors import InputError
 from workbench.sessions import Session
 
 
@@ -64,40 +65,35 @@ def test_the_wrong_labels_of_all_questions_come_first_and_the_rest_is_named(mail
     assert (found.n_questions, found.n_labels) == (2, 120)
     assert label_errors.verdict(found).startswith("Of 120 labels of 2 questions models that did not see them")
     assert f"of which {found.n_wrong} look wrong: about" in label_errors.verdict(found)
-    shown = label_errors.rows(mail.pool, found.issues)[:2]
-    assert {(row["Question"], row["Item"], row["Verdict"]) for row in shown} == {
-        ("fraud", "5", "looks wrong"),
-        ("urgent", "6", "looks wrong"),
+    shown = label_errors.tiles(mail, found.issues, "/p/{item}")[:2]
+    assert {(tile["question"], tile["item"], tile["verdict"]) for tile in shown} == {
+        ("fraud", 5, "wrong"),
+        ("urgent", 6, "wrong"),
     }
-    assert all(row["Label"] != row["Model says"] for row in shown)
+    assert all(tile["class"] != tile["says"] for tile in shown)
 
 
-def test_each_label_is_changed_in_its_own_question_and_all_of_it_taken_back(mail: Session) -> None:
+def test_each_label_is_changed_in_its_own_question_and_taken_back_there(mail: Session) -> None:
     sessions = sessions_of(mail)
     before = {name: dict(one.state.labels) for name, one in sessions.items()}
-    chosen = looked_through(sessions).issues[:2]
-    words, acts = label_errors.model_is_right(sessions, chosen)
-    assert words == "2 labels of 2 questions changed to what the model says."
-    for one in chosen:
+    issues = looked_through(sessions).issues[:2]
+    who = {"person": mail.annotator, "project": mail.id}
+    sent = [
+        {**who, "op": f"{n}", "kind": "relabel", "items": [one.decision.item], "class": one.said.label}
+        | {"question": one.question}
+        for n, one in enumerate(issues)
+    ]
+    assert [ack["status"] for ack in perform(mail, sent)] == ["saved", "saved"]
+    for one in issues:
         assert sessions[one.question].state.labels[one.decision.item] == one.said.label
-    # what is right now is in doubt no more, and no row of the others has moved
+    # what is right now is in doubt no more
     assert not {one.decision.item for one in looked_through(sessions).issues} & {5, 6}
-    assert label_errors.take_back(sessions, acts) == "Taken back."
+    back = [{**who, "op": f"z{n}", "kind": "undo", "target": f"{n}"} for n in (1, 0)]
+    assert [ack["status"] for ack in perform(mail, back)] == ["saved", "saved"]
     assert {name: dict(one.state.labels) for name, one in sessions.items()} == before
-    with pytest.raises(InputError, match="selected"):
-        label_errors.model_is_right(sessions, [])
-
-
-def test_what_somebody_else_has_changed_meanwhile_is_not_taken_back(mail: Session) -> None:
-    sessions = sessions_of(mail)
-    chosen = looked_through(sessions).issues[:2]
-    of_fraud = next(one for one in chosen if one.question == "fraud")
-    sessions["fraud"].relabel([of_fraud.decision.item], of_fraud.said.label)
-    before = dict(sessions["fraud"].state.labels)
-    _, acts = label_errors.model_is_right(sessions, chosen)
-    assert [question for question, _ in acts] == ["urgent"]
-    assert label_errors.take_back(sessions, acts) == "Taken back."
-    assert dict(sessions["fraud"].state.labels) == before
+    clear = {**who, "op": "c", "kind": "clear", "items": [6], "question": "urgent"}
+    assert perform(mail, [clear])[0]["status"] == "saved"
+    assert 6 not in sessions["urgent"].state.labels and 6 in sessions["fraud"].state.labels
 
 
 def test_cancel_ends_all_of_it_and_it_can_be_tried_again(
@@ -121,24 +117,16 @@ def test_cancel_ends_all_of_it_and_it_can_be_tried_again(
     assert looked_through(sessions).n_questions == 2
 
 
-def test_what_came_after_a_change_in_its_question_stays(mail: Session) -> None:
-    sessions = sessions_of(mail)
-    _, acts = label_errors.model_is_right(sessions, looked_through(sessions).issues[:2])
-    sessions["fraud"].relabel([0], "no" if sessions["fraud"].state.labels[0] == "yes" else "yes")
-    assert label_errors.take_back(sessions, acts).startswith("1 change not taken back")
-    assert [sessions[name].state.labels[item] for name, item in (("fraud", 5), ("urgent", 6))] == [
-        "yes",
-        "yes",
-    ]
-
-
 def test_nothing_is_compared_before_somebody_asks_and_nothing_without_a_second_question(
-    mail: Session,
+    mail: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    shown: list[tuple[Any, bool]] = []
+    monkeypatch.setattr(
+        "workbench.app.desk.mount_gallery",
+        lambda who, tiles, stamp, everywhere: shown.append((tiles, everywhere)),
+    )
     page = open_page("history", mail.id)
-    assert "All questions" in [tab.label for tab in page.tabs]
-    page.session_state["history-tabs"] = "All questions"
-    page.run()
+    next(p for p in page.button_group if p.key == "review-kind").set_value("questions").run()
     page.button(key="every-question-start").click().run()
     for _ in range(20):
         found = label_errors.find_issues(
@@ -151,9 +139,17 @@ def test_nothing_is_compared_before_somebody_asks_and_nothing_without_a_second_q
     page.run()
     assert not page.exception
     assert "Of 120 labels of 2 questions" in texts(page)
+    (tiles, everywhere), n = shown[-1], len(shown)
+    assert everywhere and {tile["question"] for tile in tiles[:2]} == {"fraud", "urgent"}
+    # they stay where they are while somebody works on them
+    mail.question("fraud").relabel([5], "no" if mail.question("fraud").state.labels[5] == "yes" else "yes")
+    page.run()
+    assert shown[n:] == [(tiles, True)]
     alone = Session.create("iris", classifier="logistic-regression", annotator="ann")
     current.keep(alone)
-    assert "All questions" not in [tab.label for tab in open_page("history", alone.id).tabs]
+    alone.label_items(alone.pool.trainable[:2].tolist(), "setosa")
+    kinds = next(p for p in open_page("history", alone.id).button_group if p.key == "review-kind")
+    assert "All questions" not in kinds.options and "All" in kinds.options
 
 
 def test_words_where_nothing_can_be_said() -> None:

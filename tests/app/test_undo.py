@@ -9,7 +9,6 @@ import pytest
 import streamlit as st
 
 from tests.app.desks import desk_sync, operation, table
-from workbench.app.history import corrections
 from workbench.app.uncertainty import selection
 from workbench.app.words import acts
 from workbench.documents.events import check_event
@@ -32,7 +31,7 @@ def labelled(session: Session, n: int) -> list[tuple[int, str]]:
 def test_what_was_done_on_history_is_taken_back_at_the_desk_and_said(flowers: Session) -> None:
     (first, _), (second, op) = labelled(flowers, 2)
     assert desk_sync(flowers)["numbers"]["last"] == op
-    corrections.clear(flowers, [first])
+    flowers.clear([first])
     # the tab's own last answer is not the last act any more, and the desk can tell
     assert desk_sync(flowers)["numbers"]["last"] == ""
     late = desk_sync(flowers, operation("undo", target=op))["acks"][0]
@@ -59,13 +58,13 @@ def test_what_is_done_to_many_rows_is_one_act(flowers: Session, what: str) -> No
     items = [item for item, _ in labelled(flowers, 3)]
     before = len(flowers.events)
     if what == "flagged":
-        assert corrections.set_flag(flowers, items, True) == "3 items flagged."
+        flowers.flag(items, True)
         assert set(flowers.state.flagged) == set(items)
     elif what == "noted":
-        corrections.add_note(flowers, items, "blurred")
+        flowers.note(items, "blurred")
         assert set(flowers.state.notes) == set(items)
     else:
-        corrections.resolve(flowers, items, "virginica")
+        flowers.resolve(items, "virginica")
         assert {flowers.state.labels[item] for item in items} == {"virginica"}
         assert all(flowers.state.standing[item].final for item in items)
     assert len(flowers.events) == before + 1
@@ -99,13 +98,6 @@ def test_every_act_that_can_be_undone_has_words(flowers: Session) -> None:
         words = acts.in_words(flowers, Event(kind, about))
         assert words and words != kind, kind
     assert acts.taken_back(flowers, None) == "There is nothing to take back."
-
-
-def test_whose_labels_go_is_said(flowers: Session) -> None:
-    ((item, _),) = labelled(flowers, 1)
-    flowers.as_annotator("bob").relabel([item], "virginica")
-    assert corrections.whose(flowers.state, [item]) == "ann and bob"
-    assert corrections.whose(flowers.state, [item + 1]) == ""
 
 
 def test_a_class_that_is_typed_comes_with_its_label_and_goes_with_one_undo(tmp_path: Path) -> None:

@@ -113,7 +113,6 @@ def test_enter_and_space_are_those_of_what_has_the_focus_in_the_gallery(
     page: Any, server: Server, learnt: str
 ) -> None:
     visit(page, f"{server.url}/history?project={learnt}")
-    page.get_by_text("Gallery", exact=True).click()
     page.wait_for_selector(".gallery .tile")
     settled(page)
     assert [one for one in walked(page) if "was taken" in one or "sent" in one] == []

@@ -9,7 +9,6 @@ import pytest
 
 from benchmarks.driving import PATIENCE, Server, settled, visit
 from tests.browser.homes import answered, store_of
-from tests.browser.test_grid_and_classes import cell
 from tests.browser.test_labelling import (
     DESK,
     SAVED,
@@ -24,29 +23,11 @@ from workbench.sessions import Session
 SHOWN = f"words => {DESK}?.querySelector('.badge')?.innerText.includes(words)"
 
 
-def select_first(page: Any, button: Any) -> None:
-    """Select the first row of the table; again where the table was drawn anew under the pointer."""
-    from playwright.sync_api import TimeoutError as Late
-
-    cell = page.locator("[class*=st-key-review-table] .dvn-scroller").first
-    for _ in range(8):
-        cell.click(position={"x": 12, "y": 52})
-        try:
-            button.wait_for(timeout=15_000)
-        except Late:
-            settled(page)
-        else:
-            return
-    button.wait_for()
-
-
 def words(page: Any, selector: str) -> str:
     return str(page.evaluate(f"s => {DESK}?.querySelector(s)?.innerText || ''", selector))
 
 
-def test_one_key_says_that_the_model_is_right_and_the_whole_item_stands_beside(
-    page: Any, server: Server
-) -> None:
+def test_one_key_says_that_the_model_is_right_and_one_takes_it_back(page: Any, server: Server) -> None:
     project = answered(server, "iris", 24, classifier="logistic-regression", fit=False)
     with store_of(server) as store:
         session = Session.open(project, store=store)
@@ -56,26 +37,19 @@ def test_one_key_says_that_the_model_is_right_and_the_whole_item_stands_beside(
         wrong = next(item for item in session.state.labels if truth[item] == 0)
         session.relabel([wrong], "virginica")
         session.refit()
-        called = str(session.pool.items.ids[wrong])
     visit(page, f"{server.url}/history?project={project}")
-    panel = page.locator(".st-key-judged")
-    page.wait_for_selector(".st-key-judged >> text=setosa, says the model")
-    settled(page)
-    assert f"item {called}" in panel.inner_text() and "virginica, says" in panel.inner_text()
-    assert panel.locator(".item-row dt").count() == 4, "all of its columns"
-    page.keyboard.press("m")
-    page.wait_for_selector("text=1 item labelled setosa.")
-    settled(page)
-    page.wait_for_selector(".st-key-review-undo button")
-    panel.filter(has_not_text=f"item {called}").wait_for()  # the next one stands there
-    before = panel.inner_text()
-    page.keyboard.press("k")
-    page.wait_for_selector("text=1 label found right.")
-    another = "before => document.querySelector('.st-key-judged')?.innerText !== before"
-    page.wait_for_function(another, arg=before)
-    settled(page)
-    with store_of(server) as store:
-        assert Session.open(project, store=store).state.labels[wrong] == "setosa"
+    first = page.locator(".gallery .tile").first
+    page.locator(".tile .says.wrong", has_text="model: setosa").first.wait_for()
+    assert first.get_attribute("data-item") == str(wrong) and "virginica" in first.inner_text()
+    for key, words, name in (
+        ("m", "1 item labelled as the model says.", "setosa"),
+        ("z", "Taken back", "virginica"),
+    ):
+        page.keyboard.press(key)
+        page.locator(".gallery .message", has_text=words).wait_for()
+        page.wait_for_function(SAVED)
+        with store_of(server) as store:
+            assert Session.open(project, store=store).state.labels[wrong] == name
 
 
 @pytest.mark.slow  # alone: arrows and search at the desk
@@ -167,8 +141,8 @@ def test_two_people_differ_and_review_decides(browser: Any, own_server: Server) 
     visit(bob, f"{own_server.url}/history?project={project}")
     bob.locator(".st-key-review-filters").get_by_text("People differ").click()
     settled(bob)
-    bob.locator(".st-key-review-as button", has_text="Gallery").first.click()
     bob.wait_for_function(f"() => {DESK}?.querySelectorAll('.tile').length === 2")
+    assert "Ann: " in bob.locator(".gallery .tile").first.inner_text(), "who said what"
     bob.locator(".gallery .tile").first.click()
     bob.keyboard.press("x")
     bob.keyboard.press("ArrowRight")
@@ -198,24 +172,16 @@ def test_a_disagreement_is_decided_in_its_queue_and_learnt_from(browser: Any, ow
     ann.wait_for_selector("text=Ann and Bob labelled 2 items both, and agree in 0 %")
     ann.wait_for_selector("text=People differ on 2 items.")
     # Ann decides: about the first neither as she said nor as Bob did
-    place = ".stTabs [role=tabpanel]:not([hidden])"
-    ids = sorted(answers["Ann"], key=int)
-    for item, name in ((first, "virginica"), (second, "setosa")):
-        cell(ann, place, 20, 0, row=ids.index(item))
-        ids.remove(item)
-        chosen = ann.locator(".st-key-resolve-class input")
-        ann.locator(".st-key-resolve-button button", has_text="Resolve 1 item").wait_for()
-        assert chosen.input_value() == "", "what decided the first must not wait for the second"
-        chosen.fill(name)
-        ann.get_by_role("option", name=name).click()
-        ann.locator(".st-key-resolve-button button:not([disabled])").click()
-        ann.wait_for_selector(f"text=1 disagreement decided: {name}.")
-        settled(ann)
-    ann.wait_for_selector("text=Nobody differs on an item, or it is decided.")
+    ann.locator(".st-key-decide button").click()
+    ann.wait_for_function(f"() => {DESK}?.querySelectorAll('.tile').length === 2")
+    for item, key in ((first, "3"), (second, "1")):
+        ann.locator(f".gallery .tile[data-item='{item}']").click()
+        ann.keyboard.press(key)
+    ann.wait_for_function(SAVED)
 
     table = exported(ann).set_index("id")
     assert table.loc[[first, second], "label"].tolist() == ["virginica", "setosa"]
-    assert set(table.loc[[first, second], "source"]) == {"resolved"}
+    assert set(table.loc[[first, second], "source"]) == {"review"}
     assert set(table.loc[[first, second], "person"]) == {"Ann"} and set(table["status"]) == {"labelled"}
     said = [json.loads(table.loc[item, "label_by_person"]) for item in (first, second)]
     assert said == [{"Ann": "setosa", "Bob": "virginica"}, {"Ann": "versicolor", "Bob": "virginica"}]
@@ -238,14 +204,10 @@ def test_undo_takes_back_what_was_done_on_another_page(page: Any, server: Server
     with store_of(server) as store:
         before = dict(Session.open(id_, store=store).state.labels)
     page.get_by_role("link", name="History").click()
-    table = page.locator(".st-key-review-actions")
-    table.wait_for()
-    settled(page)
-    remove = page.get_by_role("button", name="Remove the labels of 1 item")
-    select_first(page, remove)
-    page.get_by_text("given by root").wait_for()
-    remove.click()
-    page.locator(".st-key-said", has_text="The labels of 1 item removed").wait_for()
+    page.locator(".gallery .tile").first.click()
+    page.keyboard.press("Backspace")
+    page.locator(".gallery .message", has_text="1 label taken away.").wait_for()
+    page.wait_for_function(SAVED)
     with store_of(server) as store:
         (gone,) = before.keys() - Session.open(id_, store=store).state.labels.keys()
 
@@ -262,16 +224,9 @@ def test_undo_takes_back_what_was_done_on_another_page(page: Any, server: Server
     page.wait_for_function(f"id => {DESK}.querySelector('.title').innerText === id", arg=mine)
     page.locator(".desk .badge", has_text="taken back").wait_for()
 
-    # and on History the button beside what was done
+    # and on History what was done at the desk
     page.wait_for_function(SAVED)
     page.get_by_role("link", name="History").click()
-    table.wait_for()
-    settled(page)
-    flag = page.locator(".st-key-review-flag button:not([disabled])")
-    select_first(page, flag)
-    flag.click()
-    page.locator(".st-key-said", has_text="1 item flagged").wait_for()
-    page.locator(".st-key-review-undo button").click()
-    page.locator(".st-key-said", has_text="flagged").filter(has_text="Taken back").wait_for()
-    with store_of(server) as store:
-        assert not Session.open(id_, store=store).state.flagged
+    page.locator(".gallery .tile").first.wait_for()
+    page.locator("[data-command=undo]:not([disabled])").click()
+    page.locator(".gallery .message", has_text="Taken back").wait_for()

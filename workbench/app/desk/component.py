@@ -75,15 +75,19 @@ def picture_address(session: Session) -> str:
     return f"{ADDRESS}/{session.id}/image/{{item}}?k={tokens.for_pictures(_held(session)[1])}"
 
 
-def mount_gallery(session: Session, cards: list[dict[str, Any]], stamp: str) -> Any:
+def mount_gallery(
+    session: Session, cards: list[dict[str, Any]], stamp: str, *, everywhere: bool = False
+) -> Any:
     """Show decisions as pictures, texts or rows that keys act on.
 
     Args:
         session: of the person who reviews.
-        cards: as `decision_tables.gallery` gives them.
+        cards: as `decisions.tiles` gives them.
         stamp: of the choice they are; while it stays, what was changed in the browser stays too.
+        everywhere: whether they are of several questions, each card with the name of its own.
     """
-    data = _common(session) | {"cards": cards, "stamp": stamp}
+    asked = {one.question_name: class_keys(one)[0] for one in session.asked()} if everywhere else {}
+    data = _common(session) | {"cards": cards, "stamp": stamp, "asked": asked}
     return _registered("review")(key=f"gallery-{session.id}", data=data, on_renew_change=lambda: None)
 
 

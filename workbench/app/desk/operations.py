@@ -120,9 +120,9 @@ _KINDS: dict[str, dict[str, _Check]] = {
     "flag": {"item": _item, "on": _on},
     "note": {"item": _item, "text": _text(LONGEST_NOTE, least=1)},
     "correct": {"item": _item, "class": _name, "new": _on},
-    "relabel": {"items": _list(_item, MOST_ITEMS, least=1), "class": _name},
+    "relabel": {"items": _list(_item, MOST_ITEMS, least=1), "class": _name, "question": _name},
     "twins": {"item": _item, "class": _name},
-    "clear": {"items": _list(_item, MOST_ITEMS, least=1)},
+    "clear": {"items": _list(_item, MOST_ITEMS, least=1), "question": _name},
     "want": {"items": _list(_item, MOST_ITEMS, least=1), "text": _text(_LONGEST), "mode": _mode},
     "grid": {
         "class": _name,

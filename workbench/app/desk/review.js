@@ -5,6 +5,9 @@
 
 const galleries = new Map(); // project -> Gallery
 
+// whether the model says another class than the item has
+const differs = (card) => Boolean(card.says) && (card.says !== card.class || card.kind !== "label");
+
 class Gallery extends Speaker {
   constructor(data) {
     super(data);
@@ -54,8 +57,13 @@ class Gallery extends Speaker {
     return this.chosen.size ? [...this.chosen].sort((a, b) => a - b) : this.cards.length ? [this.at] : [];
   }
 
+  // of the question that the item under the keys is about
+  get classes() {
+    return this.data.asked?.[this.cards[this.at]?.question] || this.data.classes;
+  }
+
   get searching() {
-    return this.data.classes.length > this.data.most_buttons;
+    return this.classes.length > this.data.most_buttons;
   }
 
   draw() {
@@ -76,13 +84,15 @@ class Gallery extends Speaker {
     const tile = this.tiles[place];
     const words = { label: card.class, skip: "skipped", unsure: "unsure" }[card.kind] || "nothing";
     const said = card.says && card.says !== card.class ? make("span", { class: `says ${card.verdict}` }, "model: ", ...broken(card.says)) : null;
-    const marks = [card.changed ? "changed" : "", card.flag ? "flagged" : "", card.note ? "note" : ""].filter(Boolean).join(" · ");
-    const more = [card.who, card.note, card.chance !== null && card.chance !== undefined ? `chance that the label is right: ${Math.round(100 * card.chance)} %` : ""].filter(Boolean);
+    const people = (card.said || []).map((one) => make("span", { class: "says", dir: "auto", textContent: one }));
+    const marks = [card.question, card.changed ? "changed" : "", card.flag ? "flagged" : "", card.note ? "note" : ""].filter(Boolean).join(" · ");
+    const more = [card.who, card.why && `asked: ${card.why}`, card.note, card.chance !== null && card.chance !== undefined ? `chance that the label is right: ${Math.round(100 * card.chance)} %` : ""].filter(Boolean);
     tile.title = [card.id, ...more].join("\n");
     tile.replaceChildren(
       make("span", { class: "face" }, card.node || (card.node = faceOf(card.face))),
       make("span", { class: "given", dir: "auto" }, words),
       ...(said ? [said] : []),
+      ...people,
       ...(marks ? [make("span", { class: "marks", textContent: marks })] : []),
     );
     tile.classList.toggle("here", place === this.at);
@@ -94,7 +104,7 @@ class Gallery extends Speaker {
     const plain = (name) => name.toLowerCase().replace(/[_\-\s]+/g, " ");
     const words = plain(this.box.value).split(" ").filter(Boolean);
     const says = this.cards[this.at]?.says; // the model's opinion of the item comes first
-    return this.data.classes
+    return this.classes
       .filter((one) => words.every((word) => plain(one.name).includes(word)))
       .sort((a, b) => (b.name === says) - (a.name === says));
   }
@@ -108,7 +118,7 @@ class Gallery extends Speaker {
       made.classList.toggle("coloured", Boolean(one.colour));
       return made;
     };
-    const classes = this.data.classes;
+    const { classes } = this;
     this.answers.classList.toggle("many", this.searching);
     this.answers.style.setProperty("--word", longestWord(classes));
     if (!this.searching) {
@@ -131,7 +141,8 @@ class Gallery extends Speaker {
       one("choose", "Choose", () => this.pick(), "The keys then act on all that are chosen (also Ctrl and a click)", none, keys.choose),
       one("flag", targets.some((card) => !card.flag) || none ? "Flag" : "Clear flag", () => this.flag(), "Needs attention, or no longer", none, keys.flag),
       one("note", "Note", () => this.note(), "A remark", none, keys.note),
-      one("clear", targets.length > 1 ? `Remove the labels of ${targets.length}` : "Remove the label", () => this.clear(), this.whose(targets), none, keys.clear),
+      one("like", "The model is right", () => this.agree(), "It gets the class that the model says", !targets.some((card) => differs(card)), keys.like),
+      one("clear", targets.length && targets.every((card) => card.kind === "skip" || card.kind === "unsure") ? "Ask again" : targets.length > 1 ? `Remove the labels of ${targets.length}` : "Remove the label", () => this.clear(), this.whose(targets), none, keys.clear),
       one("undo", "Undo", () => this.undo(), "Take back the last thing I did, wherever", !this.history.length && !(this.numbers && this.numbers.undoable), keys.undo),
       one("zoom", "Large", () => this.zoom(), "As large as the window", none, keys.zoom),
     );
@@ -150,11 +161,12 @@ class Gallery extends Speaker {
     this.at = Math.max(0, Math.min(this.cards.length - 1, place));
     this.drawTile(before);
     this.drawTile(this.at);
+    const card = this.cards[this.at];
     this.tiles[this.at].scrollIntoView({ block: "nearest" });
     if (this.node.getRootNode().activeElement?.classList.contains("tile")) this.tiles[this.at].focus({ preventScroll: true });
     this.drawCommands();
     this.drawTitle();
-    if (this.searching) this.drawAnswers();
+    if (this.searching || card.question !== this.cards[before].question) this.drawAnswers();
   }
 
   pick() {
@@ -187,18 +199,45 @@ class Gallery extends Speaker {
     else this.go(this.at + 1);
   }
 
+  // places of one question, and the operation on their items
+  about(kind, places, more) {
+    const question = this.cards[places[0]].question;
+    return { kind, items: places.map((place) => this.cards[place].item), ...(question ? { question } : {}), ...more };
+  }
+
   relabel(name) {
-    const places = this.targets;
-    const changing = places.filter((place) => this.cards[place].class !== name || this.cards[place].kind !== "label");
-    const sent = changing.length ? this.change({ kind: "relabel", items: changing.map((place) => this.cards[place].item), class: name }, changing, () => ({ kind: "label", class: name, changed: true })) : null;
+    const places = this.targets.filter((place) => this.cards[place].question === this.cards[this.at].question);
+    const changing = places.filter((place) => this.cards[place].class !== name || this.cards[place].kind !== "label" || this.cards[place].said?.length);
+    const sent = changing.length ? this.give(changing, name) : null;
     this.done(places, sent ? `${counted(changing.length, "item")} labelled ${name}.` : `${name} already.`, sent);
+  }
+
+  give(places, name) {
+    return this.change(this.about("relabel", places, { class: name }), places, () => ({ kind: "label", class: name, said: [], changed: true }));
+  }
+
+  // places -> [those of one question and, where it is asked for, of one class that the model says]
+  groups(places, of = () => "") {
+    const groups = new Map();
+    for (const place of places) {
+      const name = JSON.stringify([this.cards[place].question, of(this.cards[place])]);
+      groups.set(name, [...(groups.get(name) || []), place]);
+    }
+    return [...groups.values()];
+  }
+
+  agree() {
+    const places = this.targets.filter((place) => differs(this.cards[place]));
+    if (!places.length) return;
+    const sent = this.groups(places, (card) => card.says).map((some) => this.give(some, this.cards[some[0]].says));
+    this.done(places, `${counted(places.length, "item")} labelled as the model says.`, sent.at(-1));
   }
 
   clear() {
     const places = this.targets.filter((place) => this.cards[place].kind);
     if (!places.length) return;
-    const sent = this.change({ kind: "clear", items: places.map((place) => this.cards[place].item) }, places, () => ({ kind: "", class: "", changed: true }));
-    this.done(places, `${counted(places.length, "label")} taken away.`, sent);
+    const sent = this.groups(places).map((some) => this.change(this.about("clear", some), some, () => ({ kind: "", class: "", said: [], changed: true })));
+    this.done(places, `${counted(places.length, "label")} taken away.`, sent.at(-1));
   }
 
   flag() {
@@ -245,7 +284,7 @@ class Gallery extends Speaker {
     const stands = new Map(about.items.map((one) => [one.item, one]));
     this.cards.forEach((card, place) => {
       const now = stands.get(card.item);
-      if (!now) return;
+      if (!now || card.question) return; // what was done here stands as it was; of other questions it is not said
       Object.assign(card, { kind: now.kind, class: now.class, flag: now.flag });
       this.drawTile(place);
     });
@@ -298,11 +337,11 @@ class Gallery extends Speaker {
     }
     if (this.move(event) || event.repeat) return;
     const keys = this.data.commands;
-    const classes = this.searching ? [] : this.data.classes;
+    const classes = this.searching ? [] : this.classes;
     const key = pressed(event, [...classes.map((one) => one.key), ...Object.values(keys)]);
     if (key === null || (event.altKey && !this.searching)) return;
     const found = classes.find((one) => one.key && one.key === key);
-    const acts = { [keys.clear]: () => this.clear(), [keys.choose]: () => this.pick(), [keys.flag]: () => this.flag(), [keys.note]: () => this.note(), [keys.undo]: () => this.undo(), [keys.zoom]: () => this.zoom() };
+    const acts = { [keys.clear]: () => this.clear(), [keys.choose]: () => this.pick(), [keys.flag]: () => this.flag(), [keys.like]: () => this.agree(), [keys.note]: () => this.note(), [keys.undo]: () => this.undo(), [keys.zoom]: () => this.zoom() };
     if (found) this.relabel(found.name);
     else if (acts[key]) acts[key]();
     else if (this.searching && /^[\p{L}\p{N}]$/u.test(event.key)) { this.box.focus({ preventScroll: true }); return; }

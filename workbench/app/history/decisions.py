@@ -14,6 +14,8 @@ from workbench.arrays import Floats, Ints
 from workbench.metrics import mistakes
 
 if TYPE_CHECKING:
+    from workbench.app.serving.jobs import Job
+    from workbench.pools import Pool
     from workbench.sessions import ProjectState, Session
     from workbench.sessions.fitted_model import FittedModel
 
@@ -51,7 +53,7 @@ class Decision:
         role: how the item came up.
         flag: reason of the flag, which may be ""; None without one.
         note: remarks, joined.
-        disputed: people differ and nobody has decided.
+        said: "person: class" of each, where people differ and nobody has decided.
     """
 
     item: int
@@ -64,7 +66,12 @@ class Decision:
     role: str = ""
     flag: str | None = None
     note: str = ""
-    disputed: bool = False
+    said: tuple[str, ...] = ()
+
+    @property
+    def disputed(self) -> bool:
+        """True if people differ and nobody has decided."""
+        return bool(self.said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,15 +112,15 @@ def decisions(session: Session) -> list[Decision]:
         }
         if item in state.votes:
             vote = state.standing[item]
-            said = payloads.get(vote.event, {})
+            payload = payloads.get(vote.event, {})
             more |= {
                 "label": state.labels[item],
-                "who": who(vote.annotator, said),
+                "who": who(vote.annotator, payload),
                 "people": tuple(state.votes[item]),
                 "time": vote.time,
-                "seconds": said.get("seconds"),
+                "seconds": payload.get("seconds"),
                 "role": vote.role,
-                "disputed": item in disputed,
+                "said": said_of(state, item) if item in disputed else (),
             }
             rows.append(Decision(item, LABELLED, **more))
             continue
@@ -124,6 +131,12 @@ def decisions(session: Session) -> list[Decision]:
             more |= {"seconds": event.payload.get("seconds"), "role": str(event.payload.get("role", ""))}
         rows.append(Decision(item, status, **more))
     return sorted(rows, key=lambda row: row.time, reverse=True)
+
+
+def said_of(state: ProjectState, item: int) -> tuple[str, ...]:
+    """Class that each person gave an item, in words."""
+    votes = state.votes[item]
+    return tuple(f"{person}: {state.class_names[state.resolve(vote.key)]}" for person, vote in votes.items())
 
 
 def who(annotator: str, payload: Mapping[str, Any]) -> str:
@@ -172,6 +185,52 @@ def opinions(
         )
         for i, item in enumerate(items)
     }
+
+
+def opinions_of(session: Session, model: FittedModel, job: Job) -> dict[int, Opinion]:
+    """`opinions` of a session as it is, with what a job of `evaluation.cross_validation` has found by now."""
+    return opinions(session.state, model, job.result if job.status == "done" else None)
+
+
+def tiles(
+    pool: Pool, rows: Sequence[Decision], found: Mapping[int, Opinion], picture: str
+) -> list[dict[str, Any]]:
+    """The decisions as tiles of the gallery.
+
+    Args:
+        pool: they are about.
+        rows: in the order in which they are shown.
+        found: of `opinions`.
+        picture: address of pictures, with {item} in it.
+    """
+    from workbench.app.desk.cards import thumbnail_face
+
+    kinds = {LABELLED: "label", SKIPPED: "skip", UNSURE: "unsure"}
+    made = []
+    for row in rows:
+        opinion = found.get(row.item)
+        verdict = ""
+        if opinion is not None:
+            verdict = "wrong" if opinion.wrong else "disagrees" if opinion.disagrees else "agrees"
+        made.append(
+            {
+                "item": row.item,
+                "id": str(pool.items.ids[row.item]),
+                "face": thumbnail_face(pool, row.item, picture),
+                "kind": kinds.get(row.status, ""),
+                "class": row.label,
+                "who": row.who,
+                "people": list(row.people),
+                "said": list(row.said),
+                "why": WHY.get(row.role, row.role),
+                "flag": row.flag is not None,
+                "note": row.note,
+                "says": "" if opinion is None else opinion.label,
+                "verdict": verdict,
+                "chance": None if opinion is None else round(opinion.right, 3),
+            }
+        )
+    return made
 
 
 def in_doubt_first(rows: Iterable[Decision], found: Mapping[int, Opinion]) -> list[Decision]:
