@@ -148,7 +148,8 @@ def doubts(rows: list[decisions.Decision], state: Any, top: Any) -> dict[int, de
             st.session_state[key] = session.model or model
             st.rerun()
     if job.active:
-        widgets.job_panel(job, f"review-cross-{model.number}", height=64)
+        with top:  # the gallery keeps its place below when this goes
+            widgets.job_panel(job, f"review-cross-{model.number}", height=64)
     return found
 
 

@@ -377,6 +377,78 @@ def test_keys_of_classes_come_before_the_gallerys(page: Any, server: Server) -> 
     assert page.evaluate("window.sent") == [["relabel", [0]], ["clear", [1]], ["undo", None]]
 
 
+def test_who_is_shut_out_of_the_gallery_saves_what_waits_as_a_file(page: Any, server: Server) -> None:
+    page.goto(f"{server.url}/_stcore/health")
+    page.evaluate(script("keyboard.js", "parts.js", "review.js"))
+    page.evaluate(GALLERY, [keys_for(["cat"]).commands, [{"name": "cat", "key": "1"}]])
+    page.wait_for_function("window.replies >= 1")
+    why = "{ why: 'Ann has closed it to you.', shut: true }"
+    page.evaluate(f"window.fetch = async () => new Response(JSON.stringify({why}), {{ status: 403 }})")
+    page.keyboard.press("f")
+    page.locator(".status", has_text="closed to you; 1 kept in this browser").wait_for()
+    with page.expect_download() as saved:
+        page.locator("[data-command=kept]", has_text="Save the 1 kept answer as a file").click()
+    (operation,) = json.loads(Path(saved.value.path()).read_text(encoding="utf-8"))
+    assert (operation["kind"], operation["item"], operation["person"]) == ("flag", 0, "Ann")
+
+
+# a desk over a stand-in for the server, which answers a sync by window.answer(its operations)
+STAND_IN = """commands => {
+    const face = { kind: 'text', text: 'a text' };
+    const numbers = { labelled: 0, total: 9, left: 9, model: null, undoable: false, told: 0, read: 0 };
+    const card = item => ({ ask: `a${item}`, item, id: String(item), face, role: 'policy', why: '' });
+    window.replied = more => ({ acks: [], queue: [card(1), card(2)], first: 'a1', numbers, ...more });
+    window.answer = ops => window.replied({ acks: ops.map(({ op }) => ({ op, status: 'saved', why: '' })) });
+    window.fetch = async (where, how) => {
+        const made = window.answer(JSON.parse(how.body).ops || []);
+        return made instanceof Response ? made : new Response(JSON.stringify(made));
+    };
+    const of = { project: 'p', account: '', token: 't', base: '/b', cookie: 'c', question: '?', below: '' };
+    const classes = [{ name: 'cat', key: '1' }];
+    const shown = { ...of, ahead: 4, most_buttons: 31, commands, classes };
+    window.sit = person => window.component(
+        { data: { ...shown, person }, parentElement: document.body, setTriggerValue() {} });
+    window.sit('Ann');
+    window.wants = () => {
+        const desk = [...window.desks.values()][0];
+        desk.fetches = desk.send({ kind: 'want', items: [5], text: 'x' }).op;
+        desk.awaited.add(desk.fetches);
+        desk.draw();
+        return desk;
+    };
+}"""
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        # the server cannot take it now: people go on with what is there
+        "window.answer = () => new Response('{}', { status: 503 }); window.desk = window.wants()",
+        # somebody else sits down while it waits
+        "window.answer = () => new Promise(() => {}); window.desk = window.wants();"
+        " window.answer = () => window.replied({}); desk.sending = false; window.sit('Bob')",
+        # it can never be taken
+        "window.answer = ops => ops.length ? new Response(JSON.stringify({ never: true, why: 'No.' }),"
+        " { status: 400 }) : window.replied({}); window.desk = window.wants()",
+        # what was done before it is told of while it still waits
+        "window.desk = window.wants(); desk.awaited.add('u'); const acks = [{ op: 'u', status: 'saved' }];"
+        " desk.take_in(window.replied({ acks, first: 'a2' }), { ops: [{ op: 'u' }], model: null });",
+    ],
+)
+def test_the_desk_is_never_left_without_an_item_after_find(page: Any, server: Server, case: str) -> None:
+    page.goto(f"{server.url}/_stcore/health")
+    whole = script("keyboard.js", "parts.js", "told.js", "checks.js", "desk.js", "every.js")
+    page.evaluate(
+        whole.replace("window.component = function", "window.desks = desks; window.component = function")
+    )
+    page.evaluate(STAND_IN, keys_for(["cat"]).commands)
+    page.locator(".desk .title", has_text="1").wait_for()
+    page.evaluate(f"() => {{ {case} }}")
+    page.wait_for_function("window.desk.card !== null && !window.desk.fetches", timeout=20_000)
+    assert not page.evaluate("window.desk.away")
+    page.locator(".desk .title", has_text="1").or_(page.locator(".desk .title", has_text="2")).wait_for()
+
+
 def test_what_is_written_from_right_to_left_stands_so(page: Any, server: Server) -> None:
     page.goto(f"{server.url}/_stcore/health")
     page.evaluate(script("keyboard.js", "parts.js", "review.js"))

@@ -478,7 +478,9 @@ class Speaker {
     const person = this.data.person;
     let another = false; // somebody else sits here by now: what comes for the one before is no business of theirs
     try {
-      const reply = await this.post("sync", body);
+      const reply = await this.post("sync", body).catch((error) => {
+        throw Object.assign(error, { lost: error.name === "AbortError" || error instanceof TypeError });
+      });
       this.failures = this.pause = 0;
       this.problem = this.shut = "";
       this.away = false;
@@ -499,7 +501,7 @@ class Speaker {
       this.shut = error.shut ? error.message : "";
       this.pause = error.wait || (error.shut ? SHUT : 0); // seconds that the server asks for: also keys pressed meanwhile wait
       this.until = Date.now() + 1000 * this.pause;
-      this.away = error.name === "AbortError" || error instanceof TypeError;
+      this.away = error.lost === true;
       this.problem = refused ? "" : this.away ? "no answer from the server" : error.message.replace(/\.$/, "");
     } finally {
       this.sending = false;

@@ -20,7 +20,8 @@ class Gallery extends Speaker {
     this.answers = make("div", { class: "answers" });
     this.box = make("input", { class: "search", dir: "auto", type: "text", placeholder: "Type a class; Enter relabels", "aria-label": "Search classes", autocomplete: "off", onkeydown: (event) => this.searchKey(event), oninput: () => this.drawAnswers() });
     this.commands = make("div", { class: "commands" });
-    this.node.append(make("div", { class: "tools" }, make("div", { class: "head" }, this.title = make("span", { class: "title" }), make("span", { class: "space" }), this.status, this.shelf), this.answers, this.commands, this.message), this.place);
+    this.kept = make("span");
+    this.node.append(make("div", { class: "tools" }, make("div", { class: "head" }, this.title = make("span", { class: "title" }), make("span", { class: "space" }), this.status, this.kept, this.shelf), this.answers, this.commands, this.message), this.place);
     window.addEventListener("keydown", (event) => this.key(event), true);
     window.addEventListener("pagehide", () => this.flush());
     if (this.sends().length) this.pump();
@@ -71,6 +72,12 @@ class Gallery extends Speaker {
     this.drawCommands();
     this.drawTitle();
     this.drawStatus();
+  }
+
+  drawStatus() {
+    super.drawStatus();
+    const file = this.shut ? keptButton(this.outbox, this.data.person, this.data.project) : null;
+    this.kept.replaceChildren(...(file ? [file] : []));
   }
 
   drawTitle() {
