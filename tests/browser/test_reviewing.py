@@ -39,7 +39,7 @@ def test_one_key_says_that_the_model_is_right_and_one_takes_it_back(page: Any, s
         session.refit()
     visit(page, f"{server.url}/history?project={project}")
     first = page.locator(".gallery .tile").first
-    page.locator(".tile .says.wrong", has_text="model: setosa").first.wait_for()
+    first.locator(".says", has_text="model: setosa").wait_for()
     assert first.get_attribute("data-item") == str(wrong) and "virginica" in first.inner_text()
     for key, words, name in (
         ("m", "1 item labelled as the model says.", "setosa"),
