@@ -1,5 +1,6 @@
 """`workbench predict` and `workbench score` by the model that a run saved."""
 
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from tests.pools.test_images import zipped
 from tests.pools.test_shapes import photos
 from workbench.exchange import load_model
 from workbench.exchange.predictions import read_predictions
+from workbench.pools import load_pool
 from workbench.pools.features.shapes import ShapesFeatureMap
 
 
@@ -43,8 +45,6 @@ def test_other_rows_are_read_as_the_pool_was(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_predict_and_score_by_a_saved_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from workbench.pools import load_pool
-
     out = tmp_path / "a"
     assert call("run", *FAST, "--budget", "20", "--out", out, "-q") == 0
     capsys.readouterr()
@@ -114,7 +114,15 @@ def test_photos_of_any_sizes_are_run_predicted_and_scored_by_their_shapes(
     capsys.readouterr()
     assert isinstance(load_model("out").feature_map, ShapesFeatureMap)
     assert call("predict", "bars.zip", "--model", "out") == 0
-    predicted = [row["prediction"] for row in table(capsys.readouterr().out)]
+    rows = table(capsys.readouterr().out)
+    predicted = [row["prediction"] for row in rows]
+    assert [row["id"] for row in rows] == list(load_pool("bars.zip").items.ids)
+    with zipfile.ZipFile("bars.zip") as packed:
+        packed.extractall("bars")
+    Path("bars/t.csv").write_text("photo\n" + "".join(f"{row['id']}\n" for row in rows))
+    assert call("predict", "bars/t.csv", "--model", "out") == 0
+    again = table(capsys.readouterr().out)
+    assert [(row["id"], row["prediction"]) for row in again] == [(r["id"], r["prediction"]) for r in rows]
     truth = [path.split("/")[0] for path in sorted(photos(40))]
     assert np.mean([a == b for a, b in zip(predicted, truth, strict=True)]) > 0.85
     assert call("score", "--pool", "bars.zip", "--model", "out", "--top", "5") == 0
@@ -168,3 +176,36 @@ def test_a_known_set_of_images_is_scored_as_the_model_sees_it(
     capsys.readouterr()
     assert call("score", "--pool", "images:mnist", "--model", out, "--top", "5") == 0
     assert len(table(capsys.readouterr().out)) == 5
+
+
+def test_probabilities_of_many_classes_stand_in_a_file_of_their_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [f"k{i},{i % 12 + i / 1000:.3f},c{i % 12}" for i in range(60)]
+    Path("many.csv").write_text("\n".join(["id,x,label", *rows]) + "\n")
+    run = (
+        "run",
+        "--pool",
+        "many.csv",
+        *FAST[2:],
+        "--budget",
+        "3",
+        "--initial",
+        "random:6",
+        "--out",
+        "out",
+        "-q",
+    )
+    assert call(*run, "--out", "out", "-q") == 0
+    predict = ("predict", "many.csv", "--model", "out", "--probabilities", "--out", "p.csv")
+    assert call(*predict) == 0
+    assert list(table(Path("p.csv").read_text())[0]) == ["row", "prediction", "confidence", "id"]
+    chances = table(Path("p-probabilities.csv").read_text())
+    assert list(chances[0])[:3] == ["row", "id", "p(c0)"] and chances[59]["id"] == "k59"
+    assert sum(float(p) for name, p in chances[0].items() if name.startswith("p(")) == pytest.approx(
+        1, abs=1e-4
+    )
+    capsys.readouterr()
+    assert "is there already" in refused(capsys, *predict)
+    assert call(*predict[:-2]) == 0 and "p(c11)" in capsys.readouterr().out, "printed, they stand together"

@@ -271,3 +271,33 @@ def test_a_network_is_given_pixels_and_another_model_shapes(tmp_path: Path, home
     assert seen["large-margin-net"].features.shape == (16, 16 * 16 * 3)
     assert type(seen["large-margin"].feature_map) is not type(seen["large-margin-net"].feature_map)
     assert seen["large-margin"].features.shape[1] < 16 * 16 * 3
+
+
+def test_a_table_of_votes_opens_as_its_items_with_those_votes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Mechanical Turk writes a row for each answer, and how long it took."""
+    things = [f"{kind} of group {group}" for kind in ("ad", "book", "film") for group in "ABC"]
+    texts = [f"the {thing} was {how}" for thing in things for how in ("fine", "bad")]
+    rows = [
+        f"H{i},W{w},{20 + i * w},{text},{'neg' if 'bad' in text or (i, w) == (0, 2) else 'pos'}"
+        for i, text in enumerate(texts)
+        for w in range(3)
+    ]
+    rows.append(f"H1,W0,9,{texts[1]},pos")  # of a person's answers the last counts
+    path = tmp_path / "turk.csv"
+    path.write_text("\n".join(["HITId,WorkerId,Seconds,Input.text,Answer", *rows]) + "\n")
+    with_votes = "item=HITId,person=WorkerId,class=Answer"
+    assert call("new", path, "--votes", with_votes, "--policy", "margin", "--classifier", FAKE) == 0
+    assert "54 answers of 3 persons" in capsys.readouterr().out
+    (project,) = Store.open().projects()
+    session = Session.open(project.id)
+    assert list(session.pool.items.ids) == [f"H{i}" for i in range(18)]
+    assert [session.pool.items.show(i).text for i in range(18)] == texts and set(session.classes) == {
+        "neg",
+        "pos",
+    }
+    of_first = {vote.annotator: vote.by_themselves for vote in session.state.votes[0].values()}
+    assert sorted(of_first.values()) == ["neg", "pos", "pos"] and len(of_first) == 3
+    assert {vote.key for vote in session.state.votes[1].values()} == {"neg", "pos"}
+    assert "--votes takes item=COLUMN" in refused(capsys, "new", path, "--votes", "item=HITId")

@@ -15,6 +15,7 @@ import pytest
 
 from tests.databases import new_project
 from tests.sessions.fakes import FAKE
+from workbench.csv_writing import csv_text, plain_cell, safe_cell
 from workbench.errors import InputError
 from workbench.exchange import (
     BundleFolder,
@@ -29,7 +30,7 @@ from workbench.exchange import (
     zipped,
 )
 from workbench.exchange.checksums import sealed
-from workbench.exchange.files import csv_text, json_text, plain_cell, safe_cell
+from workbench.exchange.files import json_text
 from workbench.pools import load_pool
 from workbench.pools.pool import Pool
 from workbench.sessions import ArrayOracle, RunSpec, labelled_at

@@ -372,6 +372,15 @@ def test_formats_by_the_ending_of_a_file() -> None:
         export_labels(None, "xml")  # type: ignore[arg-type]
 
 
+def test_a_pool_whose_ids_stand_in_a_column_item_gets_its_labels_back(start: Callable[..., Session]) -> None:
+    rows = "".join(f"{9 - i},{i / 7:.3f}\n" for i in range(8))
+    pool = load_pool(f"item,x\n{rows}".encode(), file_name="t.csv", id_column="item")
+    session = start(pool, classes=["a", "b"])
+    session.label_item(2, "b")
+    assert import_labels(export_labels(session, "csv"), pool, "csv") == [(2, "b")]
+    assert import_labels(b"item,label\n7,b\n", pool, "csv") == [(2, "b")]
+
+
 def zipped_tasks() -> bytes:
     stream = io.BytesIO()
     choice = {"type": "choices", "from_name": "label", "value": {"choices": ["b"]}}
@@ -414,6 +423,12 @@ SCHOOL = "key\tlabel\na7\tgrün\nb2\t\n"
         ),
         ("list.json", b'[{"key": "a7", "label": "b"}, {"key": "b2", "label": null}]', "b"),
         ("tasks.zip", zipped_tasks(), "b"),
+        (
+            "min.json",
+            b'[{"id": 3, "text": "red lamp red chair red bed", "annotation_id": 1, "label": "b"}]',
+            "b",
+        ),
+        ("studio.csv", b"annotation_id,id,text,label\n1,3,red lamp red chair red bed,b\n", "b"),
     ],
 )
 def test_labels_come_back_from_what_people_and_other_programs_save(
@@ -423,3 +438,15 @@ def test_labels_come_back_from_what_people_and_other_programs_save(
         OWN.encode(), file_name="own.csv", columns={"key": "id", "text": "text"}, exclude="label"
     )
     assert import_labels(data, pool, format_of(name, data)) == [(0, label)]
+
+
+def test_the_numbers_of_another_program_are_no_ids_of_texts_that_have_none() -> None:
+    pool = load_pool(("text\n" + "\n".join(TEXTS)).encode(), file_name="t.csv")
+    doccano = "".join(
+        f'{{"id": {i + 1}, "text": "{text}", "label": ["b"]}}\n' for i, text in enumerate(TEXTS[:5])
+    )
+    labels = [(i, "b") for i in range(5)]
+    assert import_labels(doccano.encode(), pool, "jsonl") == labels
+    table = "id,text,label\n" + "".join(f"{i + 1},{text},b\n" for i, text in enumerate(TEXTS[:5]))
+    assert import_labels(table.encode(), pool, "csv") == labels
+    assert import_labels(b"id,label\n3,b\n", pool, "csv") == [(3, "b")]

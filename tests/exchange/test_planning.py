@@ -60,5 +60,10 @@ def test_the_command_line_says_it_too(
     with pytest.raises(InputError, match="--leave-out"):
         import_project(session.id, file, None)
     assert session.state.labels == {0: "low", 1: "low"}
-    import_project(session.id, file, None, leave_out=True)
+    capsys.readouterr()
+    with pytest.raises(InputError, match="--yes"):  # a test has no terminal
+        import_project(session.id, file, None, leave_out=True)
+    assert "Item b: low now, high in the file" in capsys.readouterr().out
+    assert session.state.labels == {0: "low", 1: "low"}
+    import_project(session.id, file, None, leave_out=True, yes=True)
     assert session.state.labels[3] == "other"

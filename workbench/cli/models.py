@@ -17,6 +17,8 @@ from workbench.errors import InputError
 if TYPE_CHECKING:
     from workbench.exchange import SavedModel
 
+_BESIDE = 10  # classes up to which probabilities stand beside the prediction
+
 
 def predict(
     file: Annotated[Path, typer.Argument(help="CSV, Parquet, NPY or NPZ with the columns of the pool.")],
@@ -30,37 +32,62 @@ def predict(
     trust_code: TrustCode = False,
 ) -> None:
     """Classes of new rows by a saved model."""
+    from workbench.csv_writing import csv_text
     from workbench.exchange import load_model
-    from workbench.exchange.files import csv_text
-    from workbench.pools import read_rows
-    from workbench.pools.cells import plain_text
 
     typed(trust_code=trust_code)
     check_out(out, file, model, replace=replace)
     saved = load_model(model)
-    given = read_rows(file, like=saved.reading, **parse_settings(read or [], "--read"))
+    apart = out if probabilities and len(saved.classes) > _BESIDE else None
+    if apart is not None:
+        apart = apart.with_name(f"{apart.stem}-probabilities.csv")
+        check_out(apart, file, model, replace=replace)
+    given, names = _rows_and_ids(file, saved, parse_settings(read or [], "--read"))
     features = saved.features(given)
     mean, notes = saved.mean(given, features)
     for note in (*getattr(given, "attrs", {}).get("notes", ()), *notes):
         print(note, file=sys.stderr)
     P = saved.probabilities(features, mean)
-    ids: list[list[object]] = [[] for _ in P]
-    if hasattr(given, "columns"):  # as the pool has them, so that predictions can be a guess
-        named = saved.id_column in given.columns
-        ids = [[id] for id in (given[saved.id_column].map(plain_text) if named else range(len(P)))]
-    columns = ["row", "prediction", "confidence", *(["id"] if any(ids) else [])]
-    if probabilities:
-        columns += [f"p({name})" for name in saved.classes]
-    rows: list[list[object]] = []
-    for i, (id, p) in enumerate(zip(ids, P.tolist(), strict=True)):
-        code = max(range(len(p)), key=p.__getitem__)
-        rows.append(
-            [i, saved.classes[code], round(p[code], 6), *id]
-            + ([round(x, 6) for x in p] if probabilities else [])
-        )
+    ids = [[]] * len(P) if names is None else [[name] for name in names]
+    id_column = [] if names is None else ["id"]
+    chances = [[round(p, 6) for p in row] for row in P.tolist()] if probabilities else [[]] * len(P)
+    of_class = [f"p({name})" for name in saved.classes] if probabilities else []
+    if apart is not None:
+        table = csv_text(["row", *id_column, *of_class], ([i, *ids[i], *p] for i, p in enumerate(chances)))
+        deliver(table, apart, file, model, replace=replace)
+        chances, of_class = [[]] * len(P), []
+    best = P.argmax(axis=1).tolist()
+    rows = [
+        [i, saved.classes[code], round(float(P[i, code]), 6), *ids[i], *chances[i]]
+        for i, code in enumerate(best)
+    ]
+    columns = ["row", "prediction", "confidence", *id_column, *of_class]
     deliver(csv_text(columns, rows), out, file, model, replace=replace)
     if out is not None:
         print(f"{len(rows)} rows, {saved.name} fitted on {saved.n_labelled} labels of {saved.pool}: {out}")
+    if apart is not None:
+        print(f"{len(saved.classes)} probabilities a row: {apart}")
+
+
+def _rows_and_ids(file: Path, saved: SavedModel, options: dict[str, Any]) -> tuple[Any, list[str] | None]:
+    """The rows of a file and the ids that a pool of it has, so that predictions can be a guess."""
+    from workbench.pools import load_pool, read_rows
+    from workbench.pools.cells import plain_text
+    from workbench.pools.features.pixels import ImageFeatureMap
+    from workbench.pools.features.shapes import ShapesFeatureMap
+    from workbench.pools.images.photos import PhotoItems
+
+    given = read_rows(file, like=saved.reading, **options)
+    if not hasattr(given, "columns"):
+        return given, list(given.paths) if hasattr(given, "paths") else None
+    if isinstance(saved.feature_map, ImageFeatureMap | ShapesFeatureMap):
+        pool = load_pool(file, **options)
+        if not isinstance(pool.items, PhotoItems):
+            raise InputError(f"The model learnt from pictures, and no column of {file} names some.")
+        return pool.items.photos, list(pool.items.ids)
+    named = saved.id_column in given.columns
+    ids = given[saved.id_column].map(plain_text) if named else map(str, range(len(given)))
+    return given, list(ids)
 
 
 def score(
@@ -77,8 +104,8 @@ def score(
     trust_code: TrustCode = False,
 ) -> None:
     """The items of a pool most worth asking about, best first."""
+    from workbench.csv_writing import csv_text
     from workbench.exchange import load_model
-    from workbench.exchange.files import csv_text
     from workbench.policies.scan import score_pool
 
     options = parse_settings(pool_set or [], "--pool-set")

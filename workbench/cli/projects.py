@@ -23,6 +23,7 @@ from workbench.cli.values import (
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
+    from workbench.exchange.imports import Votes
     from workbench.sessions import Session
 
 
@@ -56,6 +57,13 @@ def new_project(
     ] = "0",
     people: Annotated[int, typer.Option(help="How many people label each of these, at most.")] = 2,
     guess: Guess = None,
+    votes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="item=COLUMN,person=COLUMN,class=COLUMN",
+            help="Of a table with a row for each answer of a person to an item.",
+        ),
+    ] = None,
     copies: Annotated[
         bool, typer.Option("--copies/--all", help="Ask about copies once, or about every item.")
     ] = True,
@@ -69,9 +77,10 @@ def new_project(
     of_pool = parse_settings(pool_set or [], "--pool-set") | ({"target": target} if target else {})
     of_pool = without_guesses(pool, of_pool, guess)
     typed(classifier, policy, options, feature_sets(of_pool))
+    asked, given = _votes(pool, votes) if votes else ({}, {})
     made = Session.create(
         pool,
-        pool_options=of_pool,
+        pool_options=of_pool | asked,
         name=name,
         classes=classes,
         questions=[question_given(text) for text in ask] if ask else None,
@@ -85,6 +94,8 @@ def new_project(
         seed=seed,
     )
     say_notes(made.pool)
+    if given:
+        _take_votes(made, given, Path(pool).name)
     with_classes = f", {len(made.classes)} classes" if made.classes else ""
     print(f"{made.project.name}: {len(made.pool):,} items{with_classes}, project {made.id}")
     if made.twins.n_groups:
@@ -94,6 +105,26 @@ def new_project(
         print(
             f"It begins with a guess: {', '.join(begun)} (workbench guess {made.id} shows what it is worth)."
         )
+
+
+def _votes(pool: str, said: str) -> tuple[dict[str, Any], Votes]:
+    """Options and answers of a table of votes."""
+    from workbench.exchange.imports import table_of_votes
+
+    named = dict(pair.partition("=")[::2] for pair in said.split(","))
+    if set(named) != {"item", "person", "class"}:
+        raise InputError(f"--votes takes item=COLUMN,person=COLUMN,class=COLUMN; got {said!r}.")
+    return table_of_votes(pool, named["item"], named["person"], named["class"])
+
+
+def _take_votes(session: Session, votes: Votes, source: str) -> None:
+    from workbench.store import FileVote
+
+    place = {str(key): item for item, key in enumerate(session.pool.items.ids)}
+    rows = [FileVote(place[key], said, who) for (key, who), said in votes.items() if key in place]
+    session.import_labels(rows, source)
+    persons = {row.person for row in rows}
+    print(f"{len(rows):,} answers of {len(persons):,} persons: workbench people {session.id}")
 
 
 def open_project(
@@ -135,9 +166,12 @@ def import_project(
     project: Project,
     file: Annotated[Path, typer.Argument(help="Labels: columns id (or item) and label.")],
     format: Annotated[
-        str | None, typer.Option(help="csv, parquet, jsonl, npz, label-studio, huggingface, coco.")
+        str | None, typer.Option(help="csv, xlsx, parquet, jsonl, npz, label-studio, huggingface, coco.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would do; change nothing.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Go on where labels change or classes are new, without asking.")
+    ] = False,
     leave_out: Annotated[
         bool, typer.Option("--leave-out", help="Go on without rows whose item the pool does not have.")
     ] = False,
@@ -163,12 +197,13 @@ def import_project(
         _import_answers(session, file, data, form, dry_run, leave_out, add_questions)
         return
     plan = plan_import(data, session, form)
-    if dry_run:
+    if dry_run or plan.differ or plan.classes:
         print(f"{session.project.name}: {plan.words()}")
         for name, one in plan.alike.items():
             print(f"Class {name!r} may be {one!r}.")
         for item, (now, then) in list(plan.differ.items())[:20]:
             print(f"Item {session.pool.items.ids[item]}: {now} now, {then} in the file")
+    if dry_run:
         if plan.unknown:
             print("Unknown: " + ", ".join(plan.unknown[:20]))
         return
@@ -177,6 +212,10 @@ def import_project(
         raise InputError(
             f"The pool has no item {first}. Nothing was imported; --leave-out goes on without such rows."
         )
+    if (plan.differ or (plan.classes and session.classes)) and not yes:
+        if not sys.stdin.isatty():
+            raise InputError("Labels would change, or classes are new. Nothing was imported; --yes goes on.")
+        typer.confirm("Take them in?", abort=True)
     labels = plan.labels(leave_out_unknown=leave_out)
     if take_instructions(session, data, form):
         print(f"The file's instructions were taken over: workbench instructions {session.id} prints them.")

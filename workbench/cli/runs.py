@@ -309,7 +309,7 @@ def run_comparison(
     """Every run of a study, and what they add up to."""
     import numpy as np
 
-    from workbench.exchange.files import csv_text
+    from workbench.csv_writing import csv_text
     from workbench.sessions.answered import answered_title, is_answered
     from workbench.studies import run_study
     from workbench.studies.statistics import (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from workbench.errors import InputError
+from workbench.exchange.history import SIGN
 from workbench.pools import FORMATS
 from workbench.pools.cells import plain_text
 from workbench.pools.formats.annotations import By, annotations_of, choices_of
@@ -36,6 +38,7 @@ MAX_PARTS = 2_000_000
 """Most values of a document with more bytes than that, which has them for its pictures or long texts."""
 _FILE = "The file"
 _BY = ("id", "item")
+_FLAT = "annotation_id"  # in Label Studio's CSV and JSON-MIN, where "id" is its own number of a task
 _ALIKE = {"text": "its text", "image": "the name of its picture's file", "table": "its row"}
 _ENDINGS = {
     **dict.fromkeys((".csv", ".tsv", ".tab"), "csv"),
@@ -124,11 +127,19 @@ def rows_of(data: bytes, format: str, pool: Pool, wanted: Sequence[str]) -> Rows
         raise InputError(f"The file has {len(data):,} bytes; the limit is {MAX_IMPORT:,}.")
     if not data.strip():
         raise InputError("The file holds no labels.")
-    if format in _OBJECTS:
-        return _OBJECTS[format](data)
-    columns, listed = _TABLES[format](data)
-    ids, low = (*_own_ids(pool), *_BY), {*wanted}
-    if not set(ids).isdisjoint(columns):
+    made = _OBJECTS[format](data) if format in _OBJECTS else None
+    columns, listed = _TABLES[format](data) if made is None else ({}, False)
+    if _FLAT in columns:
+        columns.pop("id", None)
+    if SIGN.issubset(columns if made is None else made.columns):
+        raise InputError(
+            "The file is a history, which is for reading and is not taken in. Export the labels instead, or "
+            "the bundle, which is the whole project."
+        )
+    if made is not None:
+        return made
+    ids, low = (pool.id_column, *_BY), {*wanted}
+    if not set(ids).isdisjoint(columns) and (pool.id_column or pool.kind != "text"):
         columns = {
             n: cells for n, cells in columns.items() if n in ids or n in low or n.strip().lower() in low
         }
@@ -150,14 +161,18 @@ class Places:
 
     def __init__(self, pool: Pool, rows: Rows) -> None:
         self._pool = pool
-        self._ids = tuple(dict.fromkeys((*_own_ids(pool), "id")))
-        self._names = tuple(dict.fromkeys((*self._ids, "item")))
+        # an export of ours calls every pool's ids "id", and the items' numbers "item"
+        own = pool.id_column
+        self._ids = tuple(filter(None, ("id", own) if own == "item" else (own, "id")))
+        self._names = (*self._ids, "item")
         self._position = {valid_text(str(key)): i for i, key in enumerate(pool.items.ids)}
         if rows.files:
             paths = found_by_path(rows.files, list(map(str, pool.items.ids)))
             self._position |= {name: self._position[valid_text(path)] for name, path in paths.items()}
         self._named = not set(self._names).isdisjoint(rows.columns)
-        self._alike: Alike | None = None
+        # the ids of texts without some are their numbers, and another program's numbers are others
+        self._numbered = pool.kind == "text" and not own
+        self._columns = tuple(pool.items.show(0).row or ()) if pool.kind == "table" and len(pool) else ()
 
     def item(self, row: Row) -> tuple[int, str]:
         """The item of a row, -1 for none of the pool, and its key as messages call it.
@@ -166,10 +181,16 @@ class Places:
             InputError: the row names none, and not one alone is the same by what a person sees.
         """
         by = next((name for name in self._names if row.about.get(name) not in (None, "")), "")
+        same = [] if by and not self._numbered else self._alike(row.about)
+        if len(same) == 1:
+            return same[0], str(same[0])
         if not by and not self._named:
-            self._alike = self._alike or Alike(self._pool)
-            item = self._alike.item(row.about, row.where)
-            return item, str(item)
+            pool, how = f"pool {self._pool.name!r}", _ALIKE[self._pool.kind]
+            said = f"{len(same):,} items of {pool} are" if same else "no item of the pool is"
+            raise InputError(
+                f"{row.where} does not say which item it is about: it has neither id nor item, and {said} "
+                f"the same by {how}. Put the items' ids into it as id. Nothing was imported."
+            )
         key = row.about.get(by, "")
         text = plain_text(key) if isinstance(key, str | int | float) else cut(key)
         if by in self._ids:
@@ -177,50 +198,25 @@ class Places:
         number = int(text) if text.isdecimal() and len(text) < 19 else -1
         return number if number < len(self._pool) else -1, text
 
-
-def _own_ids(pool: Pool) -> list[str]:
-    """The column that the pool has its ids from."""
-    return [column for column, use in (pool.uses or {}).items() if use.get("use") == "id"]
-
-
-class Alike:
-    """The items of a pool by what a person sees of them: a text, a picture's file, a row of a table."""
-
-    def __init__(self, pool: Pool) -> None:
-        self._pool = pool
-        self._columns: tuple[str, ...] = ()
-        self._items: dict[str | tuple[str, ...], list[int]] = {}
-        if pool.kind == "table":
-            self._columns = tuple(pool.items.show(0).row or ()) if len(pool) else ()
-        for item, key in enumerate(pool.items.ids):
-            if pool.kind == "image":
-                self._items.setdefault(PurePosixPath(str(key).replace("\\", "/")).name, []).append(item)
+    @cached_property
+    def _seen(self) -> dict[str | tuple[str, ...], list[int]]:
+        """Items by what a person sees of them: a text, the name of a picture's file, a row."""
+        found: dict[str | tuple[str, ...], list[int]] = {}
+        for item, key in enumerate(self._pool.items.ids):
+            if self._pool.kind == "image":
+                found.setdefault(PurePosixPath(str(key).replace("\\", "/")).name, []).append(item)
                 continue
-            shown = pool.items.show(item)
-            seen = (shown.text or "").strip() if pool.kind == "text" else self._row(shown.row or {})
-            self._items.setdefault(seen, []).append(item)
+            shown = self._pool.items.show(item)
+            text = self._pool.kind == "text"
+            found.setdefault((shown.text or "").strip() if text else self._row(shown.row or {}), []).append(
+                item
+            )
+        return found
 
-    def item(self, about: Mapping[str, Any], where: str) -> int:
-        """The only item that is so.
+    def _alike(self, about: Mapping[str, Any]) -> list[int]:
+        return sorted({i for seen in self._said(about) for i in self._seen.get(seen, ())})
 
-        Args:
-            about: what a row says of it.
-            where: what messages call the row.
-
-        Raises:
-            InputError: none is, or several are.
-        """
-        found = sorted({i for seen in self._seen(about) for i in self._items.get(seen, ())})
-        if len(found) == 1:
-            return found[0]
-        how = _ALIKE[self._pool.kind]
-        said = f"{len(found):,} items of pool {self._pool.name!r} are" if found else "no item of the pool is"
-        raise InputError(
-            f"{where} does not say which item it is about: it has neither id nor item, and {said} the "
-            f"same by {how}. Put the items' ids into it as id. Nothing was imported."
-        )
-
-    def _seen(self, about: Mapping[str, Any]) -> Iterator[str | tuple[str, ...]]:
+    def _said(self, about: Mapping[str, Any]) -> Iterator[str | tuple[str, ...]]:
         if self._pool.kind == "table":
             for row in (about, about.get("row")):
                 if isinstance(row, dict) and self._columns and all(name in row for name in self._columns):
@@ -245,13 +241,9 @@ _Columns = tuple[dict[str, list[Any]], bool]
 """The columns of a table, and whether it has a way of its own to say that there is no label."""
 
 
-def _framed(format: str) -> Callable[[bytes], _Columns]:
-    def read(data: bytes) -> _Columns:
-        reader = FORMATS[format].reader
-        frame = reader.rows(File(data, _FILE), id_column=None, max_cells=4 * MAX_LABELS)
-        return {str(name): frame[name].tolist() for name in frame.columns}, False
-
-    return read
+def _frame(format: str, data: bytes) -> _Columns:
+    frame = FORMATS[format].reader.rows(File(data, _FILE), id_column=None, max_cells=4 * MAX_LABELS)
+    return {str(name): frame[name].tolist() for name in frame.columns}, False
 
 
 def _parquet(data: bytes) -> _Columns:
@@ -339,6 +331,8 @@ def _objects(data: bytes) -> Rows:
                 raise InputError(
                     f"{noun} {n} of the file is {cut(row)}, not an object with names and values."
                 )
+            if _FLAT in row:
+                row.pop("id", None)
             yield f"{noun} {n} of the file", answered([row])[0][0]
 
     objects = items()
@@ -437,6 +431,6 @@ def _document(data: bytes, most: int | None = None) -> Any:
 
 _OBJECTS: dict[str, Callable[[bytes], Rows]] = {"jsonl": _objects, LABEL_STUDIO: _tasks, "coco": _coco}
 _TABLES: dict[str, Callable[[bytes], _Columns]] = {
-    **{format: _framed(format) for format in ("csv", "xlsx")},
+    **{format: partial(_frame, format) for format in ("csv", "xlsx")},
     **{"parquet": _parquet, "huggingface": _parquet, "npz": _npz},
 }

@@ -30,10 +30,11 @@ from workbench.certificates import (
     tally,
 )
 from workbench.certificates.remaining import checks_to_go, looks_broken
+from workbench.csv_writing import csv_text, plain_cell
 from workbench.documents.certificates import AuditDocument
 from workbench.documents.checking import checked
 from workbench.errors import InputError
-from workbench.exchange.files import csv_text, json_text, plain_cell
+from workbench.exchange.files import json_text
 from workbench.exchange.finished import column_of, ids_of, table_of
 from workbench.members import FolderMembers
 from workbench.reading import cut, parse_json

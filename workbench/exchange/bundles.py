@@ -22,11 +22,12 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from workbench.arrays import Array
+from workbench.csv_writing import csv_text, plain_cell
 from workbench.documents import runs as documents
 from workbench.documents.checking import checked
 from workbench.errors import InputError
 from workbench.exchange.checksums import ADVICE, Sealed, read_sealed, sealed
-from workbench.exchange.files import csv_text, json_text, plain_cell, read_json
+from workbench.exchange.files import json_text, read_json
 from workbench.exchange.models import save_model, saved_guesses
 from workbench.members import FolderMembers
 from workbench.pools.instructions import FILE, PICTURES

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -20,7 +19,8 @@ NOT_PEOPLES = (
 )
 """Kinds of events that stay behind: fits, whose models a table does not hold, what was to be fitted, and
 pictures, which are no text."""
-_SIGN = frozenset(("event", "kind", "details"))
+SIGN = frozenset(("event", "kind", "details"))
+"""Columns that only a history has; it is read by people and programs and not taken in again."""
 
 
 def history_rows(
@@ -67,21 +67,6 @@ def history_rows(
         row["ids"] = _text({str(item): str(ids[item]) for item in sorted(set(_items(payload)))})
         row["details"] = _text(payload)
         yield {name: valid_texts(value) for name, value in row.items()}
-
-
-def is_history(data: bytes, format: str) -> bool:
-    """True if a file is a history, which is read by people and programs and not taken in again."""
-    if format not in CARRIED_BY:
-        return False
-    if format == "parquet":
-        import pyarrow.parquet as pq
-
-        try:
-            return set(pq.read_schema(io.BytesIO(data)).names) >= _SIGN
-        except (OSError, ValueError):
-            return False
-    head = data[:4096].partition(b"\n")[0].decode("utf-8", "replace").lstrip("\ufeff")
-    return all(name in head for name in ("event", "kind", "details", "changed_from", "ids"))
 
 
 def _items(payload: Mapping[str, Any]) -> list[int]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from workbench.errors import InputError
 from workbench.exchange.answers import MAX_LABELS, Places, Row, Rows, rows_of
-from workbench.exchange.history import is_history
+from workbench.exchange.finished import column_of, table_of
 from workbench.pools.cells import plain_text
 from workbench.pools.formats.annotations import Choice, votes_of
 from workbench.pools.labels import UNLABELLED
@@ -19,16 +20,13 @@ from workbench.reading import cut, reading
 from workbench.reading import listed as quoted
 from workbench.store import FileVote
 
+Votes = dict[tuple[str, str], str]
+"""(id of an item, person) -> the class that the person chose."""
 _CLASSES = ("label", "class", "category", "target", "y")
 
 
 def import_labels(
-    data: bytes,
-    pool: Pool,
-    format: str,
-    classes: Sequence[str] = (),
-    *,
-    unknown: list[str] | None = None,
+    data: bytes, pool: Pool, format: str, classes: Sequence[str] = (), *, unknown: list[str] | None = None
 ) -> list[tuple[int, str] | FileVote]:
     """Labels out of a file, matched to the pool by id, item number, or what a person sees of an item.
 
@@ -52,19 +50,38 @@ def import_labels(
             classes, ids the pool does not have, or an id with two different labels, which are not votes of
             persons.
     """
-    if is_history(data, format):
-        raise InputError(
-            "The file is a history, which is for reading and is not taken in. Export the labels instead, or "
-            "the bundle, which is the whole project."
-        )
     with reading("The file", f"a file of labels ({format})", "Is it of another format?"):
-        rows = rows_of(data, format, pool, (*_CLASSES, "status"))
-        return _matched(rows, pool, {*classes, *pool.classes}, unknown)
+        return _matched(rows_of(data, format, pool, (*_CLASSES, "status")), pool, classes, unknown)
+
+
+def table_of_votes(path: Path | str, item: str, person: str, label: str) -> tuple[dict[str, Any], Votes]:
+    """A table with a row for each answer of a person to an item, as crowd-sourcing writes it.
+
+    Args:
+        path: of the table.
+        item: column of the items' ids.
+        person: column of who answered; of a person's answers to one item the last counts.
+        label: column of the answers.
+
+    Returns:
+        Options under which the table is a pool of its items: what differs between the rows of one item is no
+        property of it. And (id, person) -> answer.
+
+    Raises:
+        InputError: no table, or no such columns.
+    """
+    frame = table_of(path)
+    cells = [column_of(frame, name, path) for name in (item, person, label)]
+    differ = frame.columns[frame.groupby(item, sort=False).nunique().max().reindex(frame.columns) > 1]
+    columns = {**dict.fromkeys((*differ, person, label), "leave out"), item: "id"}
+    votes = {(key, who): said.strip() for key, who, said in zip(*cells, strict=True) if said.strip()}
+    return {"columns": columns, "duplicate_ids": "first"}, votes
 
 
 def _matched(
-    rows: Rows, pool: Pool, known: set[str], left_out: list[str] | None = None
+    rows: Rows, pool: Pool, classes: Sequence[str], left_out: list[str] | None
 ) -> list[tuple[int, str] | FileVote]:
+    known = {*classes, *pool.classes}
     column = rows.column(_CLASSES)
     if rows.columns and not column:
         has = quoted(rows.columns, 12, quote=False) or "nothing"

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import io
 import json
 import math
 import re
-import zipfile
-from collections.abc import Callable, Mapping, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
-from workbench.csv_writing import FORMULA
+from workbench.csv_writing import FORMULA, csv_lines
 from workbench.errors import InputError
-from workbench.exchange.files import csv_lines, json_text
+from workbench.exchange.files import CARD, json_text, packed, put, put_parquet
 from workbench.exchange.history import CARRIED_BY, HISTORY, history_rows
 from workbench.exchange.history import COLUMNS as _HISTORY_COLUMNS
 from workbench.exchange.instructions import instruction_files
-from workbench.exchange.pictures import SHOWN_BY, FileNames, not_taken, octets_of, picture_of, plain_name
+from workbench.exchange.pictures import (
+    SHOWN_BY,
+    FileNames,
+    data_url,
+    not_taken,
+    octets_of,
+    picture_of,
+    plain_name,
+)
 from workbench.exchange.questions import QUESTIONS, write_answers
 from workbench.exchange.rows import (
     CHUNK,
@@ -146,43 +151,34 @@ def write_labels(
     return len(rows.items)
 
 
+class _History:
+    """The rows of a history, which the writers of tables take as they take labels."""
+
+    columns, numbers = _HISTORY_COLUMNS, frozenset[int]()
+
+    def __init__(self, session: Session | StoredLabels) -> None:
+        ids = session.ids if isinstance(session, StoredLabels) else session.pool.items.ids
+        self._rows = history_rows(session.events, ids, session.state.class_names)
+        self.n = 0
+
+    def chunks(self) -> Iterator[list[dict[str, Any]]]:
+        while chunk := list(islice(self._rows, CHUNK)):
+            self.n += len(chunk)
+            yield chunk
+
+
 def _write_history(out: IO[bytes], session: Session | StoredLabels, format: str) -> int:
     if format not in CARRIED_BY:
         raise InputError(f"{format} holds labels and no history; use {', '.join(CARRIED_BY)}, or the bundle.")
-    ids = session.ids if isinstance(session, StoredLabels) else session.pool.items.ids
-    names = session.state.class_names
-    rows = history_rows(session.events, ids, names)
-    n = 0
-    if format == "csv":
-        text = io.TextIOWrapper(out, encoding="utf-8", newline="", write_through=True)
-        text.writelines(csv_lines([_HISTORY_COLUMNS]))
-        for row in rows:
-            n += 1
-            text.writelines(csv_lines([list(row.values())]))
-        text.detach()
-    elif format == "jsonl":
-        for row in rows:
-            n += 1
-            out.write(json.dumps(row, ensure_ascii=False).encode("utf-8") + b"\n")
-    else:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        kinds = [(name, pa.int64() if name == "event" else pa.string()) for name in _HISTORY_COLUMNS]
-        schema = pa.schema(kinds)
-        with pq.ParquetWriter(out, schema) as table:
-            while chunk := list(islice(rows, CHUNK)):
-                n += len(chunk)
-                table.write_table(_arrow(chunk, schema))
-            if not n:
-                table.write_table(_arrow([], schema))
-    return n
+    rows = _History(session)
+    {"csv": _write_csv, "jsonl": _write_jsonl, "parquet": _write_parquet}[format](out, session, rows)
+    return rows.n
 
 
 # --- tables ---------------------------------------------------------------------------------------
 
 
-def _write_csv(out: IO[bytes], session: Any, rows: LabelRows) -> None:
+def _write_csv(out: IO[bytes], session: Any, rows: LabelRows | _History) -> None:
     text = io.TextIOWrapper(out, encoding="utf-8", newline="", write_through=True)
     text.writelines(csv_lines([rows.columns]))
     for chunk in rows.chunks():
@@ -238,7 +234,7 @@ def _write_xlsx(out: IO[bytes], session: Any, rows: LabelRows) -> None:
     book.save(out)
 
 
-def _write_jsonl(out: IO[bytes], session: Any, rows: LabelRows) -> None:
+def _write_jsonl(out: IO[bytes], session: Any, rows: LabelRows | _History) -> None:
     for chunk in rows.chunks():
         lines = (json.dumps(row, ensure_ascii=False, allow_nan=False) for row in chunk)
         out.write("".join(f"{line}\n" for line in lines).encode("utf-8"))
@@ -279,15 +275,15 @@ def _arrow(chunk: Sequence[Mapping[str, Any]], schema: pyarrow.Schema) -> pyarro
     return pa.table(columns, schema=schema)
 
 
-def _write_parquet(out: IO[bytes], session: Any, rows: LabelRows) -> None:
+def _write_parquet(out: IO[bytes], session: Any, rows: LabelRows | _History) -> None:
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schema = _schema(rows)
+    kinds = [(name, pa.int64() if name == "event" else pa.string()) for name in _HISTORY_COLUMNS]
+    schema = _schema(rows) if isinstance(rows, LabelRows) else pa.schema(kinds)
     with pq.ParquetWriter(out, schema) as writer:
-        for chunk in rows.chunks():
+        for chunk in chain(rows.chunks(), [[]]):
             writer.write_table(_arrow([flat(row) for row in chunk], schema))
-        if not rows.items:
-            writer.write_table(_arrow([], schema))
 
 
 def _write_npz(out: IO[bytes], session: Any, rows: LabelRows) -> None:
@@ -317,17 +313,6 @@ def _write_npz(out: IO[bytes], session: Any, rows: LabelRows) -> None:
     )
 
 
-def _packed(out: IO[bytes]) -> zipfile.ZipFile:
-    return zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED)
-
-
-def _put(packed: zipfile.ZipFile, path: str, data: bytes | str, *, squeeze: bool = True) -> None:
-    """One file, the same bytes every time; pictures are squeezed already."""
-    info = zipfile.ZipInfo(path, (1980, 1, 1, 0, 0, 0))
-    info.external_attr = 0o644 << 16
-    packed.writestr(info, data, zipfile.ZIP_DEFLATED if squeeze else zipfile.ZIP_STORED)
-
-
 def class_folders(names: Sequence[str]) -> dict[str, str]:
     """Class -> the name of its folder, which any file system takes and no other class has."""
     taken = {_UNLABELLED}
@@ -337,7 +322,7 @@ def class_folders(names: Sequence[str]) -> dict[str, str]:
 def _write_folders(out: IO[bytes], session: Any, rows: LabelRows) -> None:
     pool = session.pool
     folders = class_folders(session.state.classes)
-    with _packed(out) as packed:
+    with packed(out) as archive:
         names = FileNames(pool)
         whose = []
         for item in rows.items:
@@ -346,16 +331,16 @@ def _write_folders(out: IO[bytes], session: Any, rows: LabelRows) -> None:
             folder = _UNLABELLED if label is None else folders[label]
             data, ending = picture_of(pool, item)
             path = f"{folder}/{names.of(item, ending)}"
-            _put(packed, path, data, squeeze=False)
+            put(archive, path, data, squeeze=False)
             about = {name: row[name] for name in ("id", "label", "source", "confidence", "certificate")}
             whose.append(json.dumps({"file": path, **about}, ensure_ascii=False))
         if rows.finished:
-            _put(packed, "sources.jsonl", "".join(f"{line}\n" for line in whose))
+            put(archive, "sources.jsonl", "".join(f"{line}\n" for line in whose))
         if any(name != folder for name, folder in folders.items()):
             table = "".join(
                 f"{json.dumps([folder, name], ensure_ascii=False)}\n" for name, folder in folders.items()
             )
-            _put(packed, "classes.jsonl", table)
+            put(archive, "classes.jsonl", table)
 
 
 # --- Label Studio ---------------------------------------------------------------------------------
@@ -389,15 +374,15 @@ def _write_label_studio(out: IO[bytes], session: Any, rows: LabelRows) -> None:
     pool, state = session.pool, session.state
     kind = "table" if pool is None else pool.kind
     pictures = kind == "image"
-    with _packed(out) as packed:
+    with packed(out) as archive:
         names = FileNames(pool)
         embedded = not pictures or sum(octets_of(pool, item) for item in rows.items) <= EMBEDDED
-        _put(packed, "config.xml", labelling_config(kind, state.classes))
+        put(archive, "config.xml", labelling_config(kind, state.classes))
         told = instruction_files(state)
         more = ("" if embedded else _BESIDE) + (_TOLD if told else "")
-        _put(packed, "README.txt", _HOW.format(more=more))
+        put(archive, "README.txt", _HOW.format(more=more))
         for path, content in told.items():
-            _put(packed, path, content)
+            put(archive, path, content)
         with TemporaryFile() as tasks:
             tasks.write(b"[")
             for number, row in enumerate(rows):
@@ -407,19 +392,13 @@ def _write_label_studio(out: IO[bytes], session: Any, rows: LabelRows) -> None:
                     name = names.of(row["item"], ending)
                     picture = f"/data/local-files/?d=images/{name}"
                     if embedded:
-                        mime = {".jpg": "jpeg", ".tif": "tiff"}.get(ending, ending.removeprefix("."))
-                        picture = f"data:image/{mime};base64,{base64.b64encode(data).decode()}"
+                        picture = data_url(data, ending)
                     else:
-                        _put(packed, f"images/{name}", data, squeeze=False)
+                        put(archive, f"images/{name}", data, squeeze=False)
                 tasks.write(b",\n" if number else b"\n")
                 tasks.write(json.dumps(_task(row, rows, picture, kind), ensure_ascii=False).encode())
             tasks.write(b"\n]\n")
-            tasks.seek(0)
-            info = zipfile.ZipInfo(TASKS, (1980, 1, 1, 0, 0, 0))
-            info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
-            with packed.open(info, "w", force_zip64=True) as member:
-                while block := tasks.read(1 << 20):
-                    member.write(block)
+            put(archive, TASKS, tasks)
 
 
 def _task(row: Mapping[str, Any], rows: LabelRows, picture: str, kind: str) -> dict[str, Any]:
@@ -448,14 +427,7 @@ def _task(row: Mapping[str, Any], rows: LabelRows, picture: str, kind: str) -> d
 
 # --- Hugging Face ---------------------------------------------------------------------------------
 
-_CARD = """\
----
-configs:
-- config_name: default
-  data_files:
-  - split: train
-    path: {path}
----
+_ABOUT = """\
 # {name}
 
 {n:,} items of {title}, labelled with Workbench: `datasets.load_dataset("path of this folder")`.
@@ -490,32 +462,22 @@ def _write_huggingface(out: IO[bytes], session: Any, rows: LabelRows) -> None:
             coded["image"] = {"bytes": data, "path": names.of(row["item"], ending)}
         return coded
 
-    with _packed(out) as packed, TemporaryFile() as parquet:
+    with packed(out) as archive, TemporaryFile() as parquet:
         with pq.ParquetWriter(parquet, schema) as writer:
             for chunk in rows.chunks(200 if pictures else 5_000):
                 writer.write_table(_arrow([complete(row) for row in chunk], schema))
             if not rows.items:
                 writer.write_table(_arrow([], schema))
-        parquet.seek(0)
-        # `datasets` keeps what it read by the folder's name and this path, whatever the file holds: another
-        # export in a folder of the same name would be answered with the first one
-        digest = hashlib.file_digest(parquet, "sha256").hexdigest()[:16]
-        path = f"data/train-00000-of-00001-{digest}.parquet"
-        parquet.seek(0)
+        path = put_parquet(archive, parquet)
         name = "labels" if pool is None else pool.name
         title = name if pool is None else (pool.title or name)
         told = instruction_files(session.state)
-        card = _CARD.format(name=name, n=len(rows.items), title=title, path=path)
+        card = CARD.format(path=path) + _ABOUT.format(name=name, n=len(rows.items), title=title)
         if told:
             card += f"\n## Instructions\n\n{told[INSTRUCTIONS].decode()}"
-        _put(packed, "README.md", card)
+        put(archive, "README.md", card)
         for path_of, content in told.items():
-            _put(packed, path_of, content)
-        info = zipfile.ZipInfo(path, (1980, 1, 1, 0, 0, 0))
-        info.external_attr = 0o644 << 16
-        with packed.open(info, "w", force_zip64=True) as member:
-            while block := parquet.read(1 << 20):
-                member.write(block)
+            put(archive, path_of, content)
 
 
 # --- COCO -----------------------------------------------------------------------------------------

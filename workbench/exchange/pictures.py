@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import re
 import unicodedata
@@ -37,6 +38,12 @@ def picture_of(pool: Any, item: int) -> tuple[bytes, str]:
     stream = io.BytesIO()
     Image.fromarray(np.asarray(pool.items.show(item).image)).save(stream, "PNG")
     return stream.getvalue(), ".png"
+
+
+def data_url(data: bytes, ending: str) -> str:
+    """A picture's file as an address that holds it."""
+    mime = {".jpg": "jpeg", ".tif": "tiff"}.get(ending, ending.removeprefix("."))
+    return f"data:image/{mime};base64,{base64.b64encode(data).decode()}"
 
 
 class FileNames:

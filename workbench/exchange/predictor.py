@@ -71,12 +71,7 @@ class _Made:
         self.parts += [name for name in names if name not in self.parts]
 
     def terms(
-        self,
-        key: str,
-        terms: tuple[str, ...],
-        weights: Floats,
-        pattern: str,
-        dtype: str = "float64",
+        self, key: str, terms: tuple[str, ...], weights: Floats, pattern: str, dtype: str = "float64"
     ) -> dict[str, Any]:
         """The description of a block of terms."""
         self.use("weighted")

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import io
 import json
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any
@@ -14,11 +11,11 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
+from workbench.csv_writing import csv_lines
 from workbench.errors import InputError
 from workbench.exchange.answers import LABEL_STUDIO, LISTS, MAX_LABELS, TAGS, Places, Row, rows_of
-from workbench.exchange.files import csv_lines
-from workbench.exchange.history import is_history
-from workbench.exchange.pictures import SHOWN_BY, FileNames, picture_of
+from workbench.exchange.files import CARD, packed, put, put_parquet
+from workbench.exchange.pictures import SHOWN_BY, FileNames, data_url, picture_of
 from workbench.exchange.rows import number_cells, own_cells
 from workbench.pools.cells import plain_text
 from workbench.pools.formats.annotations import By, Choice, votes_of
@@ -157,8 +154,7 @@ def _write_label_studio(out: IO[bytes], table: _Table) -> None:
         if kind == "image":
             data, ending = picture_of(table.pool, row["item"])
             names.of(row["item"], ending)
-            mime = {".jpg": "jpeg", ".tif": "tiff"}.get(ending, ending.removeprefix("."))
-            about["image"] = f"data:image/{mime};base64,{base64.b64encode(data).decode()}"
+            about["image"] = data_url(data, ending)
         if table.switches:
             # a choice that is not made may be a no or nothing at all: which, only this says
             about["answered"] = [name for name in table.switches if row[name] is not None]
@@ -169,10 +165,9 @@ def _write_label_studio(out: IO[bytes], table: _Table) -> None:
             for name, picked in chosen.items()
         ]
         tasks.append({"id": row["item"] + 1, "data": about, "annotations": [{"result": result}]})
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
-        packed.writestr(zipfile.ZipInfo("config.xml", (1980, 1, 1, 0, 0, 0)), config)
-        text = json.dumps(tasks, ensure_ascii=False, indent=1)
-        packed.writestr(zipfile.ZipInfo("tasks.json", (1980, 1, 1, 0, 0, 0)), text)
+    with packed(out) as archive:
+        put(archive, "config.xml", config)
+        put(archive, "tasks.json", json.dumps(tasks, ensure_ascii=False, indent=1))
 
 
 def _write_huggingface(out: IO[bytes], table: _Table) -> None:
@@ -214,13 +209,9 @@ def _write_huggingface(out: IO[bytes], table: _Table) -> None:
     made = pa.table(columns).replace_schema_metadata(described)
     held = io.BytesIO()
     pq.write_table(made, held)
-    # `datasets` keeps what it read by the folder's name and this path, whatever the file holds
-    digest = hashlib.sha256(held.getbuffer()).hexdigest()[:16]
-    path = f"data/train-00000-of-00001-{digest}.parquet"
-    card = f"---\nconfigs:\n- config_name: default\n  data_files:\n  - split: train\n    path: {path}\n---\n"
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
-        packed.writestr(zipfile.ZipInfo("README.md", (1980, 1, 1, 0, 0, 0)), card)
-        packed.writestr(zipfile.ZipInfo(path, (1980, 1, 1, 0, 0, 0)), held.getvalue())
+    with packed(out) as archive:
+        path = put_parquet(archive, held)
+        put(archive, "README.md", CARD.format(path=path))
 
 
 # --- in -------------------------------------------------------------------------------------------
@@ -249,7 +240,7 @@ class Answers:
 
 def answers_several(data: bytes, session: Session, format: str) -> bool:
     """True if a file answers the questions of a project by their names, or lists several labels an item."""
-    if format not in READ_FROM or is_history(data, format):
+    if format not in READ_FROM:
         return False
     wanted = tuple(one.question for one in session.every_question)
     with reading("The file", f"a file of labels ({format})", "Is it of another format?"):

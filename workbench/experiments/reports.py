@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from workbench.csv_writing import csv_text
 from workbench.errors import InputError
-from workbench.exchange.files import csv_text, json_text
+from workbench.exchange.files import json_text
 from workbench.writing import write_whole
 
 Verdict = Literal["reproduced", "partly", "not reproduced"]

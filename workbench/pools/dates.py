@@ -17,26 +17,14 @@ _DAYS = (
     *("%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%d.%m.%Y", "%d.%m.%y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y"),
     *("%m-%d-%Y", "%d/%m/%y", "%m/%d/%y", "%d-%m-%y", "%m-%d-%y", "%d %b %Y", "%d %B %Y", "%d. %B %Y"),
     *("%d. %b %Y", "%d-%b-%Y", "%d-%b-%y", "%d %b %y", "%d/%b/%Y", "%b %d, %Y", "%B %d, %Y", "%b %d %Y"),
-    *(
-        "%B %d %Y",
-        "%Y-%b-%d",
-        "%a, %d %b %Y",
-        "%a %d %b %Y",
-        "%A, %d %B %Y",
-        "%A, %B %d, %Y",
-        "%a, %b %d, %Y",
-    ),
-    "%a %b %d %Y",
+    *("%B %d %Y", "%Y-%b-%d", "%a, %d %b %Y", "%a %d %b %Y", "%A, %d %B %Y", "%A, %B %d, %Y"),
+    *("%a, %b %d, %Y", "%a %b %d %Y"),
 )
 _TIMES = ("%H:%M", "%H:%M:%S", "%H:%M:%S.%f", "%I:%M %p", "%I:%M:%S %p")
 FORMATS = (
     ISO,
     *_DAYS,
-    *(
-        f"{day}{between}{time}"
-        for day, time in product(_DAYS, _TIMES)
-        for between in (" ", ", ", "T", " at ")
-    ),
+    *(f"{day}{mark}{time}" for day, time in product(_DAYS, _TIMES) for mark in (" ", ", ", "T", " at ")),
     *("%d/%b/%Y:%H:%M:%S", "%a %b %d %H:%M:%S %Y", "%d.%m.%Y %H.%M", "%b %Y", "%B %Y", "%m/%Y", "%m.%Y"),
     *("%b-%y", "%b-%Y", *_TIMES, "%Y%m%d"),
 )
@@ -55,16 +43,9 @@ _FIRST = 8
 # what a number begins with, or a name of a month or a weekday, and a digit further on
 _MAYBE = re.compile(r"(?=.*\d.*[-/., :T].*\d|[A-Za-z]{3,9}[-. ]+\d)(?=.*\d\d).{4,70}")
 _PATTERNS = {
-    **{
-        "%Y": r"\d{4}",
-        "%m": r"\d{1,2}",
-        "%d": r"\d{1,2}",
-        "%y": r"\d{2}",
-        "%H": r"\d{1,2}",
-        "%I": r"\d{1,2}",
-    },
-    **{"%M": r"\d{2}", "%S": r"\d{2}", "%f": r"\d{1,6}", "%p": "A{2}", "%b": "A{3}", "%a": "A{3}"},
-    **{"%B": "A{3,9}", "%A": "A{6,9}"},
+    **{"%Y": r"\d{4}", "%m": r"\d{1,2}", "%d": r"\d{1,2}", "%y": r"\d{2}", "%H": r"\d{1,2}"},
+    **{"%I": r"\d{1,2}", "%M": r"\d{2}", "%S": r"\d{2}", "%f": r"\d{1,6}", "%p": "A{2}"},
+    **{"%b": "A{3}", "%a": "A{3}", "%B": "A{3,9}", "%A": "A{6,9}"},
 }
 
 

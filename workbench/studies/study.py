@@ -14,11 +14,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from workbench.csv_writing import csv_text
 from workbench.documents.checking import checked
 from workbench.documents.runs import Study
 from workbench.errors import Cancelled, InputError
 from workbench.exchange.bundles import read_bundle
-from workbench.exchange.files import csv_text, json_text
+from workbench.exchange.files import json_text
 from workbench.members import FolderMembers
 from workbench.pools.formats.files import File
 from workbench.reading import cut, reading

@@ -129,7 +129,7 @@ def ranking(several: Sequence[StudyResult], measure: str) -> tuple[Ranking, int]
 
 def rows_csv(several: Sequence[StudyResult]) -> str:
     """Every round of every run as CSV: pool, classifier, policy, seed, round, labels, measures."""
-    from workbench.exchange.files import csv_text
+    from workbench.csv_writing import csv_text
     from workbench.studies.study import COLUMNS
 
     return csv_text((*COLUMNS, *MEASURES), [row for one in several for row in one.rows()])

@@ -18,9 +18,9 @@ from workbench.pools.formats.encodings import settle_encoding
 from workbench.pools.formats.files import File, check_cells
 from workbench.pools.tables import table_reader
 from workbench.pools.tables.exported import is_of_ours
-from workbench.pools.tables.heads import LOOKED_AT, explaining, titles, told_titles
+from workbench.pools.tables.heads import LOOKED_AT, explaining, titles, told_names, told_titles
 from workbench.pools.tables.options import TableOptions
-from workbench.pools.tables.raw import Ragged, RawTable, check_names
+from workbench.pools.tables.raw import RawTable, check_names
 from workbench.pools.tables.report import Fix, Problem, counted
 from workbench.reading import cut, reading
 
@@ -36,10 +36,7 @@ _QUOTES: dict[str, dict[str, Any]] = {
 }
 _A_TEXT = 3  # words of an only name from which on it may be a text
 _SWALLOWED = 3  # lines within cells that split as rows do, from which on they may be rows
-_LOOKED_AT, _AGAIN = (
-    1_000,
-    2,
-)  # rows that a first line is compared with, and how often a cell of it stands there
+_LOOKED_AT, _AGAIN = 1_000, 2  # rows that a first line is compared with, and how often its cell stands there
 
 
 def read(file: File, options: TableOptions) -> RawTable:
@@ -113,12 +110,17 @@ def read(file: File, options: TableOptions) -> RawTable:
         frame,
         encoding=encoding,
         delimiter=delimiter,
-        header_looks_like_data=header is None and (looks_like_data or _is_an_item(names, frame)),
-        ragged=tuple(islice(lines.ragged(), 7)) if n_ragged else (),
         n_ragged=n_ragged,
-        renamed=tuple(given for given in renamed if given in frame),
         notes=notes,
-        problems=(*problems, *told_titles(above), *told_under),
+        problems=(
+            *(lines.told_ragged(n_ragged, n_rows, drop=options.ragged == "drop") if n_ragged else ()),
+            *told_names(
+                name,
+                [given for given in renamed if given in frame],
+                looks_like_data=header is None and (looks_like_data or _is_an_item(names, frame)),
+            ),
+            *(*problems, *told_titles(above), *told_under),
+        ),
         n_there=lines.count() - (header is not False),
         n_left=len(above) + n_under + n_empty,
         locate=lambda row: f"line {lines.line_of(row + n_under if rows is None else rows[row + n_under])}",
@@ -228,11 +230,22 @@ class _Lines:
             return sum(1 for _ in self)
         return sum(1 for line in io.BytesIO(self.data) if line.strip(b"\r\n"))  # an eighth of the time
 
-    def ragged(self) -> Iterator[Ragged]:
-        """Records of another width than the header."""
-        for start, _, record in self:
-            if start > self.header_lines and len(record) != self.width:
-                yield Ragged(start, len(record), self.width)
+    def told_ragged(self, n_ragged: int, n_rows: int, *, drop: bool) -> tuple[Problem]:
+        """Finding about records of another width than the header: they are left out, or asked about."""
+        if drop:
+            return (Problem("ragged", "note", f"{counted(n_ragged, 'ragged line')} left out."),)
+        below = ((start, len(record)) for start, _, record in self if start > self.header_lines)
+        (line, width), *more = islice((pair for pair in below if pair[1] != self.width), 6)
+        also = f" Also line {', '.join(str(start) for start, _ in more)}." if more else ""
+        all_of_them = f" These are {n_ragged:,} lines." if n_ragged > 6 else ""
+        fixes = (Fix("Leave those lines out", {"ragged": "drop"}),) if n_rows > 1 else ()
+        if self.width == 1:
+            fixes = (Fix("Each line is one text", {"delimiter": "none"}),)
+        message = (
+            f"{self.name}, line {line} has {counted(width, 'cell')}; the header has {self.width}.{also}"
+            f"{all_of_them} Correct the file."
+        )
+        return (Problem("ragged", "choice", message, fixes=fixes),)
 
     def line_of(self, row: int) -> int:
         """The line of a row of the table, which holds what is neither blank nor ragged."""

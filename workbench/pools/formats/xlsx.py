@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 from workbench.errors import InputError
 from workbench.pools.formats.files import File, check_cells, check_size
 from workbench.pools.tables import table_reader
-from workbench.pools.tables.heads import LOOKED_AT, SAMPLE, explaining, titles, told_titles
+from workbench.pools.tables.heads import LOOKED_AT, SAMPLE, explaining, titles, told_names, told_titles
 from workbench.pools.tables.options import TableOptions
 from workbench.pools.tables.raw import RawTable, check_names
 from workbench.reading import cut, listed, reading
@@ -204,10 +204,11 @@ def _framed(
         name,
         "xlsx",
         pd.DataFrame(columns),
-        header_looks_like_data=numbers and options.header is None,
-        renamed=tuple(renamed),
         notes=notes,
-        problems=(*told_titles([list(map(_text, row)) for row in above]), *told),
+        problems=(
+            *told_names(name, renamed, looks_like_data=numbers and options.header is None),
+            *(*told_titles([list(map(_text, row)) for row in above]), *told),
+        ),
         n_left=n_above + n_under,
         locate=lambda row: f"row {at[row]}",
     )

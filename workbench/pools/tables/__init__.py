@@ -60,10 +60,8 @@ def table_reader(
         """The rows as a DataFrame, with what is to be told in `attrs["notes"]`; cells of a CSV are texts."""
         given = TableOptions.of(options)
         raw = read(file, given).accounted()
-        if raw.n_ragged and given.ragged == "error":
-            raise InputError(raw.ragged_message)
         for problem in raw.problems:
-            if problem.severity == "choice":
+            if problem.severity == "choice" and problem.code != "header":
                 raise InputError(refusal([problem]))
         told = [problem.message for problem in raw.problems if problem.severity in ("guess", "note")]
         raw.frame.attrs["notes"] = (*raw.notes, *told)

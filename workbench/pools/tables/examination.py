@@ -77,28 +77,9 @@ class Examination:
 
     def _examine(self) -> None:
         raw, options = self.raw, self.options
-        if raw.n_ragged:
-            if options.ragged == "error":
-                fixes = (Fix("Leave those lines out", {"ragged": "drop"}),) if len(self.frame) > 1 else ()
-                if len(self.names) == 1:
-                    fixes = (Fix("Each line is one text", {"delimiter": "none"}),)
-                self.found.choice("ragged", raw.ragged_message, fixes=fixes)
-            else:
-                self.found.note("ragged", f"{counted(raw.n_ragged, 'ragged line')} left out.")
-        if raw.header_looks_like_data:
-            self.found.choice(
-                "header",
-                f"The first line of {raw.name} reads like an item: is it a header or the first item?",
-                fixes=(
-                    Fix("It is the first item", {"header": False}),
-                    Fix("It holds the names", {"header": True}),
-                ),
-            )
         self.found.problems += raw.problems
         for note in raw.notes:
             self.found.note("read", note)
-        for name in raw.renamed:
-            self.found.note("unnamed", f"A column without a name is called {name!r}.", name)
         if len(self.frame) == 0:
             self.found.error("no rows", f"{raw.name} has a header but no rows. Add a row for each item.")
             return

@@ -10,22 +10,11 @@ from workbench.pools.cells import read_texts
 from workbench.pools.tables.uses import ColumnUse
 
 COLUMNS = (
-    *("label", "status", "person", "source", "round", "policy", "utility", "probabilities_when_asked"),
-    *("probabilities_now", "confidence", "model", "seconds", "time", "changed_from", "note", "flag"),
-    *(
-        "label_by_person",
-        "consensus",
-        "consensus_certainty",
-        "model_labels",
-        "guess",
-        "guess_source",
-        "guess_shown",
-        "certificate",
-        "instructions",
-        "instructions_read",
-        "copy_of",
-    ),
-    *("set", "item"),
+    *("label", "status", "person", "source", "round", "policy", "utility"),
+    *("probabilities_when_asked", "probabilities_now", "confidence", "model", "seconds"),
+    *("time", "changed_from", "note", "flag", "label_by_person", "consensus"),
+    *("consensus_certainty", "model_labels", "guess", "guess_source", "guess_shown"),
+    *("certificate", "instructions", "instructions_read", "copy_of", "set", "item"),
 )
 """What an export says of each item, after its id and its own columns."""
 TAKEN = "source_"

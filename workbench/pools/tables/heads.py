@@ -64,6 +64,24 @@ def told_titles(lines: Sequence[Sequence[str]]) -> tuple[Problem, ...]:
     return (Problem("title", "note", f"Above the names stands {listed(words, 3)}: no item, left out."),)
 
 
+def told_names(name: str, unnamed: Sequence[str], *, looks_like_data: bool) -> tuple[Problem, ...]:
+    """Findings about a line of names: it may be the first item, and some columns had none.
+
+    Args:
+        name: of the file.
+        unnamed: names that were given to columns without one.
+        looks_like_data: whether the line reads like an item.
+    """
+    ways = (Fix("It is the first item", {"header": False}), Fix("It holds the names", {"header": True}))
+    message = f"The first line of {name} reads like an item: is it a header or the first item?"
+    asked = [Problem("header", "choice", message, fixes=ways)] if looks_like_data else []
+    notes = (
+        Problem("unnamed", "note", f"A column without a name is called {given!r}.", given)
+        for given in unnamed
+    )
+    return (*asked, *notes)
+
+
 def explaining(frame: Any, header: int | None) -> tuple[int, tuple[Problem, ...]]:
     """Number of first rows that explain the names (questions in full, units), and a note on them.
 

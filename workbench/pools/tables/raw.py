@@ -12,21 +12,6 @@ from workbench.pools.tables.uses import ColumnUse
 
 
 @dataclass(frozen=True)
-class Ragged:
-    """A line whose number of cells is not the header's.
-
-    Attributes:
-        line: its number in the file, from 1.
-        found: cells it has.
-        expected: cells the header has.
-    """
-
-    line: int
-    found: int
-    expected: int
-
-
-@dataclass(frozen=True)
 class Pictured(Mapping[str, bytes]):
     """Pictures that come with a table, each read when it is asked for.
 
@@ -58,10 +43,7 @@ class RawTable:
         frame: pandas DataFrame; all texts for a CSV, typed for Parquet.
         encoding: of a CSV.
         delimiter: of a CSV.
-        header_looks_like_data: whether all names are numbers.
-        ragged: the first lines left out because of their number of cells.
-        n_ragged: how many were left out.
-        renamed: columns that had no name and were given one.
+        n_ragged: lines left out because of their number of cells.
         locate: row -> "line 7" or "row 6".
         pictures: column -> the pictures that lie in the table itself, by the name that its cells hold.
         uses: what the source itself says of its columns.
@@ -77,10 +59,7 @@ class RawTable:
     frame: Any
     encoding: str = ""
     delimiter: str = ""
-    header_looks_like_data: bool = False
-    ragged: tuple[Ragged, ...] = ()
     n_ragged: int = 0
-    renamed: tuple[str, ...] = ()
     locate: Callable[[int], str] = field(default=lambda row: f"row {row + 1}")
 
     pictures: Mapping[str, Mapping[str, bytes]] = field(default_factory=dict)
@@ -104,20 +83,6 @@ class RawTable:
                 "stays, it is a mistake of the program."
             )
         return self
-
-    @property
-    def ragged_message(self) -> str:
-        """Message about lines with too many or too few cells."""
-        first = self.ragged[0]
-        lines = ", ".join(str(entry.line) for entry in self.ragged[1:6])
-        more = f" Also line{'s' if self.n_ragged > 2 else ''} {lines}" if lines else ""
-        more += f" and {self.n_ragged - 6:,} more." if self.n_ragged > 6 else ("." if lines else "")
-        cells = f"{first.found:,} cell{'' if first.found == 1 else 's'}"
-        return f"{self.name}, line {first.line} has {cells}; the header has {first.expected}.{more} " + (
-            "Correct the file."
-            if first.expected > 1
-            else 'Where each line is one text, say delimiter="none".'
-        )
 
 
 def check_names(name: str, columns: list[str]) -> None:

@@ -30,19 +30,9 @@ CLASS_NAMES = ("target", "label", "class", "y", "category")
 TEXT_NAMES = frozenset(
     (
         *("text", "comment", "comments", "title", "query", "review", "sentence", "tweet"),
-        *("content", "body", "message", "question", "answer", "utterance", "description", "headline"),
-        *(
-            "abstract",
-            "document",
-            "post",
-            "remark",
-            "feedback",
-            "note",
-            "notes",
-            "summary",
-            "prompt",
-            "response",
-        ),
+        *("content", "body", "message", "question", "answer", "utterance", "description"),
+        *("headline", "abstract", "document", "post", "remark", "feedback", "note", "notes"),
+        *("summary", "prompt", "response"),
     )
 )
 """Last words of the names of columns that hold texts, however short these are."""
