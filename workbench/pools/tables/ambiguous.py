@@ -282,6 +282,8 @@ def ask_for_the_class(table: ExaminedUses, uses: Mapping[str, ColumnUse]) -> Non
     use = uses[last].use
     if not uses[last].guessed or use not in ("category", "number", "shown"):
         return
+    if use != "category" and table.frame[last].nunique() > _MOST_CLASSES:
+        return  # before a large column becomes texts
     texts, blank = read_texts(table.frame[last])
     words = Counter(map(str, texts[~blank].tolist()))
     digits = [word for word in words if word.isdigit()]
