@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -115,11 +115,7 @@ def _matched(
         raise InputError(
             f"Pool {pool.name!r} has no item {quoted(unknown, 5, quote=False)}. Nothing was imported."
         )
-    votes = [
-        FileVote(item, vote.label, *vote.by[:3])
-        for item, every in chosen.items()
-        for vote in votes_of(every, wheres[item])
-    ]
+    votes = file_votes(chosen, wheres)
     if mark is not None and not known.issuperset(found.values()):
         raise InputError(
             f"{mark[0]} has the label {cut(str(mark[1]))}, and no class is called so. Where it means that "
@@ -128,7 +124,28 @@ def _matched(
         )
     if not (found or votes or unknown):
         raise InputError("The file holds no labels.")
-    return [*found.items(), *(vote if any(vote[2:]) else vote[:2] for vote in votes)]
+    return [*found.items(), *votes]
+
+
+def file_votes(
+    chosen: Mapping[int, Sequence[Choice]], wheres: Mapping[int, str], question: str = ""
+) -> list[tuple[int, str] | FileVote]:
+    """Labels that choices add up to: pairs, or votes where the file names persons.
+
+    Args:
+        chosen: item -> its choices.
+        wheres: item -> what messages call it.
+        question: what they call the question beside it.
+
+    Raises:
+        Disagreement: as `votes_of`.
+    """
+    votes = (
+        FileVote(item, vote.label, *vote.by[:3])
+        for item, choices in chosen.items()
+        for vote in votes_of(choices, f"{wheres[item]}{question}")
+    )
+    return [vote if any(vote[2:]) else vote[:2] for vote in votes]
 
 
 class _Mark(str):

@@ -15,10 +15,11 @@ from workbench.csv_writing import csv_lines
 from workbench.errors import InputError
 from workbench.exchange.answers import LABEL_STUDIO, LISTS, MAX_LABELS, TAGS, Places, Row, rows_of
 from workbench.exchange.files import CARD, packed, put, put_parquet
+from workbench.exchange.imports import file_votes
 from workbench.exchange.pictures import SHOWN_BY, FileNames, data_url, picture_of
 from workbench.exchange.rows import number_cells, own_cells
 from workbench.pools.cells import plain_text
-from workbench.pools.formats.annotations import By, Choice, votes_of
+from workbench.pools.formats.annotations import By, Choice
 from workbench.pools.labels import UNLABELLED
 from workbench.reading import cut, listed, reading, valid_text
 from workbench.sessions.operations import made_id
@@ -327,7 +328,8 @@ def read_answers(data: bytes, session: Session, format: str) -> Answers:
         for item, key, read, names in unnamed:
             for name in names & offered:
                 add(name, item, NO, key, read)
-        found.labels = {name: _votes(name, by_item, wheres) for name, by_item in said.items()}
+        asked = {name: f", question {name!r}," for name in said}
+        found.labels = {name: file_votes(of_item, wheres, asked[name]) for name, of_item in said.items()}
     found.strange = list(strange)
     return found
 
@@ -391,18 +393,6 @@ def _answer(cell: Any, kind: str, name: str, where: str) -> str | None:
     if lower in _SAID_YES or lower in _SAID_NO:
         return YES if lower in _SAID_YES else NO
     raise InputError(f"{where} says {cut(text)} of {name!r}, which is answered by yes or no.")
-
-
-def _votes(
-    name: str, chosen: Mapping[int, Sequence[Choice]], wheres: Mapping[int, str]
-) -> list[tuple[int, str] | FileVote]:
-    """Answers to one question: pairs, or votes where the file names persons."""
-    found: list[tuple[int, str] | FileVote] = []
-    for item, choices in chosen.items():
-        for vote in votes_of(choices, f"{wheres[item]}, question {name!r},"):
-            label = FileVote(item, vote.label, *vote.by[:3])
-            found.append(label if any(label[2:]) else label[:2])
-    return found
 
 
 def _tags(cell: Any, where: str, known: Sequence[str]) -> list[str] | None:
