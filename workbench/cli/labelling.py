@@ -115,7 +115,9 @@ def guess(
     project: Project,
     add: Annotated[
         list[str] | None,
-        typer.Option(metavar="SOURCE", help="Begin with names, column:NAME, columns:p_* too."),
+        typer.Option(
+            metavar="SOURCE", help="Begin with names, column:NAME, columns:p_* or llm:MODEL@ADDRESS too."
+        ),
     ] = None,
     off: Annotated[list[str] | None, typer.Option(metavar="SOURCE", help="Use this one no more.")] = None,
     file: Annotated[
@@ -131,13 +133,16 @@ def guess(
         list[str] | None,
         typer.Option("--class", metavar="NAME=CLASS", help="What a name in --from stands for."),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what --from would do, and stop.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what --from would do or llm: would send, and stop.")
+    ] = False,
     question: OfQuestion = None,
 ) -> None:
     """Guesses of a project and their weights; add or switch off a source."""
     from shlex import quote as quoted
 
-    from workbench.exchange import plan_predictions, predictions_of
+    from workbench.cli.runs import steps
+    from workbench.exchange import language_model, plan_predictions, predictions_of
     from workbench.pools.formats.files import File
     from workbench.sessions.guessing import takes_guess, weight_words
     from workbench.sessions.people import picked_words
@@ -155,6 +160,18 @@ def guess(
         session.add_guess(f"file:{file.name}", plan.said, called)
     if model is not None:
         session.add_guess(f"model:{model.resolve().name}", predictions_of(model, session.pool))
+    models = [source for source in add or () if source.startswith("llm:")]
+    add = [source for source in add or () if source not in models]
+    for source in models:
+        server = language_model.server_of(source, any_address=True)
+        questions = language_model.questions_about(session)
+        print(questions.words())
+        if dry_run:
+            return
+        with steps(quiet=False) as report:
+            answers = language_model.ask(server, questions, report)
+        session.add_guess(source, answers)
+        language_model.forget(server)
     now = list(session.settings.get("guesses") or ())
     known = {str(one["source"]) for one in now}
     for source in off or ():
@@ -164,7 +181,7 @@ def guess(
             )
     if add or off:
         kept = [{**one, "on": False} if one["source"] in (off or ()) else one for one in now]
-        session.change_guesses([*kept, *(one for one in add or () if one not in known)])
+        session.change_guesses([*kept, *(one for one in add if one not in known)])
     n = 0 if session.model is None else session.model.n_labelled
     takes = takes_guess(session.settings["classifier"])
     rows = [

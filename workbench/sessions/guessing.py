@@ -183,6 +183,8 @@ def source_words(source: str) -> str:
     kind, _, name = source.partition(":")
     if source == "names":
         return "the classes' names"
+    if kind == "llm":
+        return f"language model {name}"
     if kind in ("file", "model"):
         return f"{kind} {name}"
     if kind == "column":

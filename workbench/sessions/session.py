@@ -294,7 +294,8 @@ class Session(Labelling, Finishing, Classes, Instructing, Exporting):
         """Begin with what another tool or an older model says of the items; kept in the project.
 
         Args:
-            source: what it is called, "file:NAME" or "model:NAME"; one of the same name is replaced.
+            source: its name: "file:NAME", "model:NAME" or "llm:MODEL@ADDRESS"; one of the same name is
+                replaced.
             predictions: (item, class, confidence or None), as `exchange.read_predictions` gives them.
             mapping: names in them that are no class -> the classes they stand for; others say nothing.
 
@@ -304,8 +305,10 @@ class Session(Labelling, Finishing, Classes, Instructing, Exporting):
         Raises:
             InputError: predictions that name none of the classes, or a classifier that takes no guess.
         """
-        if source.partition(":")[0] not in ("file", "model") or not source.partition(":")[2]:
-            raise InputError(f"Predictions are called file:NAME or model:NAME; got {source!r}.")
+        if source.partition(":")[0] not in ("file", "model", "llm") or not source.partition(":")[2]:
+            raise InputError(
+                f"Predictions are called file:NAME, model:NAME or llm:MODEL@ADDRESS; got {source!r}."
+            )
         others = [one for one in self.settings.get("guesses") or () if one["source"] != source]
         made: dict[str, Any] = {"source": source, "on": True, "said": as_said(predictions)}
         return self.change_guesses([*others, made | ({"mapping": dict(mapping)} if mapping else {})])

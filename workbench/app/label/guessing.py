@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from workbench.app.access import login
 from workbench.app.serving import uploads
+from workbench.app.serving.jobs import manager
 from workbench.app.shell import background_files, widgets
 from workbench.app.words.text import one_line, percent, plural, verbatim
 from workbench.errors import InputError
@@ -16,13 +18,16 @@ from workbench.sessions.people import picked_words
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from workbench.app.serving.jobs import Job
     from workbench.exchange import PredictionPlan
+    from workbench.exchange.language_model import Questions, Server
     from workbench.exchange.predictions import Prediction
     from workbench.sessions import Session
     from workbench.sessions.guessing import SourceReport
 
 _PROBLEM = "guesses-problem"
 _FILES, _READ = "guesses-files", "guesses-read"
+_ASKED = "language-model"
 _PATIENCE = 600.0  # seconds
 _CONFUSIONS = 3
 _MAPPED = 8  # names that are asked about
@@ -55,6 +60,7 @@ def dialog(session: Session) -> None:
         )
     _another(session, [one.source for one in found])
     _file(session)
+    _language_model(session)
     if _PROBLEM in st.session_state:
         st.error(verbatim(st.session_state.pop(_PROBLEM)), icon=":material/error:")
 
@@ -173,6 +179,47 @@ def _file(session: Session) -> None:
                 args=(session, f"file:{file.name}", plan.said, mapping),
             )
             st.button("Leave them", key="guess-leave", type="tertiary", on_click=_empty_box)
+
+
+def _language_model(session: Session) -> None:
+    """A language model that is asked about every item; nothing is sent before the button is pressed."""
+    from workbench.exchange import language_model
+
+    with st.expander("Ask a language model", key="guess-llm"):
+        source = st.text_input(
+            "Model and address",
+            key="guess-llm-source",
+            placeholder="llm:llama3.2@http://localhost:11434/v1",
+            help="A server that speaks as OpenAI's does: Ollama, vLLM, LM Studio, or a provider.",
+        )
+        job = manager().get(session.id, _ASKED)
+        if job is not None:
+            widgets.job_panel(job, "guess-llm-job", height=72)
+            if job.active:
+                return
+        if not source:
+            return
+        try:
+            server = language_model.server_of(source, any_address=login.may_name_paths())
+            questions = language_model.questions_about(session)
+        except InputError as error:
+            st.error(verbatim(error), icon=":material/error:")
+            return
+        st.caption(f"{questions.words()} They go to {verbatim(server.address)}.")
+        st.button(
+            "Send and ask", key="guess-llm-ask", on_click=_ask, args=(session, source, server, questions)
+        )
+
+
+def _ask(session: Session, source: str, server: Server, questions: Questions) -> None:
+    def work(job: Job) -> None:
+        from workbench.exchange import language_model
+
+        answers = language_model.ask(server, questions, job.report, stop=job.should_stop)
+        session.add_guess(source, answers)
+        language_model.forget(server)
+
+    manager().submit(session.id, _ASKED, work, title="A language model is asked", lane="guess")
 
 
 def _plan(session: Session, file: Any) -> PredictionPlan | None:

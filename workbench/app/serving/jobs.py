@@ -17,10 +17,10 @@ from workbench.errors import Cancelled, InputError
 
 Inputs = TypeVar("Inputs")
 Status = Literal["waiting", "running", "done", "failed", "cancelled"]
-Lane = Literal["refit", "oracle", "short", "study", "baseline", "map", "open", "file"]
+Lane = Literal["refit", "oracle", "short", "study", "baseline", "map", "open", "file", "guess"]
 """Queues of jobs: fits of what people labelled, answers of a pool's own truth, what somebody waits for
 (advice, cross-validation, other models, lessons), studies, lines of random questions, maps and forecasts,
-projects that open, files."""
+projects that open, files, language models."""
 _PLACES: dict[Lane, int] = {
     "refit": 2,
     "oracle": 2,
@@ -30,6 +30,7 @@ _PLACES: dict[Lane, int] = {
     "map": 1,
     "open": 2,
     "file": 4,
+    "guess": 2,
 }
 _ACTIVE = ("waiting", "running")
 _MAX_ENDED = 200
