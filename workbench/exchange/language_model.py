@@ -142,7 +142,7 @@ class Questions:
 
 
 def questions_about(session: Session) -> Questions:
-    """What a language model would be asked about a project's pool.
+    """Prompts for a language model about a project's pool.
 
     Args:
         session: of a project whose items are texts or rows.
