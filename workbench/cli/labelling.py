@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +13,9 @@ from workbench.cli.operands import files_kept, project_named, session_of
 from workbench.cli.options import OfQuestion, Project, Replace
 from workbench.cli.values import parse_settings, print_table, question_given
 from workbench.errors import InputError
+
+if TYPE_CHECKING:
+    from workbench.sessions import Session
 
 
 def questions(
@@ -141,8 +145,7 @@ def guess(
     """Guesses of a project and their weights; add or switch off a source."""
     from shlex import quote as quoted
 
-    from workbench.cli.runs import steps
-    from workbench.exchange import language_model, plan_predictions, predictions_of
+    from workbench.exchange import plan_predictions, predictions_of
     from workbench.pools.formats.files import File
     from workbench.sessions.guessing import takes_guess, weight_words
     from workbench.sessions.people import picked_words
@@ -162,16 +165,8 @@ def guess(
         session.add_guess(f"model:{model.resolve().name}", predictions_of(model, session.pool))
     models = [source for source in add or () if source.startswith("llm:")]
     add = [source for source in add or () if source not in models]
-    for source in models:
-        server = language_model.server_of(source, any_address=True)
-        questions = language_model.questions_about(session)
-        print(questions.words())
-        if dry_run:
-            return
-        with steps(quiet=False) as report:
-            answers = language_model.ask(server, questions, report)
-        session.add_guess(source, answers)
-        language_model.forget(server)
+    if _ask_models(session, models, dry_run):
+        return
     now = list(session.settings.get("guesses") or ())
     known = {str(one["source"]) for one in now}
     for source in off or ():
@@ -198,6 +193,23 @@ def guess(
         for one in session.guess_report()
     ]
     print_table(("source", "used", "weight", "trust", "right on labels", "notes"), rows)
+
+
+def _ask_models(session: Session, sources: Sequence[str], dry_run: bool) -> bool:
+    """Ask language models about the items, or say what would be sent; true where that is all."""
+    from workbench.cli.runs import steps
+    from workbench.exchange import language_model
+
+    for source in sources:
+        server = language_model.server_of(source, any_address=True)
+        questions = language_model.questions_about(session)
+        print(questions.words())
+        if not dry_run:
+            with steps(quiet=False) as report:
+                answers = language_model.ask(server, questions, report)
+            session.add_guess(source, answers)
+            language_model.forget(server)
+    return dry_run and bool(sources)
 
 
 def people(
