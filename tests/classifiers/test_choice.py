@@ -59,6 +59,15 @@ def test_columns_of_codes_become_categories(chosen):
     assert f"loss on labels it had not seen {chosen.choice_.loss:.2f}, with features as they are" in said
 
 
+def test_columns_of_noise_that_a_few_labels_stretch_are_not_said_to_tell_anything():
+    losses = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(20, 200)), rng.integers(0, 2, 20)
+        losses.append(LargeMarginClassifier(choice="auto", random_state=seed).fit(X, y).choice_.loss)
+    assert np.mean(losses) > np.log(2) - 0.1
+
+
 def test_it_looks_every_ten_labels_from_two_a_class_on(chosen):
     assert [one.labels for one in chosen.choices_] == [10, 20, 30]
     assert not due(5, 2, 0)

@@ -15,10 +15,10 @@ from workbench.engine.wide_mean import Derivatives, by_class, leverages
 
 SAMPLE = 600  # rows that decide the temperature
 PRIOR_SPREAD = 0.5  # of log beta
-# of tables, whose columns have scales of their own: from 26 sets of PMLB, docs/math.md, 8
-TABLE_CENTRE = 0.4  # times the prior's beta
-TABLE_SPREAD = 0.6  # of log beta
-TABLE_LABELS = 12.0  # beta times n / (n + this)
+# of tables, whose columns have scales of their own: from sets of PMLB, docs/math.md, 8
+TABLE_CENTRE = 0.5  # times the prior's beta
+TABLE_LABELS = 8.0  # beta times n / (n + this)
+TABLE_TRUST = 20.0  # labels left out count n / (n + this): the spread of log beta is the root of that
 
 
 def leave_one_out(
@@ -101,12 +101,12 @@ def fit_beta(
     return max(float(np.exp(found.x)), floor)
 
 
-def softmax(F: Floats, beta: float) -> Floats:
-    """Class probabilities [N, C], float64, from means F [N, C]."""
+def softmax(F: Floats, beta: float = 1.0) -> Floats:
+    """Class probabilities [..., C], float64, from values F [..., C] times beta."""
     z = beta * np.asarray(F, dtype=np.float64)
-    z -= z.max(axis=1, keepdims=True)
+    z -= z.max(axis=-1, keepdims=True)
     np.exp(z, out=z)
-    z /= z.sum(axis=1, keepdims=True)
+    z /= z.sum(axis=-1, keepdims=True)
     return z
 
 
@@ -181,7 +181,7 @@ def judge_table(left_out: LeftOut, codes: Ints, n: int, centre: float) -> LeftOu
         codes[rows],
         rows,
         centre + float(np.log(TABLE_CENTRE)),
-        spread=TABLE_SPREAD,
+        spread=float(np.sqrt(n / (n + TABLE_TRUST))),
         share=share,
     )
 

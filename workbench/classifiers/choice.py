@@ -25,6 +25,8 @@ A_CLASS = 2  # labels a class before the first look
 ROWS = 1000  # a look is taken at no more labels than this
 IN_TURNS = 50  # labels from which on a look tries one factor, and looks come half as often again
 LABELLED = 63  # at most so many labelled items join the basis: from 128 points on a round costs far more
+STRETCH_JUDGED = 100  # up to so many labels a stretch is judged once more, by labels that did not make it
+STRETCH_FOLDS = 10
 ONE_FACTOR = 2.0 / 3.0  # times as many labels lie between looks at one factor
 _STANDARD_ERRORS = 0.5  # whole runs were worse at 1, although single looks were better
 _OFFSET = 10.0
@@ -192,6 +194,11 @@ def turn(factors: list[Step], labels: int, looks: int) -> list[Step]:
     return factors if at_once else [factors[looks % len(factors)]]
 
 
+def clearly_better(a: Floats, b: Floats) -> bool:
+    """True if losses a are so much below losses b that a geometry is moved for it."""
+    return clearly_less(a, b, _STANDARD_ERRORS)
+
+
 def look(
     present: Candidate,
     factors: Sequence[Step],
@@ -240,7 +247,7 @@ def look(
         nonlocal best, best_loss
         losses = loss(candidate)
         assert best_loss is not None
-        if losses is not None and clearly_less(losses, best_loss, _STANDARD_ERRORS):
+        if losses is not None and clearly_better(losses, best_loss):
             best, best_loss = candidate, losses
 
     try_out(plain)

@@ -113,7 +113,8 @@ class LargeMarginClassifier(LargeMarginFits):
         kernel_: the kernel in use, on scaled features.
         geometry_: the scaling and centres in use.
         predictor_: latents in NumPy.
-        gpflow_model_: the same model in GPflow, on scaled features; without the guess, as `predictor_`.
+        gpflow_model_: the same model in GPflow, on scaled features; without the guess, as `predictor_`; its
+            objective has no rare margin.
         mean_weights_: [J] weights of the guesses given as `mean=`, where one was.
         mean_weighed_: labels there were when the weights were last chosen.
         left_out_: `calibration.LeftOut`: how well the fit foretells rows it did not see, and at what beta;
@@ -396,6 +397,14 @@ class LargeMarginClassifier(LargeMarginFits):
             factors = choosing.turn(choosing.steps(pool, alone), n, len(self.choices_))
             present = last.candidate if last else Candidate()
             choice = choosing.look(present if alone else replace(present, stretch=0.0), factors, judge, n)
+            if choice.candidate.stretch and n <= choosing.STRETCH_JUDGED:
+                plain = replace(choice.candidate, stretch=0.0)
+                without = -judge(plain).log_likelihood
+                losses = self._losses_apart(choice.candidate, *fits[choice.candidate], few, few_codes, rows)
+                if choosing.clearly_better(without, losses):
+                    choice = replace(choice, candidate=plain, moved=plain != present)
+                    losses = without
+                choice = replace(choice, loss=float(losses.mean()))
             self.geometry_, best = fits[choice.candidate]
         except BaseException:
             self.geometry_ = pool
@@ -431,9 +440,7 @@ class LargeMarginClassifier(LargeMarginFits):
         """
         geometry = pool.select(candidate.representation)
         scaled = geometry.transform(scaled_from, self._numpy_dtype())
-        kernel = candidate.kernel(
-            self.kernel, self._length(geometry), float(self.variance), geometry, scaled, codes
-        )
+        kernel = self._kernel_of(candidate, geometry, scaled, codes)
         if candidate.labelled:
             geometry = with_points(geometry, self._uncovered(kernel, geometry, scaled))
         self.geometry_ = geometry
@@ -444,6 +451,34 @@ class LargeMarginClassifier(LargeMarginFits):
             start = None
         fit = self._fit_at(kernel, scaled, codes, start, Progress(None), rough=True, offset=offset)
         return geometry, self._judged(fit, codes)
+
+    def _kernel_of(self, candidate: Candidate, geometry: Geometry, scaled: Floats, codes: Ints) -> Kernel:
+        length = self._length(geometry)
+        return candidate.kernel(self.kernel, length, float(self.variance), geometry, scaled, codes)
+
+    def _losses_apart(
+        self, candidate: Candidate, geometry: Geometry, fit: KernelFit, X: Floats, codes: Ints, rows: Any
+    ) -> Floats:
+        """Losses [n] of a stretched candidate on labels that did not stretch it, fold by fold.
+
+        Args:
+            candidate: of the choice.
+            geometry: of its fit.
+            fit: to all of these rows.
+            X: [n, D] raw features.
+            codes: [n] classes.
+            rows: their places among all rows.
+        """
+        self.geometry_ = geometry
+        scaled = geometry.transform(X, self._numpy_dtype())
+
+        def kernel_of(inside: Ints) -> Kernel:
+            return self._kernel_of(candidate, geometry, scaled[inside], codes[inside])
+
+        means = self._cross_validated(
+            kernel_of, scaled, codes, self._offset(rows), rough=True, folds=choosing.STRETCH_FOLDS
+        )
+        return -cal.judge(means, codes, np.arange(len(codes)), self._prior_log_beta(fit)).log_likelihood
 
     def leave_one_out(
         self,
@@ -601,7 +636,9 @@ class LargeMarginClassifier(LargeMarginFits):
 
         def judge(rows: Any, weights: Floats) -> cal.LeftOut:
             few = codes[rows]
-            means = self._cross_validated(kernel, scaled[rows], few, self._offset(rows, weights), rough=True)
+            means = self._cross_validated(
+                lambda fold: kernel, scaled[rows], few, self._offset(rows, weights), rough=True
+            )
             return cal.judge(means, few, np.arange(len(few)), centre)
 
         self._choose_weights(len(codes), centre, judge)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -292,7 +293,7 @@ class LargeMarginFits(WithGPflowModel, BaseBayesianClassifier):
         if self.calibration is None:
             return float(np.exp(self._prior_log_beta(fit)))
         if self.calibration == "cross-validated" and not report.stopped and len(codes) >= FOLDS:
-            means = self._cross_validated(fit.kernel, scaled, codes, fit.offset)
+            means = self._cross_validated(lambda rows: fit.kernel, scaled, codes, fit.offset)
             left_out = cal.judge(means, codes, np.arange(len(codes)), self._prior_log_beta(fit))
         else:
             left_out = self._judged(fit, codes).left_out  # type: ignore[assignment]
@@ -337,13 +338,30 @@ class LargeMarginFits(WithGPflowModel, BaseBayesianClassifier):
         return fit._replace(left_out=cal.judge(means, codes[rows], rows, self._prior_log_beta(fit)))
 
     def _cross_validated(
-        self, kernel: Kernel, scaled: Floats, codes: Ints, offset: Floats | None, rough: bool = False
+        self,
+        kernel_of: Callable[[Ints], Kernel],
+        scaled: Floats,
+        codes: Ints,
+        offset: Floats | None,
+        *,
+        rough: bool = False,
+        folds: int = FOLDS,
     ) -> Floats:
-        """[N, C] means of five-fold cross-validation at a kernel."""
-        fold = np.random.default_rng([self._draw, 3]).permutation(len(codes)) % FOLDS
+        """[N, C] means of cross-validation.
+
+        Args:
+            kernel_of: the kernel for the rows of a fit.
+            scaled: [N, D] features.
+            codes: [N] classes.
+            offset: [N, C] the guess's mean, or None.
+            rough: whether the fits are.
+            folds: parts of the rows.
+        """
+        fold = np.random.default_rng([self._draw, 3]).permutation(len(codes)) % folds
         means = np.zeros((len(codes), len(self.classes_)))
-        for number in range(FOLDS):
+        for number in range(min(folds, len(codes))):
             inside, outside = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
+            kernel = kernel_of(inside)
             moved = None if offset is None else offset[inside]
             part = self._fit_at(
                 kernel,
