@@ -206,10 +206,10 @@ class Gallery extends Speaker {
     else this.go(this.at + 1);
   }
 
-  // places of one question, and the operation on their items
-  about(kind, places, more) {
+  // what an operation says of places of one question
+  about(places) {
     const question = this.cards[places[0]].question;
-    return { kind, items: places.map((place) => this.cards[place].item), ...(question ? { question } : {}), ...more };
+    return { items: places.map((place) => this.cards[place].item), ...(question ? { question } : {}) };
   }
 
   relabel(name) {
@@ -220,7 +220,7 @@ class Gallery extends Speaker {
   }
 
   give(places, name) {
-    return this.change(this.about("relabel", places, { class: name }), places, () => ({ kind: "label", class: name, said: [], changed: true }));
+    return this.change({ kind: "relabel", ...this.about(places), class: name }, places, () => ({ kind: "label", class: name, said: [], changed: true }));
   }
 
   // places -> [those of one question and, where it is asked for, of one class that the model says]
@@ -243,7 +243,7 @@ class Gallery extends Speaker {
   clear() {
     const places = this.targets.filter((place) => this.cards[place].kind);
     if (!places.length) return;
-    const sent = this.groups(places).map((some) => this.change(this.about("clear", some), some, () => ({ kind: "", class: "", said: [], changed: true })));
+    const sent = this.groups(places).map((some) => this.change({ kind: "clear", ...this.about(some) }, some, () => ({ kind: "", class: "", said: [], changed: true })));
     this.done(places, `${counted(places.length, "label")} taken away.`, sent.at(-1));
   }
 
