@@ -7,7 +7,9 @@ from streamlit.testing.v1 import AppTest
 
 from tests.app.test_pages import open_page, texts
 from tests.cli.calls import call
+from tests.exchange.test_language_model import Fake, reply
 from workbench.app.access import current
+from workbench.app.serving.jobs import manager
 from workbench.exchange import plan_predictions
 from workbench.sessions import Session
 
@@ -73,3 +75,25 @@ def test_the_command_line_says_it_too(
     assert call("guess", session.id, "--from", file, "--class", "other=low") == 0
     [source] = Session.open(session.id).settings["guesses"]
     assert source["mapping"] == {"other": "low"}
+
+
+def test_a_language_model_is_asked_only_when_somebody_presses(session: Session) -> None:
+    fake = Fake()
+    fake.answer = lambda body: (200, reply("high"))
+    source = f"llm:tiny@{fake.server.address}"
+    test = open_page("label", session.id)
+    test.button(key="guesses").click().run()
+    test.text_input(key="guess-llm-source").set_value("llm:tiny").run()
+    assert "A language model is named llm:MODEL@ADDRESS" in texts(test).replace("\\", "")
+    test.text_input(key="guess-llm-source").set_value(source).run()
+    assert not test.exception and not fake.requests
+    assert "6 requests" in texts(test) and fake.server.address in texts(test).replace("\\", "")
+    test.button(key="guess-llm-ask").click().run()
+    job = manager().get(session.id, "language-model")
+    assert job is not None and job.wait(60.0) and job.status == "done", job and job.error
+    assert len(fake.requests) == 6 and [one["source"] for one in session.settings["guesses"]] == [source]
+    test.run()
+    assert not test.exception
+    assert any("Language model tiny@" in switch.label.replace("\\", "") for switch in test.toggle)
+    fake.http.shutdown()
+    fake.http.server_close()
