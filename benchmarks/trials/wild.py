@@ -342,7 +342,12 @@ def heads() -> list[Wild]:
         ),
         Wild("dated.csv", "Sales;;\nDate:;2024;\n" + table(columns, ";"), uses, cells={"age": ["39"]}),
         Wild("r.tsv", table(numbered, "\t").removeprefix("\t"), {"column_1": "id", **uses}),
-        Wild("ends.csv", ";\n".join([rows[0][:-1] + "l", *rows[1:], ""]), uses, cells={"age": ["39"]}),
+        Wild(
+            "ends.csv",
+            "\n".join([rows[0], *(f"{row};" for row in rows[1:]), ""]),
+            uses,
+            cells={"age": ["39"]},
+        ),
         Wild("blank.csv", plain.replace("\n50,", "\n,,\n,,\n50,"), uses, cells={"age": ["39", "50"]}),
         Wild("monkey.csv", monkeys, {"Respondent ID": "id"}, findings=("explaining",)),
         Wild("alone.csv", "\n".join(f"{text} is so" for text in FILMS), {}, n=11, findings=("header",)),

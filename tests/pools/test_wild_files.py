@@ -63,6 +63,26 @@ def test_a_class_called_like_nothing_hides_no_labels(empty: str) -> None:
     assert not [problem for problem in report.problems if problem.code in ("one class", "constant")]
 
 
+def test_no_way_out_leaves_a_single_class() -> None:
+    rows = [f"{i}.5,{'+-'[i % 2]}" for i in range(40)]
+    report = inspect_table("\n".join(["x,label", *rows]).encode(), file_name="t.csv")
+    (problem,) = [problem for problem in report.problems if problem.code == "empty class"]
+    assert [fix.label for fix in problem.fixes] == ["It is a class"]
+
+
+def test_a_refusal_names_options_that_settle_each_finding_alone() -> None:
+    rows = [f"{i % 7}.5,{i % 5 if i else ''},{'yes' if i % 2 else 'NA'}" for i in range(40)]
+    data = "\n".join(["x,n,label", *rows]).encode()
+    with pytest.raises(InputError) as refused:
+        load_pool(data, file_name="t.csv", strict=True)
+    for option in ('columns={"n": {"use": "number", "empty": "median"}}', "unlabelled=[]", "strict=False"):
+        assert option in str(refused.value)
+    one = {"columns": {"n": {"use": "number", "empty": "median"}}, "strict": True}
+    with pytest.raises(InputError, match=r"^'NA' in 'label'"):
+        load_pool(data, file_name="t.csv", **one)
+    assert load_pool(data, file_name="t.csv", **one, unlabelled=[]).classes == ("NA", "yes")
+
+
 @pytest.mark.parametrize(
     ("labels", "code", "way"),
     [
