@@ -53,7 +53,7 @@ class FileFormat(Entry):
     """
 
     endings: tuple[str, ...] = ()
-    kinds: tuple[Kind, ...] = ("table",)
+    kinds: tuple[Kind, ...] = ("table", "text")
     folder: str = ""
     magic: bytes = b""
     inside: tuple[str, ...] = ()
@@ -65,106 +65,32 @@ class FileFormat(Entry):
         return reader
 
 
+def _format(name: str, title: str, *endings: str, reader: str = "", **more: Any) -> FileFormat:
+    return FileFormat(
+        name, f"workbench.pools.formats.{reader or f'{name}:READER'}", title, endings=endings, **more
+    )
+
+
+_ALL = ("table", "text", "image")
+_DATASET = (
+    *("dataset_dict.json", "dataset_info.json", "*.arrow", "*/*.parquet"),
+    *("metadata.csv", "metadata.jsonl", "*/metadata.csv", "*/metadata.jsonl"),
+)
 FORMATS: Registry[FileFormat] = Registry(
     "file format",
     [
-        FileFormat(
-            "csv",
-            "workbench.pools.formats.csv:READER",
-            "CSV, TSV",
-            endings=(".csv", ".tsv", ".tab", ".data"),
-            kinds=("table", "text"),
-        ),
-        FileFormat(
-            "lines",
-            "workbench.pools.formats.lines:READER",
-            "TXT (an item a line)",
-            endings=(".txt",),
-            kinds=("table", "text"),
-        ),
-        FileFormat(
-            "xlsx",
-            "workbench.pools.formats.xlsx:READER",
-            "Excel",
-            endings=(".xlsx", ".xlsm"),
-            kinds=("table", "text"),
-        ),
-        FileFormat(
-            "jsonl",
-            "workbench.pools.formats.jsons:LINES",
-            "JSON lines",
-            endings=(".jsonl", ".ndjson"),
-            kinds=("table", "text"),
-        ),
-        FileFormat(
-            "json",
-            "workbench.pools.formats.jsons:DOCUMENT",
-            "JSON (Label Studio's tasks too)",
-            endings=(".json",),
-            kinds=("table", "text", "image"),
-        ),
-        FileFormat(
-            "parquet",
-            "workbench.pools.formats.parquet:READER",
-            "Parquet",
-            endings=(".parquet", ".pq"),
-            folder="*.parquet",
-            magic=b"PAR1",
-            kinds=("table", "text"),
-        ),
-        FileFormat(
-            "arrow",
-            "workbench.pools.formats.arrow:READER",
-            "Feather, Arrow",
-            endings=(".feather", ".arrow"),
-            magic=b"ARROW1",
-            kinds=("table", "text"),
-        ),
-        FileFormat(
-            "npz",
-            "workbench.pools.formats.arrays:READER",
-            "NPZ, NPY",
-            endings=(".npz", ".npy"),
-            kinds=("image", "table"),
-        ),
-        FileFormat(
-            "libsvm",
-            "workbench.pools.formats.libsvm:READER",
-            "LIBSVM (.svm)",
-            endings=(".libsvm", ".svm", ".svmlight"),
-        ),
-        FileFormat(
-            "idx",
-            "workbench.pools.formats.idx:READER",
-            "idx",
-            endings=("idx3-ubyte", ".idx", ".idx3"),
-            folder="*images-idx3-ubyte*",
-            kinds=("image",),
-        ),
-        FileFormat(
-            "huggingface",
-            "workbench.pools.formats.huggingface:READER",
-            "a folder of Hugging Face",
-            kinds=("table", "text", "image"),
-            inside=(
-                "dataset_dict.json",
-                "dataset_info.json",
-                "*.arrow",
-                "*/*.parquet",
-                "metadata.csv",
-                "metadata.jsonl",
-                "*/metadata.csv",
-                "*/metadata.jsonl",
-            ),
-        ),
-        FileFormat(
-            "images",
-            "workbench.pools.formats.images:READER",
-            "a zip or a folder of images",
-            endings=(".zip",),
-            folder="*",
-            kinds=("image",),
-        ),
+        _format("csv", "CSV, TSV", ".csv", ".tsv", ".tab", ".data"),
+        _format("lines", "TXT (an item a line)", ".txt"),
+        _format("xlsx", "Excel", ".xlsx", ".xlsm"),
+        _format("jsonl", "JSON lines", ".jsonl", ".ndjson", reader="jsons:LINES"),
+        _format("json", "JSON (Label Studio's tasks too)", ".json", reader="jsons:DOCUMENT", kinds=_ALL),
+        _format("parquet", "Parquet", ".parquet", ".pq", folder="*.parquet", magic=b"PAR1"),
+        _format("arrow", "Feather, Arrow", ".feather", ".arrow", magic=b"ARROW1"),
+        _format("npz", "NPZ, NPY", ".npz", ".npy", reader="arrays:READER", kinds=("image", "table")),
+        _format("libsvm", "LIBSVM (.svm)", ".libsvm", ".svm", ".svmlight", kinds=("table",)),
+        _format("idx", "idx", "idx3-ubyte", ".idx", ".idx3", folder="*images-idx3-ubyte*", kinds=("image",)),
+        _format("huggingface", "a folder of Hugging Face", kinds=_ALL, inside=_DATASET),
+        _format("images", "a zip or a folder of images", ".zip", folder="*", kinds=("image",)),
     ],
 )
 
