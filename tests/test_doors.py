@@ -86,7 +86,6 @@ FUNCTIONS = {
     | {"BundleFolder.rounds_kept", "BundleFolder.progress", "_run_held", "labelled_items"},
     "exchange/auditing.py": {"Audit.decided", "Audit.list_of_checks", "Audit._read"},
     "exchange/checksums.py": {"sealed"},
-    "exchange/answers.py": {"_parquet"},  # bytes that were read already
     "exchange/files.py": {"read_json"},
     "exchange/finished.py": {"read_certificate"},
     "exchange/models.py": {"load_model"},

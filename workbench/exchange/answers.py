@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
@@ -22,7 +21,7 @@ from workbench.pools.formats.files import File
 from workbench.pools.formats.jsons import answered
 from workbench.pools.pool import Pool
 from workbench.pools.tables.pictures import found_by_path
-from workbench.reading import cut, json_lines, parse_json, reading, valid_text
+from workbench.reading import cut, json_lines, parse_json, valid_text
 
 IMPORTS = ("csv", "xlsx", "parquet", "jsonl", "npz", "label-studio", "huggingface", "coco")
 """Formats of files; "csv" is any table of texts, "jsonl" also a JSON list of objects."""
@@ -248,20 +247,11 @@ def _frame(format: str, data: bytes) -> _Columns:
 
 def _parquet(data: bytes) -> _Columns:
     """A Parquet file, or that of a zip; codes become the names of classes that it lists."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     from workbench.pools.formats.parquet import read_columns
 
     if data.startswith(b"PK"):
         data = _member(data, lambda name: name.endswith(".parquet"), "a .parquet file")
-    with reading(_FILE, "a Parquet file", "Write it again."):
-        schema = pq.read_schema(io.BytesIO(data))
-    nested = [field.name for field in schema if pa.types.is_nested(field.type) and field.name != "label"]
-    plain = [name for name in schema.names if name not in nested]
-    columns, metadata = read_columns(File(data, _FILE), plain, 4 * MAX_LABELS)
-    lists = pq.ParquetFile(io.BytesIO(data)).read([n for n in LISTS if n in nested], use_threads=False)
-    columns |= {name: lists.column(name).to_pylist() for name in lists.column_names}
+    columns, metadata = read_columns(File(data, _FILE), ("label", *LISTS), 4 * MAX_LABELS)
     described = metadata.get(b"huggingface")
     document = parse_json(described, "What the file says of its columns") if described else None
     listed = False

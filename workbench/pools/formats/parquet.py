@@ -83,13 +83,13 @@ def read_parts(
 
 
 def read_columns(
-    file: File, wanted: Sequence[str], max_cells: int
+    file: File, lists: Sequence[str], max_cells: int
 ) -> tuple[dict[str, list[Any]], dict[bytes, bytes]]:
-    """Some columns as plain values, whatever the others hold.
+    """Columns as plain values: those of numbers and texts, and some of lists.
 
     Args:
         file: the file.
-        wanted: names of columns; those that are not there are left out.
+        lists: names of columns that may hold lists; other lists and records are left out.
         max_cells: most rows x columns.
 
     Returns:
@@ -101,14 +101,14 @@ def read_columns(
     with reading(file.name, _FORM, "Write it again."):
         parts = [] if file.is_upload else parquet_parts(file)[0]
         sources: dict[str, Any] = {str(part): part for part in parts} or {file.name: file.open()}
-        table, _, _ = _coded_table(file.name, sources, TableOptions(max_cells=max_cells), wanted)
+        table, _, _ = _coded_table(file.name, sources, TableOptions(max_cells=max_cells), lists)
         metadata: dict[bytes, bytes] = table.schema.metadata or {}
         table = plain_table(table)
         return {name: table.column(name).to_pylist() for name in table.column_names}, metadata
 
 
 def _coded_table(
-    name: str, sources: Mapping[str, Any], options: TableOptions, wanted: Sequence[str] | None = None
+    name: str, sources: Mapping[str, Any], options: TableOptions, lists: Sequence[str] = ()
 ) -> tuple[Any, list[str], int]:
     """The columns as Arrow holds them, their sizes checked before anything is unpacked.
 
@@ -116,7 +116,7 @@ def _coded_table(
         name: of all files.
         sources: path -> path or open file; folders in it that say "column=value" are columns, too.
         options: max_bytes, max_cells, max_columns.
-        wanted: names of columns; None takes all but lists and records.
+        lists: names of columns that may hold lists.
 
     Returns:
         The table, its texts coded; names of the lists and records; rows that the files say they hold.
@@ -126,16 +126,11 @@ def _coded_table(
 
     schema = pq.ParquetFile(next(iter(sources.values()))).schema_arrow
     check_names(name, schema.names)
-    names = [column for column in schema.names if wanted is None or column in wanted]
-    kinds = {column: schema.field(column).type for column in names}
-    pictures = [column for column in names if wanted is None and is_picture(kinds[column])]
-    left = [column for column in names if pa.types.is_nested(kinds[column]) and column not in pictures]
-    if left and wanted is not None:
-        raise InputError(
-            f"Column {left[0]!r} of {name} holds lists or records; spread it over plain columns, "
-            "one number or text a cell."
-        )
-    names = [column for column in names if column not in left]
+    kinds = {column: schema.field(column).type for column in schema.names}
+    nested = [column for column in kinds if pa.types.is_nested(kinds[column])]
+    pictures = [c for c in nested if c in lists or (not lists and is_picture(kinds[c]))]
+    left = [column for column in nested if column not in pictures]
+    names = [column for column in schema.names if column not in left]
     # texts stay coded until their full length is known: a page of one long text may repeat it for ever
     texts = [column for column in names if holds_texts(kinds[column])]
     files = [pq.ParquetFile(source, read_dictionary=texts) for source in sources.values()]
@@ -145,7 +140,7 @@ def _coded_table(
     n_rows = sum(int(part.metadata.num_rows) for part in files)
     check_cells(name, n_rows, len(names), options.max_cells, options.max_columns)
     groups = [part.metadata.row_group(i) for part in files for i in range(part.num_row_groups)]
-    if wanted is None:
+    if not lists:
         check_size(f"{name} (unpacked)", sum(group.total_byte_size for group in groups), options.max_bytes)
     tables = []
     n_bytes = 0
