@@ -307,7 +307,7 @@ def test_a_class_that_is_called_like_a_mark_is_a_class() -> None:
         ("jsonl", jsonl("a", float("inf")), "Line 2 of the file has the label inf"),
         ("parquet", parquet([0, 7], ("a", "b")), "Row 2 of the file has the label 7"),
         ("parquet", parquet([True, False]), "Row 1 of the file has the label True"),
-        ("parquet", parquet([["a"], ["b"]]), "Column 'label' of The file holds lists"),
+        ("parquet", parquet([["a"], ["b", "c"]]), "Row 2 of the file"),
         (
             "coco",
             json.dumps(
