@@ -116,6 +116,25 @@ def test_no_command_writes_over_what_it_or_a_project_is_made_from(
         session.export("csv", other)
 
 
+def test_how_a_file_of_answers_is_read_can_be_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], home: Path
+) -> None:
+    (tmp_path / "rows.csv").write_text("x,y\n" + "".join(f"{i % 7},{i % 5}\n" for i in range(40)))
+    named = ("--class", "good", "--class", "bad", "--classifier", FAKE)
+    assert call("new", tmp_path / "rows.csv", "--name", "Rows", *named) == 0
+    book = tmp_path / "book.xlsx"
+    with pd.ExcelWriter(book) as sheets:
+        pd.DataFrame({"note": ["nothing"]}).to_excel(sheets, sheet_name="About", index=False)
+        for name, column in (("Labels", "label"), ("Guesses", "prediction")):
+            frame = pd.DataFrame({"id": [3, 4, 5], column: ["good", "bad", "good"]})
+            frame.to_excel(sheets, sheet_name=name, index=False)
+    assert call("import", "Rows", book, "--read", "sheet=Labels") == 0
+    assert "3 labels read" in capsys.readouterr().out
+    assert call("guess", "Rows", "--from", book, "--read", "sheet=Guesses", "--dry-run") == 0
+    assert "3" in capsys.readouterr().out
+    assert "no sheet 'Label'" in refused(capsys, "import", "Rows", book, "--read", "sheet=Label")
+
+
 def test_export_and_import(tmp_path: Path, capsys: pytest.CaptureFixture[str], home: Path) -> None:
     session = Session.create("iris", name="flowers", classifier=FAKE, policy="margin", annotator="ann")
     items = session.pool.trainable[:4].tolist()

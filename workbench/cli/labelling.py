@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from workbench.cli.operands import files_kept, project_named, session_of
-from workbench.cli.options import OfQuestion, Project, Replace
+from workbench.cli.operands import answers_in, files_kept, project_named, session_of
+from workbench.cli.options import OfQuestion, Project, Read, Replace
 from workbench.cli.values import parse_settings, print_table, question_given
 from workbench.errors import InputError
 
@@ -137,6 +137,7 @@ def guess(
         list[str] | None,
         typer.Option("--class", metavar="NAME=CLASS", help="What a name in --from stands for."),
     ] = None,
+    read: Read = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what --from would do or llm: would send, and stop.")
     ] = False,
@@ -146,14 +147,14 @@ def guess(
     from shlex import quote as quoted
 
     from workbench.exchange import plan_predictions, predictions_of
-    from workbench.pools.formats.files import File
     from workbench.sessions.guessing import takes_guess, weight_words
     from workbench.sessions.people import picked_words
 
     called = {name: str(value) for name, value in parse_settings(named or [], "--class").items()}
     session = session_of(project, question)
     if file is not None:
-        plan = plan_predictions(File.of(file).content(), file.name, session)
+        given = answers_in(file, read)
+        plan = plan_predictions(given.content(), given.name, session)
         print(f"{session.project.name}: {plan.words()}")
         for name, one in plan.alike.items():
             if name not in called:

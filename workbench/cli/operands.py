@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import getpass
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.cli.values import parse_settings
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
+    from workbench.pools.formats.files import File
     from workbench.sessions import Session
     from workbench.store import ProjectSummary, Store
     from workbench.store.audit import Deed
@@ -31,6 +33,23 @@ def session_of(project: str, question: str | None = None) -> Session:
 
     record, store = project_named(project, question)
     return Session.open(record.id, store=store)
+
+
+def answers_in(file: Path, read: Sequence[str] | None) -> File:
+    """A file of answers; where somebody says how it is read, as a table that says the same in UTF-8.
+
+    Args:
+        file: its path.
+        read: values of --read.
+    """
+    from workbench.pools import read_rows
+    from workbench.pools.cells import plain_text
+    from workbench.pools.formats.files import File
+
+    if not read:
+        return File.of(file)
+    frame = read_rows(file, **parse_settings(read, "--read")).map(plain_text)
+    return File(frame.to_csv(index=False).encode(), f"{file.stem}.csv")
 
 
 def files_kept(*inputs: Path | str | None) -> Iterator[Path | str | None]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from workbench.cli.operands import check_out, done, project_named, session_of
-from workbench.cli.options import Guess, OfQuestion, PoolSet, Project, Replace, Set, Target, TrustCode
+from workbench.cli.operands import answers_in, check_out, done, project_named, session_of
+from workbench.cli.options import Guess, OfQuestion, PoolSet, Project, Read, Replace, Set, Target, TrustCode
 from workbench.cli.values import (
     feature_sets,
     parse_settings,
@@ -168,6 +168,7 @@ def import_project(
     format: Annotated[
         str | None, typer.Option(help="csv, xlsx, parquet, jsonl, npz, label-studio, huggingface, coco.")
     ] = None,
+    read: Read = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would do; change nothing.")] = False,
     yes: Annotated[
         bool, typer.Option("--yes", help="Go on where labels change or classes are new, without asking.")
@@ -188,11 +189,11 @@ def import_project(
     from workbench.exchange.answers import format_of
     from workbench.exchange.instructions import take_instructions
     from workbench.exchange.questions import answers_several
-    from workbench.pools.formats.files import File
 
     session = session_of(project, question)
-    data = File.of(file).content()
-    form = format or format_of(file, data)
+    given = answers_in(file, read)
+    data = given.content()
+    form = format or format_of(given.name, data)
     if question is None and answers_several(data, session, form):
         _import_answers(session, file, data, form, dry_run, leave_out, add_questions)
         return
