@@ -152,7 +152,7 @@ def test_a_view_stays_as_it_is(start: Start, store: Store) -> None:
         assert len(session.state.labels) == 2 and session.events[: len(events)] == events
     assert not before.labels and session.state.n_labelled == 2
     session.note(0, "and no thread keeps a view of its own for good")
-    assert session._project._pinned.view is None
+    assert session._project.log._pinned.moment is None
     with pytest.raises(RuntimeError), session._project.recording():
         session.relabel([int(session.pool.trainable[2])], session.classes[0])
         raise RuntimeError

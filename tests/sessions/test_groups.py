@@ -64,7 +64,7 @@ def commits(store: Store) -> Iterator[list[int]]:
 
 def at_once(session: Session, first: Callable[[], Any], others: list[Callable[[], Any]]) -> list[Any]:
     """Result or exception of each call, where all others come while the first is in its block."""
-    project, door = session._project, Door()
+    project, door = session._project.log, Door()
     project.lock = door  # type: ignore[assignment]
     inside, go = threading.Event(), threading.Event()
     found: dict[int, Any] = {}
@@ -120,7 +120,7 @@ def test_whoever_is_alone_commits_at_once(start: Start, store: Store) -> None:
     with commits(store) as counted:
         for item in session.pool.trainable[:3].tolist():
             session.label_item(item, session.classes[0])
-            assert session._project._group is None
+            assert session._project.log._group is None
     assert len(counted) == 3
 
 
@@ -229,7 +229,7 @@ def test_a_reader_sees_no_event_that_is_not_stored(
 ) -> None:
     """Whoever reads between two blocks of one transaction, which then is committed for them."""
     session = start()
-    project = session._project
+    project = session._project.log
     item, theirs = session.pool.trainable[:2].tolist()
     # somebody else's, of which the transaction knows and no view yet
     Session.open(session.id, store=store, annotator="bob").label_item(theirs, session.classes[0])
@@ -240,7 +240,7 @@ def test_a_reader_sees_no_event_that_is_not_stored(
         wait(self, settle)
 
     def write() -> None:
-        with project.recording() as transaction:
+        with project.recording(session.id) as transaction:
             transaction.add(Event.label(transaction.state.keys[0], item))
 
     monkeypatch.setattr(Group, "wait", waiting)

@@ -65,7 +65,7 @@ def test_nobody_waits_for_k_means_in_a_transaction(
     held: list[bool] = []
 
     def diverse(pool: Pool, items: np.ndarray, n: int, seed: int) -> np.ndarray:
-        held.append(session.store._turns._free == 0 or session._project.lock._is_owned())
+        held.append(session.store._turns._free == 0 or session._project.log.lock._is_owned())
         return np.asarray(items[:n])
 
     monkeypatch.setattr(asking, "diverse_items", diverse)

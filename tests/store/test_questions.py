@@ -52,17 +52,21 @@ def test_a_question_is_added_renamed_and_put_aside(store):
         store.change_question(made.id, aside=True)
 
 
-def test_one_transaction_over_two_questions_is_whole_or_not_there(store):
-    made = begun(store, others=[NewQuestion("fraud", YES_NO, {"seed": 2})])
+def test_events_of_all_questions_are_one_log(store):
+    made = begun(store, others=[NewQuestion("fraud", YES_NO, {"seed": 2}, (Event.class_added("yes"),))])
     ids = [q.id for q in store.questions(made.id)]
-    with store.recording_in(dict.fromkeys(ids)) as recorders:
+    with store.recording(made.id) as recorder:
         for one in ids:
-            recorders[one].add(Event.skip(3))
-    assert [len(store.events(one)) for one in ids] == [1, 1]
-    with pytest.raises(RuntimeError), store.recording_in(dict.fromkeys(ids)) as recorders:
-        recorders[ids[0]].add(Event.skip(4))
+            recorder.add(Event("skip", {"item": 3, "operation": "a"}, question=one))
+    with pytest.raises(RuntimeError), store.recording(made.id) as recorder:
+        recorder.add(Event.skip(4))
         raise RuntimeError
-    assert [len(store.events(one)) for one in ids] == [1, 1]
+    late = store.add_question(made.id, NewQuestion("late", YES_NO, {"seed": 2}, (Event.class_added("no"),)))
+    log = store.news(made.id).events
+    assert [(e.id, e.question) for e in log] == [(1, ids[1]), (2, ids[0]), (3, ids[1]), (4, late)]
+    assert [[e.id for e in store.events(one)] for one in (*ids, late)] == [[2], [1, 3], [4]]
+    copy = store.duplicate_project(made.id, "second")
+    assert store.news(copy.id).events == log
 
 
 def test_a_copy_has_all_questions_and_a_deletion_takes_them(store):

@@ -16,7 +16,7 @@ from workbench.sessions.file_votes import import_events
 from workbench.sessions.fitting import Fits
 from workbench.sessions.instruction_texts import written
 from workbench.sessions.operations import Acknowledgement, Operation, made_id, taken_id
-from workbench.sessions.project import OpenProject, Transaction
+from workbench.sessions.project import OpenQuestion, Transaction
 from workbench.sessions.taxonomy import CLASS_CHANGES, class_event, key_of, with_key
 from workbench.store import AskRecord, Event, ProjectState
 from workbench.store.events import UNDOABLE
@@ -47,7 +47,7 @@ class Answers:
         annotator: whose events these are.
     """
 
-    def __init__(self, project: OpenProject, questions: Questions, fits: Fits, annotator: str) -> None:
+    def __init__(self, project: OpenQuestion, questions: Questions, fits: Fits, annotator: str) -> None:
         self._project = project
         self._questions = questions
         self._fits = fits
@@ -337,15 +337,6 @@ class Answers:
         items = sorted(aside.intersection(of.items) if of.items else aside)
         return [Event.requeued(items)] if items else []
 
-    def _step(self, state: ProjectState, of: Operation) -> list[Event]:
-        """Take one's last event back, or put it back."""
-        last = (state.undoable if of.kind == "undo" else state.redoable).get(self.annotator)
-        if last is None:
-            raise Conflict(f"There is nothing to {of.kind}.")
-        if of.takes and last.act != of.takes:
-            raise Conflict(f"You did something else since: {of.kind} once more is about that.")
-        return [Event(of.kind, {"of": last.id})]
-
     def correction(self, state: ProjectState, of: Operation) -> list[Event]:
         """Answer an item again that this annotator answered before; it stays in the role it came up in.
 
@@ -457,7 +448,6 @@ class Answers:
 _EVENTS: dict[str, Callable[[Answers, ProjectState, Operation], Sequence[Event]]] = {
     **dict.fromkeys(CLOSING, Answers._answer_of),
     **dict.fromkeys(("flag", "note"), Answers._remark),
-    **dict.fromkeys(("undo", "redo"), Answers._step),
     **dict.fromkeys(CLASS_CHANGES, lambda my, state, of: [class_event(state, of, my._project.pool)]),
     "confirm": Answers._confirmation,
     "choose": Answers._choice,

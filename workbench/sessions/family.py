@@ -1,20 +1,18 @@
-"""The questions of one project as a process has them open: one pool, and a log and a model each."""
+"""The questions of one project as a process has them open: one pool and one log, and a model each."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from workbench.errors import InputError, OutgrownError
+from workbench.errors import InputError
 from workbench.pools.pool import Pool
 from workbench.sessions.asking import Questions
 from workbench.sessions.fitting import Fits
-from workbench.sessions.project import OpenProject
+from workbench.sessions.project import OpenProject, OpenQuestion
 from workbench.sessions.published import Published
 from workbench.sessions.sharing import Common
 from workbench.store import YES_NO, ProjectRecord, ProjectSummary, Store
@@ -27,12 +25,12 @@ class Parts(NamedTuple):
     """Shared parts of the sessions of one question.
 
     Attributes:
-        project: its log.
+        project: its part of the log.
         questions: chooses what is asked.
         fits: its models.
     """
 
-    project: OpenProject
+    project: OpenQuestion
     questions: Questions
     fits: Fits
 
@@ -44,6 +42,10 @@ class Family:
         store: the database.
         record: of the first question.
         pool: with the test split of the first question, where there is one.
+
+    Attributes:
+        project: the log of all of them.
+        first: the question that the project is known by.
     """
 
     def __init__(self, store: Store, record: ProjectRecord, pool: Pool) -> None:
@@ -55,37 +57,20 @@ class Family:
         self._listed: tuple[float, list[ProjectSummary]] | None = None
         self._common: dict[int, Common] = {}
         self._open: dict[str, Parts] = {}
-        self._outgrown = False
-        self._fixed = threading.local()
+        self.project = OpenProject(store, record, len(pool))
         self.first = self._open[record.id] = self._opened(record, pool)
 
     def listed(self, *, now: bool = False) -> list[ProjectSummary]:
-        """The questions in their order, also those put aside; as of some seconds ago unless `now`.
-
-        Within `fixed` those that there were when it began.
-        """
-        fixed: list[ProjectSummary] | None = getattr(self._fixed, "listed", None)
-        if fixed is not None:
-            return fixed
+        """The questions in their order, also those put aside; as of some seconds ago unless `now`."""
         with self._lock:
             if now or self._listed is None or time.monotonic() - self._listed[0] > LOOK:
                 self._listed = time.monotonic(), self.store.questions(self.id)
             return self._listed[1]
 
-    @contextmanager
-    def fixed(self) -> Iterator[None]:
-        """Within the block this thread sees the same questions, whatever is added or put aside meanwhile."""
-        before = getattr(self._fixed, "listed", None)
-        self._fixed.listed = self.listed()
-        try:
-            yield
-        finally:
-            self._fixed.listed = before
-
     @property
     def outgrown(self) -> bool:
         """True if something is stored that was made on a longer pool than this one."""
-        return self._outgrown or any(parts.project.outgrown for parts in list(self._open.values()))
+        return self.project.outgrown
 
     def parts(self, question_id: str) -> Parts:
         """Those of a question, opened at its first use.
@@ -101,17 +86,13 @@ class Family:
                 if self._plain is None:
                     same = self._pool.truth is None and self._pool.test is None and not self._pool.classes
                     self._plain = self._pool if same else without_truth(self._pool)
-                try:
-                    self._open[question_id] = self._opened(record, self._plain)
-                except OutgrownError:
-                    self._outgrown = True
-                    raise
+                self._open[question_id] = self._opened(record, self._plain)
             return self._open[question_id]
 
     def _opened(self, record: ProjectRecord, pool: Pool) -> Parts:
         # found once, and kept with the first question
         twins = None if record.id == self.id else self.first.project.twins
-        project = OpenProject(self.store, record, pool, twins)
+        project = OpenQuestion(self.project, record, pool, twins)
         questions = Questions(pool, record.settings, project.twins)
         common = self._common.setdefault(id(pool), Common(pool))
         beside = partial(self._beside, record.id) if record.kind == YES_NO else tuple

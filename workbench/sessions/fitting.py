@@ -30,7 +30,7 @@ from workbench.sessions.learner import Learner
 from workbench.sessions.measure import measured_items, metrics_of, signs_of
 from workbench.sessions.people import training_of
 from workbench.sessions.policy import asking_policy
-from workbench.sessions.project import OpenProject
+from workbench.sessions.project import OpenQuestion
 from workbench.sessions.published import Made, Published
 from workbench.sessions.randomness import QUERY, generator
 from workbench.sessions.rounds import Round
@@ -171,7 +171,7 @@ class Fits:
 
     def __init__(
         self,
-        project: OpenProject,
+        project: OpenQuestion,
         questions: Questions,
         common: Common | None = None,
         beside: Callable[[], Sequence[Published | None]] = tuple,
@@ -546,7 +546,7 @@ class Fits:
         number, arrays = found
         record = project.store.round(project.id, number)
         assert record is not None
-        project.check_length(int(record.get("n_items", 0)))
+        project.log.check_length(int(record.get("n_items", 0)))
         known = made is not None and made.number == number and made.probabilities is not None
         try:
             items, codes = self._training_of(record, arrays)

@@ -7,27 +7,12 @@ import time
 from collections.abc import Callable
 
 from workbench.store import Event, Store
-from workbench.store.log import Recorder
 from workbench.store.retry import was_cut_off
 
 MOST = 64
 """Blocks that share a transaction."""
 SECONDS = 0.05
 """How long a transaction is kept open for others who come."""
-
-
-class Part:
-    """Part of a transaction over several projects that one of them adds to.
-
-    Args:
-        recorder: of that project.
-    """
-
-    error: BaseException | None = None
-    members = 0
-
-    def __init__(self, recorder: Recorder) -> None:
-        self.recorder = recorder
 
 
 class TogetherError(Exception):

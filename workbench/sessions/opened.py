@@ -150,7 +150,7 @@ class Opened:
 
     def snapshot(self) -> AbstractContextManager[None]:
         """Within the block this thread reads the events once, at first need; a transaction reads as ever."""
-        return self._project.snapshot()
+        return self._project.log.snapshot()
 
     @property
     def state(self) -> ProjectState:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import operator
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from workbench.errors import InputError
 from workbench.reading import valid_text
-from workbench.store import Event
+from workbench.store import Event, ProjectState
 from workbench.store.events import MADE
 
 Status = Literal["saved", "conflict", "refused"]
@@ -157,6 +157,23 @@ _FIELDS: dict[tuple[str, ...], tuple[Callable[[Any], Any], str]] = {
     ("answers",): (_of(Mapping), "a mapping"),
     ("more",): (provenance, "a mapping that JSON can hold"),
 }
+
+
+def last_acts(states: Iterable[ProjectState], annotator: str) -> tuple[Event | None, Event | None]:
+    """Event that an undo of an annotator takes back, and the one that a redo puts back.
+
+    Args:
+        states: of the questions of a project.
+        annotator: whose acts.
+    """
+    done, undone = [], []
+    for state in states:
+        done += [state.undoable[annotator]] if annotator in state.undoable else []
+        undone += [state.redoable[annotator]] if annotator in state.redoable else []
+    last = max(done, key=lambda event: event.id, default=None)
+    back = min(undone, key=lambda event: event.id, default=None)
+    # whatever was done since ends it, in whichever question
+    return last, None if last is not None and back is not None and last.id > back.id else back
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Self, TypeVar
 
@@ -22,11 +22,12 @@ from workbench.sessions.operations import (
     Operation,
     checked,
     given_id,
+    last_acts,
     made_id,
     provenance,
     taken_id,
 )
-from workbench.sessions.project import all_together
+from workbench.sessions.project import numbered
 from workbench.sessions.published import Published
 from workbench.sessions.questions import NO, YES, Question, question_name, several, unknown_question
 from workbench.sessions.randomness import SECOND, generator
@@ -37,7 +38,8 @@ from workbench.store.retry import retried
 T = TypeVar("T")
 OF_ITEM = ("flag", "note")  # operations about an item, whatever is asked of it
 # operations that may be recorded in other questions than the session's
-_OF_ALL = (*OF_ITEM, "skip", "answers", "amend", "undo", "redo")
+_STEPS = ("undo", "redo")
+_OF_ALL = (*OF_ITEM, "skip", "answers", "amend", *_STEPS)
 
 
 class Several(Opened):
@@ -157,10 +159,6 @@ class Several(Opened):
             raise InputError(
                 f"An item is worth the {' or the '.join(OVER)} over its questions; got {over!r}."
             )
-        with self._family.fixed():
-            return self._ask_items(k, over, lease)
-
-    def _ask_items(self, k: int, over: str, lease: float) -> list[ItemAsk]:
         sessions = self.asked()
         prepared = [(one, one._prepare(one.state)) for one in sessions]
         moment = time.time()
@@ -175,7 +173,7 @@ class Several(Opened):
         asks = planned()
         if len(asks) == k and all(one.expires > moment for item in asks for one in item.asks.values()):
             return asks
-        with all_together([one._project for one in sessions]):
+        with self._project.log.together():
             asks = planned()
             leased: dict[str, dict[int, Ask]] = {}
             for one in sessions:
@@ -502,6 +500,7 @@ class Several(Opened):
             InputError: it is refused.
         """
         made = Operation(operation or made_id(), kind, **given)
+        also = (*also, *self._aside()) if kind in _STEPS else also
         # of many questions those that have no part in it are left alone: each costs a look into its log
         with self._writing(*also, alone=kind not in _OF_ALL) as sessions:
             done = self._operate(made, sessions[1:])
@@ -517,6 +516,11 @@ class Several(Opened):
             return []
         return [one for one in self.asked() if one.id != self.id]
 
+    def _aside(self) -> list[Self]:
+        """The sessions of the other questions that were put aside, of which an act may be, too."""
+        every = [one.id for one in self._family.listed() if one.aside and one.id != self.id]
+        return [self._on(self._family.parts(one), self.annotator) for one in every]
+
     @contextmanager
     def _writing(self, *also: Self, alone: bool = False) -> Iterator[list[Self]]:
         """One transaction over the questions that are asked, of which nothing counts where the block raises.
@@ -528,17 +532,10 @@ class Several(Opened):
         Yields:
             This session and those of the other questions: of them it stays, whatever is added meanwhile.
         """
-        with self._family.fixed():
-            others = [] if alone else self._others()
-            sessions = list({one.id: one for one in (self, *others, *also)}.values())
-            if not sessions[1:]:
-                with self._project.recording():  # who come at once share a transaction
-                    yield sessions
-                return
-            with all_together([one._project for one in sessions]), ExitStack() as blocks:
-                for one in sessions:
-                    blocks.enter_context(one._project.whole())
-                yield sessions
+        others = [] if alone else self._others()
+        log = self._project.log
+        with log.together(), log.whole():  # who come at once share a transaction
+            yield list({one.id: one for one in (self, *others, *also)}.values())
 
     @retried
     def together(self, work: Callable[[], T]) -> T:
@@ -549,14 +546,11 @@ class Several(Opened):
                 again where the database server cut it off, so its operations have ids. What takes time (a fit
                 that is taken up, pictures) stays outside: others who write wait meanwhile.
         """
-        with self._family.fixed():
-            sessions = [self, *self._others()]
-            for one in sessions:
-                # the transaction begins with what others have stored: no need to look for it twice
-                one._prepare(one._project.known())
-            alone = self._project.together() if len(sessions) == 1 else None
-            with alone or all_together([one._project for one in sessions]):
-                return work()
+        for one in (self, *self._others()):
+            # the transaction begins with what others have stored: no need to look for it twice
+            one._prepare(one._project.known())
+        with self._project.log.together():
+            return work()
 
     @retried
     def apply(self, operations: Sequence[Operation]) -> list[Acknowledgement]:
@@ -572,9 +566,10 @@ class Several(Opened):
             One acknowledgement each, in the same order. One that fails leaves the others as they are.
         """
         refused = [self._checked(given) for given in operations]
+        aside = self._aside() if any(given.kind in _STEPS for given in operations) else []
         with self._writing() as sessions:
             return [
-                why or self._operate(given, sessions[1:])
+                why or self._operate(given, [*sessions[1:], *(aside if given.kind in _STEPS else ())])
                 for given, why in zip(operations, refused, strict=True)
             ]
 
@@ -600,11 +595,8 @@ class Several(Opened):
                 names = [one.question_name for one in (self, *others)]
                 return Acknowledgement(given.id, "refused", str(unknown_question(given.question, names)))
             return of._operate(given, [self, *(one for one in others if one is not of)])
-        if given.takes and given.takes not in self.state.operations:
-            done_in = next((one for one in others if given.takes in one.state.operations), None)
-            if done_in is not None:
-                rest = [self, *(one for one in others if one is not done_in)]
-                return done_in._operate(given, rest)
+        if given.kind in _STEPS:
+            return self._step(given, (self, *others))
         known = given.id in self.state.operations
         with self._project.recording() as transaction:
             done = self._answers.operate(transaction, given)
@@ -617,9 +609,6 @@ class Several(Opened):
         elif given.kind == "skip" and done.event.item is not None:
             for one in others:
                 one._skip(done.event.item, given)
-        elif done.about is not None:
-            for one in others:
-                one._step(given, done.about)
         return done
 
     def _want_each(self, given: Operation, others: Sequence[Self]) -> Acknowledgement:
@@ -666,11 +655,11 @@ class Several(Opened):
         try:
             for one in every.values():
                 if given.id in one.state.operations:
-                    event = one.events[one.state.operations[given.id] - 1]
-                    if (event.annotator, event.item) != (self.annotator, given.item):
+                    event = numbered(one.events, one.state.operations[given.id])
+                    if event is None or (event.annotator, event.item) != (self.annotator, given.item):
                         return Acknowledgement(given.id, "refused", taken_id(given.id))
                     return Acknowledgement(given.id, "saved")
-            with self._writing(*others):
+            with self._project.log.whole():
                 left_out = self._row(given, every)
         except InputError as error:
             return Acknowledgement(given.id, "refused", str(error))
@@ -754,24 +743,38 @@ class Several(Opened):
         """
         if of is None:
             return self._do("undo").about
-        log = self.events
-        act = log[of - 1].act if 0 < of <= len(log) else None
-        return None if act is None else self._do("undo", takes=act).about
+        event = numbered(self.events, of)
+        return None if event is None else self._do("undo", takes=event.act).about
 
     def redo(self) -> Event | None:
         """Put back what the annotator's last undo took; returns it, or None when there is nothing."""
         return self._do("redo").about
 
-    def _step(self, given: Operation, last: Event) -> None:
-        """Take back, or put back, in this question what is of the same act as an event of another."""
-        state = self.state
-        if given.id in state.operations:
-            return
-        theirs = (state.undoable if given.kind == "undo" else state.redoable).get(self.annotator)
-        if theirs is not None and last.act is not None and theirs.act == last.act:
-            with self._project.recording() as transaction:
-                step = Event(given.kind, {"of": theirs.id})
-                self._answers.record(transaction, [step], given.id, given.more)
+    def _step(self, given: Operation, every: Sequence[Self]) -> Acknowledgement:
+        """Take the annotator's last act back, or put it back, in all questions that it is of."""
+        known = next((one for one in every if given.id in one.state.operations), None)
+        if known is not None:
+            with known._project.recording() as transaction:
+                return known._answers.operate(transaction, given)
+        undo = given.kind == "undo"
+        last = last_acts([one.state for one in every], self.annotator)[not undo]
+        if last is None:
+            return Acknowledgement(given.id, "conflict", f"There is nothing to {given.kind}.")
+        if given.takes and last.act != given.takes:
+            name = next(one.question_name for one in every if one.id == last.question)
+            since = "since" if last.question == self.id else f"in {name!r} since"
+            why = f"You did something else {since}: {given.kind} that first."
+            return Acknowledgement(given.id, "conflict", why)
+        tops = [
+            (one, (one.state.undoable if undo else one.state.redoable).get(self.annotator)) for one in every
+        ]
+        of_act = [(one, top) for one, top in tops if top is not None and top.act == last.act]
+        made = []
+        for one, top in of_act:
+            with one._project.recording() as transaction:
+                step = Event(given.kind, {"of": top.id})
+                made.append(one._answers.record(transaction, [step], given.id, given.more))
+        return Acknowledgement(given.id, "saved", about=of_act[0][1], event=made[0])
 
     @property
     def _summary(self) -> ProjectSummary:

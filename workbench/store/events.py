@@ -91,6 +91,7 @@ class Event:
         annotator: who did it.
         time: UTC, ISO 8601; set when recorded.
         id: its number within the project, from 1; 0 before it is recorded.
+        question: id of the question that it answers; "" before it is recorded.
     """
 
     kind: str
@@ -98,6 +99,7 @@ class Event:
     annotator: str = ""
     time: str = ""
     id: int = 0
+    question: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         if self.kind not in _KNOWN:

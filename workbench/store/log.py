@@ -7,7 +7,7 @@ Writes to one project are serialised by a lock on its row. Events are numbered w
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from sys import intern
@@ -47,14 +47,14 @@ class Log(Database):
     """Events of projects."""
 
     @retried
-    def events(self, project_id: str, after: int = 0) -> list[Event]:
-        """The project's events with an id above `after`, oldest first."""
+    def events(self, question_id: str, after: int = 0) -> list[Event]:
+        """Events of a question (the first one has the project's id) above `after`, oldest first."""
         with self._read() as connection:
-            return events_of(connection, project_id, after)
+            return events_of(connection, question_id, after)
 
     @retried
     def news(self, project_id: str, known: Event | None = None) -> News:
-        """The project's events after the last one that the caller knows."""
+        """Events of all questions of a project after the last one that the caller knows."""
         with self._read() as connection:
             return _news(connection, project_id, known)
 
@@ -70,48 +70,19 @@ class Log(Database):
             The recorder. An exception in the block rolls everything back; so does a server that ends the
             connection, and whoever called begins again (`retry.retried`).
         """
-        with self.recording_in({project_id: known}) as recorders:
-            yield recorders[project_id]
-
-    @contextmanager
-    def recording_in(self, known: Mapping[str, Event | None]) -> Iterator[dict[str, Recorder]]:
-        """A transaction that alone may add events to several projects; all of it is stored, or nothing.
-
-        Args:
-            known: project -> the last event of it that the caller knows.
-
-        Yields:
-            A recorder for each, as `recording`.
-        """
-        t = tables()
         with self._write() as connection:
-            recorders = {}
-            for project_id in sorted(known):  # in one order, so that two who come for the same do not cross
-                row = self._locked(connection, project_id)
-                before = known[project_id]
-                # the row is read as it is once its lock is held: who knows its last event knows all of them
-                if before is not None and (row.last_event, row.changed) == (before.id, before.time):
-                    missed = News([])
-                else:
-                    missed = _news(connection, project_id, before)
-                last = before.id if before and not missed.afresh else 0
-                last = missed.events[-1].id if missed.events else last
-                recorders[project_id] = Recorder(connection, project_id, missed, last)
-            yield recorders
-            for project_id, recorder in recorders.items():
-                recorder.flush()
-                if recorder.added:
-                    last_added = recorder.added[-1]
-                    values = {
-                        "n_labelled": recorder.n_labelled,
-                        "changed": last_added.time,
-                        "last_event": last_added.id,
-                    }
-                    row = t.projects.update().where(t.projects.c.id == project_id)
-                    connection.execute(row.values(values))
+            row = self._locked(connection, project_id)
+            # the row is read as it is once its lock is held: who knows its last event knows all of them
+            if known is not None and (row.last_event, row.changed) == (known.id, known.time):
+                missed = News([])
+            else:
+                missed = _news(connection, project_id, known)
+            recorder = Recorder(connection, project_id, missed, row.last_event, row.n_labelled)
+            yield recorder
+            recorder.flush()
 
     def _locked(self, connection: Connection, project_id: str) -> Any:
-        """The project's `last_event` and `changed`, once nobody else adds to it.
+        """The project's `last_event`, `changed` and `n_labelled`, once nobody else adds to it.
 
         Raises:
             InputError: there is no such project.
@@ -119,14 +90,14 @@ class Log(Database):
         from sqlalchemy import func, select
 
         c = tables().projects.c
-        columns = [c.last_event, c.changed]
+        columns = [c.last_event, c.changed, c.n_labelled]
         if not self._is_file:
             columns.append(func.txid_current())
         row = connection.execute(select(*columns).where(c.id == project_id).with_for_update()).one_or_none()
         if row is None:
             raise InputError(f"There is no project {project_id!r} in {self._shown}.")
         if not self._is_file:
-            connection.info[NUMBER] = int(row[2])
+            connection.info[NUMBER] = int(row[3])
         return row
 
     @retried
@@ -134,15 +105,14 @@ class Log(Database):
         """Project id -> who decided something in any of its questions, in the order of their names."""
         from sqlalchemy import select
 
-        t = tables()
-        c, p = t.events.c, t.projects.c
+        c = tables().events.c
         found: dict[str, list[str]] = {}
-        query = select(p.family, c.annotator).join_from(t.events, t.projects, c.project == p.id)
-        query = query.where(c.kind.in_(UNDOABLE)).distinct().order_by(p.family, c.annotator)
+        query = select(c.project, c.annotator).where(c.kind.in_(UNDOABLE)).distinct()
+        query = query.order_by(c.project, c.annotator)
         with self._read() as connection:
             for row in connection.execute(query):
                 if row.annotator != SOURCE:
-                    found.setdefault(row.family, []).append(row.annotator)
+                    found.setdefault(row.project, []).append(row.annotator)
         return found
 
 
@@ -154,23 +124,29 @@ class Recorder:
     Attributes:
         missed: what others recorded since the caller's last look.
         added: events recorded through this object, with id and time.
-        n_labelled: items with a label after them, for the list of projects; None where nobody counted.
+        n_labelled: question -> items with a label after them, for the list of projects, where it was counted.
         failed: whether the database refused a statement, after which nothing of the transaction counts.
     """
 
-    def __init__(self, connection: Connection, project_id: str, missed: News, last: int) -> None:
+    def __init__(
+        self, connection: Connection, project_id: str, missed: News, last: int, counted: Mapping[str, int]
+    ) -> None:
         self._connection = connection
         self._last = last
         self._project_id = project_id
-        self._rounds: list[tuple[int, Mapping[str, Any], bytes]] = []
+        self._rounds: list[tuple[str, int, Mapping[str, Any], bytes]] = []
+        self._counted = counted
         self.missed = missed
         self.added: list[Event] = []
-        self.n_labelled: int | None = None
+        self.n_labelled: dict[str, int] = {}
         self.failed = False
 
     def add(self, event: Event) -> Event:
-        """Record an event (durable once the transaction ends); returns it with id and time."""
-        recorded = _as_recorded(event, self._last + 1)
+        """Record an event of a question, the first one unless it says which; returns it with id and time.
+
+        It is durable once the transaction ends.
+        """
+        recorded = _as_recorded(event, self._last + 1, event.question or self._project_id)
         self._last = recorded.id
         self.added.append(recorded)
         return recorded
@@ -188,28 +164,31 @@ class Recorder:
 
     def flush(self) -> None:
         """Hand the database all that was added; for `Store.recording`."""
-        rows = [_row(self._project_id, event) for event in self.added]
-        if rows:
-            self._connection.execute(tables().events.insert(), rows)
-        for number, record, state in self._rounds:
-            insert_round(self._connection, self._project_id, number, record, state)
+        for question, number, record, state in self._rounds:
+            insert_round(self._connection, question, number, record, state)
+        if self.added:
+            touched = {event.question for event in self.added}
+            others = {id_: n for id_, n in self._counted.items() if id_ not in touched}
+            _insert(self._connection, self._project_id, self.added, others | self.n_labelled)
 
-    def add_round(self, record: Mapping[str, Any], state: Mapping[str, Array]) -> int:
-        """Store a finished round of the project; the states of earlier ones are dropped.
+    def add_round(self, record: Mapping[str, Any], state: Mapping[str, Array], question: str = "") -> int:
+        """Store a finished round of a question; the states of earlier ones are dropped.
 
         Args:
             record: JSON; its "number" is set to the one the round gets.
             state: the posterior as plain arrays.
+            question: id of the question; the first one unless given.
 
         Returns:
             The number: the next one at the moment of writing, whatever was read before the fit.
         """
         from sqlalchemy import func, select
 
-        c = tables().rounds.c
-        newest = select(func.max(c.number)).where(c.owner == self._project_id)
-        if self._rounds:
-            number = self._rounds[-1][0] + 1
+        owner, c = question or self._project_id, tables().rounds.c
+        newest = select(func.max(c.number)).where(c.owner == owner)
+        added = [number for of, number, _, _ in self._rounds if of == owner]
+        if added:
+            number = added[-1] + 1
         else:
             try:
                 last = self._connection.execute(newest).scalar_one_or_none()
@@ -217,32 +196,52 @@ class Recorder:
                 self.failed = True
                 raise
             number = 0 if last is None else int(last) + 1
-        self._rounds.append((number, dict(record) | {"number": number}, arrays_to_bytes(state)))
+        self._rounds.append((owner, number, dict(record) | {"number": number}, arrays_to_bytes(state)))
         return number
 
 
 def insert_events(
-    connection: Connection, project_id: str, events: Iterable[Event], after: int = 0
-) -> list[Event]:
-    """Record events of a project inside a transaction that alone may.
+    connection: Connection, project_id: str, question: str, events: Iterable[Event], n_labelled: int
+) -> None:
+    """Record the first events of a question inside a transaction that alone may add to the project.
 
     Args:
         connection: of the transaction.
         project_id: the project.
-        events: in order.
-        after: number of the project's last event.
-
-    Returns:
-        The same with number, and with time where they had none.
+        question: id of the question.
+        events: in order; those without a number come after all that there are.
+        n_labelled: items with a label after them.
     """
-    recorded = [_as_recorded(event, number) for number, event in enumerate(events, start=after + 1)]
-    if recorded:
-        rows = [_row(project_id, event) for event in recorded]
-        connection.execute(tables().events.insert(), rows)
-    return recorded
+    from sqlalchemy import select
+
+    c = tables().projects.c
+    row = connection.execute(select(c.last_event, c.n_labelled).where(c.id == project_id)).one()
+    recorded = [
+        _as_recorded(event, event.id or number, question)
+        for number, event in enumerate(events, start=row.last_event + 1)
+    ]
+    counted = {**row.n_labelled, question: n_labelled}
+    _insert(connection, project_id, recorded, counted, row.last_event)
 
 
-def _as_recorded(event: Event, number: int) -> Event:
+def _insert(
+    connection: Connection,
+    project_id: str,
+    events: Sequence[Event],
+    n_labelled: Mapping[str, int],
+    last: int = 0,
+) -> None:
+    """The rows of events, and in that of the project which is the last one, and how far it is."""
+    p = (t := tables()).projects
+    values: dict[str, Any] = {"n_labelled": dict(n_labelled)}
+    if events:
+        connection.execute(t.events.insert(), [_row(project_id, event) for event in events])
+    if events and events[-1].id > last:
+        values |= {"changed": events[-1].time, "last_event": events[-1].id}
+    connection.execute(p.update().where(p.c.id == project_id).values(values))
+
+
+def _as_recorded(event: Event, number: int, question: str) -> Event:
     """An event with its number, as whoever reads the log gets it."""
     return replace(
         event,
@@ -250,6 +249,7 @@ def _as_recorded(event: Event, number: int) -> Event:
         payload=_parsed(json.dumps(dict(event.payload), allow_nan=False)),
         time=event.time or now(),
         annotator=valid_text(event.annotator),
+        question=question,
     )
 
 
@@ -257,6 +257,7 @@ def _row(project_id: str, event: Event) -> dict[str, Any]:
     return {
         "project": project_id,
         "id": event.id,
+        "question": event.question,
         "kind": event.kind,
         "payload": event.payload,
         "annotator": event.annotator,
@@ -266,13 +267,17 @@ def _row(project_id: str, event: Event) -> dict[str, Any]:
     }
 
 
-def events_of(connection: Connection, project_id: str, after: int = 0) -> list[Event]:
-    """The project's events with an id above `after`, oldest first."""
-    return events_since(connection, project_id, after, None)
+def events_of(connection: Connection, question_id: str, after: int = 0) -> list[Event]:
+    """Events of a question with an id above `after`, oldest first."""
+    from sqlalchemy import select
+
+    q, c = (t := tables()).questions.c, t.events.c
+    project = select(q.project).where(q.id == question_id).scalar_subquery()
+    return _events(connection, (c.project == project, c.question == question_id, c.id > after), None)
 
 
-def events_since(connection: Connection, project_id: str, after: int, known: Event | None) -> list[Event]:
-    """The project's events from `after` on, oldest first; of `known` its payload is not read again."""
+def _events(connection: Connection, where: Sequence[Any], known: Event | None) -> list[Event]:
+    """Events, oldest first; of `known` its payload is not read again."""
     from sqlalchemy import Text, case, cast, select
 
     c = tables().events.c
@@ -280,25 +285,25 @@ def events_since(connection: Connection, project_id: str, after: int, known: Eve
     payload: Any = cast(c.payload, Text)
     if known is not None:
         payload = case((c.id == known.id, "{}"), else_=payload)
-    query = select(c.id, c.kind, payload, c.annotator, c.time)
-    query = query.where(c.project == project_id, c.id > after).order_by(c.id)
+    query = select(c.id, c.kind, payload, c.annotator, c.time, c.question).where(*where).order_by(c.id)
     rows = connection.execute(query).all()
     text = f"[{','.join([row[2] for row in rows])}]"
     # A document's equal keys are one text; those of many small documents are not unless made so.
     payloads = checked_texts(text, json.loads(text)) if len(rows) > _MANY else _parsed(text)
     return [
-        Event(intern(kind), payload, intern(annotator), time, int(number))
-        for (number, kind, _, annotator, time), payload in zip(rows, payloads, strict=True)
+        Event(intern(kind), payload, intern(annotator), time, int(number), intern(question))
+        for (number, kind, _, annotator, time, question), payload in zip(rows, payloads, strict=True)
     ]
 
 
 def _news(connection: Connection, project_id: str, known: Event | None) -> News:
+    c = tables().events.c
     if known is not None:
-        found = events_since(connection, project_id, known.id - 1, known)
+        found = _events(connection, (c.project == project_id, c.id >= known.id), known)
         if found and replace(found[0], payload=known.payload) == known:
             return News(found[1:])
         # The last event that is known is not there: a copy of the database was put in its place.
-    return News(events_of(connection, project_id), afresh=True)
+    return News(_events(connection, (c.project == project_id,), None), afresh=True)
 
 
 def _parsed(text: str) -> Any:

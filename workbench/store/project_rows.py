@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 import zlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -23,76 +22,58 @@ if TYPE_CHECKING:
 
 
 def insert_project(connection: Connection, record: ProjectRecord, item_ids: Sequence[str]) -> None:
-    """A row; of a further question without what the first one holds for all."""
-    first = record.id == record.family
-    connection.execute(
-        tables()
-        .projects.insert()
-        .values(
-            id=record.id,
-            family=record.family,
-            question=valid_text(record.question),
-            kind=record.kind,
-            position=record.position,
-            aside=int(record.aside),
-            name=valid_text(record.name) if first else "",
-            pool=dict(record.pool) if first else {},
-            settings=dict(record.settings),
-            fingerprints=np.asarray(record.fingerprints, dtype="<u8").tobytes() if first else b"",
-            feature_map=dict(record.feature_map) if first else {},
-            created=record.created,
-            n_labelled=record.n_labelled,
-            changed=record.changed,
-            owner=record.owner or None,
-            access=record.access,
-            item_ids=pack_ids(item_ids) if first else None,
-        )
-    )
+    """The row of a project, without its questions."""
+    values = {
+        "id": record.family,
+        "name": valid_text(record.name),
+        "pool": dict(record.pool),
+        "fingerprints": np.asarray(record.fingerprints, dtype="<u8").tobytes(),
+        "feature_map": dict(record.feature_map),
+        "item_ids": pack_ids(item_ids),
+        "last_event": 0,
+        "changed": record.changed,
+        "n_labelled": {},
+        "owner": record.owner or None,
+        "access": record.access,
+    }
+    connection.execute(tables().projects.insert().values(**values))
 
 
-def insert_question(connection: Connection, family: str, new: NewQuestion, position: int) -> str:
-    """A further question of a project with its first events; its id.
+def insert_question(
+    connection: Connection, project_id: str, question_id: str, new: NewQuestion, position: int
+) -> None:
+    """A question of a project with its first events, which are numbered after the last one of the project.
 
     Args:
-        connection: of the transaction.
-        family: id of the project's first question.
+        connection: of a transaction that alone may add to the project.
+        project_id: of the project.
+        question_id: of the question.
         new: the question.
         position: its place among the project's.
     """
-    moment = now()
-    record = ProjectRecord(
-        secrets.token_hex(6),
-        "",
-        {},
-        dict(new.settings),
-        moment,
-        n_labelled=fold(new.events).n_labelled,
-        changed=moment,
-        family=family,
-        question=new.name,
-        kind=new.kind,
-        position=position,
-    )
-    insert_project(connection, record, ())
-    insert_events(connection, record.id, new.events)
-    return record.id
+    values = {
+        "id": question_id,
+        "project": project_id,
+        "name": valid_text(new.name),
+        "kind": new.kind,
+        "position": position,
+        "aside": int(new.aside),
+        "settings": dict(new.settings),
+        "created": new.created or now(),
+    }
+    connection.execute(tables().questions.insert().values(**values))
+    insert_events(connection, project_id, question_id, new.events, fold(new.events).n_labelled)
 
 
-def own_and_head() -> tuple[Any, Any]:
-    """The table twice: a question's row, and that of the first one of its project."""
-    t = tables()
-    return t.projects.alias("own"), t.projects.alias("head")
-
-
-def joined(own: Any, head: Any, *more: Any) -> Any:
-    """A question with what all of its project share."""
+def joined(*more: Any) -> Any:
+    """Questions with what all of their project share."""
     from sqlalchemy import select
 
-    o, h = own.c, head.c
-    shared = (h.name, h.pool, h.owner, h.access, h.members)
-    mine = (o.id, o.settings, o.created, o.n_labelled, o.changed)
-    question = (o.family, o.question, o.kind, o.position, o.aside)
-    return select(*shared, *mine, *question, *more).join_from(own, head, o.family == h.id)
+    p, q = (t := tables()).projects.c, t.questions.c
+    shared = (p.name, p.pool, p.changed, p.n_labelled, p.owner, p.access, p.members)
+    mine = (q.id, q.settings, q.created, q.kind, q.position, q.aside)
+    named = (q.project.label("family"), q.name.label("question"))
+    return select(*shared, *mine, *named, *more).join_from(t.questions, t.projects)
 
 
 def pack_ids(ids: Sequence[str]) -> bytes:
@@ -111,15 +92,16 @@ def unpack_ids(packed: bytes) -> list[str]:
 
 def summary_of(row: Any) -> dict[str, Any]:
     """The fields that a `ProjectSummary` and a `ProjectRecord` share, of a row of `joined`."""
-    own = ("id", "name", "settings", "created", "n_labelled", "family", "question", "kind", "position")
+    own = ("id", "name", "settings", "created", "family", "question", "kind", "position")
     of_row = {name: getattr(row, name) for name in own}
-    return {**of_row, "pool": found_here(row.pool), "aside": bool(row.aside), **_shown_to(row)}
+    counted = {"n_labelled": row.n_labelled.get(row.id), "aside": bool(row.aside)}
+    return {**of_row, **counted, "pool": found_here(row.pool), **_shown_to(row)}
 
 
 def _shown_to(row: Any) -> dict[str, Any]:
     members = tuple(str(key) for key in row.members or ())
     return {
-        "changed": row.changed or "",
+        "changed": row.changed,
         "owner": row.owner or "",
         # what a newer version may have written opens nothing
         "access": row.access if row.access in ACCESS else "private",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from heapq import merge
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,13 +16,12 @@ from workbench.reading import cut, valid_text
 from workbench.store.database import tables
 from workbench.store.events import Event, now
 from workbench.store.fold import fold
-from workbench.store.log import Log, events_of, insert_events
+from workbench.store.log import Log, events_of
 from workbench.store.people import People
 from workbench.store.project_rows import (
     insert_project,
     insert_question,
     joined,
-    own_and_head,
     pack_ids,
     summary_of,
     unpack_ids,
@@ -41,10 +41,6 @@ from workbench.store.state import arrays_to_bytes
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
-
-
-def _is_first(own: Any) -> Any:
-    return own.c.id == own.c.family
 
 
 OWN = ("archived",)
@@ -105,11 +101,13 @@ class Projects(Log, Rounds, People):
             kind=kind,
         )
         ids = [str(i) for i in range(len(record.fingerprints))] if item_ids is None else item_ids
+        first = NewQuestion(question, kind, settings, events, moment)
         with self._write() as connection:
             insert_project(connection, record, ids)
-            insert_events(connection, record.id, events)
-            for place, other in enumerate(others, start=1):
-                insert_question(connection, record.id, other, place)
+            for place, one in enumerate((first, *others)):
+                insert_question(
+                    connection, record.id, secrets.token_hex(6) if place else record.id, one, place
+                )
         return record
 
     @retried
@@ -128,16 +126,16 @@ class Projects(Log, Rounds, People):
         """
         from sqlalchemy import select
 
-        t = tables()
+        c = tables().questions.c
         with self._write() as connection:
             family = self._family_of(connection, project_id)
-            lock = select(t.projects.c.id).where(t.projects.c.id == family).with_for_update()
-            connection.execute(lock)
-            c = t.projects.c
-            there = connection.execute(select(c.question, c.position).where(c.family == family)).all()
-            if new.name in {row.question for row in there}:
+            self._locked(connection, family)
+            there = connection.execute(select(c.name, c.position).where(c.project == family)).all()
+            if new.name in {row.name for row in there}:
                 raise InputError(f"There is a question {new.name!r} already; give another name.")
-            return insert_question(connection, family, new, max(row.position for row in there) + 1)
+            made = secrets.token_hex(6)
+            insert_question(connection, family, made, new, max(row.position for row in there) + 1)
+        return made
 
     @retried
     def questions(self, project_id: str) -> list[ProjectSummary]:
@@ -148,9 +146,9 @@ class Projects(Log, Rounds, People):
         """
         from sqlalchemy import select
 
-        c = tables().projects.c
-        family = select(c.family).where(c.id == project_id).scalar_subquery()
-        found = self._summaries(lambda own: own.c.family == family)
+        c = tables().questions.c
+        family = select(c.project).where(c.id == project_id).scalar_subquery()
+        found = self._summaries(c.project == family)
         return sorted(found, key=lambda one: one.position)
 
     @retried
@@ -166,14 +164,14 @@ class Projects(Log, Rounds, People):
         from sqlalchemy.exc import IntegrityError
 
         t = tables()
-        c = t.projects.c
-        values: dict[str, Any] = {} if name is None else {"question": valid_text(name)}
+        c = t.questions.c
+        values: dict[str, Any] = {} if name is None else {"name": valid_text(name)}
         values |= {} if aside is None else {"aside": int(aside)}
         try:
             with self._write() as connection:
-                connection.execute(t.projects.update().where(c.id == question_id).values(**values))
+                connection.execute(t.questions.update().where(c.id == question_id).values(**values))
                 family = self._family_of(connection, question_id)
-                left = select(func.count()).where(c.family == family, c.aside == 0)
+                left = select(func.count()).where(c.project == family, c.aside == 0)
                 if not connection.execute(left).scalar_one():
                     raise InputError("It is the last question that is asked; add another one first.")
         except IntegrityError as error:
@@ -187,8 +185,8 @@ class Projects(Log, Rounds, People):
         """
         from sqlalchemy import select
 
-        c = tables().projects.c
-        found = connection.execute(select(c.family).where(c.id == project_id)).scalar_one_or_none()
+        c = tables().questions.c
+        found = connection.execute(select(c.project).where(c.id == project_id)).scalar_one_or_none()
         if found is None:
             raise InputError(f"There is no project {project_id!r} in {self._shown}.")
         return str(found)
@@ -204,8 +202,8 @@ class Projects(Log, Rounds, People):
             return self._record(connection, project_id)
 
     def _record(self, connection: Connection, project_id: str) -> ProjectRecord:
-        own, head = own_and_head()
-        query = joined(own, head, head.c.fingerprints, head.c.feature_map).where(own.c.id == project_id)
+        p, q = (t := tables()).projects.c, t.questions.c
+        query = joined(p.fingerprints, p.feature_map).where(q.id == project_id)
         row = connection.execute(query).one_or_none()
         if row is None:
             raise InputError(f"There is no project {project_id!r} in {self._shown}.")
@@ -261,27 +259,19 @@ class Projects(Log, Rounds, People):
     @retried
     def summary(self, project_id: str) -> ProjectSummary | None:
         """A project or question without what grows with its pool; None where there is none with this id."""
-        found = self._summaries(lambda own: own.c.id == project_id)
+        found = self._summaries(tables().questions.c.id == project_id)
         return found[0] if found else None
 
-    def _summaries(self, which: Callable[[Any], Any] = _is_first) -> list[ProjectSummary]:
+    def _summaries(self, which: Any = None) -> list[ProjectSummary]:
         """Those questions that `which` chooses; the first of each project unless given."""
         from sqlalchemy import func
 
-        own, head = own_and_head()
-        octets = func.length(head.c.fingerprints).label("octets")
-        query = joined(own, head, octets).where(which(own))
+        p, q = (t := tables()).projects.c, t.questions.c
+        octets = func.length(p.fingerprints).label("octets")
+        query = joined(octets).where(q.id == q.project if which is None else which)
         with self._read() as connection:
-            rows = connection.execute(query.order_by(own.c.created.desc(), own.c.id)).all()
+            rows = connection.execute(query.order_by(q.created.desc(), q.id)).all()
         return [ProjectSummary(**summary_of(row), n_items=int(row.octets) // 8) for row in rows]
-
-    @retried
-    def count_labelled(self, project_id: str, n_labelled: int) -> None:
-        """Say how many items have a label, where nobody has said it since something was recorded."""
-        c = (t := tables()).projects.c
-        where = (c.id == project_id, c.n_labelled.is_(None))
-        with self._write() as connection:
-            connection.execute(t.projects.update().where(*where).values(n_labelled=n_labelled))
 
     @retried
     def n_answers(self, project_ids: Iterable[str]) -> dict[str, tuple[int, int]]:
@@ -294,7 +284,7 @@ class Projects(Log, Rounds, People):
             Id of the project -> both numbers.
         """
         found = dict.fromkeys(project_ids, (0, 0))
-        for one in self._summaries(lambda own: own.c.aside == 0):
+        for one in self._summaries(tables().questions.c.aside == 0):
             if one.family in found:
                 n, questions = found[one.family]
                 found[one.family] = n + self.n_labelled(one), questions + 1
@@ -313,10 +303,10 @@ class Projects(Log, Rounds, People):
         """
         from sqlalchemy import select
 
-        own, head = own_and_head()
-        ids = select(head.c.item_ids).join_from(own, head, own.c.family == head.c.id)
+        t = tables()
+        ids = select(t.projects.c.item_ids).join_from(t.questions, t.projects)
         with self._read() as connection:
-            packed = connection.execute(ids.where(own.c.id == project_id)).scalar_one_or_none()
+            packed = connection.execute(ids.where(t.questions.c.id == project_id)).scalar_one_or_none()
         if packed is None:
             raise InputError(f"There is no project {project_id!r} in {self._shown}.")
         return unpack_ids(packed)
@@ -343,14 +333,14 @@ class Projects(Log, Rounds, People):
             values["fingerprints"] = np.asarray(fingerprints, dtype="<u8").tobytes()
         if item_ids is not None:
             values["item_ids"] = pack_ids(item_ids)
-        c = t.projects.c
+        p, q = t.projects, t.questions
         with self._write() as connection:
             if values:
                 family = self._family_of(connection, project_id)
-                connection.execute(t.projects.update().where(c.id == family).values(**values))
+                connection.execute(p.update().where(p.c.id == family).values(**values))
             if settings is not None:
                 own = {"settings": dict(settings)}
-                connection.execute(t.projects.update().where(c.id == project_id).values(**own))
+                connection.execute(q.update().where(q.c.id == project_id).values(**own))
 
     @retried
     def delete_project(self, project_id: str) -> None:
@@ -362,16 +352,17 @@ class Projects(Log, Rounds, People):
         from sqlalchemy import select
 
         t = tables()
-        c = t.projects.c
+        q = t.questions.c
         with self._write() as connection:
-            family = select(c.family).where(c.id == project_id).scalar_subquery()
-            # first the locks of `recording`: an event that is being added is waited for, and goes too
-            locks = select(c.id).where(c.family == family).order_by(c.id).with_for_update()
-            ids = list(connection.execute(locks).scalars())
-            for of in (t.program_keys, t.events):
-                connection.execute(of.delete().where(of.c.project.in_(ids)))
+            family = connection.execute(select(q.project).where(q.id == project_id)).scalar_one_or_none()
+            # first the lock of `recording`: an event that is being added is waited for, and goes too
+            p = t.projects.c
+            connection.execute(select(p.id).where(p.id == family).with_for_update())
+            ids = list(connection.execute(select(q.id).where(q.project == family)).scalars())
             connection.execute(t.rounds.delete().where(t.rounds.c.owner.in_(ids)))
-            connection.execute(t.projects.delete().where(c.id.in_(ids)))
+            for of in (t.program_keys, t.events, t.questions):
+                connection.execute(of.delete().where(of.c.project == family))
+            connection.execute(t.projects.delete().where(p.id == family))
 
     @retried
     def share_project(self, project_id: str, owner: str, access: str, members: Sequence[str] = ()) -> None:
@@ -408,10 +399,10 @@ class Projects(Log, Rounds, People):
         """
         from sqlalchemy import select
 
-        c = tables().projects.c
+        p, q = (t := tables()).projects.c, t.questions.c
         with self._snapshot() as connection:
             family = self._family_of(connection, project_id)
-            ids = select(c.id).where(c.family == family).order_by(c.position)
+            ids = select(q.id).where(q.project == family).order_by(q.position)
             first, *others = [
                 WholeProject(
                     self._record(connection, one),
@@ -421,7 +412,7 @@ class Projects(Log, Rounds, People):
                 )
                 for one in connection.execute(ids).scalars()
             ]
-            packed = connection.execute(select(c.item_ids).where(c.id == family)).scalar_one()
+            packed = connection.execute(select(p.item_ids).where(p.id == family)).scalar_one()
         return replace(first, item_ids=tuple(unpack_ids(packed)), others=tuple(others))
 
     @retried
@@ -439,33 +430,31 @@ class Projects(Log, Rounds, People):
             InputError: its events are not numbered from 1 without a gap.
         """
         every = (whole, *whole.others)
-        for one in every:
-            if [event.id for event in one.events] != list(range(1, len(one.events) + 1)):
-                raise InputError("The events of a project are numbered from 1 without a gap; these are not.")
-        family = secrets.token_hex(6)
-        made = [
-            replace(
-                one.record,
-                id=family if one is whole else secrets.token_hex(6),
-                family=family,
-                position=place,
-                owner=owner,
-                access="private" if owner else "open",
-                members=(),
-                n_labelled=fold(one.events).n_labelled,
-                changed=one.events[-1].time if one.events else one.record.created,
-            )
-            for place, one in enumerate(every)
-        ]
+        numbers = list(merge(*([event.id for event in one.events] for one in every)))
+        if numbers != list(range(1, len(numbers) + 1)):
+            raise InputError("The events of a project are numbered from 1 without a gap; these are not.")
+        made = replace(
+            whole.record,
+            id=(family := secrets.token_hex(6)),
+            family=family,
+            position=0,
+            owner=owner,
+            access="private" if owner else "open",
+            members=(),
+            n_labelled=fold(whole.events).n_labelled,
+            changed=whole.record.created,
+        )
         with self._write() as connection:
-            for one, new in zip(every, made, strict=True):
-                insert_project(connection, new, whole.item_ids)
-                insert_events(connection, new.id, one.events)
+            insert_project(connection, made, whole.item_ids)
+            for place, one in enumerate(every):
+                id_, of = secrets.token_hex(6) if place else family, one.record
+                new = NewQuestion(of.question, of.kind, of.settings, one.events, of.created, of.aside)
+                insert_question(connection, family, id_, new, place)
                 state_of, state = one.state or (-1, {})
                 for stored in one.rounds:
                     blob = arrays_to_bytes(state) if stored.number == state_of else None
-                    insert_round(connection, new.id, stored.number, stored.record, blob)
-        return made[0]
+                    insert_round(connection, id_, stored.number, stored.record, blob)
+        return made
 
     def duplicate_project(self, project_id: str, name: str, owner: str = "") -> ProjectRecord:
         """A second project with the same history, which goes its own way from here on.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -93,19 +93,23 @@ class ProjectRecord(ProjectSummary):
 
 @dataclass(frozen=True)
 class NewQuestion:
-    """A further question over a project's pool, as it begins.
+    """A question over a project's pool, as it begins.
 
     Attributes:
         name: of the question; no other of its project has it.
         kind: one of `QUESTION_KINDS`.
         settings: as those of a project.
-        events: recorded with it.
+        events: recorded with it; those without a number come after all of the project's.
+        created: UTC, ISO 8601; "" for now.
+        aside: whether it is asked no more.
     """
 
     name: str
     kind: str
     settings: Mapping[str, Any]
-    events: tuple[Event, ...] = ()
+    events: Sequence[Event] = ()
+    created: str = ""
+    aside: bool = False
 
 
 @dataclass(frozen=True)

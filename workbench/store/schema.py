@@ -22,36 +22,41 @@ from sqlalchemy import (
 
 metadata = MetaData()
 
-# A row is one question over a pool: a project is the rows of one family, and the row whose id is the family's
-# holds what they share (name, pool, fingerprints, feature map, ids, owner and access); others leave it empty.
 projects = Table(
     "projects",
     metadata,
     Column("id", Text, primary_key=True),
-    Column("family", Text, nullable=False),
-    Column("question", Text, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("position", Integer, nullable=False),
-    # Put aside: not asked any more, and nothing of it is lost.
-    Column("aside", Integer, nullable=False, server_default=text("0")),
     Column("name", Text, nullable=False),
     Column("pool", JSON, nullable=False),
-    Column("settings", JSON, nullable=False),
     Column("fingerprints", LargeBinary, nullable=False),
     Column("feature_map", JSON, nullable=False),
-    Column("created", Text, nullable=False),
-    # What an export needs when the pool is gone: the source's ids, as JSON, compressed; in the first row.
-    Column("item_ids", LargeBinary, nullable=True),
-    # How far it is, for lists: NULL where whoever recorded last did not say.
-    Column("n_labelled", Integer, nullable=True),
-    Column("changed", Text, nullable=True),
-    # Number of the last event: who holds the row's lock need not look for news. NULL where nobody said.
-    Column("last_event", BigInteger, nullable=True),
+    # What an export needs when the pool is gone: the source's ids, as JSON, compressed.
+    Column("item_ids", LargeBinary, nullable=False),
+    # Number and time of the last event: who holds the row's lock need not look for news.
+    Column("last_event", BigInteger, nullable=False),
+    Column("changed", Text, nullable=False),
+    # How far each question is, for lists: id -> items with a label, where whoever recorded last said so.
+    Column("n_labelled", JSON, nullable=False),
     # Who may open it: keys of people; one made without a log-in has no owner.
     Column("owner", Text, nullable=True),
     Column("access", Text, nullable=False, server_default=text("'open'")),
     Column("members", JSON, nullable=True),
-    UniqueConstraint("family", "question", name="one_question_of_a_name"),
+)
+
+# What is asked about the items of a project; the id of the first one is the project's.
+questions = Table(
+    "questions",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("project", Text, ForeignKey("projects.id"), nullable=False),
+    Column("name", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("position", Integer, nullable=False),
+    # Put aside: not asked any more, and nothing of it is lost.
+    Column("aside", Integer, nullable=False, server_default=text("0")),
+    Column("settings", JSON, nullable=False),
+    Column("created", Text, nullable=False),
+    UniqueConstraint("project", "name", name="one_question_of_a_name"),
 )
 
 # Whoever logged in once: what the log-in knows them by, the name their events carry, and the address that the
@@ -88,8 +93,10 @@ events = Table(
     metadata,
     # Its number within the project, from 1: whatever refers to an event says this one, so that a project
     # is copied, bundled and restored as it is.
-    Column("project", Text, ForeignKey("projects.id"), primary_key=True),
+    Column("project", Text, primary_key=True),
     Column("id", BigInteger, primary_key=True, autoincrement=False),
+    # The question that it answers.
+    Column("question", Text, ForeignKey("questions.id"), nullable=False),
     Column("kind", Text, nullable=False),
     Column("payload", JSON, nullable=False),
     Column("annotator", Text, nullable=False),
@@ -99,7 +106,7 @@ events = Table(
     # The client's operation that it records: sent again, it is acknowledged and not repeated.
     Column("operation", Text, nullable=True),
     UniqueConstraint("project", "answers", name="one_answer_per_ask"),
-    Index("one_event_per_operation", "project", "operation", unique=True),
+    Index("one_event_per_operation", "question", "operation", unique=True),
 )
 
 runs = Table(

@@ -10,6 +10,7 @@ from workbench.app.desk.keys import COMMANDS, MAX_BUTTONS, keys_for
 from workbench.app.desk.operations import EVERY
 from workbench.app.words import acts
 from workbench.errors import InputError
+from workbench.sessions.operations import last_acts
 from workbench.sessions.questions import YES
 from workbench.store import YES_NO
 
@@ -254,12 +255,7 @@ def _is_no(one: Session, taken: Taken) -> bool:
 def numbers(session: Session, sessions: Sequence[Session], person: str, fitting: bool) -> dict[str, Any]:
     """The numbers of a reply, over all questions."""
     states = [one.state for one in sessions]
-
-    def last(kind: str) -> Any:
-        found = [state for state in (getattr(s, kind).get(person) for s in states) if state is not None]
-        return max(found, key=lambda event: event.time, default=None)
-
-    undoable, redoable = last("undoable"), last("redoable")
+    undoable, redoable = last_acts(states, person)
     return {
         "labelled": len({item for state in states for item in state.codes}),
         "total": int(session.pool.trainable.size),

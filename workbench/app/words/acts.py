@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from workbench.app.words.text import plural
+from workbench.sessions.operations import last_acts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,10 +82,11 @@ def take_back(session: Session, act: int | None) -> tuple[Event | None, str]:
     Returns:
         The event that was taken back, if any, and a sentence.
     """
-    last = session.state.undoable.get(session.annotator)
+    last, _ = last_acts((one.state for one in session.asked()), session.annotator)
     done = None if act is None else session.undo(of=act)
     if done is None and last is not None:
-        return None, f"Not taken back, as you did something else since: {in_words(session, last)}."
+        since = in_words(session.question(last.question), last)
+        return None, f"Not taken back, as you did something else since: {since}."
     return done, taken_back(session, done)
 
 
