@@ -5,7 +5,7 @@ nothing was tuned on, labels drawn at random and labels that margin picked (aske
 For each number of labels: the geometric mean of doubt / error (doubt is 1 - the largest probability, both
 plus 0.01), how far the NLL lies above that with the best temperature (found on the truth, on log p), and the
 share wrong of the items with a doubt below 10 %, all sets together. A line for each of the fifteen
-classifiers in ten minutes of one core; more seeds say it more exactly.
+classifiers in about ten minutes of one core; more seeds say it more exactly.
 """
 
 from __future__ import annotations

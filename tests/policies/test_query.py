@@ -8,10 +8,10 @@ import pytest
 from scipy.stats import entropy as scipy_entropy
 
 from tests.policies.helpers import belief, rng
+from workbench.classifiers.calibration import softmax
 from workbench.classifiers.latent import Latent
 from workbench.errors import InputError
 from workbench.policies import POLICIES, Belief, query, utilities, variation_ratio
-from workbench.policies.rowwise import softmax
 from workbench.registry import CodeName
 
 NAMES = list(POLICIES)

@@ -14,7 +14,7 @@ from workbench.classifiers.networks import saved_network
 from workbench.classifiers.options import estimator, fitted, option
 from workbench.classifiers.predictor import Predictor
 from workbench.classifiers.svgp import likelihood_probabilities
-from workbench.engine.fitting import minibatches
+from workbench.engine.fitting import Progress, minibatches
 from workbench.engine.kernels import Kernel, StationaryKernel
 from workbench.engine.projection import cached_basis, project
 from workbench.errors import InputError
@@ -149,7 +149,7 @@ class WassersteinClassifier(GPClassifier):
         held = (
             None if warm or self.calibration is None else _held_out(codes, C, self.validation_fraction, rng)
         )
-        report = _Stages(callback, [1.0] if held is None else [1.0, AGAIN])
+        report = Progress(callback)
         if held is None:
             epochs = 0.5 * self.epochs if warm else self.epochs
             trained = self._train(before if warm else begin(rows), rows, epochs, 1.0, rng, report)
@@ -157,13 +157,15 @@ class WassersteinClassifier(GPClassifier):
         else:
             train = np.setdiff1d(np.arange(len(codes)), held)
             some = wasserstein.Rows(*(part[train] for part in rows))
-            trained = self._train(begin(some), some, self.epochs, 1.0, rng, report)
+            trained = self._train(
+                begin(some), some, self.epochs, 1.0, rng, report.part(0.0, 1.0 / (1.0 + AGAIN))
+            )
             self._keep(trained.posterior)
             self.temper_ = self._choose_temper(X[held], codes[held])
             traces, steps = [trained.trace * (len(codes) / len(train))], trained.n_iter
             if not report.stopped:
-                report.stage += 1
-                trained = self._train(trained.posterior, rows, AGAIN * self.epochs, 0.5, rng, report)
+                rest = report.part(1.0 / (1.0 + AGAIN), 1.0)
+                trained = self._train(trained.posterior, rows, AGAIN * self.epochs, 0.5, rng, rest)
                 traces.append(trained.trace)
                 steps += trained.n_iter
         self._keep(trained.posterior)
@@ -310,24 +312,6 @@ class WassersteinClassifier(GPClassifier):
             mean_function=FunctionMean(mean),
             n_rows=self.n_rows_,
         )
-
-
-class _Stages:
-    """One fraction over several stages of training."""
-
-    def __init__(self, callback: FitCallback | None, shares: list[float]) -> None:
-        self.callback = callback
-        self.edges = np.concatenate([[0.0], np.cumsum(shares) / sum(shares)])
-        self.stage = 0
-        self.stopped = False
-
-    def __call__(self, fraction: float, objective: float) -> bool:
-        if self.callback is None:
-            return False
-        low, high = self.edges[self.stage : self.stage + 2]
-        done = 1.0 if fraction == 1.0 and self.stage == len(self.edges) - 2 else low + (high - low) * fraction
-        self.stopped = bool(self.callback(float(done), objective))
-        return self.stopped
 
 
 def _held_out(codes: Ints, n_classes: int, fraction: float, rng: np.random.Generator) -> Ints | None:

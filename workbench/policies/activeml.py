@@ -245,7 +245,7 @@ class BeliefClassifier(SkactivemlClassifier):
 
     def sample_proba(self, X: Any, n_samples: int = _DRAWS, random_state: Any = None) -> Floats:
         """[S, n, C] probabilities under draws of the latents."""
-        from workbench.policies.rowwise import softmax
+        from workbench.classifiers.calibration import softmax
 
         latent = self.belief.latent
         if latent is None:
@@ -255,7 +255,7 @@ class BeliefClassifier(SkactivemlClassifier):
         mean = np.asarray(latent.mean, dtype=np.float64)[items]
         deviation = np.sqrt(np.asarray(latent.variance, dtype=np.float64)[items])
         draws = rng.standard_normal((n_samples, *mean.shape))
-        return softmax(self.belief.temperature * (mean + deviation * draws))
+        return softmax(mean + deviation * draws, self.belief.temperature)
 
 
 def __getattr__(name: str) -> Callable[..., Any]:

@@ -208,7 +208,8 @@ def batch_bald(belief: Belief, k: int, rng: Generator) -> Ints:
     Returns:
         [k] indices in the order chosen.
     """
-    from workbench.policies.rowwise import bald, entropy_of, softmax
+    from workbench.classifiers.calibration import softmax
+    from workbench.policies.rowwise import bald, entropy_of
 
     utilities = belief.utilities
     if utilities is None:
@@ -222,7 +223,7 @@ def batch_bald(belief: Belief, k: int, rng: Generator) -> Ints:
     deviation = np.sqrt(np.asarray(latent.variance[candidates], dtype=np.float64))
     n, n_classes = mean.shape
     draws = _joint_draws(belief, candidates, n_classes, rng)  # [S, n, C], unit variance
-    p = softmax(belief.temperature * (mean + deviation * draws))
+    p = softmax(mean + deviation * draws, belief.temperature)
     n_draws = len(p)
     own = entropy_of(p).mean(axis=0)  # [n] mean conditional entropy
     flat = p.reshape(n_draws, n * n_classes)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.classifiers.argmax import check_moments
+from workbench.classifiers.calibration import softmax
 from workbench.errors import InputError
 from workbench.policies.variation import variation_ratio as _variation_ratio
 
@@ -34,20 +35,6 @@ def entropy_of(probabilities: Floats) -> Floats:
     """
     safe = np.where(probabilities == 0, 1.0, probabilities)  # what is no number stays none
     result: Floats = -(safe * np.log(safe)).sum(axis=-1)
-    return result
-
-
-def softmax(values: Floats) -> Floats:
-    """Softmax over the last axis.
-
-    Args:
-        values: [..., C].
-
-    Returns:
-        [..., C].
-    """
-    shifted = np.exp(values - values.max(axis=-1, keepdims=True))
-    result: Floats = shifted / shifted.sum(axis=-1, keepdims=True)
     return result
 
 
@@ -84,7 +71,7 @@ def entropy(belief: Belief, rng: Generator) -> Floats:
 
 def entropy_of_means(belief: Belief, rng: Generator) -> Floats:
     """Entropy of softmax(mean of the latent functions) [N]: the papers' policy without uncertainty."""
-    return entropy_of(softmax(np.asarray(latent_of(belief).mean, dtype=np.float64)))
+    return entropy_of(softmax(latent_of(belief).mean))
 
 
 def margin(belief: Belief, rng: Generator) -> Floats:

@@ -150,11 +150,11 @@ class ScoredModel:
         """[n, C] class probabilities."""
         if self.classifier is not None:
             return np.asarray(self.classifier.predict_proba(features))
-        from workbench.policies.rowwise import softmax
+        from workbench.classifiers.calibration import softmax
 
         self.require_probabilities("This policy")
         assert latent is not None and self.temperature is not None
-        return softmax(self.temperature * np.asarray(latent.mean, dtype=np.float64))
+        return softmax(latent.mean, self.temperature)
 
     def belief(
         self,

@@ -149,8 +149,8 @@ def argmax_frequency(noise: float, n_train: int, report: OnProgress = quiet) -> 
         n_train: labels.
         report: called with progress.
     """
+    from workbench.classifiers.calibration import softmax
     from workbench.policies import argmax_probabilities
-    from workbench.policies.rowwise import softmax
 
     report(0.0, "Fitting")
     data = toy(noise, 0, n_train)
