@@ -26,7 +26,12 @@ def test_questions_are_made_listed_changed_answered_from_files_and_exported(
     assert call("import", "mail", tmp_path / "labels.csv", "--dry-run") == 0
     assert "No yes / no question is called: late" in capsys.readouterr().out
     assert call("import", "mail", tmp_path / "labels.csv", "--add-questions") == 0
+    (tmp_path / "changed.csv").write_text("item,topic\n0,delivery\n1,delivery\n")
     capsys.readouterr()
+    assert call("import", "mail", tmp_path / "changed.csv") == 2
+    told = capsys.readouterr()
+    assert "mail: 1 label of the file" in told.out and "--yes" in told.err
+    assert Session.open("mail", question="topic").state.labels[0] == "refund"
     assert call("export", "mail", "--question", "late") == 0
     assert [row["label"] for row in table(capsys.readouterr().out)] == ["yes", "no"]
     assert call("export", "mail", "--what", "questions") == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -195,7 +196,7 @@ def import_project(
     data = given.content()
     form = format or format_of(given.name, data)
     if question is None and answers_several(data, session, form):
-        _import_answers(session, file, data, form, dry_run, leave_out, add_questions)
+        _import_answers(session, file, data, form, dry_run, leave_out, add_questions, yes)
         return
     plan = plan_import(data, session, form)
     if dry_run or plan.differ or plan.classes:
@@ -213,10 +214,8 @@ def import_project(
         raise InputError(
             f"The pool has no item {first}. Nothing was imported; --leave-out goes on without such rows."
         )
-    if (plan.differ or (plan.classes and session.classes)) and not yes:
-        if not sys.stdin.isatty():
-            raise InputError("Labels would change, or classes are new. Nothing was imported; --yes goes on.")
-        typer.confirm("Take them in?", abort=True)
+    if plan.differ or (plan.classes and session.classes):
+        _agreed(yes)
     labels = plan.labels(leave_out_unknown=leave_out)
     if take_instructions(session, data, form):
         print(f"The file's instructions were taken over: workbench instructions {session.id} prints them.")
@@ -231,13 +230,45 @@ def import_project(
         print(f"{plan.undecided:,} of them undecided, as people in the file differ: see History, Agreement")
 
 
+def _agreed(yes: bool) -> None:
+    """Ask whether labels that change others, or bring classes, are taken in."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise InputError("Labels would change, or classes are new. Nothing was imported; --yes goes on.")
+    typer.confirm("Take them in?", abort=True)
+
+
+def _changed(session: Session, labels: Mapping[str, Sequence[Any]]) -> int:
+    """Labels of a file, by question, that differ from those there or are of new classes."""
+    n = 0
+    for name, rows in labels.items():
+        one = session.question(name)
+        now, known = one.state.labels, {*one.classes, "yes", "no"} if one.classes else set()
+        n += sum(now.get(item, said) != said or bool(known and said not in known) for item, said, *_ in rows)
+    return n
+
+
 def _import_answers(
-    session: Session, file: Path, data: bytes, form: str, dry_run: bool, leave_out: bool, add: bool
+    session: Session,
+    file: Path,
+    data: bytes,
+    form: str,
+    dry_run: bool,
+    leave_out: bool,
+    add: bool,
+    yes: bool,
 ) -> None:
     """Answers to several questions, of which the file has a column each or a list of names."""
     from workbench.exchange.questions import read_answers, take_answers
 
     answers = read_answers(data, session, form)
+    n_changed = _changed(session, answers.labels)
+    if n_changed:
+        labels = "label" if n_changed == 1 else "labels"
+        print(f"{session.project.name}: {n_changed:,} {labels} of the file: another than now, or a new class")
+    if n_changed and not dry_run:
+        _agreed(yes)
     if answers.strange and add and not dry_run:
         for name in answers.strange:
             session.add_question(name)
