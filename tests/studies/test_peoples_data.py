@@ -1,7 +1,9 @@
 """Data as people bring it, made by a seed: figures that the defaults must reach."""
 
+import csv
 import io
 import math
+import re
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -11,8 +13,10 @@ import pytest
 from PIL import Image, ImageDraw, ImageFilter
 
 from workbench.pools import load_pool
+from workbench.pools.building import number_pool
 from workbench.pools.pool import Pool
 from workbench.sessions.simulate import simulate
+from workbench.sessions.start import diverse_items
 
 FAST, ALL = 1, 5
 SIZES = ((160, 120), (120, 160), (118, 88), (240, 180), (200, 200), (270, 90))
@@ -67,6 +71,119 @@ def photos(seed: int, folder: Path) -> Pool:
     return load_pool(str(path))
 
 
+TOPICS = {
+    "Pay": (
+        "my salary has not moved in {n} years",
+        "the bonus was cut and nobody in {d} explained it",
+        "I earn less than new hires in {d}",
+        "overtime of the {d} shift is still not paid",
+        "pay bands are a secret here",
+        "a raise of {n} percent does not cover inflation",
+        "expenses from {m} were never refunded",
+    ),
+    "Workload": (
+        "I have {n} projects at once and cannot finish any",
+        "we are permanently understaffed in {d}",
+        "weekend work has become normal since {m}",
+        "two people left and their tasks came to me",
+        "deadlines are set without asking who does the work",
+        "the on-call rota comes every {n} days",
+        "I skip lunch most days to keep up",
+    ),
+    "Manager": (
+        "my team lead never answers questions",
+        "decisions are made behind closed doors by the head of {d}",
+        "my boss only speaks when something goes wrong",
+        "feedback talks were cancelled {n} times since {m}",
+        "favourites get the good assignments",
+        "she shouts at people in meetings",
+        "leadership changes direction every {n} weeks",
+    ),
+    "Growth": (
+        "there is no training budget for {d} this year",
+        "promotions go to people from outside",
+        "there is no career path beyond my present role",
+        "the mentoring programme of {m} was great",
+        "my degree is not used at all in {d}",
+        "internal job ads are taken down before we can apply",
+        "the learning platform has only outdated videos",
+    ),
+    "Tools": (
+        "my laptop takes {n} minutes to start",
+        "the VPN drops every {n} minutes",
+        "the office is freezing in {m}",
+        "we still use spreadsheets where a proper system is needed",
+        "printers on floor {n} never work",
+        "open-plan noise makes calls impossible",
+        "the canteen closes at {n}",
+    ),
+}
+DEPARTMENTS = ("logistics", "finance", "sales", "the lab", "IT", "procurement", "marketing", "legal")
+MONTHS = ("January", "March", "April", "June", "September", "November")
+BEFORE = ("", "", "Honestly, ", "To be frank, ", "As I said last year: ", "It is a pity that ")
+AFTER = ("", "", " Please do something.", " This is why people leave.", " Nobody seems to care.", " :(")
+
+
+def comments(seed: int, folder: Path) -> Pool:
+    """1,000 comments of employees with department and date, which say nothing of the topic."""
+    rng = np.random.default_rng(seed)
+
+    def any_of(words: tuple[str, ...]) -> str:
+        return words[rng.integers(len(words))]
+
+    of = {
+        "n": lambda: str(rng.integers(2, 13)),
+        "d": lambda: any_of(DEPARTMENTS),
+        "m": lambda: any_of(MONTHS),
+    }
+
+    def about(topic: str) -> str:
+        return re.sub(r"{(.)}", lambda match: of[match[1]](), any_of(TOPICS[topic]))
+
+    path = folder / f"comments{seed}.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file)
+        rows.writerow(["comment_id", "department", "date", "comment", "topic"])
+        for i in range(1000):
+            topic = str(rng.choice(list(TOPICS), p=[0.28, 0.26, 0.2, 0.14, 0.12]))
+            words = any_of(BEFORE) + about(topic)
+            words += f", and {about(topic)}" if rng.random() < 0.35 else ""
+            words += f"; also {about(any_of(tuple(TOPICS)))}" if rng.random() < 0.08 else ""
+            date = f"2026-0{rng.integers(1, 10)}-{rng.integers(10, 29)}"
+            rows.writerow([f"HR-{i:05}", any_of(DEPARTMENTS), date, f"{words}.{any_of(AFTER)}", topic])
+    return load_pool(str(path), target="topic")
+
+
+def customers(seed: int) -> Pool:
+    """2,000 customers, 3 % of whom leave, by seven columns of 22."""
+    rng, n = np.random.default_rng(seed), 2000
+    telling = [
+        rng.poisson(0.25, n) * 1.3,
+        rng.poisson(0.5, n) * 0.9,
+        rng.normal(0, 0.6, n),
+        (rng.random(n) < 0.55) * 1.2,
+        rng.integers(0, 11, n) * -0.25,
+        rng.poisson(1.2, n) * 0.35,
+        rng.integers(1, 75, n) * -0.01,
+    ]
+    score = sum(telling) + rng.normal(0, 0.7, n)
+    X = np.column_stack([*telling, rng.normal(size=(n, 15))])
+    names = tuple(f"column_{d}" for d in range(X.shape[1]))
+    leaves = (score >= np.quantile(score, 0.97)).astype(np.int64)
+    return number_pool("customers", X, leaves, ("stays", "leaves"), names).split(seed, 0.1)
+
+
+def n_rare_among(pool: Pool, questions: int, seed: int) -> int:
+    """Items of the rare class among the first questions, from those asked before two classes are known on."""
+    truth = np.asarray(pool.truth)
+    first = diverse_items(pool, pool.trainable, 8, seed, questions)
+    n = int(np.flatnonzero(truth[first] != truth[first[0]])[0]) + 1
+    asked = [first[:n]]
+    for at in simulate(pool, policy="margin", initial=first[:n].tolist(), budget=questions - n, seed=seed):
+        asked.append(at.queried)
+    return int((truth[np.concatenate(asked)] == 1).sum())
+
+
 def error_of_new_items(pool: Pool, labels: int, seed: int) -> float:
     """Share of wrong predictions of held-out items at a number of labels, asked by margin."""
     error = math.nan
@@ -85,3 +202,15 @@ def mean_error(make: Callable[[int, Path], Pool], labels: int, seeds: int, folde
 @pytest.mark.parametrize("seeds", [FAST, pytest.param(ALL, marks=pytest.mark.slow)])
 def test_photos_of_mixed_sizes_are_learnt_from_60_labels(seeds: int, tmp_path: Path) -> None:
     assert mean_error(photos, 60, seeds, tmp_path) <= 0.05
+
+
+@pytest.mark.parametrize("seeds", [FAST, pytest.param(ALL, marks=pytest.mark.slow)])
+def test_comments_are_learnt_from_90_labels_whatever_stands_beside_them(seeds: int, tmp_path: Path) -> None:
+    assert mean_error(comments, 90, seeds, tmp_path) <= 0.05
+
+
+@pytest.mark.parametrize("seeds", [FAST, pytest.param(ALL, marks=pytest.mark.slow)])
+def test_rare_customers_are_among_the_first_100_questions(seeds: int) -> None:
+    found = [n_rare_among(customers(seed), 100, seed) for seed in range(seeds)]
+    print(f"customers: {found} of the rare class among the first 100 questions")
+    assert np.median(found) >= 6

@@ -399,10 +399,10 @@ class Questions:
         return self._consensus[1]
 
     def cold_items(self) -> Ints:
-        """Items spread over the pool, to be asked before a model can say better; k-means, once."""
+        """Items spread over the pool and then apart from others, asked before a model can say better; once."""
         if self._cold is None:
             n = min(COLD_ITEMS, max(8, 2 * len(self.pool.classes)))
-            self._cold = diverse_items(self.pool, self.pool.trainable, n, self.seed)
+            self._cold = diverse_items(self.pool, self.pool.trainable, n, self.seed, COLD_ITEMS)
         return self._cold
 
     def _cold_item(self, free: Array, asked: int) -> int:
