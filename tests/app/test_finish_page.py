@@ -96,6 +96,22 @@ def test_the_desk_checks_blind_and_says_how_it_stands(tickets: tuple[Session, li
     assert "check" not in {card["role"] for card in desk_sync(session)["queue"]}
 
 
+def test_where_a_class_is_rare_a_person_says_first_what_is_promised(
+    tickets: tuple[Session, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, truth = tickets
+    for item in session.pool.trainable[:12].tolist():
+        session.label_item(item, truth[item])
+    session.refit()
+    assert not open_page("finish", session.id).button(key="finish-start").disabled
+    monkeypatch.setattr(promising.labelling_speed, "of_rare_classes", lambda verdict: "**owl** is rare.")
+    page = open_page("finish", session.id)
+    assert page.button(key="finish-start").disabled
+    page.button_group(key="finish-about").set_value(promising.EACH).run()
+    page.button(key="finish-start").click().run()
+    assert session.finish_state().promise.per_class  # type: ignore[union-attr]
+
+
 def test_two_browsers_share_the_checks(tickets: tuple[Session, list[str]]) -> None:
     session, _ = tickets
     session.start_checks(0.1, 0.9, of="column:llm_label")

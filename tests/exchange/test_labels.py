@@ -450,3 +450,16 @@ def test_the_numbers_of_another_program_are_no_ids_of_texts_that_have_none() -> 
     table = "id,text,label\n" + "".join(f"{i + 1},{text},b\n" for i, text in enumerate(TEXTS[:5]))
     assert import_labels(table.encode(), pool, "csv") == labels
     assert import_labels(b"id,label\n3,b\n", pool, "csv") == [(3, "b")]
+
+
+def test_a_spreadsheet_gets_two_columns_and_a_byte_order_mark(start: Callable[..., Session]) -> None:
+    session = start("iris")
+    session.label_item(int(session.pool.trainable[0]), session.classes[0])
+    data = export_labels(session, "csv-bom", "id-and-label")
+    assert data.startswith(b"\xef\xbb\xbfid,label\n")
+    assert dict(import_labels(data, session.pool, "csv", session.classes)) == dict(session.state.labels)
+    (line,) = export_labels(session, "jsonl", "id-and-label").splitlines()
+    assert json.loads(line) == {
+        "id": str(session.pool.items.ids[session.pool.trainable[0]]),
+        "label": session.classes[0],
+    }

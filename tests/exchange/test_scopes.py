@@ -209,7 +209,7 @@ def test_what_cannot_be_exported_is_one_sentence(store: Store) -> None:
     session = new_project(store)
     with pytest.raises(InputError, match="no model to predict with yet"):
         export_labels(session, "csv", "predictions")
-    with pytest.raises(InputError, match="holds labels, everything, predictions"):
+    with pytest.raises(InputError, match="holds id-and-label, labels, everything, predictions"):
         export_labels(session, "csv", "all")
     with pytest.raises(InputError, match="Class folders are for images"):
         export_labels(session, "folders")

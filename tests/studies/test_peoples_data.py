@@ -18,7 +18,8 @@ from workbench.pools.pool import Pool
 from workbench.sessions.simulate import simulate
 from workbench.sessions.start import diverse_items
 
-FAST, ALL = 1, 5
+AT_ONCE = [(1, 5), pytest.param((5, 1), marks=pytest.mark.slow)]
+"""Seeds, and questions between two fits."""
 SIZES = ((160, 120), (120, 160), (118, 88), (240, 180), (200, 200), (270, 90))
 PAPER = ((225, 222, 210), (200, 214, 205), (235, 230, 235), (180, 190, 200))
 INK = ((90, 70, 40), (60, 90, 60), (110, 60, 70), (50, 70, 100))
@@ -173,44 +174,48 @@ def customers(seed: int) -> Pool:
     return number_pool("customers", X, leaves, ("stays", "leaves"), names).split(seed, 0.1)
 
 
-def n_rare_among(pool: Pool, questions: int, seed: int) -> int:
+def n_rare_among(pool: Pool, questions: int, seed: int, batch: int) -> int:
     """Items of the rare class among the first questions, from those asked before two classes are known on."""
     truth = np.asarray(pool.truth)
     first = diverse_items(pool, pool.trainable, 8, seed, questions)
     n = int(np.flatnonzero(truth[first] != truth[first[0]])[0]) + 1
-    asked = [first[:n]]
-    for at in simulate(pool, policy="margin", initial=first[:n].tolist(), budget=questions - n, seed=seed):
-        asked.append(at.queried)
-    return int((truth[np.concatenate(asked)] == 1).sum())
+    start, budget = first[:n].tolist(), questions - n
+    run = simulate(pool, policy="margin", initial=start, budget=budget, batch=batch, seed=seed)
+    asked = np.concatenate([first[:n], *(at.queried for at in run)])
+    return int((truth[asked] == 1).sum())
 
 
-def error_of_new_items(pool: Pool, labels: int, seed: int) -> float:
+def error_of_new_items(pool: Pool, labels: int, seed: int, batch: int) -> float:
     """Share of wrong predictions of held-out items at a number of labels, asked by margin."""
     error = math.nan
-    for at in simulate(pool, policy="margin", budget=labels - len(pool.classes), seed=seed):
+    for at in simulate(pool, policy="margin", budget=labels - len(pool.classes), batch=batch, seed=seed):
         error = at.error if at.n_labelled <= labels else error
     return error
 
 
-def mean_error(make: Callable[[int, Path], Pool], labels: int, seeds: int, folder: Path) -> float:
+def mean_error(make: Callable[[int, Path], Pool], labels: int, often: tuple[int, int], folder: Path) -> float:
     """Mean over seeds, printed."""
-    errors = [error_of_new_items(make(seed, folder), labels, seed) for seed in range(seeds)]
+    seeds, batch = often
+    errors = [error_of_new_items(make(seed, folder), labels, seed, batch) for seed in range(seeds)]
     print(f"{make.__name__}: error at {labels} labels {np.round(errors, 4)}, mean {np.mean(errors):.4f}")
     return float(np.mean(errors))
 
 
-@pytest.mark.parametrize("seeds", [FAST, pytest.param(ALL, marks=pytest.mark.slow)])
-def test_photos_of_mixed_sizes_are_learnt_from_60_labels(seeds: int, tmp_path: Path) -> None:
-    assert mean_error(photos, 60, seeds, tmp_path) <= 0.05
+@pytest.mark.parametrize("often", AT_ONCE)
+def test_photos_of_mixed_sizes_are_learnt_from_60_labels(often: tuple[int, int], tmp_path: Path) -> None:
+    assert mean_error(photos, 60, often, tmp_path) <= 0.05
 
 
-@pytest.mark.parametrize("seeds", [FAST, pytest.param(ALL, marks=pytest.mark.slow)])
-def test_comments_are_learnt_from_90_labels_whatever_stands_beside_them(seeds: int, tmp_path: Path) -> None:
-    assert mean_error(comments, 90, seeds, tmp_path) <= 0.05
+@pytest.mark.parametrize("often", AT_ONCE)
+def test_comments_are_learnt_from_90_labels_whatever_stands_beside_them(
+    often: tuple[int, int], tmp_path: Path
+) -> None:
+    assert mean_error(comments, 90, often, tmp_path) <= 0.05
 
 
-@pytest.mark.parametrize("seeds", [FAST, pytest.param(ALL, marks=pytest.mark.slow)])
-def test_rare_customers_are_among_the_first_100_questions(seeds: int) -> None:
-    found = [n_rare_among(customers(seed), 100, seed) for seed in range(seeds)]
+@pytest.mark.parametrize("often", AT_ONCE)
+def test_rare_customers_are_among_the_first_100_questions(often: tuple[int, int]) -> None:
+    seeds, batch = often
+    found = [n_rare_among(customers(seed), 100, seed, batch) for seed in range(seeds)]
     print(f"customers: {found} of the rare class among the first 100 questions")
     assert np.median(found) >= 6

@@ -292,14 +292,15 @@ def export_project(
     format: Annotated[
         str,
         typer.Option(
-            help="csv, xlsx, parquet, jsonl, npz, label-studio, huggingface, folders, coco, bundle or "
-            "predictor."
+            help="csv, csv-bom, xlsx, parquet, jsonl, npz, label-studio, huggingface, folders, coco, bundle "
+            "or predictor."
         ),
     ] = "csv",
     what: Annotated[
         str,
         typer.Option(
-            help="labels, everything, predictions for the rest too, finished, or questions: all in one file."
+            help="labels, id-and-label, everything, predictions for the rest too, finished, or questions: "
+            "all in one file."
         ),
     ] = "labels",
     out: Annotated[Path | None, typer.Option(help="File to write; texts are printed unless given.")] = None,

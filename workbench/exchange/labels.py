@@ -6,6 +6,7 @@ import io
 import json
 import math
 import re
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from tempfile import TemporaryFile
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 # Format -> the ending of its file.
 FORMATS = {
     "csv": ".csv",
+    "csv-bom": ".csv",
     "xlsx": ".xlsx",
     "parquet": ".parquet",
     "jsonl": ".jsonl",
@@ -85,10 +87,10 @@ def export_labels(session: Session | StoredLabels, format: str = "csv", what: st
 
     Args:
         session: of the project; or `StoredLabels` where its pool is not at hand.
-        format: a key of `FORMATS`. CSV quotes cells that a spreadsheet would run; npz holds features
-            [n, D], codes, classes and ids; label-studio is a zip of tasks with their labelling
-            configuration and
-            pictures; huggingface a zip of a folder that `datasets` loads; folders a zip of class folders.
+        format: a key of `FORMATS`. CSV quotes cells that a spreadsheet would run; Excel reads its
+            umlauts with a byte-order mark (csv-bom). npz holds features [n, D], codes, classes and ids;
+            label-studio is a zip of tasks with their labelling configuration and pictures;
+            huggingface a zip of a folder that `datasets` loads; folders a zip of class folders.
         what: a key of `SCOPES`.
 
     Returns:
@@ -147,7 +149,9 @@ def write_labels(
         "folders": _write_folders,
         "coco": _write_coco,
     }
-    writers[format](out, session, rows)
+    if format == "csv-bom":
+        out.write(BOM_UTF8)
+    writers[format.removesuffix("-bom")](out, session, rows)
     return len(rows.items)
 
 
@@ -236,7 +240,8 @@ def _write_xlsx(out: IO[bytes], session: Any, rows: LabelRows) -> None:
 
 def _write_jsonl(out: IO[bytes], session: Any, rows: LabelRows | _History) -> None:
     for chunk in rows.chunks():
-        lines = (json.dumps(row, ensure_ascii=False, allow_nan=False) for row in chunk)
+        told = ({name: row[name] for name in rows.columns} for row in chunk)
+        lines = (json.dumps(row, ensure_ascii=False, allow_nan=False) for row in told)
         out.write("".join(f"{line}\n" for line in lines).encode("utf-8"))
 
 

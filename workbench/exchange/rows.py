@@ -25,7 +25,10 @@ from workbench.store.events import GIVING
 if TYPE_CHECKING:
     from workbench.sessions.session import Session
 
+PAIRS = "id-and-label"
+"""The scope of two columns."""
 SCOPES = {
+    PAIRS: "id and label of the labelled items",
     "labels": "the labelled items",
     "everything": "every item, labelled or not",
     "predictions": "every item; those without a label with the model's prediction",
@@ -122,7 +125,7 @@ class LabelRows:
         self._predict_item: Any = None if predictor is None else predictor(all_items=True)
         if self._model is not None:
             self._model_name = str(session.fitted_with["classifier"])  # type: ignore[union-attr]
-        if what not in ("labels", FINISHED) and self.pool is None:
+        if what not in (PAIRS, "labels", FINISHED) and self.pool is None:
             raise InputError(f"The pool is not at hand; without it only labels can be exported, not {what}.")
         if what == "predictions" and self._model is None:
             raise InputError(
@@ -132,7 +135,7 @@ class LabelRows:
         self._machine = _certified(session) if what == FINISHED else {}
         self.items: Sequence[int] = (
             sorted({*self.state.labels, *self._machine})
-            if what in ("labels", FINISHED)
+            if what in (PAIRS, "labels", FINISHED)
             else range(0 if self.pool is None else len(self.pool))
         )
         self._first = None if isinstance(session, StoredLabels) else session.twins.first
@@ -143,7 +146,7 @@ class LabelRows:
             name: f"{TAKEN}{name}" if name in (*COLUMNS, "id") else valid_text(name) for name in self._cells
         }
         self.own = list(self._named.values())
-        self.columns = ["id", *self.own, *COLUMNS]
+        self.columns = ["id", "label"] if what == PAIRS else ["id", *self.own, *COLUMNS]
         split = None if self.pool is None else self.pool.test
         self._held_out = frozenset() if split is None else frozenset(split.test.tolist())
         self._events = _standing(self._events)
@@ -157,7 +160,7 @@ class LabelRows:
     def numbers(self) -> frozenset[int]:
         """Places of the columns whose texts the pool takes as numbers, all of them."""
         names = () if self.pool is None else number_cells(self.pool)
-        return frozenset(self.columns.index(self._named[name]) for name in names)
+        return frozenset(self.columns.index(self._named[name]) for name in names if self._what != PAIRS)
 
     @property
     def finished(self) -> bool:

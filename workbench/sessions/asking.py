@@ -399,7 +399,7 @@ class Questions:
         return self._consensus[1]
 
     def cold_items(self) -> Ints:
-        """Items spread over the pool and then apart from others, asked before a model can say better; once."""
+        """Items to be asked before a model can say better: spread over the pool, then apart from others."""
         if self._cold is None:
             n = min(COLD_ITEMS, max(8, 2 * len(self.pool.classes)))
             self._cold = diverse_items(self.pool, self.pool.trainable, n, self.seed, COLD_ITEMS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from secrets import token_hex
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import streamlit as st
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from workbench.sessions import Session
 
 MODEL = "model"
+ALL, EACH = "All in all", "Every class, too"
 ANEW, ON = "finish-anew", "finish-on"
 ERRORS = (0.01, 0.02, 0.03, 0.04, 0.05, 0.07, 0.1, 0.15, 0.2)
 _WAITING = (
@@ -130,23 +131,25 @@ def start(session: Session) -> None:
         st.info(verbatim(problem), icon=":material/check_circle:")
         return
     st.markdown(lead(session, of, n))
-    if of == MODEL and (rare := labelling_speed.of_rare_classes(session.verdict)):
-        st.markdown(f"{rare}\n\nThe promise is about all labels together; the switch below adds each class.")
+    rare = labelling_speed.of_rare_classes(session.verdict) if of == MODEL else ""
+    if rare:
+        st.markdown(rare)
     counts(session, of, n)
     left, right = widgets.split([2, 3], "finish-promise")
     with left:
         st.header("What can you live with?")
+        about = st.segmented_control(
+            "Every class, or all in all?",
+            [ALL, EACH],
+            default=None if rare else ALL,  # of a rare class a promise about all says little
+            key="finish-about",
+            help=explain("bounds of classes"),
+        )
         error = _percent("Allowed error, %", (0.5, 20.0, 5.0, 0.5), "finish-error", "allowed error")
         confidence = _percent(
             "Confidence, %", (80.0, 99.0, 95.0, 1.0), "finish-confidence", "confidence of a certificate"
         )
         is_dear, place = census(session, n, error, confidence), st.container()
-        per_class = st.toggle(
-            "Precision and recall of each class",
-            key="finish-per-class",
-            persist_state="session",
-            help=explain("bounds of classes"),
-        )
         tab = st.session_state.setdefault("finish-tab", token_hex(8))
         job = forecast_job(session, of, error, confidence, tab)
         job.wait(0.1)
@@ -163,10 +166,9 @@ def start(session: Session) -> None:
                 "confidence leaves, so this one takes more checks; what was checked before are labels now."
             )
         icon = ":material/fact_check:"
-        if st.button(
-            "Start the checks", type="secondary" if is_dear else "primary", icon=icon, key="finish-start"
-        ):
-            begin(session, of, error, confidence, bool(per_class))
+        kind: Literal["primary", "secondary"] = "secondary" if is_dear else "primary"
+        if st.button("Start the checks", type=kind, icon=icon, key="finish-start", disabled=about is None):
+            begin(session, of, error, confidence, about == EACH)
         st.caption(
             "The labels are frozen, and so is the order in which they are checked: nobody can draw until it "
             "looks good. You answer without seeing what the machine says."

@@ -19,12 +19,14 @@ from workbench.exchange.history import HISTORY
 from workbench.exchange.labels import OF_IMAGES
 from workbench.exchange.questions import CARRIED_BY as OF_QUESTIONS
 from workbench.exchange.questions import QUESTIONS, Answers
+from workbench.exchange.rows import PAIRS
 
 if TYPE_CHECKING:
     from workbench.studies.file_tasks import Looked
 
 NAMES = {
     "csv": "CSV",
+    "csv-bom": "CSV for Excel (byte-order mark)",
     "xlsx": "Excel",
     "parquet": "Parquet",
     "jsonl": "JSON lines",
@@ -38,7 +40,8 @@ _READ, _TAKEN = "import-read", "import-begun"
 MOST_ADDED = 100  # questions that a file brings
 MOST_NEW = 8  # new classes that are asked about, one by one
 _WHAT = {
-    "labels": "Labels only",
+    PAIRS: "Id and label",
+    "labels": "Labels, with all that is known of each",
     "everything": "Everything",
     "predictions": "With predictions",
     "finished": "Finished set",
@@ -69,7 +72,7 @@ def _rows(session: Any, state: Any, what: str) -> int:
     """About how many rows an export holds."""
     if what == HISTORY:
         return int(state.n_events)
-    return len(state.labels) if what in ("labels", QUESTIONS) else len(session.pool)
+    return len(state.labels) if what in (PAIRS, "labels", QUESTIONS) else len(session.pool)
 
 
 def stem(session: Any) -> str:
@@ -116,8 +119,9 @@ def downloads(session: Any, state: Any) -> None:
                 key="export-what",
                 width="stretch",
                 persist_state="session",
-                help="Labels only; every item with its status; every item, those without a label with what "
-                "the model predicts and its confidence; what a certificate covers; or everything that people "
+                help="Two columns; labels with who gave them and why; every item with its status; every "
+                "item, those without a label with what the model predicts and its confidence; what a "
+                "certificate covers; or everything that people "
                 "did, which Import labels of a new project on the same items takes in with who and when.",
             )
             button(
@@ -127,7 +131,7 @@ def downloads(session: Any, state: Any) -> None:
                 ),
                 f"{stem(session)}{FORMATS[chosen]}",
                 "download-labels",
-                disabled=what in ("labels", QUESTIONS)
+                disabled=what in (PAIRS, "labels", QUESTIONS)
                 and not any(one.state.codes for one in (session.asked() if what == QUESTIONS else [session])),
                 taken=auditing.exported(session, f"{_WHAT[what].lower()}, {NAMES.get(chosen, chosen)}"),
             )
