@@ -11,9 +11,11 @@ from tests.sessions.conftest import answer
 from tests.sessions.fakes import FAKE
 from workbench.app.serving import explanations
 from workbench.errors import InputError
+from workbench.pools.building import number_pool
 from workbench.pools.pool import Pool
 from workbench.sessions import RunSpec, Session, simulate
 from workbench.sessions.drawing import drawn
+from workbench.sessions.start import diverse_items
 
 
 def test_each_round_draws_other_items_and_the_same_ones_again() -> None:
@@ -89,3 +91,12 @@ def test_a_project_of_a_very_large_pool_says_how_many_it_looked_at(
     assert before[1] is not None and after[1] is not None
     np.testing.assert_array_equal(after[1], before[1])
     np.testing.assert_allclose(after[0], before[0])
+
+
+def test_items_that_lie_apart_follow_those_spread_over_the_pool() -> None:
+    X = np.vstack([np.random.default_rng(0).normal(size=(200, 2)), [[9.0, -9.0]]])
+    pool = number_pool("apart", X, None, (), ("x", "z"))
+    spread = diverse_items(pool, pool.trainable, 8, 0)
+    longer = diverse_items(pool, pool.trainable, 8, 0, 5)
+    assert longer[:8].tolist() == spread.tolist() and 200 not in spread and 200 in longer[8:]
+    assert len(set(longer.tolist())) == 13

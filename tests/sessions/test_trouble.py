@@ -64,7 +64,7 @@ def test_nobody_waits_for_k_means_in_a_transaction(
     session.merge_class(session.classes[0], session.classes[1])
     held: list[bool] = []
 
-    def diverse(pool: Pool, items: np.ndarray, n: int, seed: int) -> np.ndarray:
+    def diverse(pool: Pool, items: np.ndarray, n: int, seed: int, further: int) -> np.ndarray:
         held.append(session.store._turns._free == 0 or session._project.log.lock._is_owned())
         return np.asarray(items[:n])
 
