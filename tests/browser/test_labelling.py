@@ -78,9 +78,12 @@ def wait_for_labelled(page: Any, n: int) -> None:
     )
 
 
-def exported(page: Any) -> pd.DataFrame:
+def exported(page: Any, what: str = "") -> pd.DataFrame:
     page.get_by_role("link", name="History").click()
     page.click(".st-key-export button")
+    if what:
+        page.locator(".st-key-export-what").get_by_role("combobox").click()
+        page.get_by_role("option", name=what).click()
     page.wait_for_selector(".st-key-download-labels a")
     with page.expect_download() as download:
         page.click(".st-key-download-labels a")

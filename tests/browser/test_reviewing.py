@@ -179,7 +179,7 @@ def test_a_disagreement_is_decided_in_its_queue_and_learnt_from(browser: Any, ow
         ann.keyboard.press(key)
     ann.wait_for_function(SAVED)
 
-    table = exported(ann).set_index("id")
+    table = exported(ann, "all that is known").set_index("id")
     assert table.loc[[first, second], "label"].tolist() == ["virginica", "setosa"]
     assert set(table.loc[[first, second], "source"]) == {"review"}
     assert set(table.loc[[first, second], "person"]) == {"Ann"} and set(table["status"]) == {"labelled"}
