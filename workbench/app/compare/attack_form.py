@@ -87,7 +87,7 @@ def subject_of(opened: Session | None) -> str:
     picked = st.segmented_control(
         "What to attack",
         list(SUBJECTS),
-        default="project" if opened.model is not None else "fresh",
+        default="fresh" if cannot(opened) else "project",
         required=True,
         format_func=SUBJECTS.__getitem__,
         key="attack-subject",

@@ -18,7 +18,7 @@ MOST_CLASSES = 200
 CLASS = "palette-class"
 """State: the class that was gone to last, how many were, and the visit of the page that took it."""
 NOWHERE = ("", 0, None)
-ACTIONS = {"new": ("Start a project", "data"), "export": ("Download or import labels", "history")}
+ACTIONS = {"new": ("Start a project", "data"), "export": ("Download (export) or import labels", "history")}
 
 
 @cache
