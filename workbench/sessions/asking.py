@@ -306,7 +306,7 @@ class Questions:
             elif drawn:
                 add(int(rng.choice(np.flatnonzero(free))), "evaluation")
             elif published is None:
-                add(self._cold_item(free, asked), "cold-start")
+                add(self._cold_item(free, asked, len(state.trained_classes) < 2), "cold-start")
             elif generator(self.seed, asked, UNIFORM).random() < self.uniform_share:
                 rng = generator(self.seed, asked, QUERY)
                 add(int(rng.choice(np.flatnonzero(free))), "uniform", None, published.model.number)
@@ -401,15 +401,20 @@ class Questions:
     def cold_items(self) -> Ints:
         """Items to be asked before a model can say better: spread over the pool, then apart from others."""
         if self._cold is None:
-            n = min(COLD_ITEMS, max(8, 2 * len(self.pool.classes)))
-            self._cold = diverse_items(self.pool, self.pool.trainable, n, self.seed, COLD_ITEMS)
+            items = self.pool.trainable
+            self._cold = diverse_items(self.pool, items, self._n_spread, self.seed, COLD_ITEMS)
         return self._cold
 
-    def _cold_item(self, free: Array, asked: int) -> int:
+    @property
+    def _n_spread(self) -> int:
+        return min(COLD_ITEMS, max(8, 2 * len(self.pool.classes)))
+
+    def _cold_item(self, free: Array, asked: int, apart: bool) -> int:
         # Whoever asks has them computed before the transaction; where an undo made them needed within it,
         # one question at random costs less than everybody's waiting for k-means.
         if self._cold is not None:
-            waiting = self._cold[free[self._cold]]
+            first = self._cold if apart else self._cold[: self._n_spread]
+            waiting = first[free[first]]
             if waiting.size:
                 return int(waiting[0])
         return int(generator(self.seed, asked, COLD_START).choice(np.flatnonzero(free)))

@@ -130,8 +130,7 @@ def _left_out(folder: ImageFolder, read: Decoding) -> list[str]:
         notes.append(dropped_note(folder.paths, read.dropped))
     if folder.ignored:
         notes.append(
-            f"{_files(len(folder.ignored))} ignored, as hidden or no image: "
-            f"{listed(folder.ignored, 3)}."
+            f"{_files(len(folder.ignored))} ignored, as hidden or no image: {listed(folder.ignored, 3)}."
         )
     return notes
 
