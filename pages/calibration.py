@@ -35,8 +35,8 @@ def measured(session: Any, model: Any) -> tuple[Any, Any, Any, str] | None:
     """Items, codes, probabilities (None: the model's own) and where they come from."""
     items, codes = session.held_out()
     if len(items) >= (1 if session.pool.test is not None else FEW):
-        kept = session.pool.test is not None and session.pool.truth is not None
-        where = "kept aside to measure on" if kept else "drawn for measuring among your questions"
+        has_test = session.pool.test is not None and session.pool.truth is not None
+        where = "kept aside to measure on" if has_test else "drawn for measuring among your questions"
         return items, codes, None, f"{plural(len(items), 'item')} {where}"
     st.info(
         f"{len(items)} of the {FEW} items are labelled that are needed to measure on. Until then each label "
@@ -61,20 +61,20 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], key: str, alt: 
 
 def turn() -> None:
     """To another part: its own values belong into the address, the old part's do not."""
-    chosen = st.session_state[PART]
-    for one in lessons.EXPERIMENTS.values():
-        for control in one.controls:
+    choice = st.session_state[PART]
+    for experiment in lessons.EXPERIMENTS.values():
+        for control in experiment.controls:
             st.query_params.pop(control.name, None)
-    if chosen == OWN:
+    if choice == OWN:
         st.query_params.pop(PART, None)
     else:
-        st.query_params[PART] = chosen
+        st.query_params[PART] = choice
 
 
 def choose_part() -> str:
     if st.session_state.get(PART) is None:
-        asked = st.query_params.get(PART, OWN)
-        st.session_state[PART] = asked if asked in PARTS else OWN
+        choice = st.query_params.get(PART, OWN)
+        st.session_state[PART] = choice if choice in PARTS else OWN
     return str(
         st.segmented_control(
             "Look at",
@@ -90,13 +90,16 @@ def choose_part() -> str:
 
 def run_experiment(name: str) -> None:
     """One experiment: its question, a button that starts it, and what is computed so far."""
-    chosen = lessons.EXPERIMENTS[name]
-    st.header(chosen.question, help=explain(*used_in(chosen.question, chosen.lead, *chosen.look)) or None)
-    st.markdown(verbatim(chosen.lead, 600))
-    values = teaching.controls(chosen)
-    made, job = lessons.present(chosen, values)
+    experiment = lessons.EXPERIMENTS[name]
+    st.header(
+        experiment.question,
+        help=explain(*used_in(experiment.question, experiment.lead, *experiment.look)) or None,
+    )
+    st.markdown(verbatim(experiment.lead, 600))
+    values = teaching.controls(experiment)
+    outcome, job = lessons.present(experiment, values)
     active = job is not None and job.active
-    if made is None:
+    if outcome is None:
         st.button(
             "Compute",
             key="start-experiment",
@@ -104,23 +107,23 @@ def run_experiment(name: str) -> None:
             icon=":material/play_arrow:",
             disabled=active,
             on_click=teaching.begin,
-            args=(chosen, values),
+            args=(experiment, values),
             help="In the background; kept for everybody on this server",
         )
-    if made is not None:
-        teaching.draw(chosen, made, values)
+    if outcome is not None:
+        teaching.draw(experiment, outcome, values)
     elif job is not None and job.active:
-        teaching.streaming(chosen, values, job, cancel=True)
+        teaching.streaming(experiment, values, job, cancel=True)
     elif job is not None and job.status == "failed":
         st.error(f"This could not be computed: {verbatim(job.error)}", icon=":material/error:")
     elif job is not None and job.status == "cancelled":
         st.caption("Cancelled; this is how far it came." if job.partial else "Cancelled.")
         if job.partial is not None:
-            teaching.draw(chosen, job.partial, values)
+            teaching.draw(experiment, job.partial, values)
     st.header("What to look for")
-    teaching.look(chosen)
-    if made is not None:
-        teaching.numbers(chosen, made, values)
+    teaching.look(experiment)
+    if outcome is not None:
+        teaching.numbers(experiment, outcome, values)
 
 
 def controls(model: Any, versions: dict[str, str]) -> tuple[int, int, str]:
@@ -168,26 +171,26 @@ def readings(session: Session, model: FittedModel, found: tuple[Any, Any, Any, s
     with st.expander("Look at one class, or in finer steps", key="cal-controls"):
         which, bins, version = controls(model, versions)
     code = None if which == 0 else int(which) - 1
-    shown = evaluation.calibration(model, items, codes, version, bins, code, crossed)
-    h = shown.histogram
+    calibration = evaluation.calibration(model, items, codes, version, bins, code, crossed)
+    h = calibration.histogram
     with verdict:
         event = "" if code is None else str(model.classes[code])
-        st.markdown(f"**{verbatim(calibration_sentence(shown.verdict, event))}**")
-        st.markdown(verbatim(calibration_meaning(shown.verdict, event)))
+        st.markdown(f"**{verbatim(calibration_sentence(calibration.verdict, event))}**")
+        st.markdown(verbatim(calibration_meaning(calibration.verdict, event)))
         st.caption(
             f"Measured on {verbatim(where)}. The model learnt from {plural(model.n_labelled, 'label')}.",
             help=explain("test split", "evaluation set"),
         )
 
     with picture:
-        reliability(shown, event)
+        reliability(calibration, event)
     # what is closed is not sent: each move of the slider would draw it anew
     with st.expander("How sure it is, of how many items", key="cal-confidence", on_change="rerun") as box:
         if box.open:
             confidences(h)
     with st.expander("In numbers", key="cal-in-numbers", on_change="rerun") as box:
         if box.open:
-            numbers(shown, len(items))
+            numbers(calibration, len(items))
     if len(versions) > 1:
         with st.expander("Other ways to read the same model", key="cal-readings", on_change="rerun") as box:
             if box.open:
@@ -279,8 +282,8 @@ def other_readings(
     }
     rows = []
     for name, title in versions.items():
-        one = evaluation.calibration(model, items, codes, name, bins, None, None)
-        rows.append((title, f"ECE {one.ece.value:.3f} · NLL {one.nll:.3f}", notes[name]))
+        calibration = evaluation.calibration(model, items, codes, name, bins, None, None)
+        rows.append((title, f"ECE {calibration.ece.value:.3f} · NLL {calibration.nll:.3f}", notes[name]))
     described = "Calibration of each reading of the latent functions"
     table(("Reading", "Measured", "What it is"), rows, "cal-versions", described)
 

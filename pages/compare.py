@@ -40,10 +40,10 @@ def choose(token: str | None) -> None:
 
 
 def chosen() -> str | None:
-    given = st.query_params.get(comparison.PARAMETER) or st.session_state.get("comparison")
-    if given:
-        choose(given)
-    return given
+    comparison_token = st.query_params.get(comparison.PARAMETER) or st.session_state.get("comparison")
+    if comparison_token:
+        choose(comparison_token)
+    return comparison_token
 
 
 def form() -> None:
@@ -90,16 +90,16 @@ def form() -> None:
         guesses = begin_with(source, classifier)
         row = st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="compare-numbers")
         # a small pool has fewer to ask about than a person asked for before
-        most = min(2000, source.n_asked)
-        st.session_state["compare-budget"] = min(int(st.session_state.get("compare-budget", 60)), most)
-        budget = left.number_input("Labels asked for in each run", 1, most, step=10, key="compare-budget")
+        limit = min(2000, source.n_asked)
+        st.session_state["compare-budget"] = min(int(st.session_state.get("compare-budget", 60)), limit)
+        budget = left.number_input("Labels asked for in each run", 1, limit, step=10, key="compare-budget")
         # the button that starts stands first, whatever is decided before it is pressed
         go, measuring = row.container(width="content"), row.container(width="content")
         batch, workers = machinery(row)
         start = go.button(
             "Start", type="primary", key="start-comparison", width=120, icon=":material/play_arrow:"
         )
-        asked = measuring.button(
+        is_timed = measuring.button(
             "How long?",
             key="time-comparison",
             icon=":material/timer:",
@@ -124,7 +124,7 @@ def form() -> None:
         )
         if policies:
             spec = spec_of(source, classifier, policies, seeds, int(budget), batch)
-            how_long(comparison.expected(spec, workers, begin=asked), 1 + bool(guesses))
+            how_long(comparison.expected(spec, workers, begin=is_timed), 1 + bool(guesses))
 
 
 def ways_of_choosing(classifier: str) -> list[str]:
@@ -157,21 +157,21 @@ def how_many_seeds() -> int:
 
 def choose_policies(possible: list[str], first: str, why: str, key: str) -> list[str]:
     """Those recommended, and the others where somebody asks for all; what each does, in a line."""
-    told = [f"Measured: {verbatim(why)}"] if why else []
-    few = [one for one in possible if POLICIES[one].advice or one == first]
-    rest = [one for one in possible if one not in few]
-    found = st.pills(
+    notes = [f"Measured: {verbatim(why)}"] if why else []
+    few = [policy for policy in possible if POLICIES[policy].advice or policy == first]
+    rest = [policy for policy in possible if policy not in few]
+    selection = st.pills(
         "Ways of choosing, held against random",
         [*few, forms.ALL] if rest else few,
         selection_mode="multi",
         default=[first],
         format_func=lambda n: f"All {len(possible)} ..." if n == forms.ALL else POLICIES[n].title,
         key=key,
-        help="\n\n".join([*told, *(explain(name) for name in ("BALD",) if "bald" in few)]) or None,
+        help="\n\n".join([*notes, *(explain(name) for name in ("BALD",) if "bald" in few)]) or None,
     )
-    chosen: list[str] = [one for one in found if one != forms.ALL]
-    if forms.ALL in found:
-        chosen += st.pills(
+    policies: list[str] = [policy for policy in selection if policy != forms.ALL]
+    if forms.ALL in selection:
+        policies += st.pills(
             "Others",
             rest,
             selection_mode="multi",
@@ -179,10 +179,10 @@ def choose_policies(possible: list[str], first: str, why: str, key: str) -> list
             key=f"{key}-others",
             label_visibility="collapsed",
         )
-    for one in chosen:
-        words = POLICIES[one].advice or f"Asks first where {POLICIES[one].high}."
-        st.caption(f"**{verbatim(POLICIES[one].title)}**: {verbatim(words)}")
-    return chosen
+    for policy in policies:
+        words = POLICIES[policy].advice or f"Asks first where {POLICIES[policy].high}."
+        st.caption(f"**{verbatim(POLICIES[policy].title)}**: {verbatim(words)}")
+    return policies
 
 
 def machinery(row: Any) -> tuple[int, int]:
@@ -295,8 +295,8 @@ def bar(job: Any) -> None:
 
 
 def shown(token: str) -> None:
-    found = comparison.find(token)
-    spec = found.spec
+    record = comparison.find(token)
+    spec = record.spec
     title = comparison_sources.title_of_pool(spec.pools[0])
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.header(verbatim(title, 60))
@@ -315,7 +315,7 @@ def shown(token: str) -> None:
         facts.append("begins with " + ", ".join(map(comparison_sources.guess_title, spec.guess)).lower())
     st.caption(" · ".join(map(verbatim, facts)))
     # the answer stands above what it can be asked about
-    said, seen = st.container(), st.container()
+    answer_box, curve_box = st.container(), st.container()
     measure = st.segmented_control(
         "Measure",
         list(comparison_results.MEASURES),
@@ -328,27 +328,27 @@ def shown(token: str) -> None:
     )
     job = comparison.job_of(token)
     if job is not None and job.active:
-        with seen:
+        with curve_box:
             watched(token, spec.policies, measure)
         return
-    results = comparison_results.results(found)
-    left = len(spec.runs()) - found.n_finished
-    if left:
+    results = comparison_results.results(record)
+    n_left = len(spec.runs()) - record.n_finished
+    if n_left:
         with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="comparison-rest"):
             if job is not None and job.status == "failed":
                 st.error(verbatim(job.error), icon=":material/error:")
             else:
                 st.info(
-                    f"Stopped with {plural(left, 'run')} to go. What was finished is kept.",
+                    f"Stopped with {plural(n_left, 'run')} to go. What was finished is kept.",
                     icon=":material/pause:",
                 )
             if st.button("Go on", key="resume-comparison", icon=":material/play_arrow:"):
-                comparison.resume(found)
+                comparison.resume(record)
                 st.rerun()
-    with said:
+    with answer_box:
         answer(results, measure)
-    several = [(found, results), *others_added(found)]
-    with seen:
+    several = [(record, results), *others_added(record)]
+    with curve_box:
         fig = together(several, measure)
     from workbench.studies.study import made_with
 
@@ -356,16 +356,16 @@ def shown(token: str) -> None:
     take_away(fig, [r for _, r in several])
     summary(several, measure)
     ranks([r for _, r in several], measure)
-    when_to_stop(found, results)
-    at_one_round(found, results)
+    when_to_stop(record, results)
+    at_one_round(record, results)
 
 
 def answer(results: StudyResult, measure: str) -> None:
     """Result of the comparison, in one sentence."""
     from workbench.studies.statistics import headline
 
-    found = comparison_results.paired_curves(results, measure)
-    sentence = "" if found is None else headline(found, {p: title_of(p) for p in found.values})
+    curves = comparison_results.paired_curves(results, measure)
+    sentence = "" if curves is None else headline(curves, {p: title_of(p) for p in curves.values})
     words = comparison_results.meaning(results)
     if words:
         st.markdown(f"**{verbatim(words)}**")
@@ -375,30 +375,30 @@ def answer(results: StudyResult, measure: str) -> None:
 
 def others_added(found: comparison.Comparison) -> list[tuple[comparison.Comparison, StudyResult]]:
     """Finished comparisons a person puts beside this one."""
-    others = [c for c in comparison.all_of() if c.id != found.id and c.n_finished]
-    if not others:
+    candidates = [c for c in comparison.all_of() if c.id != found.id and c.n_finished]
+    if not candidates:
         return []
     chosen_ids = st.multiselect(
         "Beside it",
-        [c.id for c in others if not comparison.is_without(found, c)],
-        format_func=lambda i: next(f"{named(c)} · {c.created[:10]}" for c in others if c.id == i),
+        [c.id for c in candidates if not comparison.is_without(found, c)],
+        format_func=lambda i: next(f"{named(c)} · {c.created[:10]}" for c in candidates if c.id == i),
         key=f"beside-{found.id}",
         placeholder="Other comparisons, side by side",
     )
-    added = [(c, comparison_results.results(c)) for c in others if c.id in chosen_ids]
-    without = next((c for c in others if comparison.is_without(found, c)), None)
+    added = [(c, comparison_results.results(c)) for c in candidates if c.id in chosen_ids]
+    without = next((c for c in candidates if comparison.is_without(found, c)), None)
     return added if without is None else [(without, comparison_results.results(without)), *added]
 
 
 def together(several: list[tuple[comparison.Comparison, StudyResult]], measure: str) -> Any:
     if len(several) == 1:
-        one, results = several[0]
-        return picture(results, one.spec.policies, measure, "comparison-curve")
+        record, results = several[0]
+        return picture(results, record.spec.policies, measure, "comparison-curve")
     title, share = comparison_results.MEASURES[measure]
     fig = learning_curves(
         [
-            (named(one), comparison_results.curves(results, one.spec.policies, measure))
-            for one, results in several
+            (named(record), comparison_results.curves(results, record.spec.policies, measure))
+            for record, results in several
         ],
         measure=title,
         share=share,
@@ -424,28 +424,28 @@ def take_away(fig: Any, several: list[StudyResult]) -> None:
 
 
 def earlier(token: str | None) -> None:
-    others = [c for c in comparison.all_of() if c.id != token]
-    if not others:
+    records = [c for c in comparison.all_of() if c.id != token]
+    if not records:
         return
     st.header("Earlier comparisons")
-    for one in others[:8]:
+    for record in records[:8]:
         with st.container(
             horizontal=True,
             vertical_alignment="center",
             border=True,
-            key=f"comparison-{one.id}",
+            key=f"comparison-{record.id}",
             gap="medium",
         ):
             with st.container(width="stretch", gap=None):
-                name = comparison_sources.title_of_pool(one.spec.pools[0])
-                titles = [title_of(p) for p in one.spec.policies]
+                name = comparison_sources.title_of_pool(record.spec.pools[0])
+                titles = [title_of(p) for p in record.spec.policies]
                 st.markdown(f"**{verbatim(name, 40)}** · {verbatim(', '.join(titles), 90)}")
                 st.caption(
-                    f"{one.n_finished} of {plural(len(one.spec.runs()), 'run')} finished · "
-                    f"{verbatim(one.created[:16].replace('T', ' '))} UTC"
+                    f"{record.n_finished} of {plural(len(record.spec.runs()), 'run')} finished · "
+                    f"{verbatim(record.created[:16].replace('T', ' '))} UTC"
                 )
-            if st.button("Show", key=f"show-{one.id}"):
-                choose(one.id)
+            if st.button("Show", key=f"show-{record.id}"):
+                choose(record.id)
                 st.rerun()
 
 

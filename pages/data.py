@@ -48,10 +48,10 @@ def options_of(name: str) -> None:
             key="noise",
             help="Variance of the three clusters: how far they overlap.",
         )
-    chosen = forms.settings(f"new-{name}", entry.title, entry.kind, entry.n_classes)
+    settings = forms.settings(f"new-{name}", entry.title, entry.kind, entry.n_classes)
     if st.button("Start labelling", type="primary", key="start-with-options", icon=":material/play_arrow:"):
         with st.spinner("Opening the pool"):
-            forms.start(name, chosen, options=loading)
+            forms.start(name, settings, options=loading)
 
 
 def card(name: str) -> None:
@@ -84,13 +84,13 @@ def lead(opened: Any) -> None:
                 if st.button("Go on labelling", key="go-on-open", type="primary"):
                     go_on(opened.id)
                 frame.link("finish", "Let the machine finish", ":material/verified:")
-        picture = sparkline([one.error for one in rounds], width=420, height=96)
+        picture = sparkline([fit.error for fit in rounds], width=420, height=96)
         if picture is not None:
-            begun, now = rounds[0], rounds[-1]
+            first_fit, last_fit = rounds[0], rounds[-1]
             with figure:
-                told = f"Error from {percent(begun.error)} to {percent(now.error)}"
-                st.image(picture, width="stretch", alt=f"{told}, after each fit")
-                st.caption(f"{told}, with {begun.n_labelled:,} to {now.n_labelled:,} labels.")
+                caption = f"Error from {percent(first_fit.error)} to {percent(last_fit.error)}"
+                st.image(picture, width="stretch", alt=f"{caption}, after each fit")
+                st.caption(f"{caption}, with {first_fit.n_labelled:,} to {last_fit.n_labelled:,} labels.")
 
 
 def own_data() -> None:
@@ -114,16 +114,16 @@ def ago(time: str) -> str:
     from datetime import UTC, datetime
 
     try:
-        then = datetime.fromisoformat(time)
+        moment = datetime.fromisoformat(time)
     except ValueError:
         return "never"
     # another server's clock may be ahead
-    minutes = max(0.0, (datetime.now(UTC) - then).total_seconds() / 60)
+    minutes = max(0.0, (datetime.now(UTC) - moment).total_seconds() / 60)
     for limit, size, word in ((60, 1, "minute"), (60 * 36, 60, "hour"), (60 * 24 * 60, 60 * 24, "day")):
         if minutes < limit:
             n = int(minutes // size)
             return "just now" if n == 0 else f"{plural(n, word)} ago"
-    return then.date().isoformat()
+    return moment.date().isoformat()
 
 
 @dataclass(frozen=True)
@@ -142,12 +142,12 @@ class About:
 
 
 def project_card(record: Any, about: About) -> None:
-    here = record.id == current.project_id()
+    is_open = record.id == current.project_id()
     n_labelled, n_questions = about.answers[record.id]
     with st.container(border=True, height="stretch", key=f"project-{record.id}"):
         st.image(str(project_picture(record)), width="stretch", alt=f"Items of {record.name}")
         with st.container(height="stretch", gap="xxsmall"):
-            st.markdown(f"**{verbatim(record.name, 60)}**" + (" · open" if here else ""))
+            st.markdown(f"**{verbatim(record.name, 60)}**" + (" · open" if is_open else ""))
             if record.n_items:
                 share = min(1.0, n_labelled / (record.n_items * n_questions))
                 st.progress(share, text=how_far(record, n_labelled, n_questions))
@@ -274,8 +274,8 @@ def which_project() -> None:
     """Asked before a second project is made on the same data."""
     from workbench.store import Store
 
-    found, source, chosen, options = st.session_state[forms.EXISTING]
-    record = next((p for p in Store.open().projects() if p.id == found), None)
+    project_id, source, settings, options = st.session_state[forms.EXISTING]
+    record = next((p for p in Store.open().projects() if p.id == project_id), None)
     if record is None:
         ask_no_more()
         st.rerun()
@@ -285,10 +285,10 @@ def which_project() -> None:
     st.markdown(
         f"**{verbatim(record.name, 60)}** has {plural(n_labelled, 'label')} and was last used {last}."
     )
-    typed = new_classes(record, chosen)
+    typed = new_classes(record, settings)
     if typed:
-        named = ", ".join(verbatim(name, 30) for name in typed[:5]) + (" ..." if len(typed) > 5 else "")
-        st.markdown(f"Going on with it adds the classes that you typed: {named}.")
+        class_names = ", ".join(verbatim(name, 30) for name in typed[:5]) + (" ..." if len(typed) > 5 else "")
+        st.markdown(f"Going on with it adds the classes that you typed: {class_names}.")
     with st.container(horizontal=True):
         if st.button("Go on with it", type="primary", key="go-on-with-it"):
             add_classes(record, typed)
@@ -299,21 +299,21 @@ def which_project() -> None:
             ask_no_more()
             bringing.leave()
             with st.spinner("Opening the pool"):
-                forms.start(source, chosen, options=options, again=True)
+                forms.start(source, settings, options=options, again=True)
 
 
 def new_classes(record: Any, chosen: forms.Settings) -> list[str]:
     """Classes that somebody typed and a project does not have."""
     if not chosen.classes or not login.may_change(record):
         return []
-    there = current.opened(record.id).classes
-    return [name for name in chosen.classes if name not in there]
+    project_classes = current.opened(record.id).classes
+    return [name for name in chosen.classes if name not in project_classes]
 
 
 def add_classes(record: Any, names: list[str]) -> None:
-    mine = current.mine(current.opened(record.id))
+    own_session = current.mine(current.opened(record.id))
     for name in names:
-        mine.add_class(name)
+        own_session.add_class(name)
 
 
 def source_of(record: Any) -> str:
@@ -329,7 +329,7 @@ def projects() -> None:
     if not records:
         return
     store = Store.open()
-    about = About(store.contributors(), store.n_answers(one.id for one in records), sharing.names())
+    about = About(store.contributors(), store.n_answers(project.id for project in records), sharing.names())
     active = [record for record in records if not record.archived]
     aside = [record for record in records if record.archived]
     if len(active) >= LISTED:
@@ -368,14 +368,14 @@ def listed(records: list[Any], about: About) -> None:
             label_visibility="collapsed",
             width=280,
         )
-    found = [one for one in records if all(w in called(one) for w in words.lower().split())]
-    if not found:
+    matches = [project for project in records if all(w in called(project) for w in words.lower().split())]
+    if not matches:
         st.caption("No project has these words.")
     with st.container(key="projects-list", gap="xxsmall"):
-        for record in found[:MOST_PROJECTS]:
+        for record in matches[:MOST_PROJECTS]:
             project_line(record, about)
-    if len(found) > MOST_PROJECTS:
-        st.caption(f"The {MOST_PROJECTS} used last of {len(found):,}; type to find others.")
+    if len(matches) > MOST_PROJECTS:
+        st.caption(f"The {MOST_PROJECTS} used last of {len(matches):,}; type to find others.")
 
 
 def called(record: Any) -> str:
@@ -387,9 +387,9 @@ def project_line(record: Any, about: About) -> None:
     n_labelled, n_questions = about.answers[record.id]
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"project-{record.id}"):
         share = how_far(record, n_labelled, n_questions) if record.n_items else ""
-        here = " · open" if record.id == current.project_id() else ""
+        mark = " · open" if record.id == current.project_id() else ""
         words = " · ".join(filter(None, [share, *facts_of(record, about)]))
-        st.markdown(f"**{verbatim(record.name, 60)}**{here}  \n:small[{words}]", width="stretch")
+        st.markdown(f"**{verbatim(record.name, 60)}**{mark}  \n:small[{words}]", width="stretch")
         project_actions(record, n_labelled, about)
 
 
@@ -440,9 +440,9 @@ def options_of_known(entry: Any) -> None:
             "and attacks need pixels.",
             key="known-features",
         )
-    chosen = forms.settings(f"known-{entry.full_name}", entry.name.replace("_", " "), kind, entry.n_classes)
+    settings = forms.settings(f"known-{entry.full_name}", entry.name.replace("_", " "), kind, entry.n_classes)
     if st.button("Start labelling", type="primary", key="start-known-options", icon=":material/play_arrow:"):
-        start_known(entry.full_name, chosen, features)
+        start_known(entry.full_name, settings, features)
 
 
 def start_known(name: str, chosen: Any, features: str = "shapes") -> None:
@@ -461,8 +461,8 @@ def start_known(name: str, chosen: Any, features: str = "shapes") -> None:
 
 def learning() -> None:
     """A known set whose features are made before its project starts."""
-    name, chosen, options = st.session_state[LEARNING]
-    st.header(verbatim(chosen.name))
+    name, settings, options = st.session_state[LEARNING]
+    st.header(verbatim(settings.name))
 
     def leave() -> None:
         st.session_state.pop(LEARNING, None)
@@ -474,7 +474,7 @@ def learning() -> None:
             return
         with st.status("Opening", expanded=True) as stages:
             leave()
-            forms.start(name, chosen, options=options, stages=stages, pool=pool)
+            forms.start(name, settings, options=options, stages=stages, pool=pool)
     except InputError as error:
         leave()
         st.error(verbatim(error), icon=":material/error:")

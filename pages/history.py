@@ -128,11 +128,11 @@ def doubts(rows: list[decisions.Decision], state: Any, top: Any) -> dict[int, de
             st.markdown(f"**{counted}.** What a model thinks of them is said here after the next fit.")
         return {}
     job = evaluation.cross_validation(session, model)
-    found = computed(decisions.opinions_of, session, model, job, at=(state.last_event, job.status))
+    opinions = computed(decisions.opinions_of, session, model, job, at=(state.last_event, job.status))
     newer = session.model is not None and session.model.number != model.number
     with top, st.container(horizontal=True, vertical_alignment="center", key="review-verdict"):
         if job.status == "done":
-            first, _, rest = decisions.verdict(rows, found).partition(". ")
+            first, _, rest = decisions.verdict(rows, opinions).partition(". ")
             words = f"**{first.rstrip('.')}.** {rest}".strip()
             st.markdown(words, help=explain("likely wrong"))
         elif job.active:
@@ -150,7 +150,7 @@ def doubts(rows: list[decisions.Decision], state: Any, top: Any) -> dict[int, de
     if job.active:
         with top:  # the gallery keeps its place below when this goes
             widgets.job_panel(job, f"review-cross-{model.number}", height=64)
-    return found
+    return opinions
 
 
 QUESTIONS = "questions"
@@ -160,9 +160,9 @@ QUESTIONS = "questions"
 def filters(rows: list[decisions.Decision], found: Any, state: Any) -> list[decisions.Decision]:
     """The decisions to show, as chosen above the gallery."""
     # the chosen one stays when its last decision is dealt with
-    here = st.session_state.get("review-kind", "all")
+    current_kind = st.session_state.get("review-kind", "all")
     titles = {kind: title for kind, (title, _) in decisions.FILTERS.items()}
-    kinds = [k for k in titles if k in ("all", here) or decisions.chosen(rows, found, k)]
+    kinds = [k for k in titles if k in ("all", current_kind) or decisions.chosen(rows, found, k)]
     if len(session.questions) > 1:
         titles[QUESTIONS] = "All questions"
         kinds.append(QUESTIONS)
@@ -233,63 +233,63 @@ def said() -> None:
 
 def decisions_view(rows: list[decisions.Decision], found: Any, state: Any) -> None:
     """Decisions, the most doubtful first, with the desk's keys."""
-    shown: list[Any] = filters(rows, found, state)
+    entries: list[Any] = filters(rows, found, state)
     box, _ = palette.class_box(me.state.classes, st.session_state[frame.VISIT])
-    chosen = [st.session_state.get(key) for key in ("review-kind", box, "review-person")]
-    everywhere = chosen[0] == QUESTIONS
+    choices = [st.session_state.get(key) for key in ("review-kind", box, "review-person")]
+    everywhere = choices[0] == QUESTIONS
     if everywhere:
-        shown = label_errors.part(me)
+        entries = label_errors.part(me)
     # which decisions these are does not follow what is changed in them: they stay where they are
     # while this visit lasts; the address of the pictures runs out with the desk's token
     picture, models = desk.picture_address(me), label_errors.stamp() if everywhere else bool(found)
-    stamp = repr((chosen, models, st.session_state[frame.VISIT], crc32(picture.encode())))
+    stamp = repr((choices, models, st.session_state[frame.VISIT], crc32(picture.encode())))
     key = f"review-cards-{session.id}-{me.annotator}"
-    kept, cards = st.session_state.get(key, ("", []))
-    if kept != stamp:
-        if not shown:
+    old_stamp, cards = st.session_state.get(key, ("", []))
+    if old_stamp != stamp:
+        if not entries:
             if not everywhere:
                 st.caption("Nothing here.")
             return
-        some = shown[:MOST_IN_GALLERY]
+        excerpt = entries[:MOST_IN_GALLERY]
         cards = (
-            label_errors.tiles(me, some, picture)
+            label_errors.tiles(me, excerpt, picture)
             if everywhere
-            else decisions.tiles(session.pool, some, found, picture)
+            else decisions.tiles(session.pool, excerpt, found, picture)
         )
         st.session_state[key] = stamp, cards
-    if len(shown) > MOST_IN_GALLERY:
-        st.caption(f"The first {MOST_IN_GALLERY:,} of {len(shown):,}; narrow them down to see the others.")
+    if len(entries) > MOST_IN_GALLERY:
+        st.caption(f"The first {MOST_IN_GALLERY:,} of {len(entries):,}; narrow them down to see the others.")
     desk.mount_gallery(me, cards, stamp, everywhere=everywhere)
 
 
 def look_twice(state: Any) -> None:
     """Agreement of somebody with themselves."""
-    mine = sum(1 for votes in state.votes.values() if me.annotator in votes)
-    found, differ = agreement.second_looks(state, me.annotator)
+    n_own = sum(1 for votes in state.votes.values() if me.annotator in votes)
+    own_agreement, differ = agreement.second_looks(state, me.annotator)
     st.subheader("A second look at your own labels")
-    if found is not None:
-        words = agreement.in_words("", found, oneself=True)
+    if own_agreement is not None:
+        words = agreement.in_words("", own_agreement, oneself=True)
         st.markdown(f"**{verbatim(words)}**", help=explain("kappa"))
         if differ:
             st.caption(
                 f"You differ from yourself on {plural(len(differ), 'item')}; the second answer counts."
             )
-    said = agreement.anchoring_words(agreement.anchoring(session.events, state, me.annotator))
-    if said:
-        st.caption(said)
+    sentence = agreement.anchoring_words(agreement.anchoring(session.events, state, me.annotator))
+    if sentence:
+        st.caption(sentence)
     waiting = len(state.second.get(me.annotator, ()))
     if waiting:
         st.caption(f"{plural(waiting, 'item')} wait on Label.")
-    n = min(20, mine)
+    n = min(20, n_own)
     if st.button(
         f"Ask me about {plural(n, 'label')} of mine again",
         key="look-again",
         disabled=n < 2 or waiting > 0,
         help="Drawn at random and shown without your answer or the model's.",
     ):
-        done = me.look_again(n)
-        words = f"{plural(len(done.payload['items']), 'label')} of yours will be asked about again on Label."
-        st.session_state[DONE] = (words, done.id, st.session_state[frame.VISIT])
+        event = me.look_again(n)
+        words = f"{plural(len(event.payload['items']), 'label')} of yours will be asked about again on Label."
+        st.session_state[DONE] = (words, event.id, st.session_state[frame.VISIT])
         st.rerun()
 
 
@@ -304,19 +304,19 @@ def people_view(shared: Any, state: Any) -> None:
     pairs = agreement.pairs(shared)
     help_ = explain("kappa")
     if together is not None:
-        n = len({person for given in shared.values() for person in given})
+        n = len({person for codes in shared.values() for person in codes})
         st.markdown(f"**{verbatim(agreement.in_words(f'{n} people', together, together=True))}**", help=help_)
-    for a, b, one in pairs[:1] if together is None else []:
-        st.markdown(f"**{verbatim(agreement.in_words(f'{a} and {b}', one))}**", help=help_)
+    for a, b, pair_agreement in pairs[:1] if together is None else []:
+        st.markdown(f"**{verbatim(agreement.in_words(f'{a} and {b}', pair_agreement))}**", help=help_)
     if len(pairs) > 1:
         rows = [
             {
                 "Two people": f"{a} and {b}",
-                "Items": one.n_items,
-                "Agree": 100 * one.observed,
-                "Kappa": one.kappa if one.n_items >= agreement.ENOUGH else None,
+                "Items": pair_agreement.n_items,
+                "Agree": 100 * pair_agreement.observed,
+                "Kappa": pair_agreement.kappa if pair_agreement.n_items >= agreement.ENOUGH else None,
             }
-            for a, b, one in pairs
+            for a, b, pair_agreement in pairs
         ]
         st.dataframe(
             pd.DataFrame(rows),

@@ -27,8 +27,10 @@ WHO, MODEL, PROBLEM = "who", "model-popover", "model-problem"
 def me(session: Any) -> Any:
     """The session of whoever sits here, with their name asked for beside the title."""
     key = f"who-name-{session.annotator}"
-    shown = st.popover(verbatim(session.annotator, 30), icon=":material/person:", key=WHO, on_change="rerun")
-    with shown:
+    popover = st.popover(
+        verbatim(session.annotator, 30), icon=":material/person:", key=WHO, on_change="rerun"
+    )
+    with popover:
         st.caption(
             "Your name goes into every decision. Two people with two names are asked about the same item "
             "only where the project says so, and undo takes back one's own last decision."
@@ -50,30 +52,30 @@ def model_popover(session: Any) -> None:
     from workbench.policies import POLICIES
 
     settings = session.settings
-    shown = st.popover("Model and policy", icon=":material/tune:", key=MODEL, on_change="rerun")
-    with shown:
+    popover = st.popover("Model and policy", icon=":material/tune:", key=MODEL, on_change="rerun")
+    with popover:
         st.caption("A change is recorded, and the model is fitted anew; nothing labelled is touched.")
         models = forms.classifiers_for(session.pool.kind, len(session.classes))
         policies = [e.name for e in POLICIES.values() if e.kind == "policy" and not e.broken]
-        now = str(settings["classifier"]), str(settings["policy"])
-        models, policies = list(dict.fromkeys([now[0], *models])), list(dict.fromkeys([now[1], *policies]))
-        keys = [f"{MODEL}-{kind}-{name}" for kind, name in zip(("model", "policy"), now, strict=True)]
-        given = (("Model", models, CLASSIFIERS), ("Policy", policies, POLICIES))
+        pair = str(settings["classifier"]), str(settings["policy"])
+        models, policies = list(dict.fromkeys([pair[0], *models])), list(dict.fromkeys([pair[1], *policies]))
+        keys = [f"{MODEL}-{kind}-{name}" for kind, name in zip(("model", "policy"), pair, strict=True)]
+        fields = (("Model", models, CLASSIFIERS), ("Policy", policies, POLICIES))
         words = (
             "Learns from your labels, in the background.",
             "Decides which item you are asked about next.",
         )
-        chosen = [
+        choices = [
             forms.choice(label, names, registry, key=key, first=first, help=help)
-            for (label, names, registry), key, first, help in zip(given, keys, now, words, strict=True)
+            for (label, names, registry), key, first, help in zip(fields, keys, pair, words, strict=True)
         ]
         st.button(
             "Change",
             key="change-model",
             type="primary",
-            disabled=tuple(chosen) == now,
+            disabled=tuple(choices) == pair,
             on_click=change_model,
-            args=(session, *chosen),
+            args=(session, *choices),
         )
         model = session.model
         sees = None if model is None else choice_of(model.estimator)
@@ -107,14 +109,14 @@ def change_model(session: Any, model: str, policy: str) -> None:
 def progress_line(session: Any) -> None:
     state, model = session.state, session.model
     learned = 0 if model is None else model.n_labelled
-    given = len(state.training)
+    n_labels = len(state.training)
     if model is None:
         parts = [frame.first_fit(session).rstrip(".")]
     elif session.stale:
-        behind = f"**{learned:,}** of **{plural(given, 'label')}**"
+        behind = f"**{learned:,}** of **{plural(n_labels, 'label')}**"
         parts = [f"The model has learnt from {behind}; a new fit is under way"]
     else:
-        parts = [f"The model has learnt from **{'all ' if given > 1 else ''}{plural(learned, 'label')}**"]
+        parts = [f"The model has learnt from **{'all ' if n_labels > 1 else ''}{plural(learned, 'label')}**"]
     if model is not None and model.mean is not None and learned < 10:
         parts.append("beginning with a guess")
     came = taken_over(session)
@@ -154,11 +156,11 @@ def oracle_controls(session: Any) -> None:
                 width=130,
                 persist_state="session",
             )
-            left = int(budget) - len(session.state.codes)
-            if st.button("Run to budget", key="oracle-budget", disabled=busy or left <= 0):
-                oracle.answer_by_oracle(session, left)
+            n_left = int(budget) - len(session.state.codes)
+            if st.button("Run to budget", key="oracle-budget", disabled=busy or n_left <= 0):
+                oracle.answer_by_oracle(session, n_left)
                 st.rerun()
-        if left <= 0 and session.n_left:
+        if n_left <= 0 and session.n_left:
             st.caption(f"{plural(len(session.state.codes), 'label')} are there already: the budget is spent.")
         if job is not None and (job.active or job.status == "failed"):
             widgets.job_panel(job, "oracle-job", height=60)
@@ -186,8 +188,8 @@ def how_it_goes(session: Any) -> None:
         st.caption(few if n < ENOUGH else "The error curve starts with the first fit.")
         return
     if len(rounds) < 2 and not oracle.knows_all(session.pool):
-        said = f"{percent(rounds[-1].error)} on {plural(int(session.pool.test.test.size), 'item')}"
-        st.markdown(f"**Error: {said}.** The curve begins with the second fit.")
+        error_words = f"{percent(rounds[-1].error)} on {plural(int(session.pool.test.test.size), 'item')}"
+        st.markdown(f"**Error: {error_words}.** The curve begins with the second fit.")
         return
     from workbench.figures.curves import learning_curve, summarise
 
@@ -221,8 +223,8 @@ def own_curve(session: Any) -> None:
     rounds = labelling_speed.measured_rounds(session.rounds)
     if len(rounds) < 2:
         copies = f" {session.twins.say()}" if session.twins.n_groups else ""
-        kept = kept_for_measuring(session.settings)
-        st.caption(f"This pool has no known classes to measure on{kept}.{copies}")
+        sentence = kept_for_measuring(session.settings)
+        st.caption(f"This pool has no known classes to measure on{sentence}.{copies}")
         return
     from workbench.figures.curves import learning_curve
 
@@ -255,8 +257,8 @@ def kept_for_measuring(settings: Any) -> str:
     if not share:
         return ""
     first = f"{early:.0%} of the questions until 20 are answered, then " if early > share else ""
-    said = f", so {first}{share:.0%} of {'them' if first else 'the questions'} are drawn at random into an"
-    return said.replace("%", " %") + " evaluation set that the model never learns from"
+    words = f", so {first}{share:.0%} of {'them' if first else 'the questions'} are drawn at random into an"
+    return words.replace("%", " %") + " evaluation set that the model never learns from"
 
 
 def early_signs(session: Any) -> None:
@@ -301,9 +303,9 @@ def classes_dialog(session: Any) -> None:
     # rows are those shown when the dialog opened, however many times it is drawn
     if "classes-shown" not in st.session_state:
         st.session_state["classes-shown"] = classes.table(session.state)
-    shown = st.session_state["classes-shown"]
+    rows = st.session_state["classes-shown"]
     st.data_editor(
-        classes.frame(shown),
+        classes.frame(rows),
         hide_index=True,
         num_rows="dynamic",
         key="classes-editor",
@@ -333,7 +335,7 @@ def classes_dialog(session: Any) -> None:
         st.caption(f"{plural(unsaved, 'change')} not saved yet")
     if st.button("Save", type="primary", key="classes-save"):
         session.change_question(st.session_state["question-words"])
-        problems = classes.apply(session, shown, st.session_state["classes-editor"])
+        problems = classes.apply(session, rows, st.session_state["classes-editor"])
         st.session_state.pop("classes-editor", None)
         st.session_state.pop("classes-shown", None)
         if problems:
@@ -344,15 +346,15 @@ def classes_dialog(session: Any) -> None:
     if len(session.classes) > 2:
         with st.form("merge-class", border=True):
             columns = st.columns([3, 3, 1], vertical_alignment="bottom")
-            gone = columns[0].selectbox(
+            merged_class = columns[0].selectbox(
                 "Count all labels of", session.classes, index=None, key="class-to-merge", placeholder="Choose"
             )
             into = columns[1].selectbox(
                 "as", session.classes, index=None, key="class-merged-into", placeholder="Choose"
             )
-            if columns[2].form_submit_button("Merge") and gone is not None and into is not None:
+            if columns[2].form_submit_button("Merge") and merged_class is not None and into is not None:
                 st.session_state.pop("classes-shown", None)
-                changed(lambda: session.merge_class(gone, into))
+                changed(lambda: session.merge_class(merged_class, into))
             st.caption("The first one disappears. Undo takes the merge back.")
 
 
@@ -419,8 +421,8 @@ def results(session: Any) -> None:
 
 def turn_questions() -> None:
     """Ask the other way: all questions of an item, or one over all items."""
-    now = st.session_state.get(TOGETHER, EVERY)
-    st.session_state[TOGETHER] = ONE if now == EVERY else EVERY
+    mode = st.session_state.get(TOGETHER, EVERY)
+    st.session_state[TOGETHER] = ONE if mode == EVERY else EVERY
 
 
 session = current.mine(frame.needed("label items", "Label", example="error"))

@@ -44,14 +44,14 @@ def show(lesson: lessons.Lesson) -> None:
         values = teaching.controlled(lesson)
         query = {"lesson": lesson.name} | {k: str(v) for k, v in values.items()}
         if share is not None:
-            here = (st.context.url or "").partition("?")[0]
-            share.code(f"{here}?{urlencode(query)}", language=None, wrap_lines=True)
+            address = (st.context.url or "").partition("?")[0]
+            share.code(f"{address}?{urlencode(query)}", language=None, wrap_lines=True)
         with students:
             joining.join(query | {CLASS: "1"})
         with st.container(key="lesson-panes"):
-            made, job = lessons.result(lesson, values)
+            outcome, job = lessons.result(lesson, values)
             story, figure = st.container(key="lesson-story"), st.container(key="lesson-figure")
-            read, code = st.container(key="lesson-read"), st.container(key="lesson-code")
+            reading, code = st.container(key="lesson-read"), st.container(key="lesson-code")
             story.header(lesson.question)
             if teaching.hidden(lesson, values):
                 # computed meanwhile
@@ -62,9 +62,9 @@ def show(lesson: lessons.Lesson) -> None:
                     teaching.ask_guess(lesson)
             else:
                 with figure:
-                    said = shown(lesson, values, made, job)
-                with read:
-                    beside(lesson, values, said, found=made is not None)
+                    words = shown(lesson, values, outcome, job)
+                with reading:
+                    beside(lesson, values, words, found=outcome is not None)
             if in_class():
                 with code:
                     teaching.wall_code(query | {CLASS: "1"})
@@ -77,11 +77,11 @@ def shown(lesson: lessons.Lesson, values: lessons.Values, made: Any, job: Any) -
         n = len(lessons.drawn(lesson, made, values).pictures)
         if n > 1:
             stage.unpin()
-        said = teaching.pictures(
+        words = teaching.pictures(
             lesson, made, values, stage.stage_of(window, in_class=in_class(), pictures=n)
         )
         lessons.prepare(lesson, values)
-        return said
+        return words
     if job is not None and job.active:
         teaching.streaming(lesson, values, job)
     elif job is not None and job.status == "failed":

@@ -32,16 +32,16 @@ BEHIND = {"regions": "Predicted class", "blend": "Probabilities as colour", "non
 
 def what_to_label() -> None:
     """Doubts of the model, and the groups worth labelling: a button selects one."""
-    found = mapping.uncertain_items(view, open_items)
-    if not found.of:
+    doubts = mapping.uncertain_items(view, open_items)
+    if not doubts.of:
         st.markdown("**No item is left to ask about.**")
         return
-    if not found.n:
-        st.markdown(f"**{verbatim(session.verdict.of_no_doubt(found.of))}**")
+    if not doubts.n:
+        st.markdown(f"**{verbatim(session.verdict.of_no_doubt(doubts.of))}**")
         return
-    many = f"{found.n:,} of {plural(found.of, 'open item')}"
-    words = f"**The model is unsure of {many}.** {session.verdict.against_itself} ".replace("  ", " ")
-    words += "These are most useful to label:" if found.groups else ""
+    amount = f"{doubts.n:,} of {plural(doubts.of, 'open item')}"
+    words = f"**The model is unsure of {amount}.** {session.verdict.against_itself} ".replace("  ", " ")
+    words += "These are most useful to label:" if doubts.groups else ""
     st.markdown(words, help=explain("doubt"))
     widgets.style(
         # two long names take two lines where there is no room for one
@@ -50,7 +50,7 @@ def what_to_label() -> None:
     )
     with st.container(horizontal=True, gap="small", key="groups"):
         short = dict(zip(session.classes, short_names(session.classes, 34), strict=True))
-        for number, group in enumerate(found.groups):
+        for number, group in enumerate(doubts.groups):
             first, second = (verbatim(short.get(name, name)) for name in group.classes)
             st.button(
                 f"{plural(len(group.items), 'item')}: {first} or {second}?",
@@ -90,9 +90,9 @@ def inspect(item: int, view: Any, values: Any, title: str) -> None:
 def inspect_many(chosen: list[int], values: Any, title: str) -> None:
     with st.container(border=True, key="inspected-items"):
         st.markdown(f"## {plural(len(chosen), 'item')} selected")
-        done = sum(i in session.state.labels for i in chosen)
+        n_labelled = sum(i in session.state.labels for i in chosen)
         finite = values[chosen][np.isfinite(values[chosen])]
-        words = f"{done} labelled already, and would be labelled anew. " if done else ""
+        words = f"{n_labelled} labelled already, and would be labelled anew. " if n_labelled else ""
         if finite.size:
             ends = [mapping.shown_as(name, float(end)) for end in (finite.min(), finite.max())]
             words += f"{title}: {ends[0]} to {ends[1]}."
@@ -101,12 +101,12 @@ def inspect_many(chosen: list[int], values: Any, title: str) -> None:
             from workbench.figures.thumbnails import sheet, tile
 
             images = [session.pool.items.show(i).image for i in chosen[:24]]
-            there = [image for image in images if image is not None]
-            if there:
+            pictures = [image for image in images if image is not None]
+            if pictures:
                 st.image(
-                    sheet([tile(image, 48) for image in there], 6),
+                    sheet([tile(image, 48) for image in pictures], 6),
                     output_format="PNG",
-                    alt=f"The first {len(there)} of them",
+                    alt=f"The first {len(pictures)} of them",
                 )
         to_ask = [i for i in chosen if i in still_open]
         st.button(
@@ -138,14 +138,14 @@ def rounds_slider(label: str, key: str, default: int) -> int:
     numbers = sorted(by_number)
     if st.session_state.get(key) not in (None, *numbers):
         del st.session_state[key]
-    chosen = st.select_slider(
+    number = st.select_slider(
         label,
         numbers,
         value=default if default in by_number else numbers[-1],
         format_func=lambda n: f"{by_number[n]} labels",
         key=key,
     )
-    return int(chosen)
+    return int(number)
 
 
 DOUBT_FIRST, ASKED_BY, MORE = "doubt", "asked", "more"
@@ -200,7 +200,7 @@ def layout() -> tuple[Any, Any]:
         return mapping.layout(session), None
     names = list(map(str, pool.feature_map.columns))
     again = bool(st.session_state.pop("map-again", False))
-    made, job, reason = mapping.neighbours(session, again=again)
+    neighbour_map, job, reason = mapping.neighbours(session, again=again)
     with st.popover("Layout", icon=":material/view_in_ar:", key="projection"):
         kind = st.radio("Lay the pool out by", LAYOUTS, key="projection-kind", persist_state="session")
         if kind == TWO_FEATURES:
@@ -209,11 +209,11 @@ def layout() -> tuple[Any, Any]:
                 "Up", range(len(names)), index=1, format_func=lambda i: names[i], key="axis-y"
             )
             return mapping.layout(session, (int(first), int(second))), None
-    if kind == BY_NEIGHBOURS and made is not None:
-        return mapping.neighbour_layout(made), None
+    if kind == BY_NEIGHBOURS and neighbour_map is not None:
+        return mapping.neighbour_layout(neighbour_map), None
     if kind == BY_NEIGHBOURS and reason:
         st.caption(f"{verbatim(reason)} The map shows principal components.")
-    return mapping.with_trust(mapping.layout(session), made), job if kind == BY_NEIGHBOURS else None
+    return mapping.with_trust(mapping.layout(session), neighbour_map), job if kind == BY_NEIGHBOURS else None
 
 
 def making(job: Any) -> None:
@@ -296,7 +296,7 @@ def chart(fig: Any, key: str, alt: str) -> None:
 def neighbours_toggle() -> bool:
     """True if lines join items that are neighbours in all features."""
     making = session.neighbours
-    shown = st.toggle(
+    is_on = st.toggle(
         "Lines to neighbours",
         key="neighbour-lines",
         persist_state="session",
@@ -307,14 +307,14 @@ def neighbours_toggle() -> bool:
         st.caption(f"The graph of neighbours is being made: {making.fraction:.0%}.")
     elif making.neighbourhood.too_few:
         st.caption(f"No lines: {verbatim(making.neighbourhood.too_few)}.")
-    elif shown and len(making.neighbourhood) > mapping.MOST_LINES:
+    elif is_on and len(making.neighbourhood) > mapping.MOST_LINES:
         st.caption("Of the item shown; select others to see theirs.")
-    return bool(shown) and making.at_hand
+    return bool(is_on) and making.at_hand
 
 
 def settings() -> tuple[tuple[str, str, str], Any, Any, str, bool, bool, Any, Any]:
     """The map's controls: measure, plane, what lies behind, inducing points, lines, the model and its job."""
-    named = measure_name()
+    measure = measure_name()
     if model.latent is None:
         st.caption(mapping.LATENT_ONLY)
     number = rounds_slider("Round", f"round-{session.id}-{model.number}", model.number)
@@ -341,7 +341,7 @@ def settings() -> tuple[tuple[str, str, str], Any, Any, str, bool, bool, Any, An
         st.caption(
             f"No colour map: {len(model.classes)} classes, and no more than 10 colours can be told apart."
         )
-    return named, where, laying, behind, inducing, joined, *mapping.at_round(session, number)
+    return measure, where, laying, behind, inducing, joined, *mapping.at_round(session, number)
 
 
 def other_map(view: Any, name: str, values: Any, title: str) -> tuple[Any, Any, tuple[str, str], Any]:
@@ -351,24 +351,29 @@ def other_map(view: Any, name: str, values: Any, title: str) -> tuple[Any, Any, 
         second, theirs, _ = measure_name("second-measure", without=name)
         return view, mapping.values_of(view, second), (title, theirs), None
     if against == "Another model":
-        own = str(session.settings["classifier"])
+        classifier = str(session.settings["classifier"])
         possible = forms.classifiers_for(session.pool.kind, len(model.classes))
-        kinds = [kind for kind in possible if kind != own]
+        kinds = [kind for kind in possible if kind != classifier]
         kind = st.selectbox("Model", kinds, key="other-kind", format_func=title_of)
-        other, job = mapping.other_kind(session, view, kind)
-        left = title_of(own)
+        other_view, job = mapping.other_kind(session, view, kind)
+        left_title = title_of(classifier)
     else:
         first = session.rounds[0].number if session.rounds else model.number
         chosen_round = rounds_slider("Round on the right", f"other-round-{session.id}", first)
-        other, job = mapping.at_round(session, chosen_round)
-        left = view.title
-    if other is None:
+        other_view, job = mapping.at_round(session, chosen_round)
+        left_title = view.title
+    if other_view is None:
         waiting(job, "other-model")
         frame.end()
-    theirs = mapping.values_of(other, name)
-    both = np.concatenate([values[session.pool.trainable], theirs[session.pool.trainable]])
-    both = both[np.isfinite(both)]
-    return other, theirs, (left, other.title), (float(both.min()), float(both.max())) if both.size else (0, 1)
+    theirs = mapping.values_of(other_view, name)
+    scale = np.concatenate([values[session.pool.trainable], theirs[session.pool.trainable]])
+    scale = scale[np.isfinite(scale)]
+    return (
+        other_view,
+        theirs,
+        (left_title, other_view.title),
+        (float(scale.min()), float(scale.max())) if scale.size else (0, 1),
+    )
 
 
 def functions(view: Any, item: int) -> None:
@@ -394,7 +399,7 @@ def functions(view: Any, item: int) -> None:
         )
         return
     line = mapping.line_through(view, item, int(column))
-    most = np.argsort(-view.model.probabilities_of(item), kind="stable")[:4]
+    codes = np.argsort(-view.model.probabilities_of(item), kind="stable")[:4]
     from workbench.figures.teaching import class_bands
 
     fig = class_bands(
@@ -405,7 +410,7 @@ def functions(view: Any, item: int) -> None:
         classes=view.model.classes,
         axis=line.axis,
         mark=line.at,
-        shown=sorted(map(int, most)),
+        shown=sorted(map(int, codes)),
         height=600,
     )
     widgets.figure(
@@ -413,7 +418,7 @@ def functions(view: Any, item: int) -> None:
     )
     figure_downloads(fig, "workbench-class-functions", "save-class-bands")
     st.caption(
-        f"The {plural(len(most), 'most probable class', 'most probable classes')} of the item shown here, "
+        f"The {plural(len(codes), 'most probable class', 'most probable classes')} of the item shown here, "
         "along one feature; its other features stay as they are. The dashed line is the item. "
         "Where the lines go flat, the model's own scaling has cut the feature."
     )

@@ -42,8 +42,8 @@ def digest(*arrays: Array) -> bytes:
     Returns:
         16 bytes by BLAKE2b.
     """
-    found = blake2b(digest_size=16)
+    hasher = blake2b(digest_size=16)
     for array in arrays:
-        found.update(f"{array.dtype.str}{array.shape}".encode())
-        found.update(np.ascontiguousarray(array).data.cast("B") if array.size else b"")
-    return found.digest()
+        hasher.update(f"{array.dtype.str}{array.shape}".encode())
+        hasher.update(np.ascontiguousarray(array).data.cast("B") if array.size else b"")
+    return hasher.digest()

@@ -53,23 +53,24 @@ class Client:
 
     def questions(self, n: int = 1) -> list[dict[str, Any]]:
         """The next questions, up to n."""
-        found: list[dict[str, Any]] = self._asked("POST", "/questions", {"n": n})["questions"]
-        return found
+        questions: list[dict[str, Any]] = self._asked("POST", "/questions", {"n": n})["questions"]
+        return questions
 
     def items(self, n: int = 1) -> list[dict[str, Any]]:
         """The next items, up to n, each with all `questions` that are open about it."""
-        found: list[dict[str, Any]] = self._asked("POST", "/items", {"n": n})["items"]
-        return found
+        items: list[dict[str, Any]] = self._asked("POST", "/items", {"n": n})["items"]
+        return items
 
     def tell(self, item: Mapping[str, Any], answers: Mapping[str, str | bool | None]) -> str:
         """Answer several questions about an item: class, True or False, None for unsure.
 
         What is open is stored; of the others, where something else stands, the sentence says which they are.
         """
-        said = {
-            name: ("yes" if one else "no") if isinstance(one, bool) else one for name, one in answers.items()
+        labels = {
+            name: ("yes" if answer else "no") if isinstance(answer, bool) else answer
+            for name, answer in answers.items()
         }
-        return self._row(item, said)
+        return self._row(item, labels)
 
     def label(self, question: Mapping[str, Any], name: str, *, new: bool = False) -> str:
         """Answer a question with a class; "saved" once it is on disk, else why not."""
@@ -90,10 +91,10 @@ class Client:
 
     def answer(self, operations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Send operations, each with an `op` of its own: sent again, it is not repeated."""
-        found: list[dict[str, Any]] = self._asked("POST", "/answers", {"answers": list(operations)})[
+        outcomes: list[dict[str, Any]] = self._asked("POST", "/answers", {"answers": list(operations)})[
             "answers"
         ]
-        return found
+        return outcomes
 
     def labels(self, at_once: int = 500) -> Iterator[dict[str, Any]]:
         """All labels with what is known of them."""
@@ -105,8 +106,10 @@ class Client:
 
     def predict(self, rows: Sequence[Any]) -> list[dict[str, Any]]:
         """Class and probabilities of new rows."""
-        found: list[dict[str, Any]] = self._asked("POST", "/predict", {"rows": list(rows)})["predictions"]
-        return found
+        predictions: list[dict[str, Any]] = self._asked("POST", "/predict", {"rows": list(rows)})[
+            "predictions"
+        ]
+        return predictions
 
     def _one(self, question: Mapping[str, Any], kind: str, **more: Any) -> str:
         about = {"op": secrets.token_hex(8), "kind": kind, "ask": question["ask"], "item": question["item"]}
@@ -117,25 +120,25 @@ class Client:
         return self._sent(about | more)
 
     def _sent(self, operation: Mapping[str, Any]) -> str:
-        [done] = self.answer([operation])
-        return f"{done['status']}: {done['why']}" if done["why"] else str(done["status"])
+        [outcome] = self.answer([operation])
+        return f"{outcome['status']}: {outcome['why']}" if outcome["why"] else str(outcome["status"])
 
     def _asked(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
         headers = {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
         data = None if body is None else json.dumps(body).encode()
-        for left in range(self._tries - 1, -1, -1):
+        for tries_left in range(self._tries - 1, -1, -1):
             try:
                 request = Request(self._base + path, data, headers, method=method)
                 with urlopen(request, timeout=self._seconds) as reply:
-                    found: dict[str, Any] = json.load(reply)
-                    return found
+                    document: dict[str, Any] = json.load(reply)
+                    return document
             except HTTPError as error:
-                said = json.loads(error.read() or b"{}")
-                if error.code not in (429, 503) or not left:
-                    raise RefusedError(error.code, str(said.get("why", error.reason))) from None
-                time.sleep(min(30.0, float(said.get("wait", 1.0))))
+                problem = json.loads(error.read() or b"{}")
+                if error.code not in (429, 503) or not tries_left:
+                    raise RefusedError(error.code, str(problem.get("why", error.reason))) from None
+                time.sleep(min(30.0, float(problem.get("wait", 1.0))))
             except OSError:  # it may have arrived: an operation has an id, so it is sent again
-                if not left:
+                if not tries_left:
                     raise
                 time.sleep(1.0)
         raise AssertionError("unreachable")

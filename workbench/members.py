@@ -154,7 +154,7 @@ class FolderMembers(Members):
     @cached_property
     def sizes(self) -> Mapping[str, int]:
         """Bytes of all files below, links and what is no file left out; looked up once."""
-        found: dict[str, int] = {}
+        sizes: dict[str, int] = {}
 
         def refused(error: OSError) -> None:
             raise error
@@ -165,8 +165,8 @@ class FolderMembers(Members):
                     path = os.path.join(folder, name)  # noqa: PTH118 - a folder may hold 200,000 files
                     about = os.lstat(path)
                     if stat.S_ISREG(about.st_mode):
-                        found[Path(path).relative_to(self.root).as_posix()] = about.st_size
-        return dict(sorted(found.items()))
+                        sizes[Path(path).relative_to(self.root).as_posix()] = about.st_size
+        return dict(sorted(sizes.items()))
 
     def size(self, name: str) -> int:
         """Bytes of a file; every folder on the way is one, and no link."""

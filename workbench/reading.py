@@ -72,23 +72,23 @@ def cut(value: Any, limit: int = 60) -> str:
     if isinstance(value, str) and len(value) > 4 * limit:
         value = value[: 2 * limit] + value[-2 * limit :]  # repr of a whole book takes its time
     try:
-        shown = repr(value)
+        text = repr(value)
     except (RecursionError, ValueError):  # nested too deeply, or thousands of digits
-        shown = f"a {type(value).__name__}"
-    return _without_middle(shown, limit)
+        text = f"a {type(value).__name__}"
+    return _without_middle(text, limit)
 
 
 def listed(names: Iterable[Any], limit: int = 6, quote: bool = True) -> str:
     """The first few names and how many more there are: "'a', 'b' and 12 more"."""
     every = list(names)
-    shown = [cut(str(name), 30) if quote else _on_one_line(str(name), 30) for name in every[:limit]]
+    parts = [cut(str(name), 30) if quote else _on_one_line(str(name), 30) for name in every[:limit]]
     more = len(every) - limit
-    return ", ".join(shown) + (f" and {more:,} more" if more > 0 else "")
+    return ", ".join(parts) + (f" and {more:,} more" if more > 0 else "")
 
 
 def shortened(message: str) -> str:
     """A message of ours without the long pieces of input it quotes."""
-    message = _QUOTED.sub(lambda found: _without_middle(found.group(), ECHO), message)
+    message = _QUOTED.sub(lambda match: _without_middle(match.group(), ECHO), message)
     return message if len(message) <= 5 * ECHO else _without_middle(message, 5 * ECHO)
 
 

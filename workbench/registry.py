@@ -72,13 +72,13 @@ class Registry(Mapping[str, E], Generic[E]):
         return {**self.own, **{e.name: e for e in added if e.name not in self.own}} if added else self.own
 
     def __getitem__(self, name: str) -> E:
-        found = self.get(name)
-        if found is None:
+        entry = self.get(name)
+        if entry is None:
             close = get_close_matches(str(name), self._all(), n=1)
             hint = f" Did you mean {close[0]!r}?" if close else ""
-            known = ", ".join(self._all())
-            raise InputError(f"There is no {self.kind} called {name!r}.{hint} Known: {known}.")
-        return found
+            known_names = ", ".join(self._all())
+            raise InputError(f"There is no {self.kind} called {name!r}.{hint} Known: {known_names}.")
+        return entry
 
     def __contains__(self, name: object) -> bool:
         return name in self.own or name in self._all()
@@ -107,17 +107,17 @@ def plugins(group: str, describe: Callable[[str, str, Any], E]) -> tuple[E, ...]
     Returns:
         An entry each. That of a package that cannot be imported says so in its summary.
     """
-    found: list[E] = []
+    entries: list[E] = []
     for point in entry_points(group=group):
         try:
             thing = load_target(point.value)
         except Exception as error:  # somebody else's module may fail in any way
             described = describe(point.name, point.value, None)
-            found.append(replace(described, summary=f"Cannot be imported: {error}", broken=True))
+            entries.append(replace(described, summary=f"Cannot be imported: {error}", broken=True))
             continue
         entry = thing if isinstance(thing, Entry) else describe(point.name, point.value, thing)
-        found.append(replace(entry, name=point.name))  # type: ignore[arg-type]
-    return tuple(found)
+        entries.append(replace(entry, name=point.name))  # type: ignore[arg-type]
+    return tuple(entries)
 
 
 class CodeName(str):
@@ -277,13 +277,13 @@ def load_own(target: str, kind: str, *methods: str) -> Any:
     Raises:
         InputError: a text that nobody typed; nothing there; or something else than a `kind`.
     """
-    found = load_code(target)
-    missing = [name for name in methods if not callable(getattr(found, name, None))]
+    attribute = load_code(target)
+    missing = [name for name in methods if not callable(getattr(attribute, name, None))]
     if missing:
         raise InputError(f"{target!r} is no {kind}: it has no {missing[0]}.")
-    if not callable(found):
+    if not callable(attribute):
         raise InputError(f"{target!r} is no {kind}: it cannot be called.")
-    return found
+    return attribute
 
 
 def load_code(target: str) -> Any:

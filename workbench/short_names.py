@@ -34,15 +34,15 @@ def _short(names: tuple[str, ...], limit: int) -> tuple[str, ...]:
     alike: dict[str, list[int]] = {}
     for place, short in enumerate(cut):
         alike.setdefault(short, []).append(place)
-    made = list(cut)
+    labels = list(cut)
     for places in alike.values():
         group = {names[place] for place in places}
         if len(group) > 1:
             common = _begun(sorted(group))
             for place in places:
-                made[place] = _middle(names[place], common, limit)
+                labels[place] = _middle(names[place], common, limit)
     # whatever is alike still says no less when it is cut at its end
-    return tuple(made if len(set(made)) >= len(set(cut)) else cut)
+    return tuple(labels if len(set(labels)) >= len(set(cut)) else cut)
 
 
 def _end(name: str, limit: int) -> str:
@@ -53,8 +53,8 @@ def _begun(names: Sequence[str]) -> int:
     """Number of characters with which all names begin, up to the end of a word."""
     first, last = min(names), max(names)
     pairs = takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
-    common = "".join(one for one, _ in pairs)
-    words = [found.end() for found in re.finditer(r"[\s_./:-]+", common)]
+    common = "".join(character for character, _ in pairs)
+    words = [match.end() for match in re.finditer(r"[\s_./:-]+", common)]
     return words[-1] if words else len(common)
 
 

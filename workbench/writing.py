@@ -135,10 +135,10 @@ def check_place(path: Path, *, protected: Iterable[Path | str | None] = (), repl
     """
     if not os.path.lexists(path):
         return
-    for other in protected:
-        if other is not None and _is_within(path, Path(other)):
+    for protected_path in protected:
+        if protected_path is not None and _is_within(path, Path(protected_path)):
             raise InputError(
-                f"{path} belongs to {other}, which this is made from or which a project needs. "
+                f"{path} belongs to {protected_path}, which this is made from or which a project needs. "
                 "Nothing was written; choose another file."
             )
     if path.is_dir():
@@ -149,10 +149,12 @@ def check_place(path: Path, *, protected: Iterable[Path | str | None] = (), repl
         )
 
 
-def _is_within(path: Path, other: Path) -> bool:
+def _is_within(path: Path, container: Path) -> bool:
     """True if two paths are one file, by whatever name, or the first lies in the folder of the second."""
     try:
-        return path.samefile(other) or (other.is_dir() and path.resolve().is_relative_to(other.resolve()))
+        return path.samefile(container) or (
+            container.is_dir() and path.resolve().is_relative_to(container.resolve())
+        )
     except OSError:
         return False
 

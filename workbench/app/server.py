@@ -131,15 +131,17 @@ def why_refused(scope: Mapping[str, Any], hosts: Sequence[str], origins: Sequenc
         A sentence for the log and the answer.
     """
     headers = [(name.lower(), value.decode("latin-1")) for name, value in scope.get("headers", [])]
-    named = [value for name, value in headers if name == b"host"]
-    host = named[0] if len(named) == 1 else ""
+    host_headers = [value for name, value in headers if name == b"host"]
+    host = host_headers[0] if len(host_headers) == 1 else ""
     if not host_names.is_known(host, hosts):
         return "This server does not go by that name (server.allowedHosts)."
     reads = scope["type"] == "http" and scope.get("method", "GET") in ("GET", "HEAD", "OPTIONS")
-    given = [value for name, value in headers if name == b"origin"]
-    if reads or not given:
+    origin_headers = [value for name, value in headers if name == b"origin"]
+    if reads or not origin_headers:
         return ""
-    if len(given) == 1 and (urlsplit(given[0]).netloc.lower() == host.lower() or given[0] in origins):
+    if len(origin_headers) == 1 and (
+        urlsplit(origin_headers[0]).netloc.lower() == host.lower() or origin_headers[0] in origins
+    ):
         return ""
     return "Pages of another origin may not use this server (server.corsAllowedOrigins)."
 
@@ -288,21 +290,21 @@ def serve(
     _check_free(address, port)
     import streamlit as st
 
-    chosen = config()
-    chosen |= {"server.address": address, "server.port": port, "server.baseUrlPath": base_path.strip("/")}
-    known = [*chosen["server.allowedHosts"], *host_names]
+    settings = config()
+    settings |= {"server.address": address, "server.port": port, "server.baseUrlPath": base_path.strip("/")}
+    hosts = [*settings["server.allowedHosts"], *host_names]
     if log_in is not None:
         login.lock(log_in)
-        chosen["secrets.files"] = [str(log_in)]
-        known += login.names_in(log_in)
+        settings["secrets.files"] = [str(log_in)]
+        hosts += login.names_in(log_in)
     if not local:
-        known += own_names() if address in {"0.0.0.0", "::"} else [_in_brackets(address)]
-    chosen["server.allowedHosts"] = sorted(set(known))
+        hosts += own_names() if address in {"0.0.0.0", "::"} else [_in_brackets(address)]
+    settings["server.allowedHosts"] = sorted(set(hosts))
     if not open_browser:
-        chosen["server.headless"] = True
+        settings["server.headless"] = True
     if max_upload_mb is not None:
-        chosen["server.maxUploadSize"] = max_upload_mb
-    st.App(MAIN, **options(configure=False)).run(config=chosen)
+        settings["server.maxUploadSize"] = max_upload_mb
+    st.App(MAIN, **options(configure=False)).run(config=settings)
 
 
 _PATH = re.compile(r"[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*")
@@ -312,14 +314,14 @@ _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?|\[[0-9A-Fa-f:
 def own_names() -> list[str]:
     """The names and addresses of this machine, as a Host header has them."""
     host = socket.gethostname()
-    found = {host, socket.getfqdn(), f"{host.partition('.')[0]}.local"}
+    names = {host, socket.getfqdn(), f"{host.partition('.')[0]}.local"}
     import psutil
 
     for addresses in psutil.net_if_addrs().values():
-        for one in addresses:
-            if one.family in (socket.AF_INET, socket.AF_INET6):
-                found.add(_in_brackets(one.address.partition("%")[0]))
-    return sorted(name for name in found if _NAME.fullmatch(name))
+        for address in addresses:
+            if address.family in (socket.AF_INET, socket.AF_INET6):
+                names.add(_in_brackets(address.address.partition("%")[0]))
+    return sorted(name for name in names if _NAME.fullmatch(name))
 
 
 def _in_brackets(address: str) -> str:

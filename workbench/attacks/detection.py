@@ -144,5 +144,5 @@ def confusion_at(clean: Floats, attacked: Floats, threshold: float) -> Confusion
         attacked: [m] scores.
         threshold: flagged where the score is at least this.
     """
-    false, found = int((clean >= threshold).sum()), int((attacked >= threshold).sum())
-    return Confusion(false, len(clean) - false, found, len(attacked) - found)
+    false, hits = int((clean >= threshold).sum()), int((attacked >= threshold).sum())
+    return Confusion(false, len(clean) - false, hits, len(attacked) - hits)

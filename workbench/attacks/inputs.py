@@ -63,11 +63,11 @@ def loss_of(attack: str, loss: str | None, has_variance: bool) -> str:
     entry = ATTACKS[attack]
     if not entry.loss:
         return ""
-    chosen = LOSSES[entry.loss if loss is None or entry.needs_variance else loss]
-    if chosen.needs_variance and not has_variance:
+    loss_entry = LOSSES[entry.loss if loss is None or entry.needs_variance else loss]
+    if loss_entry.needs_variance and not has_variance:
         model = "the softmax network it is computed on" if entry.needs_surrogate else "this model"
         raise InputError(
-            f"{entry.title} cannot raise the loss {chosen.title!r}: {model} has no latent functions with a "
-            "variance. Use cross-entropy or hinge, or attack a large-margin model."
+            f"{entry.title} cannot raise the loss {loss_entry.title!r}: {model} has no latent functions "
+            "with a variance. Use cross-entropy or hinge, or attack a large-margin model."
         )
-    return chosen.name
+    return loss_entry.name

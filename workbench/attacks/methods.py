@@ -70,15 +70,15 @@ def compiled_pgd(key: tuple[Any, ...], signature: Any, loss: str, dtype: Any) ->
         low = tf.maximum(X - strength[:, None], 0.0)
         high = tf.minimum(X + strength[:, None], 1.0)
         step = REACH * strength[:, None] / tf.cast(steps, X.dtype)
-        now, best = tf.clip_by_value(start, low, high), X
+        iterate, best = tf.clip_by_value(start, low, high), X
         record = function(*moments_of(arrays, X), beta, codes)
         for _turn in tf.range(steps):  # type: ignore[attr-defined]
-            value, gradient = slope(arrays, beta, now, codes)
-            best = tf.where((value > record)[:, None], now, best)
+            value, gradient = slope(arrays, beta, iterate, codes)
+            best = tf.where((value > record)[:, None], iterate, best)
             record = tf.maximum(record, value)
-            now = tf.clip_by_value(now + step * tf.sign(gradient), low, high)
-        value = function(*moments_of(arrays, now), beta, codes)
-        return tf.where((value > record)[:, None], now, best), tf.maximum(record, value)
+            iterate = tf.clip_by_value(iterate + step * tf.sign(gradient), low, high)
+        value = function(*moments_of(arrays, iterate), beta, codes)
+        return tf.where((value > record)[:, None], iterate, best), tf.maximum(record, value)
 
     return pgd.get_concrete_function()
 
@@ -161,7 +161,7 @@ def pgd(
     for strength in strengths:
         best = np.empty_like(X)
         for rows in _chunks(len(X), target.rows):
-            found, _ = run(
+            iterates, _ = run(
                 target.arrays,
                 dtype(target.beta),
                 X[rows].astype(dtype),
@@ -170,7 +170,7 @@ def pgd(
                 np.full(len(X[rows]), strength, dtype),
                 np.int32(steps),
             )
-            best[rows] = found.numpy()
+            best[rows] = iterates.numpy()
         yield _inside(best, X, strength)
 
 
@@ -273,9 +273,9 @@ def codes_of(model: Any, y: Array, n: int) -> Ints:
     return np.fromiter((place[label] for label in y.tolist()), np.int64, n)
 
 
-def _inside(moved: Floats, X: Floats, strength: float) -> Floats:
+def _inside(images: Floats, X: Floats, strength: float) -> Floats:
     """Within the strength of X and within [0, 1], to the last bit."""
-    return np.clip(np.clip(moved, X - strength, X + strength), 0.0, 1.0)
+    return np.clip(np.clip(images, X - strength, X + strength), 0.0, 1.0)
 
 
 def _chunks(n: int, size: int) -> Iterator[slice]:

@@ -110,11 +110,11 @@ class Robustness:
             [A, S, K]; NaN where there is no such image.
         """
         areas = np.full(self.scores.shape[:3], np.nan)
-        chosen = self.successful
+        successes = self.successful
         for a, s, k in np.ndindex(areas.shape):
             attacked = self.scores[a, s, k]
             if successful_only:
-                attacked = attacked[chosen[a, s]]
+                attacked = attacked[successes[a, s]]
             areas[a, s, k] = area_under_roc(self.clean_scores[k], attacked)
         return areas
 
@@ -132,20 +132,20 @@ class Robustness:
         """One row an attack, strength and detector, for people and for files."""
         import pandas as pd
 
-        everything, some = self.auc(), self.auc(successful_only=True)
-        hits, means, chosen = self.accuracy, self.mean_scores, self.successful.sum(axis=2)
+        areas, success_areas = self.auc(), self.auc(successful_only=True)
+        hits, means, n_successful = self.accuracy, self.mean_scores, self.successful.sum(axis=2)
         rows = [
             {
                 "attack": attack,
                 "strength": float(strength),
                 "images": len(self.truth),
                 "accuracy": hits[a, s],
-                "successful": int(chosen[a, s]),
+                "successful": int(n_successful[a, s]),
                 "detector": detector,
                 "mean_score_clean": float(self.clean_scores[k].mean()),
                 "mean_score": means[a, s, k],
-                "auc": everything[a, s, k],
-                "auc_successful": some[a, s, k],
+                "auc": areas[a, s, k],
+                "auc_successful": success_areas[a, s, k],
             }
             for a, attack in enumerate(self.attacks)
             for s, strength in enumerate(self.strengths)
@@ -204,27 +204,27 @@ def measure(
     for name in names:
         loss_of(name, loss, supports_latent(softmax if ATTACKS[name].needs_surrogate else model))
     images, grid = check_images(X), check_strengths(strengths)
-    chosen = detectors_for(model) if detectors is None else tuple(DETECTORS[name].name for name in detectors)
+    kinds = detectors_for(model) if detectors is None else tuple(DETECTORS[name].name for name in detectors)
     total = len(names) * len(grid) + 1 + (softmax is not None) * len(grid)
     done = 0
 
-    def tell(what: str) -> None:
+    def tell(stage: str) -> None:
         nonlocal done
         if report is not None:
-            report(done / total, what)
+            report(done / total, stage)
         done += 1
 
     tell("clean images")
-    clean = score(model, images, chosen, random_state)
+    clean = score(model, images, kinds, random_state)
     truth = clean.codes if y is None else codes_of(model, np.asarray(y), len(images))
     labels = np.asarray(model.classes_)[truth]
     shape = len(names), len(grid), len(images)
     codes, confidence = np.empty(shape, np.int64), np.empty(shape)
-    scores = np.empty((*shape[:2], len(chosen), shape[2]))
-    shown = np.arange(min(max(keep, 0), len(images)))
-    pictures = np.empty((*shape[:2], len(shown), images.shape[1]), np.float32)
+    scores = np.empty((*shape[:2], len(kinds), shape[2]))
+    example_rows = np.arange(min(max(keep, 0), len(images)))
+    pictures = np.empty((*shape[:2], len(example_rows), images.shape[1]), np.float32)
     for a, name in enumerate(names):
-        found = attacks_on(
+        adversarials = attacks_on(
             model,
             images,
             labels,
@@ -237,14 +237,14 @@ def measure(
         )
         for s, strength in enumerate(grid):
             tell(f"{ATTACKS[name].title}, strength {strength:g}")
-            moved = next(found)
-            codes[a, s], confidence[a, s], scores[a, s] = score(model, moved, chosen, random_state)
-            pictures[a, s] = moved[shown]
+            adversarial = next(adversarials)
+            codes[a, s], confidence[a, s], scores[a, s] = score(model, adversarial, kinds, random_state)
+            pictures[a, s] = adversarial[example_rows]
     compared = None if softmax is None else _accuracy_of(softmax, images, labels, grid, loss, tell)
     return Robustness(
         attacks=names,
         strengths=grid,
-        detectors=chosen,
+        detectors=kinds,
         classes=tuple(np.asarray(model.classes_).tolist()),
         truth=truth,
         truth_known=y is not None,
@@ -262,7 +262,7 @@ def measure(
             "images": len(images),
             "versions": versions(),
         },
-        examples=_examples(model, images, shown, pictures) if shown.size else None,
+        examples=_examples(model, images, example_rows, pictures) if example_rows.size else None,
     )
 
 
@@ -275,22 +275,22 @@ def _accuracy_of(
     hits = []
     if loss is not None and LOSSES[loss].needs_variance:
         loss = None  # it has no variance: its own loss, as it was trained
-    found = attacks_on(softmax, images, labels, method="fgsm", strengths=grid, loss=loss)
+    adversarials = attacks_on(softmax, images, labels, method="fgsm", strengths=grid, loss=loss)
     for strength in grid:
         tell(f"softmax network, strength {strength:g}")
-        hits.append(float((softmax.predict(next(found)) == labels).mean()))
+        hits.append(float((softmax.predict(next(adversarials)) == labels).mean()))
     return np.array(hits)
 
 
-def _examples(model: Any, images: Floats, shown: Ints, pictures: Floats) -> Examples:
-    clean = images[shown]
+def _examples(model: Any, images: Floats, rows: Ints, pictures: Floats) -> Examples:
+    clean = images[rows]
     if not supports_latent(model):
-        return Examples(shown, clean, pictures, None, None)
+        return Examples(rows, clean, pictures, None, None)
     flat = model.predict_latent(pictures.reshape(-1, pictures.shape[-1]).astype(np.float64))
     latent = Latent(*(np.asarray(part).reshape(*pictures.shape[:3], -1) for part in flat))
-    return Examples(shown, clean, pictures, model.predict_latent(clean), latent)
+    return Examples(rows, clean, pictures, model.predict_latent(clean), latent)
 
 
 def versions() -> dict[str, str]:
     """Versions of what the numbers come from."""
-    return {name: found for name in _PACKAGES if (found := version_of(name))}
+    return {name: version for name in _PACKAGES if (version := version_of(name))}

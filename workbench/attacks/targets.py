@@ -54,8 +54,8 @@ class Target(NamedTuple):
         if self.key[0] == "kernel":
             return _opened(self.arrays)
         # a network's shapes belong to its kind; what follows it may have any number of classes
-        weights, *others = self.arrays
-        return (tuple(tf.TensorSpec(w.shape, w.dtype) for w in weights), *map(_opened, others))
+        weights, *rest = self.arrays
+        return (tuple(tf.TensorSpec(w.shape, w.dtype) for w in weights), *map(_opened, rest))
 
 
 def target_of(model: Any) -> Target:
@@ -168,12 +168,12 @@ def _kernel(predictor: Predictor, name: str) -> tuple[tuple[Any, ...], tuple[Any
 @cache
 def moments(key: tuple[Any, ...]) -> Moments:
     """The function behind a key; calls trace it into whatever graph is being built."""
-    kind, *others = key
+    kind, *parameters = key
     if kind == "kernel":
-        return lambda arrays, X: _kernel_moments(arrays, X, *others)
+        return lambda arrays, X: _kernel_moments(arrays, X, *parameters)
     from workbench.engine import networks as engine
 
-    network, shape, *options = others
+    network, shape, *options = parameters
 
     def features(weights: Any, scaling: Any, X: Any) -> Any:
         return engine.forward(network, shape, weights, (X - scaling[0]) / scaling[1])

@@ -226,16 +226,16 @@ class Certificate:
             "drawn_from": self.drawn_from,
             "classes": [
                 {
-                    "name": one.name,
-                    "size": one.labels,
-                    "checks": one.checks,
-                    "precision": list(one.precision),
-                    "recall": list(one.recall),
+                    "name": entry.name,
+                    "size": entry.labels,
+                    "checks": entry.checks,
+                    "precision": list(entry.precision),
+                    "recall": list(entry.recall),
                 }
-                for one in self.classes
+                for entry in self.classes
             ],
             "checks": [_check_document(check) for check in self.checks],
-            "apart": [asdict(one) for one in self.apart],
+            "apart": [asdict(entry) for entry in self.apart],
             "versions": dict(self.versions),
         }
 
@@ -268,8 +268,13 @@ class Certificate:
             rows,
             holds=self.holds,
             classes=[
-                (one.name, f"{one.labels:,}", f"{one.checks:,}", *(_interval(one, i) for i in range(2)))
-                for one in self.classes
+                (
+                    bounds.name,
+                    f"{bounds.labels:,}",
+                    f"{bounds.checks:,}",
+                    *(_interval(bounds, i) for i in range(2)),
+                )
+                for bounds in self.classes
             ],
         )
 
@@ -290,7 +295,7 @@ class Certificate:
         parsed = text if isinstance(text, Mapping) else parse_json(text, what, "a certificate", finite=True)
         advice = "Take the file as it was written."
         d = checked(CertificateDocument, parsed, what, advice, "is no certificate")
-        made = cls(
+        certificate = cls(
             project=d.project,
             promise=Promise.from_document(d.promise.model_dump()),
             delivered=d.delivered,
@@ -299,30 +304,30 @@ class Certificate:
             people_sha256=d.people_sha256,
             seed=d.seed,
             drawn_from=d.drawn_from,
-            class_sizes=tuple((one.name, one.size) for one in d.classes),
+            class_sizes=tuple((entry.name, entry.size) for entry in d.classes),
             checks=tuple(
                 Check(
-                    **one.model_dump(exclude={"wrong", "answers"}),
-                    answers=tuple((pair[0], pair[1]) for pair in one.answers),
+                    **entry.model_dump(exclude={"wrong", "answers"}),
+                    answers=tuple((pair[0], pair[1]) for pair in entry.answers),
                 )
-                for one in d.checks
+                for entry in d.checks
             ),
-            apart=tuple(WithdrawnLabel(one.item, one.label, one.rank) for one in d.apart),
+            apart=tuple(WithdrawnLabel(entry.item, entry.label, entry.rank) for entry in d.apart),
             made=d.made,
             versions=d.versions,
             sentence=d.sentence or "(none)",
             method=d.method or "(none)",
             id=d.id or "(none)",
         )
-        for check, one in zip(made.checks, d.checks, strict=True):
-            if check.wrong != one.wrong:
+        for check, entry in zip(certificate.checks, d.checks, strict=True):
+            if check.wrong != entry.wrong:
                 raise InputError(
-                    f"{what} is no certificate: check {check.draw} has wrong as {cut(one.wrong)}, against "
+                    f"{what} is no certificate: check {check.draw} has wrong as {cut(entry.wrong)}, against "
                     f"its own label and answers. {advice}"
                 )
-        if made.document()["classes"] != [one.model_dump() for one in d.classes]:
+        if certificate.document()["classes"] != [entry.model_dump() for entry in d.classes]:
             raise InputError(f"{what} is no certificate: bounds of classes are not what checks say. {advice}")
-        return made
+        return certificate
 
 
 def certificate_of(
@@ -399,8 +404,8 @@ def class_sizes(
         checks: whose answers may name other classes.
     """
     counts = Counter(frozen[item] for item in inside)
-    named = set().union(*(check.named for check in checks if check.item in inside))
-    return (*sorted(counts.items()), *((name, 0) for name in sorted(named - counts.keys())))
+    class_names = set().union(*(check.named for check in checks if check.item in inside))
+    return (*sorted(counts.items()), *((name, 0) for name in sorted(class_names - counts.keys())))
 
 
 def listed_order(ids: Iterable[str]) -> list[str]:

@@ -63,13 +63,13 @@ def by_class(
     if unknown:
         raise InputError(f"There are no frozen labels of {sorted(unknown)[0]!r}.")
     delta = (1.0 - confidence_of(confidence)) / (4 * max(1, len(sizes)))
-    frozen, given = np.array(labels, dtype=object), np.array(answers, dtype=object)
+    frozen, replies = np.array(labels, dtype=object), np.array(answers, dtype=object)
     total = sum(sizes.values())
     out = []
     for name, n in sizes.items():
-        mine = frozen == name
-        wrong = given[mine] != name
-        unsure, missed = given[~mine] == "", given[~mine] == name
+        in_class = frozen == name
+        wrong = replies[in_class] != name
+        unsure, missed = replies[~in_class] == "", replies[~in_class] == name
         w_low, w_high = _between(wrong, wrong, n, delta)
         m_low, m_high = _between(missed, missed | unsure, total - n, delta)
         worst, best = n - w_high, n - w_low
@@ -77,7 +77,7 @@ def by_class(
             ClassBounds(
                 name,
                 n,
-                int(mine.sum()),
+                int(in_class.sum()),
                 (worst / n, best / n) if n else (0.0, 1.0),
                 (
                     worst / (worst + m_high) if worst + m_high else 0.0,
@@ -88,14 +88,14 @@ def by_class(
     return out
 
 
-def _between(least: Array, most: Array, size: int, delta: float) -> tuple[float, float]:
+def _between(lower: Array, upper: Array, size: int, delta: float) -> tuple[float, float]:
     """Numbers of marked items between which the truth lies, at delta each side."""
     if not size:
         return 0.0, 0.0
-    if not len(most):
+    if not len(upper):
         return 0.0, float(size)
-    high = _highest(most, size, delta)
-    return min(size - _highest(~least, size, delta), high), high
+    high = _highest(upper, size, delta)
+    return min(size - _highest(~lower, size, delta), high), high
 
 
 def _highest(marked: Array, size: int, delta: float) -> float:

@@ -48,13 +48,13 @@ def check_spent(confidence: float, before: Sequence[tuple[float, int]]) -> None:
     Raises:
         InputError: together they spend more than 1 - confidence; says the most that is left.
     """
-    spent = math.fsum(delta_of(one, number) for one, number in before)
+    spent = math.fsum(delta_of(level, number) for level, number in before)
     if spent + delta_of(confidence, len(before) + 1) > 1.0 - confidence + 1e-12:
-        left = 1.0 - spent / (1.0 - (delta_of(0.5, len(before) + 1) / 0.5))
-        most = math.floor(1000 * left) / 10
+        limit = 1.0 - spent / (1.0 - (delta_of(0.5, len(before) + 1) / 0.5))
+        percent = math.floor(1000 * limit) / 10
         raise InputError(
             f"Earlier attempts have spent {spent:.3g}, so all of them together keep no "
-            f"{100 * confidence:g} %. Choose a confidence of {most:g} % or less."
+            f"{100 * confidence:g} %. Choose a confidence of {percent:g} % or less."
         )
 
 
@@ -130,14 +130,14 @@ class Draws:
         return np.array(self._order[: max(count, 0)], dtype=np.int64)
 
     def _draw(self) -> None:
-        here = len(self._order)
-        there = here + self._below(self.size - here)
-        drawn = self._moved.get(there, there)
-        self._moved[there] = self._moved.pop(here, here)
-        self._order.append(drawn)
+        position = len(self._order)
+        partner = position + self._below(self.size - position)
+        place = self._moved.get(partner, partner)
+        self._moved[partner] = self._moved.pop(position, position)
+        self._order.append(place)
 
-    def _below(self, most: int) -> int:
-        fair = (1 << 64) - (1 << 64) % most
+    def _below(self, limit: int) -> int:
+        fair = (1 << 64) - (1 << 64) % limit
         while (bits := int(self._bits.random_raw())) >= fair:
             pass
-        return bits % most
+        return bits % limit

@@ -136,7 +136,10 @@ def plan(
     sizes = _sizes(len(order))
     shares = _shares(order, sizes, held_out, rng)
     checks = np.array(
-        [checks_needed(int(k), error, confidence, one, rng) for k, one in zip(sizes, shares.T, strict=True)]
+        [
+            checks_needed(int(k), error, confidence, rates, rng)
+            for k, rates in zip(sizes, shares.T, strict=True)
+        ]
     ).T
     answers = checks + (len(order) - sizes)
     # a set that is not certified is given up, and another attempt is made at what would have been best
@@ -148,8 +151,8 @@ def plan(
     )
     best = _cheapest(options)
     hopeful = options[best].success >= 0.5 and options[best].cost < len(order)
-    chosen = best if hopeful else None
-    return Plan(len(order), error, confidence, options, chosen)
+    choice = best if hopeful else None
+    return Plan(len(order), error, confidence, options, choice)
 
 
 def checks_needed(
@@ -169,10 +172,10 @@ def checks_needed(
     """
     shares = np.broadcast_to(np.asarray(true_error, dtype=float), (_TRIALS,))
     needed = _boundary(int(size), float(error), float(confidence))
-    most = min(size, _MOST_CHECKS)
+    limit = min(size, _MOST_CHECKS)
     gaps = rng.geometric(np.clip(shares, 1e-12, 1.0)[:, None], size=(_TRIALS, len(needed)))
-    found = np.minimum(gaps, most + 1).cumsum(axis=1)  # when the next wrong one turns up
-    passed = (needed <= most) & (found > needed)
+    positions = np.minimum(gaps, limit + 1).cumsum(axis=1)  # when the next wrong one turns up
+    passed = (needed <= limit) & (positions > needed)
     return np.where(passed.any(axis=1), needed[passed.argmax(axis=1)], size)
 
 
@@ -186,28 +189,28 @@ def _boundary(size: int, error: float, confidence: float) -> Ints:
     never = size + 1
     right = np.unique(np.geomspace(1, min(size, _MOST_CHECKS), 160).astype(np.int64))
     k, n = wrong[:, None, None], right[:, None]
-    left = size - k
+    rest = size - k
     with np.errstate(divide="ignore", invalid="ignore"):
 
         def product(missing: Array) -> Array:
             # sum over j < n of log(left - j - missing)
-            return gammaln(left - missing + 1) - gammaln(left - n - missing + 1)
+            return gammaln(rest - missing + 1) - gammaln(rest - n - missing + 1)
 
         grown = product((1.0 - BETS) * (forbidden - k)) - product(np.asarray(forbidden - k, dtype=float))
         evidence = logsumexp(np.log(WEIGHTS) + k * np.log1p(-BETS) + grown, axis=2)
     enough = (evidence >= threshold(confidence)) | (
         size - wrong[:, None] - right < forbidden - wrong[:, None]
     )
-    enough &= ~((right > left[:, :, 0]) | np.isnan(evidence)) | (right >= size - forbidden + 1)
+    enough &= ~((right > rest[:, :, 0]) | np.isnan(evidence)) | (right >= size - forbidden + 1)
     first = np.where(enough.any(axis=1), right[enough.argmax(axis=1)] + wrong, never)
     return np.minimum(np.maximum.accumulate(first), never)
 
 
 def _option(
-    size: int, whole: int, least: float, shares: Floats, checks: Ints, answers: Ints
+    size: int, n_items: int, least: float, shares: Floats, checks: Ints, answers: Ints
 ) -> OperatingPoint:
     certified = checks < size
-    needed = (checks[certified] if certified.any() else checks) + (whole - size)
+    needed = (checks[certified] if certified.any() else checks) + (n_items - size)
     error, total = (tuple(np.quantile(values, _SPREAD).tolist()) for values in (shares, needed))
     return OperatingPoint(
         size,
@@ -215,7 +218,7 @@ def _option(
         float(np.median(shares)),
         (error[0], error[1]),
         float(certified.mean()),
-        whole - size,
+        n_items - size,
         float(np.median(needed)),
         (total[0], total[1]),
         float(answers.mean()),
@@ -243,9 +246,9 @@ def _shares(
     grid = np.linspace(0, len(order) - 1, min(len(order), _POINTS))
     x = _logit(order[grid.astype(np.int64)])
     lines = _lines(held_out, rng)
-    each = 1.0 / (1.0 + np.exp(-(lines[:, :1] + lines[:, 1:] * x)))
-    mean = each.cumsum(axis=1) / np.arange(1, len(grid) + 1)
-    return np.array([np.interp(sizes - 1, grid, one) for one in mean])
+    chances = 1.0 / (1.0 + np.exp(-(lines[:, :1] + lines[:, 1:] * x)))
+    mean = chances.cumsum(axis=1) / np.arange(1, len(grid) + 1)
+    return np.array([np.interp(sizes - 1, grid, row) for row in mean])
 
 
 def _lines(held_out: tuple[ArrayLike, ArrayLike] | None, rng: np.random.Generator) -> Floats:
@@ -258,13 +261,13 @@ def _lines(held_out: tuple[ArrayLike, ArrayLike] | None, rng: np.random.Generato
     prior, precision = np.array([0.0, 1.0]), np.diag(1.0 / np.array(_PRIOR) ** 2)
     at, curvature = prior.copy(), precision
     if held_out is not None:
-        risk, found = _risk(held_out[0], "held-out predicted errors"), np.asarray(held_out[1], dtype=float)
-        if risk.shape != found.shape:
+        risk, outcomes = _risk(held_out[0], "held-out predicted errors"), np.asarray(held_out[1], dtype=float)
+        if risk.shape != outcomes.shape:
             raise InputError("Held-out predictions and answers are as many.")
         X = np.column_stack([np.ones(len(risk)), _logit(risk)])
         for _ in range(30):
             p = 1.0 / (1.0 + np.exp(-X @ at))
-            slope = X.T @ (p - found) + precision @ (at - prior)
+            slope = X.T @ (p - outcomes) + precision @ (at - prior)
             curvature = (X * (p * (1 - p))[:, None]).T @ X + precision
             step = np.linalg.solve(curvature, slope)
             at = at - step * min(1.0, 2.0 / max(1e-12, float(np.abs(step).max())))
@@ -278,8 +281,8 @@ def _logit(risk: Floats) -> Floats:
     return np.log(p) - np.log1p(-p)
 
 
-def _risk(values: ArrayLike, what: str) -> Floats:
-    found = np.asarray(values, dtype=float).ravel()
-    if not np.isfinite(found).all() or (len(found) and (found.min() < 0.0 or found.max() > 1.0)):
-        raise InputError(f"The {what} are chances from 0 to 1, without NaN.")
-    return found
+def _risk(values: ArrayLike, name: str) -> Floats:
+    chances = np.asarray(values, dtype=float).ravel()
+    if not np.isfinite(chances).all() or (len(chances) and (chances.min() < 0.0 or chances.max() > 1.0)):
+        raise InputError(f"The {name} are chances from 0 to 1, without NaN.")
+    return chances

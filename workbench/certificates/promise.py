@@ -67,8 +67,10 @@ class Promise:
             of: of which labels.
             bound: what the checks say now, in the place of the allowed error.
         """
-        most = self.error if bound is None else bound
-        return f"with {share(self.confidence)} confidence a checker calls at most {share(most)} of {of} wrong"
+        limit = self.error if bound is None else bound
+        return (
+            f"with {share(self.confidence)} confidence a checker calls at most {share(limit)} of {of} wrong"
+        )
 
     def document(self) -> dict[str, Any]:
         """As JSON has it (`workbench.documents.certificates.PromiseDocument`)."""

@@ -31,8 +31,8 @@ def checks_to_go(
     Returns:
         0 where they suffice; None where they would not at this rate.
     """
-    found = checks_of(wrong, size)
-    return _to_go(found, float(found.mean()) if len(found) else 0.0, size, error, confidence, most)
+    checks = checks_of(wrong, size)
+    return _to_go(checks, float(checks.mean()) if len(checks) else 0.0, size, error, confidence, most)
 
 
 def range_to_go(
@@ -55,23 +55,23 @@ def range_to_go(
     """
     from scipy.stats import beta
 
-    found = checks_of(wrong, size)
-    middle = checks_to_go(found, size, error, confidence, most)
+    checks = checks_of(wrong, size)
+    middle = checks_to_go(checks, size, error, confidence, most)
     if middle is None:
         return None
-    bad = float(found.sum()) + _KNOWN * error / 2
-    rates = beta.ppf([0.1, 0.9], bad, len(found) + _KNOWN - bad)
-    low, high = (_to_go(found, float(rate), size, error, confidence, most) for rate in rates)
+    bad = float(checks.sum()) + _KNOWN * error / 2
+    rates = beta.ppf([0.1, 0.9], bad, len(checks) + _KNOWN - bad)
+    low, high = (_to_go(checks, float(rate), size, error, confidence, most) for rate in rates)
     return min(middle, middle if low is None else low), high if high is None else max(middle, high)
 
 
-def _to_go(found: Ints, rate: float, size: int, error: float, confidence: float, most: int) -> int | None:
+def _to_go(checks: Ints, rate: float, size: int, error: float, confidence: float, horizon: int) -> int | None:
     """Checks that are to go where a share of the next ones is wrong."""
     # the next wrong ones evenly spread, the first after half a gap
-    counts = np.floor(rate * (np.arange(min(size - len(found), most)) + 1) + 0.5)
+    counts = np.floor(rate * (np.arange(min(size - len(checks), horizon)) + 1) + 0.5)
     ahead = np.diff(counts, prepend=0.0) > 0
-    reached = int(first_reached(log_wealth(np.concatenate([found, ahead]), size, error), confidence))
-    return max(0, reached - len(found)) if reached else None
+    reached = int(first_reached(log_wealth(np.concatenate([checks, ahead]), size, error), confidence))
+    return max(0, reached - len(checks)) if reached else None
 
 
 def looks_broken(wrong: int, checks: int, error: float) -> bool:

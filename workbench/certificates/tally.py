@@ -54,13 +54,13 @@ class Tally:
 
     def certified_at(self) -> list[tuple[int, int]]:
         """(size, draws after which it was certified) of all sets that are, in the order of the test."""
-        found, before = [], 0
-        for size, own in zip(self._sizes.tolist(), self.at.tolist(), strict=True):
-            if not own:
+        pairs, before = [], 0
+        for size, draws in zip(self._sizes.tolist(), self.at.tolist(), strict=True):
+            if not draws:
                 break
-            before = max(before, own)
-            found.append((size, before))
-        return found
+            before = max(before, draws)
+            pairs.append((size, before))
+        return pairs
 
     def delivered(self) -> int:
         """The largest set that is certified, 0 where none is."""
@@ -75,10 +75,10 @@ def tally(promise: Promise, wrong: Iterable[bool | int], ranks: Iterable[int]) -
         wrong: [t] in the order of the draws.
         ranks: [t].
     """
-    made = Tally(promise)
+    counter = Tally(promise)
     for answer, rank in zip(wrong, ranks, strict=True):
-        made.add(int(rank), bool(answer))
-    return made
+        counter.add(int(rank), bool(answer))
+    return counter
 
 
 def least_checks(size: int, error: float, confidence: float) -> int:
@@ -90,6 +90,6 @@ def least_checks(size: int, error: float, confidence: float) -> int:
         confidence: of this attempt.
     """
     size = size_of(size)
-    most = min(size, math.ceil(64.0 * max(1.0, threshold(confidence)) / error_of(error)))
-    reached = int(first_reached(log_wealth(np.zeros(most, dtype=bool), size, error), confidence))
+    limit = min(size, math.ceil(64.0 * max(1.0, threshold(confidence)) / error_of(error)))
+    reached = int(first_reached(log_wealth(np.zeros(limit, dtype=bool), size, error), confidence))
     return reached or size

@@ -62,14 +62,14 @@ def checks_of(wrong: ArrayLike, size: int) -> Array:
     Raises:
         InputError: something else than 0 and 1, or more draws than items.
     """
-    found = np.asarray(wrong)
-    if found.ndim == 0 or (found.dtype.kind not in "biuf" and found.size > 0):
+    checks = np.asarray(wrong)
+    if checks.ndim == 0 or (checks.dtype.kind not in "biuf" and checks.size > 0):
         raise InputError("Checks are a list of 0 (right) and 1 (wrong), in the order they were drawn.")
-    if found.dtype.kind != "b" and not np.isin(found, (0, 1)).all():
+    if checks.dtype.kind != "b" and not np.isin(checks, (0, 1)).all():
         raise InputError("Checks are 0 (right) or 1 (wrong); leave out what nobody has answered.")
-    if found.shape[-1] > size:
-        raise InputError(f"{found.shape[-1]:,} checks of {size:,} items: every item is drawn once at most.")
-    return found.astype(bool)
+    if checks.shape[-1] > size:
+        raise InputError(f"{checks.shape[-1]:,} checks of {size:,} items: every item is drawn once at most.")
+    return checks.astype(bool)
 
 
 def too_many(size: int, error: float) -> int:

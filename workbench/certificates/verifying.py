@@ -82,7 +82,7 @@ def verify(certificate: Certificate, labels: Iterable[Labelled]) -> Verdict:
         )
     if not c.people_sha256:
         remarks.append("Labels beside the frozen ones are not covered: the set was not finished.")
-    since = sum(one.rank < c.delivered for one in c.apart)
+    since = sum(label.rank < c.delivered for label in c.apart)
     if since:
         remarks.append(f"Of the certified labels {since:,} were labelled by a person or removed afterwards.")
     if c.second_looks.disagreed:
@@ -126,12 +126,12 @@ def _of_evidence(c: Certificate) -> list[str]:
             f"The checks certify {size:,} labels at {share(c.promise.error)}, the certificate says "
             f"{c.delivered:,}."
         )
-    for name, stated, made in (
+    for name, stated, expected in (
         ("sentence", c.sentence, sentence_of(c)),
         ("method", c.method, method_of(c)),
     ):
-        if stated != made:
-            broken.append(f'The {name} is not what the checks say: "{made}"')
+        if stated != expected:
+            broken.append(f'The {name} is not what the checks say: "{expected}"')
     return broken
 
 
@@ -141,13 +141,13 @@ def _of_draws_and_labels(c: Certificate, rows: list[Labelled]) -> list[str]:
     if twice:
         return [f"Item {cut(twice[0])} stands in the labels more than once."]
     checks = {check.item: check for check in c.checks}
-    apart = {one.item: one for one in c.apart}
-    if len(checks) < len(c.checks) or len(apart) < len(c.apart) or checks.keys() & apart.keys():
+    withdrawn = {label.item: label for label in c.apart}
+    if len(checks) < len(c.checks) or len(withdrawn) < len(c.apart) or checks.keys() & withdrawn.keys():
         return ["The certificate names an item twice."]
     broken: list[str] = []
     frozen = {item: check.label for item, check in checks.items()}
-    frozen |= {item: one.label for item, one in apart.items()}
-    others: dict[str, str] = {}
+    frozen |= {item: label.label for item, label in withdrawn.items()}
+    other_labels: dict[str, str] = {}
     for row in rows:
         check = checks.get(row.item)
         if row.source is None and check is not None:
@@ -156,26 +156,26 @@ def _of_draws_and_labels(c: Certificate, rows: list[Labelled]) -> list[str]:
         elif row.source is None or row.source == MACHINE:
             if check is not None:
                 broken.append(_says(row, "was checked by a person, and counts as machine label"))
-            elif row.item in apart and row.source == MACHINE:
+            elif row.item in withdrawn and row.source == MACHINE:
                 broken.append(_says(row, "is a machine label, which the certificate does not count as one"))
             else:
                 frozen[row.item] = row.label
         else:
-            others[row.item] = row.label
+            other_labels[row.item] = row.label
             if check is not None and check.named and row.label not in check.named:
                 broken.append(_says(row, f"was checked as {cut(check.answer)}"))
     if not any(row.source is not None for row in rows):
-        frozen |= {item: one.label for item, one in apart.items() if item not in frozen}
-    there = {row.item for row in rows}
-    missing = [item for item in checks if item not in there]
+        frozen |= {item: label.label for item, label in withdrawn.items() if item not in frozen}
+    items = {row.item for row in rows}
+    missing = [item for item in checks if item not in items]
     if missing and not c.people_sha256:
         broken.append(f"Item {cut(missing[0])} was checked and is not among the labels.")
     broken += _of_frozen(c, frozen)
-    if c.people_sha256 and checksum_of(others) != c.people_sha256:
+    if c.people_sha256 and checksum_of(other_labels) != c.people_sha256:
         broken.append("Labels that are not the machine's are not what they were when the set was finished.")
-    beside = len(others.keys() - frozen.keys()) if c.people_sha256 else 0
-    if c.beside != beside:
-        broken.append(f"{beside:,} labels stand beside the frozen ones, the certificate says {c.beside:,}.")
+    n_others = len(other_labels.keys() - frozen.keys()) if c.people_sha256 else 0
+    if c.beside != n_others:
+        broken.append(f"{n_others:,} labels stand beside the frozen ones, the certificate says {c.beside:,}.")
     return broken
 
 
@@ -185,7 +185,7 @@ def _of_frozen(c: Certificate, frozen: dict[str, str]) -> list[str]:
     broken = []
     if checksum_of(frozen) != c.labels_sha256:
         broken.append("Labels were changed: the checksum of the frozen labels is another one.")
-    ranks = {check.item: check.rank for check in c.checks} | {one.item: one.rank for one in c.apart}
+    ranks = {check.item: check.rank for check in c.checks} | {label.item: label.rank for label in c.apart}
     # what is neither checked nor apart is a machine label of the certified set
     inside = {item for item in frozen if ranks.get(item, 0) < c.delivered}
     if c.class_sizes and c.class_sizes != class_sizes(frozen, inside, c.checks):

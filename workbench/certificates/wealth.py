@@ -62,16 +62,16 @@ def log_wealth(wrong: ArrayLike, size: int, error: float) -> Floats:
     """
     size = size_of(size)
     forbidden = too_many(size, error_of(error))
-    found = checks_of(wrong, size)
-    t = np.arange(1, found.shape[-1] + 1)
-    after = found.cumsum(axis=-1)
-    before = after - found
+    checks = checks_of(wrong, size)
+    t = np.arange(1, checks.shape[-1] + 1)
+    after = checks.cumsum(axis=-1)
+    before = after - checks
     with np.errstate(divide="ignore", invalid="ignore"):
         chance = np.clip((forbidden - before) / (size - t + 1), 0.0, 1.0)
-        odds = np.where(found, 0.0, chance / (1.0 - chance))
-        total = np.full(found.shape, -np.inf)
+        odds = np.where(checks, 0.0, chance / (1.0 - chance))
+        total = np.full(checks.shape, -np.inf)
         for bet, weight in zip(BETS, WEIGHTS, strict=True):
-            steps = np.where(found, np.log1p(-bet), np.log1p(bet * odds))
+            steps = np.where(checks, np.log1p(-bet), np.log1p(bet * odds))
             np.logaddexp(total, steps.cumsum(axis=-1) + math.log(weight), out=total)
     total[after >= forbidden] = -np.inf
     total[after + (size - t) < forbidden] = np.inf
@@ -124,8 +124,8 @@ class Wealth:
         if wrong:
             self._logs[:, member] += np.log1p(-BETS)[:, None]
         else:
-            left = np.maximum(self.sizes - self.checks, 1)[member]
-            chance = np.clip((self.forbidden - self.wrong)[member] / left, 0.0, 1.0)
+            n_left = np.maximum(self.sizes - self.checks, 1)[member]
+            chance = np.clip((self.forbidden - self.wrong)[member] / n_left, 0.0, 1.0)
             self._logs[:, member] += np.log1p(BETS[:, None] * (chance / np.maximum(1.0 - chance, 1e-300)))
         self.checks[member] += 1
         self.wrong[member] += wrong

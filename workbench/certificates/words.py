@@ -57,7 +57,7 @@ def second_looks(certificate: Certificate) -> str:
 def facts_of(certificate: Certificate) -> list[tuple[str, str]]:
     """Assumptions of the certificate, by name; "" where there is nothing to say."""
     c, p, within = certificate, certificate.promise, certificate.within
-    beside = len(c.checks) - len(within)
+    n_outside = len(c.checks) - len(within)
     return [
         ("Certificate", c.id),
         ("Made", c.made),
@@ -69,7 +69,7 @@ def facts_of(certificate: Certificate) -> list[tuple[str, str]]:
         ("Confidence", share(p.confidence)),
         ("Attempt", f"{p.attempt}, which spends {p.delta:.6g} of {1 - p.confidence:.6g}"),
         ("Checks", f"{len(within):,}, of which {sum(check.wrong for check in within):,} called wrong"),
-        ("Checks beside the set", f"{beside:,}" if beside else ""),
+        ("Checks beside the set", f"{n_outside:,}" if n_outside else ""),
         ("Second looks", second_looks(c)),
         ("Seed of the draws", f"{c.seed}"),
         ("Made of the checksum", "" if c.drawn_from == c.labels_sha256 else c.drawn_from),
@@ -79,5 +79,5 @@ def facts_of(certificate: Certificate) -> list[tuple[str, str]]:
     ]
 
 
-def _count(count: int, what: str) -> str:
-    return f"{count:,} {what}" + ("" if count == 1 else "s")
+def _count(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")

@@ -94,15 +94,15 @@ def run(arguments: Sequence[str]) -> int:
 
 def _of_the_machine(error: Exception) -> str:
     """Meaning for a person of a full disk, a missing permission or a database out of reach, or ""."""
-    found: BaseException | None = error
-    while found is not None:
-        if isinstance(found, OSError) and found.errno in _OF_THE_MACHINE:
-            where = f"{found.filename}: " if found.filename else ""
-            return f"{where}{found.strerror}. {_OF_THE_MACHINE[found.errno]}"
-        said = str(getattr(found, "orig", ""))  # SQLAlchemy's way of handing on the driver's error
-        if said and type(found).__name__ in ("OperationalError", "DatabaseError"):
-            return f"The database cannot be used: {' '.join(said.split())[:300]}. {_SPACE}"
-        found = found.__cause__
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.errno in _OF_THE_MACHINE:
+            where = f"{cause.filename}: " if cause.filename else ""
+            return f"{where}{cause.strerror}. {_OF_THE_MACHINE[cause.errno]}"
+        message = str(getattr(cause, "orig", ""))  # SQLAlchemy's way of handing on the driver's error
+        if message and type(cause).__name__ in ("OperationalError", "DatabaseError"):
+            return f"The database cannot be used: {' '.join(message.split())[:300]}. {_SPACE}"
+        cause = cause.__cause__
     return ""
 
 

@@ -22,19 +22,19 @@ def access(
     ] = None,
 ) -> None:
     """Show or change whose a project is and who may open it."""
-    found, store = project_named(project)
+    record, store = project_named(project)
     names = store.people()
     if access or owner or people:
-        key = found.owner if owner is None else _key(owner, names)
-        kind = access or ("shared" if people else found.access)
-        members = [_key(one, names) for one in people] if people else list(found.members)
-        store.share_project(found.id, key, kind, members)
-        found = store.project(found.id)
-        called = ", ".join(names.get(key, key) for key in found.members)
-        done(store, "shared", found, " with ".join(filter(None, (found.access, called))))
-    whose = f"of {names.get(found.owner, found.owner)}" if found.owner else "of nobody"
-    shared = ", ".join(names.get(key, key) for key in found.members)
-    print(f"{found.name} ({found.id}): {found.access}, {whose}" + (f", with {shared}" if shared else ""))
+        key = record.owner if owner is None else _key(owner, names)
+        kind = access or ("shared" if people else record.access)
+        members = [_key(person, names) for person in people] if people else list(record.members)
+        store.share_project(record.id, key, kind, members)
+        record = store.project(record.id)
+        member_names = ", ".join(names.get(key, key) for key in record.members)
+        done(store, "shared", record, " with ".join(filter(None, (record.access, member_names))))
+    whose = f"of {names.get(record.owner, record.owner)}" if record.owner else "of nobody"
+    shared = ", ".join(names.get(key, key) for key in record.members)
+    print(f"{record.name} ({record.id}): {record.access}, {whose}" + (f", with {shared}" if shared else ""))
 
 
 def program_keys(
@@ -46,16 +46,18 @@ def program_keys(
     """Keys with which programs label and ask over HTTP."""
     record, store = project_named(project)
     if revoke is not None:
-        gone = store.revoke_key(record.family, revoke)
-        done(store, "opened to programs", record, f"key {gone.id} of {gone.name} revoked")
-        print(f"The key {gone.id} of {gone.name} opens nothing any more.")
+        old_key = store.revoke_key(record.family, revoke)
+        done(store, "opened to programs", record, f"key {old_key.id} of {old_key.name} revoked")
+        print(f"The key {old_key.id} of {old_key.name} opens nothing any more.")
         return
     if person is not None:
         if record.owner:
             raise InputError("This project belongs to somebody: they make its keys on the Data page.")
-        made, secret = store.make_key(record.family, person, purpose=purpose)
-        done(store, "opened to programs", record, f"key {made.id} for {made.name}")
-        print(f"A key for {made.name} in {record.name} (/api/v1/projects/{record.family}), told here once:")
+        new_key, secret = store.make_key(record.family, person, purpose=purpose)
+        done(store, "opened to programs", record, f"key {new_key.id} for {new_key.name}")
+        print(
+            f"A key for {new_key.name} in {record.name} (/api/v1/projects/{record.family}), told here once:"
+        )
         print(secret)
         return
     keys = store.keys_of(record.family)
@@ -79,23 +81,28 @@ def audit_log(
         raise InputError(f"--count must be at least 1; got {count}.")
     store = Store.open()
     if project is None:
-        found = store.audited(most=count)
+        entries = store.audited(most=count)
     else:
-        gone = [one for one in store.audited(what="deleted") if project in (one.project, one.called)]
+        deletions = [
+            entry for entry in store.audited(what="deleted") if project in (entry.project, entry.called)
+        ]
         try:
-            wanted = project_named(project)[0].id
+            project_id = project_named(project)[0].id
         except InputError:
-            if not gone or gone[0].project is None:
+            if not deletions or deletions[0].project is None:
                 raise
-            wanted = gone[0].project
-        found = store.audited(project=wanted, most=count)
-    rows = [(one.time[:19], one.name, one.what, one.called, one.project or "", one.detail) for one in found]
+            project_id = deletions[0].project
+        entries = store.audited(project=project_id, most=count)
+    rows = [
+        (entry.time[:19], entry.name, entry.what, entry.called, entry.project or "", entry.detail)
+        for entry in entries
+    ]
     print_table(("time", "who", "what", "project", "id", "about"), rows)
 
 
-def _key(given: str, names: dict[str, str]) -> str:
-    found = [key for key, name in names.items() if given in (key, name)]
-    if not found:
-        known = listed(sorted(names.values())) if names else "nobody yet"
-        raise InputError(f"Nobody called {cut(given)} has logged in; there are: {known}.")
-    return found[0]
+def _key(person: str, names: dict[str, str]) -> str:
+    keys = [key for key, name in names.items() if person in (key, name)]
+    if not keys:
+        known_names = listed(sorted(names.values())) if names else "nobody yet"
+        raise InputError(f"Nobody called {cut(person)} has logged in; there are: {known_names}.")
+    return keys[0]

@@ -115,12 +115,15 @@ def classes_text(certificate: Certificate) -> str:
     if not certificate.classes:
         return "Nothing is certified yet, so nothing is said of its classes."
     lines = ["Of each class, all together, precision and recall:"]
-    for one in certificate.classes:
-        said = [
+    for bounds in certificate.classes:
+        intervals = [
             "too few checks" if few else f"{low:.1%} to {high:.1%}"
-            for few, (low, high) in zip(one.too_few, (one.precision, one.recall), strict=True)
+            for few, (low, high) in zip(bounds.too_few, (bounds.precision, bounds.recall), strict=True)
         ]
-        lines.append(f"  {one.name}: {said[0]}, {said[1]}  ({one.labels:,} labels, {one.checks:,} checks)")
+        lines.append(
+            f"  {bounds.name}: {intervals[0]}, {intervals[1]}  "
+            f"({bounds.labels:,} labels, {bounds.checks:,} checks)"
+        )
     return "\n".join(lines)
 
 
@@ -132,10 +135,10 @@ def _simulate(audit: Audit, truth: str) -> None:
 
 
 def _say_next(audit: Audit, checks: Path | None, count: int, inputs: list[Path | None]) -> None:
-    done, wrong, bound, to_go = audit.progress()
+    n_checks, wrong, bound, to_go = audit.progress()
     if audit.hopeless:
         print(
-            f"{wrong} of {done} were called wrong, at most {bound:.1%} of all: more checks will not do. "
+            f"{wrong} of {n_checks} were called wrong, at most {bound:.1%} of all: more checks will not do. "
             "Mend the worst labels (with the column as a guess, Review lists what is likely wrong), "
             "then audit again."
         )
@@ -157,9 +160,9 @@ def _ask_here(audit: Audit) -> None:
     print("Answer without looking up the label. Enter a number or a name; ? cannot tell, q stops.")
     print("  ".join(f"{n} {name}" for n, name in enumerate(names, 1)))
     while not audit.decided:
-        done, wrong, bound, to_go = audit.progress()
-        left = "" if to_go is None else f"; about {to_go} to go"
-        print(f"\n{done} checks, {wrong} wrong, at most {bound:.1%}{left}")
+        n_checks, wrong, bound, to_go = audit.progress()
+        forecast = "" if to_go is None else f"; about {to_go} to go"
+        print(f"\n{n_checks} checks, {wrong} wrong, at most {bound:.1%}{forecast}")
         item = audit.open(1)[0]
         for name, value in audit.shown(item).items():
             print(f"  {name}: {value}")

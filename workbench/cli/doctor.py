@@ -36,10 +36,10 @@ def doctor() -> None:
     rows: list[tuple[str, str, str]] = []
     fine = True
 
-    def found(what: str, value: object, problem: str = "") -> None:
+    def found(subject: str, value: object, problem: str = "") -> None:
         nonlocal fine
         fine = fine and not problem
-        rows.append((what, str(value), problem or "ok"))
+        rows.append((subject, str(value), problem or "ok"))
 
     inside = (3, 11) <= sys.version_info[:2] < (3, 14)
     found("workbench", __version__)
@@ -48,10 +48,10 @@ def doctor() -> None:
     for name in _LIBRARIES:
         installed = version_of(name)
         found(name, installed or "-", "" if installed else "not installed: run `make run` again")
-    for what, value, problem in (_import_name(), _home(), _database(), _data(), _browser()):
-        found(what, value, problem)
-    for what, value in _threads():
-        found(what, value)
+    for subject, value, problem in (_import_name(), _home(), _database(), _data(), _browser()):
+        found(subject, value, problem)
+    for subject, value in _threads():
+        found(subject, value)
     found(*_fit())
     print_table(("what", "found", "verdict"), rows)
     if not fine:
@@ -60,13 +60,13 @@ def doctor() -> None:
 
 def _import_name() -> tuple[str, str, str]:
     """True if another distribution brings a package that is called as ours is when imported."""
-    called = {name.lower() for name in packages_distributions().get("workbench", ())}
-    called |= {one.metadata["Name"].lower() for one in distributions(name="workbench")}
-    others = sorted(called - {"workbench-labels"})
-    if not others:
+    packages = {name.lower() for name in packages_distributions().get("workbench", ())}
+    packages |= {distribution.metadata["Name"].lower() for distribution in distributions(name="workbench")}
+    other_packages = sorted(packages - {"workbench-labels"})
+    if not other_packages:
         return "import name", "workbench", ""
-    way = f"another package is imported by the same name: pip uninstall {' '.join(others)}"
-    return "import name", ", ".join(others), way
+    way = f"another package is imported by the same name: pip uninstall {' '.join(other_packages)}"
+    return "import name", ", ".join(other_packages), way
 
 
 def _home() -> tuple[str, str, str]:
@@ -97,9 +97,9 @@ def _database() -> tuple[str, str, str]:
 def _data() -> tuple[str, str, str]:
     from workbench.pools.datasets.catalogue import catalogue
 
-    here = sum(entry.path is not None for entry in catalogue())
+    n_present = sum(entry.path is not None for entry in catalogue())
     folder = os.environ.get("WORKBENCH_DATA", "WORKBENCH_DATA is not set")
-    return "data sets", f"{here} of {len(catalogue())} known ones at hand ({folder})", ""
+    return "data sets", f"{n_present} of {len(catalogue())} known ones at hand ({folder})", ""
 
 
 def _browser() -> tuple[str, str, str]:
@@ -110,8 +110,11 @@ def _browser() -> tuple[str, str, str]:
 
 def _threads() -> list[tuple[str, str]]:
     names = ("WORKBENCH_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    given = [f"{name}={os.environ[name]}" for name in names if os.environ.get(name)]
-    return [("processors", str(os.cpu_count())), ("threads set", ", ".join(given) or "none (one for fits)")]
+    settings = [f"{name}={os.environ[name]}" for name in names if os.environ.get(name)]
+    return [
+        ("processors", str(os.cpu_count())),
+        ("threads set", ", ".join(settings) or "none (one for fits)"),
+    ]
 
 
 def _fit() -> tuple[str, str, str]:

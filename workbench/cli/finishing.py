@@ -46,9 +46,9 @@ def finish_project(
     from workbench.sessions import Session
 
     acts = {"start": start, "forecast": forecast, "next": next, "answer": answer, "certificate": certificate}
-    chosen = [f"--{name}" for name, value in acts.items() if value]
-    if len(chosen) > 1:
-        raise InputError(f"One thing at a time: give {chosen[0]} or {chosen[1]}.")
+    flags = [f"--{name}" for name, value in acts.items() if value]
+    if len(flags) > 1:
+        raise InputError(f"One thing at a time: give {flags[0]} or {flags[1]}.")
     record, store = project_named(project, question)
     session = Session.open(record.id, annotator=person, store=store)
     if forecast:
@@ -62,17 +62,17 @@ def finish_project(
     elif not start:
         print(said(_state(session)))
     else:
-        now = session.start_checks(error, confidence, of=of, per_class=per_class)
-        print(f"Attempt {now.promise.attempt}: {now.frozen.size:,} labels are frozen. {said(now)}")
+        state = session.start_checks(error, confidence, of=of, per_class=per_class)
+        print(f"Attempt {state.promise.attempt}: {state.frozen.size:,} labels are frozen. {said(state)}")
 
 
 def _forecast(session: Session, error: float, confidence: float, of: str) -> None:
     from workbench.sessions.finish_state import census_words, is_census
 
-    found = session.forecast(error, confidence, of)
-    print(found.sentence())
-    if is_census(found.size, found.error, found.confidence):
-        print(census_words(found.size, found.error, found.confidence))
+    forecast = session.forecast(error, confidence, of)
+    print(forecast.sentence())
+    if is_census(forecast.size, forecast.error, forecast.confidence):
+        print(census_words(forecast.size, forecast.error, forecast.confidence))
 
 
 def said(now: FinishState) -> str:
@@ -92,23 +92,23 @@ def said(now: FinishState) -> str:
 
 
 def _state(session: Session) -> FinishState:
-    now = session.finish_state()
-    if now is None:
+    state = session.finish_state()
+    if state is None:
         raise InputError(
             "No checks were started. --start freezes the labels and begins; --forecast tells the cost."
         )
-    return now
+    return state
 
 
 def _show(session: Session) -> None:
-    now = _state(session)
-    ask = session.next_check() if now.phase == "checking" else None
+    state = _state(session)
+    ask = session.next_check() if state.phase == "checking" else None
     if ask is None:
-        print(said(now))
+        print(said(state))
         return
-    shown, hidden = session.pool.items.show(ask.item), session.hidden_from_checks()
-    row = {name: value for name, value in (shown.row or {}).items() if str(name) not in hidden}
-    text = shown.text or ", ".join(f"{name}: {value}" for name, value in row.items())
+    content, hidden = session.pool.items.show(ask.item), session.hidden_from_checks()
+    row = {name: value for name, value in (content.row or {}).items() if str(name) not in hidden}
+    text = content.text or ", ".join(f"{name}: {value}" for name, value in row.items())
     print(f"{ask.id} {session.pool.items.ids[ask.item]} {text}".rstrip())
     print(f"Classes: {', '.join(session.classes)}. Answer with --answer {ask.id}=CLASS")
 
@@ -127,12 +127,12 @@ def _write(session: Session, file: Path, replace: bool) -> None:
     from workbench.cli.operands import files_kept
     from workbench.writing import chosen_file
 
-    made = session.certificate()
-    if made is None:
+    certificate = session.certificate()
+    if certificate is None:
         raise InputError(f"Nothing is certified yet: {said(_state(session))}")
-    text = made.to_html() if file.suffix.lower() in (".html", ".htm") else made.to_json()
+    text = certificate.to_html() if file.suffix.lower() in (".html", ".htm") else certificate.to_json()
     with chosen_file(file, protected=files_kept(), replace=replace) as out:
         out.write(text.encode())
-    print(made.sentence)
-    if made.class_sizes:
-        print(classes_text(made))
+    print(certificate.sentence)
+    if certificate.class_sizes:
+        print(classes_text(certificate))

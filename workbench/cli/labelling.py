@@ -34,8 +34,8 @@ def questions(
 ) -> None:
     """The questions that a project asks about each item, and changes to them."""
     session = session_of(project)
-    for given in add or ():
-        session.add_question(question_given(given))
+    for text in add or ():
+        session.add_question(question_given(text))
     for pair in rename or ():
         name, _, to = pair.partition("=")
         session.rename_question(name, to)
@@ -45,14 +45,14 @@ def questions(
         session.archive_question(name, on=False)
     rows = [
         (
-            one.question,
-            one.kind,
-            ", ".join(session.question(one.id).classes[:8]),
-            session.store.n_labelled(one),
-            "archived" if one.aside else "asked",
-            one.id,
+            question.question,
+            question.kind,
+            ", ".join(session.question(question.id).classes[:8]),
+            session.store.n_labelled(question),
+            "archived" if question.aside else "asked",
+            question.id,
         )
-        for one in session.every_question
+        for question in session.every_question
     ]
     print_table(("question", "kind", "classes", "labels", "", "id"), rows)
 
@@ -83,8 +83,8 @@ def instructions(
     if source is not None or examples:
         session = Session.open(record.id, store=store)
         if source is not None:
-            told = read_instructions(str(source))
-            session.write_instructions(told.text, told.pictures)
+            content = read_instructions(str(source))
+            session.write_instructions(content.text, content.pictures)
         places = {str(key): item for item, key in enumerate(session.pool.items.ids)} if examples else {}
         for name, key in examples.items():
             if key not in places:
@@ -95,7 +95,7 @@ def instructions(
     if version is not None and not 1 <= version <= len(versions):
         raise InputError(f"There is no version {version}; there are {len(versions)}.")
     number = len(versions) if version is None else version
-    if not number or not (one := versions[number - 1]).text:
+    if not number or not (entry := versions[number - 1]).text:
         print(f"{record.name}: no instructions. Write them with --from FILE, or on the Label page.")
         return
     if out is not None:
@@ -107,12 +107,12 @@ def instructions(
                 file.write(data)
         print(f"{record.name}: version {number} of the instructions in {out}")
         return
-    print(f"{record.name}: version {number} of {len(versions)}, by {one.annotator}, {one.time[:16]}")
+    print(f"{record.name}: version {number} of {len(versions)}, by {entry.annotator}, {entry.time[:16]}")
     people = {vote.annotator for votes in state.votes.values() for vote in votes.values()}
     if people:
         n = sum(state.version_read(person) >= len(versions) for person in people)
         print(f"{n} of {len(people)} who labelled have read the last version.")
-    print(f"\n{one.text}")
+    print(f"\n{entry.text}")
 
 
 def guess(
@@ -150,48 +150,49 @@ def guess(
     from workbench.sessions.guessing import takes_guess, weight_words
     from workbench.sessions.people import picked_words
 
-    called = {name: str(value) for name, value in parse_settings(named or [], "--class").items()}
+    renames = {name: str(value) for name, value in parse_settings(named or [], "--class").items()}
     session = session_of(project, question)
     if file is not None:
-        given = answers_in(file, read)
-        plan = plan_predictions(given.content(), given.name, session)
+        answer_file = answers_in(file, read)
+        plan = plan_predictions(answer_file.content(), answer_file.name, session)
         print(f"{session.project.name}: {plan.words()}")
-        for name, one in plan.alike.items():
-            if name not in called:
-                print(f"Class {name!r} may be {one!r}: --class {quoted(f'{name}={one}')}")
+        for name, entry in plan.alike.items():
+            if name not in renames:
+                print(f"Class {name!r} may be {entry!r}: --class {quoted(f'{name}={entry}')}")
         if dry_run:
             return
-        session.add_guess(f"file:{file.name}", plan.said, called)
+        session.add_guess(f"file:{file.name}", plan.said, renames)
     if model is not None:
         session.add_guess(f"model:{model.resolve().name}", predictions_of(model, session.pool))
     models = [source for source in add or () if source.startswith("llm:")]
     add = [source for source in add or () if source not in models]
     if _ask_models(session, models, dry_run):
         return
-    now = list(session.settings.get("guesses") or ())
-    known = {str(one["source"]) for one in now}
+    entries = list(session.settings.get("guesses") or ())
+    sources = {str(entry["source"]) for entry in entries}
     for source in off or ():
-        if source not in known:
+        if source not in sources:
             raise InputError(
-                f"The project does not begin with {source!r}. It has: {', '.join(known) or 'none'}."
+                f"The project does not begin with {source!r}. It has: {', '.join(sources) or 'none'}."
             )
     if add or off:
-        kept = [{**one, "on": False} if one["source"] in (off or ()) else one for one in now]
-        session.change_guesses([*kept, *(one for one in add if one not in known)])
+        guesses = [{**entry, "on": False} if entry["source"] in (off or ()) else entry for entry in entries]
+        session.change_guesses([*guesses, *(entry for entry in add if entry not in sources)])
     n = 0 if session.model is None else session.model.n_labelled
     takes = takes_guess(session.settings["classifier"])
     rows = [
         (
-            one.source,
-            "on" if one.on else "off",
-            "-" if one.weight is None else f"{one.weight:.2f}",
-            weight_words(one.weight, n, one.on and takes),
+            entry.source,
+            "on" if entry.on else "off",
+            "-" if entry.weight is None else f"{entry.weight:.2f}",
+            weight_words(entry.weight, n, entry.on and takes),
             "-"
-            if one.agreement is None
-            else f"{one.agreement.right} of {one.agreement.n}{picked_words(one.n_drawn, one.agreement.n)}",
-            "; ".join(one.notes),
+            if entry.agreement is None
+            else f"{entry.agreement.right} of {entry.agreement.n}"
+            f"{picked_words(entry.n_drawn, entry.agreement.n)}",
+            "; ".join(entry.notes),
         )
-        for one in session.guess_report()
+        for entry in session.guess_report()
     ]
     print_table(("source", "used", "weight", "trust", "right on labels", "notes"), rows)
 
@@ -238,14 +239,14 @@ def people(
         [
             (
                 name,
-                f"{one.n_labels:,}",
-                f"{one.n_shared:,}",
-                f"{one.agreement:.0%}" if one.n_shared else "-",
-                f"{one.low:.0%} and {one.high:.0%}" if one.n_shared else "-",
-                "; ".join(f"{a} for {b} ({n})" for a, b, n in one.confusions) or "-",
-                "-" if math.isnan(one.seconds) else f"{one.seconds:.1f}",
-                "-" if one.drift is None else f"{one.drift[0]:.0%}, then {one.drift[1]:.0%}",
+                f"{figures.n_labels:,}",
+                f"{figures.n_shared:,}",
+                f"{figures.agreement:.0%}" if figures.n_shared else "-",
+                f"{figures.low:.0%} and {figures.high:.0%}" if figures.n_shared else "-",
+                "; ".join(f"{a} for {b} ({n})" for a, b, n in figures.confusions) or "-",
+                "-" if math.isnan(figures.seconds) else f"{figures.seconds:.1f}",
+                "-" if figures.drift is None else f"{figures.drift[0]:.0%}, then {figures.drift[1]:.0%}",
             )
-            for name, one in shown_people(report, bool(state.model.get("names_hidden")), record.id)
+            for name, figures in shown_people(report, bool(state.model.get("names_hidden")), record.id)
         ],
     )

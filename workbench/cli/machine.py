@@ -88,8 +88,8 @@ def _describe_pool(name: str) -> None:
     pool = load_pool(name)
     counts = "unknown"
     if pool.truth is not None and pool.has_truth:
-        found = np.bincount(pool.truth[pool.truth >= 0], minlength=len(pool.classes))
-        counts = ", ".join(f"{c} {n:,}" for c, n in zip(pool.classes, found.tolist(), strict=True))
+        sizes = np.bincount(pool.truth[pool.truth >= 0], minlength=len(pool.classes))
+        counts = ", ".join(f"{c} {n:,}" for c, n in zip(pool.classes, sizes.tolist(), strict=True))
     rows = [
         ("name", pool.name),
         ("title", pool.title),
@@ -115,7 +115,11 @@ def classifiers(
 
     rows = []
     for e in CLASSIFIERS.values():
-        limits = [text for text, so in (("two classes", e.binary_only), ("images", e.image_only)) if so]
+        limits = [
+            text
+            for text, is_limited in (("two classes", e.binary_only), ("images", e.image_only))
+            if is_limited
+        ]
         uncertainty = "latents" if e.has_latent else "probabilities"
         rows.append((e.name, uncertainty, ", ".join(limits), e.cost, e.summary))
     print_table(("name", "gives", "only for", "cost of a fit", "what"), rows)
@@ -153,10 +157,10 @@ def help_page(
     from workbench.app.words import help
 
     if page is not None:
-        found = help.read(page)
-        typer.echo(f"# {found.title}\n\n{found.text}")
+        content = help.read(page)
+        typer.echo(f"# {content.title}\n\n{content.text}")
         return
     for group, pages in help.pages().items():
         typer.echo(f"{group}:")
-        for one in pages:
-            typer.echo(f"  {one.name:<24} {one.title}")
+        for entry in pages:
+            typer.echo(f"  {entry.name:<24} {entry.title}")

@@ -38,23 +38,23 @@ def predict(
     typed(trust_code=trust_code)
     check_out(out, file, model, replace=replace)
     saved = load_model(model)
-    apart = out if probabilities and len(saved.classes) > _BESIDE else None
-    if apart is not None:
-        apart = apart.with_name(f"{apart.stem}-probabilities.csv")
-        check_out(apart, file, model, replace=replace)
-    given, names = _rows_and_ids(file, saved, parse_settings(read or [], "--read"))
-    features = saved.features(given)
-    mean, notes = saved.mean(given, features)
-    for note in (*getattr(given, "attrs", {}).get("notes", ()), *notes):
+    chances_path = out if probabilities and len(saved.classes) > _BESIDE else None
+    if chances_path is not None:
+        chances_path = chances_path.with_name(f"{chances_path.stem}-probabilities.csv")
+        check_out(chances_path, file, model, replace=replace)
+    raw_rows, names = _rows_and_ids(file, saved, parse_settings(read or [], "--read"))
+    features = saved.features(raw_rows)
+    mean, notes = saved.mean(raw_rows, features)
+    for note in (*getattr(raw_rows, "attrs", {}).get("notes", ()), *notes):
         print(note, file=sys.stderr)
     P = saved.probabilities(features, mean)
     ids = [[]] * len(P) if names is None else [[name] for name in names]
     id_column = [] if names is None else ["id"]
     chances = [[round(p, 6) for p in row] for row in P.tolist()] if probabilities else [[]] * len(P)
     of_class = [f"p({name})" for name in saved.classes] if probabilities else []
-    if apart is not None:
+    if chances_path is not None:
         table = csv_text(["row", *id_column, *of_class], ([i, *ids[i], *p] for i, p in enumerate(chances)))
-        deliver(table, apart, file, model, replace=replace)
+        deliver(table, chances_path, file, model, replace=replace)
         chances, of_class = [[]] * len(P), []
     best = P.argmax(axis=1).tolist()
     rows = [
@@ -65,8 +65,8 @@ def predict(
     deliver(csv_text(columns, rows), out, file, model, replace=replace)
     if out is not None:
         print(f"{len(rows)} rows, {saved.name} fitted on {saved.n_labelled} labels of {saved.pool}: {out}")
-    if apart is not None:
-        print(f"{len(saved.classes)} probabilities a row: {apart}")
+    if chances_path is not None:
+        print(f"{len(saved.classes)} probabilities a row: {chances_path}")
 
 
 def _rows_and_ids(file: Path, saved: SavedModel, options: dict[str, Any]) -> tuple[Any, list[str] | None]:
@@ -77,17 +77,17 @@ def _rows_and_ids(file: Path, saved: SavedModel, options: dict[str, Any]) -> tup
     from workbench.pools.features.shapes import ShapesFeatureMap
     from workbench.pools.images.photos import PhotoItems
 
-    given = read_rows(file, like=saved.reading, **options)
-    if not hasattr(given, "columns"):
-        return given, list(given.paths) if hasattr(given, "paths") else None
+    rows = read_rows(file, like=saved.reading, **options)
+    if not hasattr(rows, "columns"):
+        return rows, list(rows.paths) if hasattr(rows, "paths") else None
     if isinstance(saved.feature_map, ImageFeatureMap | ShapesFeatureMap):
         pool = load_pool(file, **options)
         if not isinstance(pool.items, PhotoItems):
             raise InputError(f"The model learnt from pictures, and no column of {file} names some.")
         return pool.items.photos, list(pool.items.ids)
-    named = saved.id_column in given.columns
-    ids = given[saved.id_column].map(plain_text) if named else map(str, range(len(given)))
-    return given, list(ids)
+    has_ids = saved.id_column in rows.columns
+    ids = rows[saved.id_column].map(plain_text) if has_ids else map(str, range(len(rows)))
+    return rows, list(ids)
 
 
 def score(
@@ -116,7 +116,7 @@ def score(
         print("The items are scored without the guess that the model began with.", file=sys.stderr)
     source, feature_map = _source(pool, saved, options)
     labelled = _labelled_by(model, pool)
-    found = score_pool(
+    ranking = score_pool(
         source,
         saved.estimator,
         policy,
@@ -127,14 +127,18 @@ def score(
         feature_map=feature_map,
         read={**saved.reading, **parse_settings(read or [], "--read")},
     )
-    rows = enumerate(zip(found.indices.tolist(), found.where, found.utilities.tolist(), strict=True), start=1)
+    rows = enumerate(
+        zip(ranking.indices.tolist(), ranking.where, ranking.utilities.tolist(), strict=True), start=1
+    )
     table = csv_text(("rank", "row", "where", "utility"), ((rank, *row) for rank, row in rows))
     deliver(table, out, pool, model, replace=replace)
-    for warning in found.warnings:
+    for warning in ranking.warnings:
         print(warning, file=sys.stderr)
     if out is not None:
         without = f" ({len(labelled)} labelled ones left out)" if len(labelled) else ""
-        print(f"{found.n_scored:,} rows scored by {policy}{without}; the best {len(found.indices)} in {out}")
+        print(
+            f"{ranking.n_scored:,} rows scored by {policy}{without}; the best {len(ranking.indices)} in {out}"
+        )
 
 
 def _source(pool: str, saved: SavedModel, options: dict[str, Any]) -> tuple[Any, Any]:
@@ -147,8 +151,8 @@ def _source(pool: str, saved: SavedModel, options: dict[str, Any]) -> tuple[Any,
         if Path(pool).exists():
             print(f"{pool} is the pool of that name; ./{pool} is what lies here.", file=sys.stderr)
         pixels = isinstance(saved.feature_map, ImageFeatureMap)
-        found = load_pool(pool, **(seen_as_pixels(pool, options) if pixels else options))
-        return changed(found, features=saved.as_seen(found.features)), None
+        named_pool = load_pool(pool, **(seen_as_pixels(pool, options) if pixels else options))
+        return changed(named_pool, features=saved.as_seen(named_pool.features)), None
     if not pool.strip() or not Path(pool).expanduser().exists():
         return load_pool(pool), None  # raises, and says what there is
     if options:

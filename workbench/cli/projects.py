@@ -78,10 +78,10 @@ def new_project(
     of_pool = parse_settings(pool_set or [], "--pool-set") | ({"target": target} if target else {})
     of_pool = without_guesses(pool, of_pool, guess)
     typed(classifier, policy, options, feature_sets(of_pool))
-    asked, given = _votes(pool, votes) if votes else ({}, {})
-    made = Session.create(
+    vote_options, answers = _votes(pool, votes) if votes else ({}, {})
+    session = Session.create(
         pool,
-        pool_options=of_pool | asked,
+        pool_options=of_pool | vote_options,
         name=name,
         classes=classes,
         questions=[question_given(text) for text in ask] if ask else None,
@@ -94,35 +94,36 @@ def new_project(
         twins=copies,
         seed=seed,
     )
-    say_notes(made.pool)
-    if given:
-        _take_votes(made, given, Path(pool).name)
-    with_classes = f", {len(made.classes)} classes" if made.classes else ""
-    print(f"{made.project.name}: {len(made.pool):,} items{with_classes}, project {made.id}")
-    if made.twins.n_groups:
-        print(made.twins.say())
-    begun = [str(one["source"]) for one in made.settings.get("guesses") or ()]
-    if begun:
+    say_notes(session.pool)
+    if answers:
+        _take_votes(session, answers, Path(pool).name)
+    with_classes = f", {len(session.classes)} classes" if session.classes else ""
+    print(f"{session.project.name}: {len(session.pool):,} items{with_classes}, project {session.id}")
+    if session.twins.n_groups:
+        print(session.twins.say())
+    sources = [str(entry["source"]) for entry in session.settings.get("guesses") or ()]
+    if sources:
         print(
-            f"It begins with a guess: {', '.join(begun)} (workbench guess {made.id} shows what it is worth)."
+            f"It begins with a guess: {', '.join(sources)} "
+            f"(workbench guess {session.id} shows what it is worth)."
         )
 
 
-def _votes(pool: str, said: str) -> tuple[dict[str, Any], Votes]:
+def _votes(pool: str, argument: str) -> tuple[dict[str, Any], Votes]:
     """Options and answers of a table of votes."""
     from workbench.exchange.imports import table_of_votes
 
-    named = dict(pair.partition("=")[::2] for pair in said.split(","))
-    if set(named) != {"item", "person", "class"}:
-        raise InputError(f"--votes takes item=COLUMN,person=COLUMN,class=COLUMN; got {said!r}.")
-    return table_of_votes(pool, named["item"], named["person"], named["class"])
+    columns = dict(pair.partition("=")[::2] for pair in argument.split(","))
+    if set(columns) != {"item", "person", "class"}:
+        raise InputError(f"--votes takes item=COLUMN,person=COLUMN,class=COLUMN; got {argument!r}.")
+    return table_of_votes(pool, columns["item"], columns["person"], columns["class"])
 
 
 def _take_votes(session: Session, votes: Votes, source: str) -> None:
     from workbench.store import FileVote
 
     place = {str(key): item for item, key in enumerate(session.pool.items.ids)}
-    rows = [FileVote(place[key], said, who) for (key, who), said in votes.items() if key in place]
+    rows = [FileVote(place[key], answer, who) for (key, who), answer in votes.items() if key in place]
     session.import_labels(rows, source)
     persons = {row.person for row in rows}
     print(f"{len(rows):,} answers of {len(persons):,} persons: workbench people {session.id}")
@@ -146,8 +147,8 @@ def open_project(
     from workbench.exchange import open_bundle
 
     options = parse_settings(pool_set or [], "--pool-set")
-    made = open_bundle(bundle, pool=pool, pool_options=options, name=name)
-    print(f"{made.name}: {made.n_labelled} labels, project {made.id}")
+    record = open_bundle(bundle, pool=pool, pool_options=options, name=name)
+    print(f"{record.name}: {record.n_labelled} labels, project {record.id}")
 
 
 def projects() -> None:
@@ -157,9 +158,9 @@ def projects() -> None:
     store = Store.open()
     rows = []
     for p in store.projects():
-        asked = [one for one in store.questions(p.id) if not one.aside]
-        labels = ", ".join(f"{store.n_labelled(one)}" for one in asked)
-        rows.append((p.id, p.name, p.pool["name"], len(asked), labels, p.created[:16], p.changed[:16]))
+        questions = [question for question in store.questions(p.id) if not question.aside]
+        labels = ", ".join(f"{store.n_labelled(question)}" for question in questions)
+        rows.append((p.id, p.name, p.pool["name"], len(questions), labels, p.created[:16], p.changed[:16]))
     print_table(("id", "name", "pool", "questions", "labels", "made", "changed"), rows)
 
 
@@ -192,19 +193,19 @@ def import_project(
     from workbench.exchange.questions import answers_several
 
     session = session_of(project, question)
-    given = answers_in(file, read)
-    data = given.content()
-    form = format or format_of(given.name, data)
+    answer_file = answers_in(file, read)
+    data = answer_file.content()
+    form = format or format_of(answer_file.name, data)
     if question is None and answers_several(data, session, form):
         _import_answers(session, file, data, form, dry_run, leave_out, add_questions, yes)
         return
     plan = plan_import(data, session, form)
     if dry_run or plan.differ or plan.classes:
         print(f"{session.project.name}: {plan.words()}")
-        for name, one in plan.alike.items():
-            print(f"Class {name!r} may be {one!r}.")
-        for item, (now, then) in list(plan.differ.items())[:20]:
-            print(f"Item {session.pool.items.ids[item]}: {now} now, {then} in the file")
+        for name, class_name in plan.alike.items():
+            print(f"Class {name!r} may be {class_name!r}.")
+        for item, (old_label, new_label) in list(plan.differ.items())[:20]:
+            print(f"Item {session.pool.items.ids[item]}: {old_label} now, {new_label} in the file")
     if dry_run:
         if plan.unknown:
             print("Unknown: " + ", ".join(plan.unknown[:20]))
@@ -243,9 +244,15 @@ def _changed(session: Session, labels: Mapping[str, Sequence[Any]]) -> int:
     """Labels of a file, by question, that differ from those there or are of new classes."""
     n = 0
     for name, rows in labels.items():
-        one = session.question(name)
-        now, known = one.state.labels, {*one.classes, "yes", "no"} if one.classes else set()
-        n += sum(now.get(item, said) != said or bool(known and said not in known) for item, said, *_ in rows)
+        question = session.question(name)
+        old_labels, known_classes = (
+            question.state.labels,
+            {*question.classes, "yes", "no"} if question.classes else set(),
+        )
+        n += sum(
+            old_labels.get(item, label) != label or bool(known_classes and label not in known_classes)
+            for item, label, *_ in rows
+        )
     return n
 
 
@@ -283,8 +290,10 @@ def _import_answers(
             f"The pool has no item {', '.join(answers.unknown[:5])}. Nothing was imported; --leave-out goes "
             "on without such rows."
         )
-    taken = take_answers(session, answers, file.name)
-    print(f"{session.project.name}: newly labelled {', '.join(f'{n:,} {name}' for name, n in taken.items())}")
+    counts = take_answers(session, answers, file.name)
+    print(
+        f"{session.project.name}: newly labelled {', '.join(f'{n:,} {name}' for name, n in counts.items())}"
+    )
 
 
 def export_project(
@@ -359,8 +368,8 @@ def relocate(
     from workbench.sessions import Session
 
     record, store = project_named(project)
-    moved = Session.relocate(record.id, file, store=store)
-    print(f"{moved.name}: its pool is {moved.pool['name']}")
+    new_record = Session.relocate(record.id, file, store=store)
+    print(f"{new_record.name}: its pool is {new_record.pool['name']}")
 
 
 def backup(

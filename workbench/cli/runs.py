@@ -243,9 +243,9 @@ def compare(
         pool, of_pool = answers_of(
             project, question, [*(pool or ()), *of_pool, *([target] if target else [])]
         )
-    for one in pool or () if project is None else ():
-        of_pool = without_guesses(one, of_pool, guess)
-        of_pool = {"strict": True} | of_pool if is_table(one) else of_pool
+    for source in pool or () if project is None else ():
+        of_pool = without_guesses(source, of_pool, guess)
+        of_pool = {"strict": True} | of_pool if is_table(source) else of_pool
     typed(classifier, policy, selector, options, feature_sets(of_pool), trust_code=trust_code)
     if study is not None:
         free = ("study", "workers", "scheduler", "out", "quiet", "trust_code")
@@ -324,31 +324,31 @@ def run_comparison(
     from workbench.writing import write_whole
 
     # what is wrong with a pool is better said before a thousand rounds than after
-    for one in spec.runs()[: len(spec.pools) * len(spec.classifiers) * len(spec.policies)]:
-        if one.policy == spec.policies[0] and one.classifier == spec.classifiers[0]:
-            _load(one, pool_of, quiet=quiet)
+    for run_spec in spec.runs()[: len(spec.pools) * len(spec.classifiers) * len(spec.policies)]:
+        if run_spec.policy == spec.policies[0] and run_spec.classifier == spec.classifiers[0]:
+            _load(run_spec, pool_of, quiet=quiet)
     with _progress(sum(s.n_rounds for s in spec.runs()), quiet) as progress:
         result = run_study(
             spec,
-            lambda one, r: progress.round(r),
+            lambda run_spec, r: progress.round(r),
             out=out,
             workers=workers,
             scheduler=scheduler,
         )
-    found = curves(result)
-    called = {name: answered_title(name) if is_answered(name) else name for name in spec.pools}
-    columns, rows = _summary(found, called)
+    groups = curves(result)
+    titles = {name: answered_title(name) if is_answered(name) else name for name in spec.pools}
+    columns, rows = _summary(groups, titles)
     print_table(columns, rows)
-    for group in found:
+    for group in groups:
         sentence = headline(group)
         if sentence:
             # not among the columns, which other programs read
-            print(f"{called[group.pool]}, {group.classifier}: {sentence}", file=sys.stderr)
+            print(f"{titles[group.pool]}, {group.classifier}: {sentence}", file=sys.stderr)
     if out is not None:
         write_whole(out / "summary.csv", csv_text(columns, rows))
-    n_pools = len({group.pool for group in found})
+    n_pools = len({group.pool for group in groups})
     if n_pools > 1 and len(spec.policies) > 1:
-        ranking = rank_policies(found)
+        ranking = rank_policies(groups)
         order = np.argsort(ranking.mean_ranks)
         ranks = ", ".join(f"{ranking.names[i]} {ranking.mean_ranks[i]:.2f}" for i in order)
         test = f"; Friedman p = {ranking.p:.2g}" if np.isfinite(ranking.p) else ""
@@ -366,7 +366,7 @@ def run_comparison(
 
 
 def _summary(
-    found: Sequence[Curves], called: Mapping[str, str]
+    groups: Sequence[Curves], titles: Mapping[str, str]
 ) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
     """The table of a comparison: its columns, and a row a policy of each pool and classifier."""
     import numpy as np
@@ -374,13 +374,13 @@ def _summary(
     from workbench.studies.statistics import enough, summarise
 
     rows = []
-    for group in found:
+    for group in groups:
         for s in summarise(group):
             # the lower curve as a whole: one lucky last round is no win
             t, saved = s.test, s.saved
             rows.append(
                 (
-                    called[s.pool],
+                    titles[s.pool],
                     s.classifier,
                     s.policy,
                     s.last.n,

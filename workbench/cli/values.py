@@ -84,9 +84,9 @@ def typed(*names: Any, trust_code: bool = False) -> None:
     if not code and not trust_code:
         return
     trust(*code, *(["*"] if trust_code else []))
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.append(here)
+    folder = str(Path.cwd())
+    if folder not in sys.path:
+        sys.path.append(folder)
 
 
 def given(context: Any) -> list[str]:
@@ -109,25 +109,27 @@ def without_guesses(pool: str, options: Mapping[str, Any], guess: Sequence[str] 
         options: as they were given; what they say of a column stands.
         guess: sources, as in `workbench.guesses.guess_of`.
     """
-    made = dict(options)
+    pool_options = dict(options)
     if (
         not any(source.startswith("column") for source in guess or ())
         or not Path(pool).expanduser().is_file()
     ):
-        return made
+        return pool_options
     from workbench.guesses import columns_of
     from workbench.pools import inspect_table
 
     try:
         names = [column.name for column in inspect_table(pool).columns]
     except InputError:
-        return made  # no table; the guess says what it lacks
-    found = [name for source in guess or () for name in columns_of(source, names)]
-    uses, out = made.get("columns"), made.get("exclude", ())
-    said = uses if isinstance(uses, Mapping) else {}
+        return pool_options  # no table; the guess says what it lacks
+    guess_columns = [name for source in guess or () for name in columns_of(source, names)]
+    uses, out = pool_options.get("columns"), pool_options.get("exclude", ())
+    roles = uses if isinstance(uses, Mapping) else {}
     out = (out,) if isinstance(out, str) else tuple(out)
-    made["exclude"] = list(dict.fromkeys((*out, *(name for name in found if name not in said))))
-    return made
+    pool_options["exclude"] = list(
+        dict.fromkeys((*out, *(name for name in guess_columns if name not in roles)))
+    )
+    return pool_options
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str = "") -> None:

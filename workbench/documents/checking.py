@@ -30,10 +30,10 @@ def checked(schema: type[D], document: Any, what: str, advice: str = "", wrong: 
         InputError: another shape; says which field, and what stands there.
     """
     try:
-        found: D = _adapter(schema).validate_python(document)
+        model: D = _adapter(schema).validate_python(document)
     except (ValidationError, RecursionError) as error:
         raise InputError(f"{what} {wrong}: {_said(error)}. {advice}".rstrip()) from error
-    return found
+    return model
 
 
 @cache

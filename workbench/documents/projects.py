@@ -91,11 +91,11 @@ class QuestionBeside(Document):
     aside: bool = False
 
 
-def _are_apart(given: list[QuestionBeside]) -> list[QuestionBeside]:
-    names = [one.question for one in given]
+def _are_apart(questions: list[QuestionBeside]) -> list[QuestionBeside]:
+    names = [question.question for question in questions]
     if len(set(names)) != len(names):
         raise ValueError("two questions have one name")
-    return given
+    return questions
 
 
 class Project(QuestionBeside):

@@ -126,17 +126,17 @@ def rows_of(data: bytes, format: str, pool: Pool, wanted: Sequence[str]) -> Rows
         raise InputError(f"The file has {len(data):,} bytes; the limit is {MAX_IMPORT:,}.")
     if not data.strip():
         raise InputError("The file holds no labels.")
-    made = _OBJECTS[format](data) if format in _OBJECTS else None
-    columns, listed = _TABLES[format](data) if made is None else ({}, False)
+    records = _OBJECTS[format](data) if format in _OBJECTS else None
+    columns, is_coded = _TABLES[format](data) if records is None else ({}, False)
     if _FLAT in columns:
         columns.pop("id", None)
-    if SIGN.issubset(columns if made is None else made.columns):
+    if SIGN.issubset(columns if records is None else records.columns):
         raise InputError(
             "The file is a history, which is for reading and is not taken in. Export the labels instead, or "
             "the bundle, which is the whole project."
         )
-    if made is not None:
-        return made
+    if records is not None:
+        return records
     ids, low = (pool.id_column, *_BY), {*wanted}
     if not set(ids).isdisjoint(columns) and (pool.id_column or pool.kind != "text"):
         columns = {
@@ -144,7 +144,7 @@ def rows_of(data: bytes, format: str, pool: Pool, wanted: Sequence[str]) -> Rows
         }
     cells = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
     rows = (Row(f"Row {n} of the file", row, row) for n, row in enumerate(cells, start=1))
-    return Rows(rows, tuple(columns), not listed and "status" not in columns)
+    return Rows(rows, tuple(columns), not is_coded and "status" not in columns)
 
 
 # --- the item of a row ----------------------------------------------------------------------------
@@ -161,8 +161,8 @@ class Places:
     def __init__(self, pool: Pool, rows: Rows) -> None:
         self._pool = pool
         # an export of ours calls every pool's ids "id", and the items' numbers "item"
-        own = pool.id_column
-        self._ids = tuple(filter(None, ("id", own) if own == "item" else (own, "id")))
+        id_column = pool.id_column
+        self._ids = tuple(filter(None, ("id", id_column) if id_column == "item" else (id_column, "id")))
         self._names = (*self._ids, "item")
         self._position = {valid_text(str(key)): i for i, key in enumerate(pool.items.ids)}
         if rows.files:
@@ -170,7 +170,7 @@ class Places:
             self._position |= {name: self._position[valid_text(path)] for name, path in paths.items()}
         self._named = not set(self._names).isdisjoint(rows.columns)
         # the ids of texts without some are their numbers, and another program's numbers are others
-        self._numbered = pool.kind == "text" and not own
+        self._numbered = pool.kind == "text" and not id_column
         self._columns = tuple(pool.items.show(0).row or ()) if pool.kind == "table" and len(pool) else ()
 
     def item(self, row: Row) -> tuple[int, str]:
@@ -185,9 +185,9 @@ class Places:
             return same[0], str(same[0])
         if not by and not self._named:
             pool, how = f"pool {self._pool.name!r}", _ALIKE[self._pool.kind]
-            said = f"{len(same):,} items of {pool} are" if same else "no item of the pool is"
+            phrase = f"{len(same):,} items of {pool} are" if same else "no item of the pool is"
             raise InputError(
-                f"{row.where} does not say which item it is about: it has neither id nor item, and {said} "
+                f"{row.where} does not say which item it is about: it has neither id nor item, and {phrase} "
                 f"the same by {how}. Put the items' ids into it as id. Nothing was imported."
             )
         key = row.about.get(by, "")
@@ -200,20 +200,20 @@ class Places:
     @cached_property
     def _seen(self) -> dict[str | tuple[str, ...], list[int]]:
         """Items by what a person sees of them: a text, the name of a picture's file, a row."""
-        found: dict[str | tuple[str, ...], list[int]] = {}
+        items: dict[str | tuple[str, ...], list[int]] = {}
         for item, key in enumerate(self._pool.items.ids):
             if self._pool.kind == "image":
-                found.setdefault(PurePosixPath(str(key).replace("\\", "/")).name, []).append(item)
+                items.setdefault(PurePosixPath(str(key).replace("\\", "/")).name, []).append(item)
                 continue
-            shown = self._pool.items.show(item)
+            content = self._pool.items.show(item)
             text = self._pool.kind == "text"
-            found.setdefault((shown.text or "").strip() if text else self._row(shown.row or {}), []).append(
-                item
-            )
-        return found
+            items.setdefault(
+                (content.text or "").strip() if text else self._row(content.row or {}), []
+            ).append(item)
+        return items
 
     def _alike(self, about: Mapping[str, Any]) -> list[int]:
-        return sorted({i for seen in self._said(about) for i in self._seen.get(seen, ())})
+        return sorted({i for key in self._said(about) for i in self._seen.get(key, ())})
 
     def _said(self, about: Mapping[str, Any]) -> Iterator[str | tuple[str, ...]]:
         if self._pool.kind == "table":
@@ -254,18 +254,20 @@ def _parquet(data: bytes) -> _Columns:
     columns, metadata = read_columns(File(data, _FILE), ("label", *LISTS), 4 * MAX_LABELS)
     described = metadata.get(b"huggingface")
     document = parse_json(described, "What the file says of its columns") if described else None
-    listed = False
+    is_coded = False
     for name, feature in document["info"]["features"].items() if document else ():
         inner = feature.get("feature", feature) if isinstance(feature, dict) else {}
-        known = [str(one) for one in inner.get("names") or ()] if isinstance(inner, dict) else []
-        if known and name in columns:
+        classes = (
+            [str(class_name) for class_name in inner.get("names") or ()] if isinstance(inner, dict) else []
+        )
+        if classes and name in columns:
             columns[name] = [
-                _named(code, known, f"Row {n} of the file") for n, code in enumerate(columns[name], start=1)
+                _named(code, classes, f"Row {n} of the file") for n, code in enumerate(columns[name], start=1)
             ]
-            listed |= name == "label"
+            is_coded |= name == "label"
             if name in LISTS:  # the file says which names its list could have
-                columns.setdefault("answered", [known] * len(columns[name]))
-    return columns, listed
+                columns.setdefault("answered", [classes] * len(columns[name]))
+    return columns, is_coded
 
 
 def _npz(data: bytes) -> _Columns:
@@ -285,27 +287,27 @@ def _npz(data: bytes) -> _Columns:
         return {by: keys.tolist(), "label": y.astype(str).tolist()}, False
     if "classes" not in archive:
         raise InputError("An NPZ file of labels holds y, classes, and id or item; this one has no classes.")
-    known = [valid_text(str(name)) for name in archive.texts("classes").ravel().tolist()]
-    names = [_named(code, known, f"Row {n} of the file") for n, code in enumerate(y.tolist(), start=1)]
+    classes = [valid_text(str(name)) for name in archive.texts("classes").ravel().tolist()]
+    names = [_named(code, classes, f"Row {n} of the file") for n, code in enumerate(y.tolist(), start=1)]
     columns = {by: keys.tolist(), "label": names}
     if "status" in archive:
         columns["status"] = archive.texts("status", len(keys)).astype(str).tolist()
     return columns, True
 
 
-def _named(code: Any, known: Sequence[str], where: str) -> Any:
+def _named(code: Any, names: Sequence[str], where: str) -> Any:
     """The name of a class behind a code, also of a list of them; None, NaN and -1 are no label."""
     if isinstance(code, list):
-        return [_named(one, known, where) for one in code]
+        return [_named(element, names, where) for element in code]
     if code is None or code == -1 or code != code:
         return None
-    whole = type(code) is int or (type(code) is float and code.is_integer())
-    if not whole or not 0 <= code < len(known):
+    is_whole = type(code) is int or (type(code) is float and code.is_integer())
+    if not is_whole or not 0 <= code < len(names):
         raise InputError(
-            f"{where} has the label {cut(code)}, which is no code of its {len(known):,} classes: codes are "
-            f"whole numbers from 0 to {len(known) - 1}, and -1 for no label."
+            f"{where} has the label {cut(code)}, which is no code of its {len(names):,} classes: codes are "
+            f"whole numbers from 0 to {len(names) - 1}, and -1 for no label."
         )
-    return known[int(code)]
+    return names[int(code)]
 
 
 def _objects(data: bytes) -> Rows:
@@ -348,26 +350,26 @@ def read_tasks(data: bytes) -> list[dict[str, Any]]:
 def _tasks(data: bytes) -> Rows:
     tasks = read_tasks(data)
     counted = [annotations_of(task) for task in tasks]
-    every_choice = (choices_of(annotation) for made in counted for annotation, _ in made)
+    every_choice = (choices_of(annotation) for pairs in counted for annotation, _ in pairs)
     offered = {tag for choices in every_choice for name in LISTS for tag in choices.get(name, ())}
     for task in tasks:
         names = task.get("data", {}).get("answered")
         offered.update(names if isinstance(names, list) else ())
     rows = []
-    for number, (task, made) in enumerate(zip(tasks, counted, strict=True), start=1):
+    for number, (task, pairs) in enumerate(zip(tasks, counted, strict=True), start=1):
         about = task.get("data", {})
-        chosen = [choices_of(annotation) for annotation, _ in made]
-        lists = {name for choices in chosen for name in choices}.intersection(LISTS) or {TAGS}
-        for choices, (annotation, by) in zip(chosen, made, strict=True):
+        selections = [choices_of(annotation) for annotation, _ in pairs]
+        lists = {name for choices in selections for name in choices}.intersection(LISTS) or {TAGS}
+        for choices, (annotation, by) in zip(selections, pairs, strict=True):
             cells: dict[str, Any] = (
                 {name: [] for name in lists} if offered else {}
             )  # nothing was chosen of it
             for name, picked in choices.items():
                 cells[name] = picked if name in LISTS or len(picked) != 1 else picked[0]
             # who answered there saw all choices that the file knows of: what they left out is a no
-            said = about.get("answered")
-            seen = annotation.get("lead_time") is not None
-            cells["answered"] = said if isinstance(said, list) and not seen else list(offered)
+            questions = about.get("answered")
+            is_timed = annotation.get("lead_time") is not None
+            cells["answered"] = questions if isinstance(questions, list) and not is_timed else list(offered)
             rows.append(Row(f"Task {cut(task.get('id', number))} of the file", about, cells, by))
     return Rows(rows)
 
@@ -382,8 +384,8 @@ def _coco(data: bytes) -> Rows:
     def rows() -> Iterator[Row]:
         for number, entry in enumerate(document["annotations"], start=1):
             where = f"Annotation {number} of the file"
-            for key, there in (("image_id", files), ("category_id", names)):
-                if entry[key] not in there:
+            for key, lookup in (("image_id", files), ("category_id", names)):
+                if entry[key] not in lookup:
                     raise InputError(
                         f"{where} has the {key} {cut(entry[key])}, which the file does not list."
                     )
@@ -395,17 +397,17 @@ def _coco(data: bytes) -> Rows:
     return Rows(rows(), ("id", "label"), files=list(files.values()))
 
 
-def _member(data: bytes, wanted: Callable[[str], bool], what: str) -> bytes:
+def _member(data: bytes, predicate: Callable[[str], bool], description: str) -> bytes:
     """The one file of a zip that is meant; its size is checked before it is unpacked."""
     members = File(data, _FILE).members("a zip")
-    found = [name for name in members.sizes if wanted(name)]
-    if len(found) != 1:
-        raise InputError(f"The zip holds {len(found)} times {what}; one is read.")
-    return members.read(found[0], MAX_IMPORT)
+    names = [name for name in members.sizes if predicate(name)]
+    if len(names) != 1:
+        raise InputError(f"The zip holds {len(names)} times {description}; one is read.")
+    return members.read(names[0], MAX_IMPORT)
 
 
-def _document(data: bytes, most: int | None = None) -> Any:
-    limit = MAX_JSON if most is None else most
+def _document(data: bytes, max_bytes: int | None = None) -> Any:
+    limit = MAX_JSON if max_bytes is None else max_bytes
     if len(data) > limit:
         raise InputError(
             f"The file has {len(data):,} bytes; the limit of one JSON document is {limit:,}. "

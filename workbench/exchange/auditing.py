@@ -94,28 +94,28 @@ class Audit:
         self._attempts = self._read()
         checksum, n = checksum_of(self.labels), len(self.labels)
         promise = Promise(n, error, confidence, (n,), 1, f"column {column}", per_class)
-        earlier = [Promise.from_document(one["promise"]) for one in self._attempts]
-        known = [
+        earlier = [Promise.from_document(entry["promise"]) for entry in self._attempts]
+        matches = [
             number
-            for number, (one, stored) in enumerate(zip(earlier, self._attempts, strict=True), 1)
-            if (one.error, one.confidence, stored["labels_sha256"]) == (error, confidence, checksum)
+            for number, (entry, stored) in enumerate(zip(earlier, self._attempts, strict=True), 1)
+            if (entry.error, entry.confidence, stored["labels_sha256"]) == (error, confidence, checksum)
         ]
-        if not known:
-            check_spent(confidence, [(one.confidence, one.attempt) for one in earlier])
-        attempt = known[-1] if known else len(self._attempts) + 1
+        if not matches:
+            check_spent(confidence, [(entry.confidence, entry.attempt) for entry in earlier])
+        attempt = matches[-1] if matches else len(self._attempts) + 1
         self.promise = replace(promise, attempt=attempt)
-        if not known:
+        if not matches:
             self._attempts.append(
                 {"labels_sha256": checksum, "promise": self.promise.document(), "answers": []}
             )
         self.seed = seed_of(checksum)
         self._given: dict[str, tuple[str, str]] = {
-            one[0]: (one[1], one[2]) for one in self._attempts[self.promise.attempt - 1]["answers"]
+            entry[0]: (entry[1], entry[2]) for entry in self._attempts[self.promise.attempt - 1]["answers"]
         }
         self._ids = listed_order(self.labels)
         self._draws = Draws(len(self._ids), self.seed, self.promise.attempt)
         self._column_of_truth: dict[str, list[str]] = {}
-        if not known:
+        if not matches:
             self.save()  # the order is fixed before the first check
 
     def drawn(self, count: int) -> list[str]:
@@ -125,18 +125,18 @@ class Audit:
     @property
     def checks(self) -> list[Check]:
         """Answered draws, up to the first that is open."""
-        found = []
+        checks = []
         for number, item in enumerate(self.drawn(len(self._given)), 1):
             if item not in self._given:
                 break
             answer, when = self._given[item]
-            found.append(Check(number, item, self.labels[item], answer, 0, time=when))
-        return found
+            checks.append(Check(number, item, self.labels[item], answer, 0, time=when))
+        return checks
 
     def open(self, count: int) -> list[str]:
         """The next ids to be answered, in the order of the draws."""
-        drawn = self.drawn(len(self._given) + count)
-        return [item for item in drawn if item not in self._given][:count]
+        items = self.drawn(len(self._given) + count)
+        return [item for item in items if item not in self._given][:count]
 
     def shown(self, item: str) -> dict[str, str]:
         """Item as whoever answers sees it: its row without the label.
@@ -166,20 +166,20 @@ class Audit:
         """
         if item not in self._row:
             raise InputError(f"There is no item {cut(item)} in {self.path}.")
-        said = "" if answer == CANNOT_TELL else answer
+        label = "" if answer == CANNOT_TELL else answer
         before = self._given.get(item)
-        if before is not None and before[0] != said:
+        if before is not None and before[0] != label:
             raise InputError(
                 f"Item {cut(item)} was answered as {cut(before[0])}; a check is not answered again."
             )
         if before is None:
-            self._given[item] = said, datetime.now(UTC).isoformat(timespec="seconds")
+            self._given[item] = label, datetime.now(UTC).isoformat(timespec="seconds")
             if save:
                 self.save()
 
     def save(self) -> None:
         """Write the audit where it is kept."""
-        answers = [[item, *given] for item, given in self._given.items()]
+        answers = [[item, *entry] for item, entry in self._given.items()]
         self._attempts[self.promise.attempt - 1]["answers"] = answers
         write_whole(
             self.kept, json_text({"kind": "audit", "column": self.column, "attempts": self._attempts})
@@ -251,9 +251,9 @@ class Audit:
     def list_of_checks(self, count: int) -> str:
         """A CSV of the next checks, with a column to be filled in; it does not show the labels."""
         items = self.open(count)
-        own = [name for name in self._frame.columns if name not in self._hidden and name != self._id]
-        rows = [[item, *(self.shown(item)[name] for name in own), ""] for item in items]
-        return csv_text(["id", *own, "answer"], rows)
+        columns = [name for name in self._frame.columns if name not in self._hidden and name != self._id]
+        rows = [[item, *(self.shown(item)[name] for name in columns), ""] for item in items]
+        return csv_text(["id", *columns, "answer"], rows)
 
     def read_list(self, path: Path | str) -> int:
         """Take the answers of a filled-in list; rows without an answer stay open.
@@ -269,13 +269,13 @@ class Audit:
         # the list was written so that no spreadsheet runs its cells
         columns = ([plain_cell(cell) for cell in column_of(frame, name, path)] for name in ("id", "answer"))
         rows = zip(*columns, strict=True)
-        known = dict(self._given)
+        backup = dict(self._given)
         try:
             for item, answer in rows:
                 if answer.strip():
                     self.answer(item, answer.strip(), save=False)
         except InputError:
-            self._given = known
+            self._given = backup
             raise
         self.save()
         return len(self._given) - before
@@ -315,13 +315,13 @@ def write_finished(
     """
     stem = audit.path.stem
     rows = [[row.item, row.label, row.source] for row in audit.finished()]
-    written = [
+    files = [
         (folder / f"{stem}.certificate.json", certificate.to_json()),
         (folder / f"{stem}.certificate.html", certificate.to_html()),
         (folder / f"{stem}.labels.csv", csv_text(["id", "label", "source"], rows)),
     ]
-    kept = list(protected)
-    for path, text in written:
-        with chosen_file(path, protected=kept, replace=True) as file:
+    paths = list(protected)
+    for path, text in files:
+        with chosen_file(path, protected=paths, replace=True) as file:
             file.write(text.encode())
-    return [path for path, _ in written]
+    return [path for path, _ in files]

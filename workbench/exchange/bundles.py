@@ -136,8 +136,8 @@ class BundleFolder:
         with reading(str(path), advice=ADVICE):
             data = FolderMembers(path.parent).read(path.name)
             # A kill can leave half a line at the end; that round is simply done again.
-            whole = data[: data.rfind(b"\n") + 1]
-            lines = [parse_json(line, f"{path}", finite=True) for line in whole.split(b"\n") if line]
+            content = data[: data.rfind(b"\n") + 1]
+            lines = [parse_json(line, f"{path}", finite=True) for line in content.split(b"\n") if line]
             for line in lines:
                 checked(documents.RoundRecord, line, f"{path}: it is not a saved round: it", ADVICE)
             return [Round.from_json(line) for line in lines]
@@ -149,11 +149,11 @@ class BundleFolder:
             return None
         with reading(f"What is kept of the run in {self.folder}", advice=ADVICE):
             # a kill can leave the state of a round whose line was not written
-            there = [n for n in self._states() if n <= rounds[-1].number]
-            if not there:
+            numbers = [n for n in self._states() if n <= rounds[-1].number]
+            if not numbers:
                 raise InputError(f"The unfinished run in {self.folder} has lost its posterior. {ADVICE}")
-            data = FolderMembers(self._partial).read(f"state-{max(there)}.npz")
-            return Checkpoint(rounds, bytes_to_arrays(data), max(there))
+            data = FolderMembers(self._partial).read(f"state-{max(numbers)}.npz")
+            return Checkpoint(rounds, bytes_to_arrays(data), max(numbers))
 
     def _owner(self) -> str:
         """Another program that is at work in the folder, or ""."""
@@ -172,8 +172,8 @@ class BundleFolder:
             self.folder.mkdir(parents=True, exist_ok=True)
             with alone_in(self.folder):  # two that begin at once would both find nobody
                 self._partial.mkdir(exist_ok=True)
-                if other := self._owner():
-                    raise InputError(f"Another program is at work on the run in {self.folder} ({other}).")
+                if program := self._owner():
+                    raise InputError(f"Another program is at work on the run in {self.folder} ({program}).")
                 write_whole(owner, this_process())
             self._lease = Lease(lambda: os.utime(owner))  # it must not make the file of one that has let go
             sweep(self.folder)
@@ -238,8 +238,8 @@ class BundleFolder:
             present = read_json(head)
         elif (self.folder / "run.json").is_file():
             document = read_json(self.folder / "run.json")
-            said = checked(documents.RunBundle, document, f"{self.folder / 'run.json'}", ADVICE)
-            present = {"spec": said.spec, "fingerprint": said.pool.fingerprint}
+            bundle = checked(documents.RunBundle, document, f"{self.folder / 'run.json'}", ADVICE)
+            present = {"spec": bundle.spec, "fingerprint": bundle.pool.fingerprint}
         elif self.folder.is_dir() and any(self.folder.iterdir()) and not self._partial.is_dir():
             raise InputError(f"The folder {self.folder} holds other files; choose an empty or a new one.")
         if present is None or present == self._head:
@@ -257,11 +257,15 @@ class BundleFolder:
         )
 
 
-def _differences(present: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
-    there, here = present.get("spec"), wanted["spec"]
-    if not isinstance(there, dict):
+def _differences(present: Mapping[str, Any], head: Mapping[str, Any]) -> str:
+    old_spec, new_spec = present.get("spec"), head["spec"]
+    if not isinstance(old_spec, dict):
         return "of another form"
-    parts = [f"{k} {cut(there.get(k))}, not {cut(here[k])}" for k in here if there.get(k) != here[k]]
+    parts = [
+        f"{k} {cut(old_spec.get(k))}, not {cut(new_spec[k])}"
+        for k in new_spec
+        if old_spec.get(k) != new_spec[k]
+    ]
     return "; ".join(parts[:3]) or "of another form"
 
 
@@ -288,7 +292,7 @@ def write_run_bundle(
         feature_map=pool.feature_map,
         n_labelled=rounds[-1].n_labelled,
         pool=pool.name,
-        guesses=saved_guesses(pool, {"sources": [{"source": one} for one in spec.guess]}, pool.classes),
+        guesses=saved_guesses(pool, {"sources": [{"source": source} for source in spec.guess]}, pool.classes),
         view=view_of(pool, state),
         id_column=pool.id_column,
         reading=pool.reading,
@@ -337,8 +341,8 @@ def read_bundle(folder: Path | str, *, trust_code: bool = False) -> RunBundle:
         InputError: no finished run there.
     """
     place = Path(folder)
-    held = _run_held(place)
-    document, broken = held.document, held.damaged()
+    bundle = _run_held(place)
+    document, broken = bundle.document, bundle.damaged()
     unusable = [name for name in broken if name in _TABLES]
     if unusable:
         raise InputError(
@@ -346,57 +350,57 @@ def read_bundle(folder: Path | str, *, trust_code: bool = False) -> RunBundle:
         )
     with reading(f"The bundle in {place} is damaged: it", advice=ADVICE):
         spec = RunSpec.from_json(document["spec"], where=f"The bundle in {place}", trust_code=trust_code)
-        rounds = _read_rounds(held)
+        rounds = _read_rounds(bundle)
         if len(rounds) != document["n_rounds"] or rounds[-1].n_labelled != document["n_labelled"]:
             raise InputError(
                 f"The bundle in {place} is damaged: rounds.csv ends at round {len(rounds) - 1:,} of "
                 f"{cut(document['n_rounds'])}. {ADVICE}"
             )
         if not any(name in _MODEL for name in broken):
-            state = bytes_to_arrays(held.read("model/params.npz"))
+            state = bytes_to_arrays(bundle.read("model/params.npz"))
             rounds[-1] = replace(rounds[-1], state=state)
         return RunBundle(spec, str(document["pool"]["fingerprint"]), rounds, place, broken)
 
 
 def _run_held(place: Path) -> Sealed:
     """The document of a run's bundle, with the files that it lists."""
-    held = read_sealed(FolderMembers(place), "run.json", f"The bundle in {place}", FORMAT)
-    if held.document.get("kind") != "run":
-        project = held.document.get("kind") == "project"
+    bundle = read_sealed(FolderMembers(place), "run.json", f"The bundle in {place}", FORMAT)
+    if bundle.document.get("kind") != "run":
+        project = bundle.document.get("kind") == "project"
         more = " It is a project's: workbench open opens it." if project else ""
         raise InputError(f"{place} does not hold the bundle of a run.{more}")
-    checked(documents.RunBundle, held.document, f"{held.what}: run.json", ADVICE)
-    return held
+    checked(documents.RunBundle, bundle.document, f"{bundle.what}: run.json", ADVICE)
+    return bundle
 
 
-def _table(held: Sealed, name: str) -> csv.DictReader[str]:
+def _table(bundle: Sealed, name: str) -> csv.DictReader[str]:
     """A table of a bundle, as it was written."""
-    return csv.DictReader(io.StringIO(held.read(name).decode("utf-8"), newline=""))
+    return csv.DictReader(io.StringIO(bundle.read(name).decode("utf-8"), newline=""))
 
 
-def _read_rounds(held: Sealed) -> list[Round]:
+def _read_rounds(bundle: Sealed) -> list[Round]:
     """The rounds that rounds.csv and events.csv tell of; what they lack raises whatever it raises."""
     import numpy as np
 
-    document = held.document
+    document = bundle.document
     position = {name: code for code, name in enumerate(document["pool"]["classes"])}
     n_items = int(document["pool"]["n_items"])
-    asked: dict[int, list[tuple[int, int, float]]] = {}
+    queries: dict[int, list[tuple[int, int, float]]] = {}
     first: list[tuple[int, int]] = []
-    for row in _table(held, "events.csv"):
+    for row in _table(bundle, "events.csv"):
         code = position[plain_cell(row["class"])]
         if not 0 <= int(row["item"]) < n_items:
-            raise InputError(f"{held.what} is damaged: there is no item {cut(row['item'])}. {ADVICE}")
+            raise InputError(f"{bundle.what} is damaged: there is no item {cut(row['item'])}. {ADVICE}")
         if row["role"] == "initial":
             first.append((int(row["item"]), code))
         else:
             entry = (int(row["item"]), code, float(row["utility"] or "nan"))
-            asked.setdefault(int(row["round"]), []).append(entry)
+            queries.setdefault(int(row["round"]), []).append(entry)
     rounds = []
-    for number, row in enumerate(_table(held, "rounds.csv")):
+    for number, row in enumerate(_table(bundle, "rounds.csv")):
         if int(row["round"]) != number:
-            raise InputError(f"{held.what} is damaged: rounds.csv lacks round {number}. {ADVICE}")
-        answers = asked.get(number, [])
+            raise InputError(f"{bundle.what} is damaged: rounds.csv lacks round {number}. {ADVICE}")
+        answers = queries.get(number, [])
         rounds.append(
             Round(
                 number=number,
@@ -431,12 +435,12 @@ def labelled_items(folder: Path | str) -> tuple[str, list[int]]:
     place = Path(folder)
     if not (place / "run.json").is_file():
         return "", []
-    held = read_sealed(FolderMembers(place), "run.json", f"The bundle in {place}", FORMAT)
-    if held.document.get("kind") != "run":
+    bundle = read_sealed(FolderMembers(place), "run.json", f"The bundle in {place}", FORMAT)
+    if bundle.document.get("kind") != "run":
         return "", []
     with reading(f"The bundle in {place} is damaged: it", advice=ADVICE):
-        items = {int(row["item"]) for row in _table(held, "events.csv") if row["kind"] == "label"}
-        return str(held.document["spec"]["pool"]), sorted(items)
+        items = {int(row["item"]) for row in _table(bundle, "events.csv") if row["kind"] == "label"}
+        return str(bundle.document["spec"]["pool"]), sorted(items)
 
 
 def zipped(folder: Path | str) -> bytes:

@@ -32,8 +32,8 @@ def sealed(document: Mapping[str, Any], folder: Path, names: Iterable[str]) -> d
         The document with "files" (name -> SHA-256) and "sha256" (of all the rest of it).
     """
     members = FolderMembers(folder)
-    whole = dict(document) | {_FILES: {name: _digest_of(members, name) for name in sorted(names)}}
-    return whole | {_OWN: _own(whole)}
+    body = dict(document) | {_FILES: {name: _digest_of(members, name) for name in sorted(names)}}
+    return body | {_OWN: _own(body)}
 
 
 @dataclass(frozen=True)
@@ -101,8 +101,8 @@ class Sealed:
             return False
 
     def _broken(self, names: Iterable[str]) -> InputError:
-        said = ", ".join(cut(name)[1:-1] for name in list(names)[:4])
-        return InputError(f"{self.what} is damaged: {said} is not what was written. {ADVICE}")
+        listing = ", ".join(cut(name)[1:-1] for name in list(names)[:4])
+        return InputError(f"{self.what} is damaged: {listing} is not what was written. {ADVICE}")
 
 
 def read_sealed(members: Members, head: str, what: str, format: int) -> Sealed:
@@ -129,8 +129,8 @@ def read_sealed(members: Members, head: str, what: str, format: int) -> Sealed:
             f"version reads format {format}. It is left as it is; open it with the version that wrote it."
         )
     content = {name: value for name, value in document.items() if name != _OWN}
-    listed = document.get(_FILES)
-    if not isinstance(listed, dict) or not isinstance(document.get(_OWN), str):
+    digests = document.get(_FILES)
+    if not isinstance(digests, dict) or not isinstance(document.get(_OWN), str):
         raise InputError(f"{what} has no checksums, so nobody can tell whether it is whole. {ADVICE}")
     try:
         same = document[_OWN] == _own(content)
@@ -138,7 +138,7 @@ def read_sealed(members: Members, head: str, what: str, format: int) -> Sealed:
         same = False
     if not same:
         raise InputError(f"{what} is damaged: {head} is not what was written. {ADVICE}")
-    for name, digest in listed.items():
+    for name, digest in digests.items():
         member_name(name, what)
         if not isinstance(digest, str):
             raise InputError(f"{what} is damaged: the checksum of {cut(name)} is none. {ADVICE}")
@@ -150,8 +150,8 @@ def _own(document: Mapping[str, Any]) -> str:
 
 
 def _digest_of(members: Members, name: str) -> str:
-    found = sha256()
+    hasher = sha256()
     with members.opened(name) as file:
         while block := file.read(_BLOCK):
-            found.update(block)
-    return found.hexdigest()
+            hasher.update(block)
+    return hasher.hexdigest()

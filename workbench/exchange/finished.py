@@ -50,9 +50,9 @@ def read_finished(
     ids = ids_of(frame, id, path)
     sources = column_of(frame, source, path) if source in frame.columns else None
     return [
-        Labelled(item, said, None if sources is None else sources[row])
-        for row, (item, said) in enumerate(zip(ids, labels, strict=True))
-        if said
+        Labelled(item, cell, None if sources is None else sources[row])
+        for row, (item, cell) in enumerate(zip(ids, labels, strict=True))
+        if cell
     ]
 
 
@@ -84,7 +84,7 @@ def column_of(frame: Any, name: str, path: Path | str) -> list[str]:
         raise InputError(f"{path} has no column {cut(name)} that is its only one. It has: {has}.")
     with reading(str(path)):
         texts, blank = read_texts(frame[name], blanks=("",))
-    return ["" if gone else text for text, gone in zip(texts.tolist(), blank.tolist(), strict=True)]
+    return ["" if is_blank else text for text, is_blank in zip(texts.tolist(), blank.tolist(), strict=True)]
 
 
 def ids_of(frame: Any, name: str, path: Path | str) -> list[str]:

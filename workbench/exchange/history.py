@@ -39,7 +39,7 @@ def history_rows(
         (JSON: all that was recorded).
     """
     number_of: dict[int, int] = {}
-    given: dict[tuple[str, int], str] = {}
+    labels: dict[tuple[str, int], str] = {}
     for event in events:
         if event.kind in NOT_PEOPLES:
             continue
@@ -61,9 +61,9 @@ def history_rows(
         if isinstance(key, str):
             row["label"] = str(payload.get("name") or names.get(key, key))
             if event.item is not None:
-                before = given.get((event.annotator, event.item), "")
+                before = labels.get((event.annotator, event.item), "")
                 row["changed_from"] = before if before != row["label"] else ""
-                given[event.annotator, event.item] = row["label"]
+                labels[event.annotator, event.item] = row["label"]
         row["ids"] = _text({str(item): str(ids[item]) for item in sorted(set(_items(payload)))})
         row["details"] = _text(payload)
         yield {name: valid_texts(value) for name, value in row.items()}
@@ -71,11 +71,11 @@ def history_rows(
 
 def _items(payload: Mapping[str, Any]) -> list[int]:
     """The items that what was recorded names."""
-    found = [payload["item"]] if payload.get("item") is not None else []
-    found += [*payload.get("items", ()), *payload.get("rejected", ())]
-    found += [pair[0] for pair in payload.get("labels", ())]
-    found += [ask["item"] for ask in payload.get("asks", ()) if isinstance(ask, Mapping)]
-    return [int(item) for item in found]
+    items = [payload["item"]] if payload.get("item") is not None else []
+    items += [*payload.get("items", ()), *payload.get("rejected", ())]
+    items += [pair[0] for pair in payload.get("labels", ())]
+    items += [ask["item"] for ask in payload.get("asks", ()) if isinstance(ask, Mapping)]
+    return [int(item) for item in items]
 
 
 def _text(document: Any) -> str:

@@ -74,28 +74,28 @@ def table_of_votes(path: Path | str, item: str, person: str, label: str) -> tupl
     cells = [column_of(frame, name, path) for name in (item, person, label)]
     differ = frame.columns[frame.groupby(item, sort=False).nunique().max().reindex(frame.columns) > 1]
     columns = {**dict.fromkeys((*differ, person, label), "leave out"), item: "id"}
-    votes = {(key, who): said.strip() for key, who, said in zip(*cells, strict=True) if said.strip()}
+    votes = {(key, who): answer.strip() for key, who, answer in zip(*cells, strict=True) if answer.strip()}
     return {"columns": columns, "duplicate_ids": "first"}, votes
 
 
 def _matched(
     rows: Rows, pool: Pool, classes: Sequence[str], left_out: list[str] | None
 ) -> list[tuple[int, str] | FileVote]:
-    known = {*classes, *pool.classes}
+    known_classes = {*classes, *pool.classes}
     column = rows.column(_CLASSES)
     if rows.columns and not column:
         has = quoted(rows.columns, 12, quote=False) or "nothing"
         raise InputError(f"A file of labels has the columns id (or item) and label; this one has {has}.")
     places = Places(pool, rows)
-    found: dict[int, str] = {}
-    chosen: dict[int, list[Choice]] = {}
+    labels: dict[int, str] = {}
+    choices: dict[int, list[Choice]] = {}
     wheres: dict[int, str] = {}
     unknown: list[str] = []
     mark: tuple[str, str] | None = None
     for n, row in enumerate(rows.rows, start=1):
         if n > MAX_LABELS:
             raise InputError(f"The file holds more than {MAX_LABELS:,} labels; import it in parts.")
-        name = _class_name(row.where, _said(row, column), known, rows.marks)
+        name = _class_name(row.where, _said(row, column), known_classes, rows.marks)
         if name is None:
             continue
         if isinstance(name, _Mark):
@@ -105,26 +105,26 @@ def _matched(
         if item < 0:
             unknown.append(text)
         elif row.by is not None:
-            chosen.setdefault(item, []).append(Choice(name, row.by))
+            choices.setdefault(item, []).append(Choice(name, row.by))
             wheres[item] = row.where
-        elif found.setdefault(item, name) != name:
-            raise InputError(f"Item {text} has two labels: {cut(found[item])} and {cut(name)}.")
+        elif labels.setdefault(item, name) != name:
+            raise InputError(f"Item {text} has two labels: {cut(labels[item])} and {cut(name)}.")
     if left_out is not None:
         left_out.extend(unknown)
     elif unknown:
         raise InputError(
             f"Pool {pool.name!r} has no item {quoted(unknown, 5, quote=False)}. Nothing was imported."
         )
-    votes = file_votes(chosen, wheres)
-    if mark is not None and not known.issuperset(found.values()):
+    votes = file_votes(choices, wheres)
+    if mark is not None and not known_classes.issuperset(labels.values()):
         raise InputError(
             f"{mark[0]} has the label {cut(str(mark[1]))}, and no class is called so. Where it means that "
             "there is no label, leave the cell empty; where it is a class, add it to the project first. "
             "Nothing was imported."
         )
-    if not (found or votes or unknown):
+    if not (labels or votes or unknown):
         raise InputError("The file holds no labels.")
-    return [*found.items(), *votes]
+    return [*labels.items(), *votes]
 
 
 def file_votes(
@@ -157,14 +157,14 @@ def _said(row: Row, column: str) -> Any:
     if row.by is None:
         label = row.cells.get(column) if is_label(row.cells.get("status")) else None
         return (label or [None])[0] if isinstance(label, list) and len(label) < 2 else label
-    chosen = [said for name, said in row.cells.items() if name != "answered"]
-    labels = [label for said in chosen for label in (said if isinstance(said, list) else [said])]
+    choices = [cell for name, cell in row.cells.items() if name != "answered"]
+    labels = [label for cell in choices for label in (cell if isinstance(cell, list) else [cell])]
     if len(labels) > 1:
         raise InputError(f"{row.where} has several choices; one class an item is what we keep.")
     return labels[0] if labels else None
 
 
-def _class_name(where: str, label: Any, known: set[str], marks: bool) -> str | None:
+def _class_name(where: str, label: Any, known_classes: set[str], marks: bool) -> str | None:
     """The class a row names, or None where it names none."""
     if isinstance(label, bool) or not isinstance(label, str | int | float | None):
         raise InputError(
@@ -173,12 +173,12 @@ def _class_name(where: str, label: Any, known: set[str], marks: bool) -> str | N
     if isinstance(label, float) and np.isinf(label):
         raise InputError(f"{where} has the label {label}, which is no name of a class.")
     name = plain_text(label).strip()
-    if name in known:
+    if name in known_classes:
         return name
     # a text "-1" is a name like any other while no class is known: the classes may be -1 and 1
-    said = isinstance(label, str)
-    if name and said and not marks:
+    is_text = isinstance(label, str)
+    if name and is_text and not marks:
         return name
-    if not name or (name == "-1" and (known or not said)) or (not said and name in UNLABELLED):
+    if not name or (name == "-1" and (known_classes or not is_text)) or (not is_text and name in UNLABELLED):
         return None
     return _Mark(name) if name in UNLABELLED else name

@@ -29,14 +29,14 @@ def instruction_files(state: ProjectState, version: int | None = None) -> dict[s
     text = state.instructions[number - 1].text if number else ""
     if not text:
         return {}
-    held: dict[str, bytes] = {}
-    for found in PICTURE.finditer(text):
-        event = state.pictures.get(found[2].removeprefix(KEPT)) if found[2].startswith(KEPT) else None
+    files: dict[str, bytes] = {}
+    for match in PICTURE.finditer(text):
+        event = state.pictures.get(match[2].removeprefix(KEPT)) if match[2].startswith(KEPT) else None
         if event is not None:
             path = f"{PICTURES}/{event.payload['picture']}{_ENDINGS[str(event.payload['media'])]}"
-            held[path] = base64.b64decode(event.payload["data"])
-            text = text.replace(f"({found[2]})", f"({path})")
-    return {FILE: f"{text}\n".encode(), **held}
+            files[path] = base64.b64decode(event.payload["data"])
+            text = text.replace(f"({match[2]})", f"({path})")
+    return {FILE: f"{text}\n".encode(), **files}
 
 
 def take_instructions(session: Session, data: bytes, format: str) -> bool:
@@ -54,7 +54,7 @@ def take_instructions(session: Session, data: bytes, format: str) -> bool:
     if format not in ("label-studio", "huggingface") or session.state.instructions:
         return False
     try:
-        told = read_instructions(data, "labels.zip" if data.startswith(b"PK") else "labels.json")
-        return session.write_instructions(told.text, told.pictures) is not None
+        instructions = read_instructions(data, "labels.zip" if data.startswith(b"PK") else "labels.json")
+        return session.write_instructions(instructions.text, instructions.pictures) is not None
     except InputError:
         return False

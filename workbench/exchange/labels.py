@@ -221,10 +221,10 @@ def _write_xlsx(out: IO[bytes], session: Any, rows: LabelRows) -> None:
             raise InputError(
                 f"A cell of Excel holds {_CELL:,} characters, and one text has {units:,}. Use csv."
             )
-        made = WriteOnlyCell(sheet, text)
-        made.data_type = "s"  # not a formula
-        made.quotePrefix = text.startswith(FORMULA)  # nor one when somebody edits it
-        return made
+        excel_cell = WriteOnlyCell(sheet, text)
+        excel_cell.data_type = "s"  # not a formula
+        excel_cell.quotePrefix = text.startswith(FORMULA)  # nor one when somebody edits it
+        return excel_cell
 
     try:
         sheet.append([cell(name) for name in rows.columns])
@@ -240,8 +240,8 @@ def _write_xlsx(out: IO[bytes], session: Any, rows: LabelRows) -> None:
 
 def _write_jsonl(out: IO[bytes], session: Any, rows: LabelRows | _History) -> None:
     for chunk in rows.chunks():
-        told = ({name: row[name] for name in rows.columns} for row in chunk)
-        lines = (json.dumps(row, ensure_ascii=False, allow_nan=False) for row in told)
+        records = ({name: row[name] for name in rows.columns} for row in chunk)
+        lines = (json.dumps(row, ensure_ascii=False, allow_nan=False) for row in records)
         out.write("".join(f"{line}\n" for line in lines).encode("utf-8"))
 
 
@@ -295,17 +295,17 @@ def _write_npz(out: IO[bytes], session: Any, rows: LabelRows) -> None:
     state, pool = session.state, session.pool
     items = np.asarray(rows.items, dtype=np.int64)
     code_of = {name: code for code, name in enumerate(state.classes)}
-    told = [rows.row(item) for item in rows.items] if rows.finished else []
-    labels = [row["label"] for row in told] or [state.decided.get(item) for item in rows.items]
+    records = [rows.row(item) for item in rows.items] if rows.finished else []
+    labels = [row["label"] for row in records] or [state.decided.get(item) for item in rows.items]
     whose = {
-        "status": np.asarray([row["status"] for row in told], dtype=np.str_),
-        "source": np.asarray([row["source"] for row in told], dtype=np.str_),
-        "confidence": np.asarray([row["confidence"] for row in told], dtype=float),
-        "certificate": np.asarray([row["certificate"] for row in told], dtype=np.str_),
+        "status": np.asarray([row["status"] for row in records], dtype=np.str_),
+        "source": np.asarray([row["source"] for row in records], dtype=np.str_),
+        "confidence": np.asarray([row["confidence"] for row in records], dtype=float),
+        "certificate": np.asarray([row["certificate"] for row in records], dtype=np.str_),
     }
     out.write(
         arrays_to_bytes(
-            (whose if told else {})
+            (whose if records else {})
             | {
                 "X": np.asarray(pool.features[items]),
                 "y": np.asarray([-1 if name is None else code_of[name] for name in labels], dtype=np.int64),
@@ -320,8 +320,8 @@ def _write_npz(out: IO[bytes], session: Any, rows: LabelRows) -> None:
 
 def class_folders(names: Sequence[str]) -> dict[str, str]:
     """Class -> the name of its folder, which any file system takes and no other class has."""
-    taken = {_UNLABELLED}
-    return {name: not_taken(plain_name(name), "", n, taken) for n, name in enumerate(names)}
+    folders = {_UNLABELLED}
+    return {name: not_taken(plain_name(name), "", n, folders) for n, name in enumerate(names)}
 
 
 def _write_folders(out: IO[bytes], session: Any, rows: LabelRows) -> None:
@@ -383,10 +383,10 @@ def _write_label_studio(out: IO[bytes], session: Any, rows: LabelRows) -> None:
         names = FileNames(pool)
         embedded = not pictures or sum(octets_of(pool, item) for item in rows.items) <= EMBEDDED
         put(archive, "config.xml", labelling_config(kind, state.classes))
-        told = instruction_files(state)
-        more = ("" if embedded else _BESIDE) + (_TOLD if told else "")
+        instructions = instruction_files(state)
+        more = ("" if embedded else _BESIDE) + (_TOLD if instructions else "")
         put(archive, "README.txt", _HOW.format(more=more))
-        for path, content in told.items():
+        for path, content in instructions.items():
             put(archive, path, content)
         with TemporaryFile() as tasks:
             tasks.write(b"[")
@@ -408,8 +408,8 @@ def _write_label_studio(out: IO[bytes], session: Any, rows: LabelRows) -> None:
 
 def _task(row: Mapping[str, Any], rows: LabelRows, picture: str, kind: str) -> dict[str, Any]:
     """A task; who and when travel in its data, for Label Studio refuses annotators it does not know."""
-    own = ("label", *(name for name in NESTED if name != "label_by_person"))
-    about = {name: value for name, value in row.items() if name not in own}
+    label_columns = ("label", *(name for name in NESTED if name != "label_by_person"))
+    about = {name: value for name, value in row.items() if name not in label_columns}
     if kind == "table":
         about["row"] = {name: row[name] for name in rows.own} or {"id": row["id"]}
     if picture:
@@ -425,8 +425,8 @@ def _task(row: Mapping[str, Any], rows: LabelRows, picture: str, kind: str) -> d
     }
     if row["status"] in ("predicted", "certified"):
         version = f"certificate {row['certificate']}" if row["certificate"] else row["model"]
-        said = {"model_version": version, "score": row["confidence"], "result": [choice]}
-        return task | {"predictions": [said]}
+        prediction = {"model_version": version, "score": row["confidence"], "result": [choice]}
+        return task | {"predictions": [prediction]}
     return task | {"annotations": [{"created_at": row["time"], "result": [choice]}]}
 
 
@@ -476,12 +476,12 @@ def _write_huggingface(out: IO[bytes], session: Any, rows: LabelRows) -> None:
         path = put_parquet(archive, parquet)
         name = "labels" if pool is None else pool.name
         title = name if pool is None else (pool.title or name)
-        told = instruction_files(session.state)
+        instructions = instruction_files(session.state)
         card = CARD.format(path=path) + _ABOUT.format(name=name, n=len(rows.items), title=title)
-        if told:
-            card += f"\n## Instructions\n\n{told[INSTRUCTIONS].decode()}"
+        if instructions:
+            card += f"\n## Instructions\n\n{instructions[INSTRUCTIONS].decode()}"
         put(archive, "README.md", card)
-        for path_of, content in told.items():
+        for path_of, content in instructions.items():
             put(archive, path_of, content)
 
 

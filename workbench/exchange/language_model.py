@@ -81,16 +81,16 @@ def server_of(source: str, *, any_address: bool) -> Server:
             f"got {cut(source)}."
         )
     address = parts["address"].rstrip("/")
-    known = {}
+    addresses = {}
     for entry in os.environ.get(SETTING, "").split():
-        named, equals, variable = entry.rpartition("=")
-        known[(named if equals else entry).rstrip("/")] = variable if equals else ""
-    if address not in known and not any_address:
+        url, equals, variable = entry.rpartition("=")
+        addresses[(url if equals else entry).rstrip("/")] = variable if equals else ""
+    if address not in addresses and not any_address:
         raise InputError(
             f"Only who runs this server names the addresses of language models ({SETTING}). "
-            f"Named are: {', '.join(known) or 'none'}."
+            f"Named are: {', '.join(addresses) or 'none'}."
         )
-    return Server(parts["model"], address, os.environ.get(known.get(address, ""), ""))
+    return Server(parts["model"], address, os.environ.get(addresses.get(address, ""), ""))
 
 
 @dataclass(frozen=True)
@@ -128,13 +128,13 @@ class Questions:
 
     def messages(self, text: str) -> list[dict[str, str]]:
         """The prompt about one text."""
-        told = "Say which class the text belongs to. The classes are:\n" + "\n".join(
+        prompt = "Say which class the text belongs to. The classes are:\n" + "\n".join(
             f"- {name}" for name in self.classes
         )
         if self.instructions:
-            told += f"\n\nInstructions:\n{self.instructions}"
-        told += '\n\nAnswer with JSON alone: {"class": NAME}.'
-        messages = [{"role": "system", "content": told}]
+            prompt += f"\n\nInstructions:\n{self.instructions}"
+        prompt += '\n\nAnswer with JSON alone: {"class": NAME}.'
+        messages = [{"role": "system", "content": prompt}]
         for example, name in self.examples:
             answer = json.dumps({"class": name}, ensure_ascii=False)
             messages += [{"role": "user", "content": example}, {"role": "assistant", "content": answer}]
@@ -158,9 +158,9 @@ def questions_about(session: Session) -> Questions:
     hidden = session.hidden_from_checks()
 
     def text_of(item: int) -> str:
-        shown = items.show(item)
-        row = {name: value for name, value in (shown.row or {}).items() if str(name) not in hidden}
-        text = shown.text or "\n".join(f"{name}: {value}" for name, value in row.items())
+        content = items.show(item)
+        row = {name: value for name, value in (content.row or {}).items() if str(name) not in hidden}
+        text = content.text or "\n".join(f"{name}: {value}" for name, value in row.items())
         return text[:MOST_LETTERS]
 
     n_of: Counter[int] = Counter()
@@ -169,13 +169,13 @@ def questions_about(session: Session) -> Questions:
         if code >= 0 and n_of[code] < EXAMPLES and len(examples) < MOST_EXAMPLES:
             n_of[code] += 1
             examples.append(item)
-    asked = tuple(item for item in range(len(session.pool)) if item not in set(examples))
-    told = state.instructions[-1].text if state.instructions else ""
+    open_items = tuple(item for item in range(len(session.pool)) if item not in set(examples))
+    instructions = state.instructions[-1].text if state.instructions else ""
     return Questions(
-        asked,
-        tuple(map(text_of, asked)),
+        open_items,
+        tuple(map(text_of, open_items)),
         tuple(state.classes),
-        told,
+        instructions,
         tuple((text_of(item), state.classes[state.codes[item]]) for item in examples),
     )
 
@@ -204,9 +204,9 @@ def ask(
         InputError: a server that does not answer, refuses, or answers in another form; what came is kept.
         Cancelled: `stop` said so; what came is kept.
     """
-    kept = _Kept(server)
-    digests = [kept.digest(questions.messages(text)) for text in questions.texts]
-    open_places = [place for place, digest in enumerate(digests) if digest not in kept.answers]
+    cache = _Kept(server)
+    digests = [cache.digest(questions.messages(text)) for text in questions.texts]
+    open_places = [place for place, digest in enumerate(digests) if digest not in cache.answers]
     client = _Client(server, questions.classes, seconds)
     n_done, n_wrong = len(digests) - len(open_places), 0
     pool = ThreadPoolExecutor(_TOGETHER, thread_name_prefix="language-model")
@@ -214,23 +214,23 @@ def ask(
         for place, answer in _answered(pool, client, questions, open_places, stop):
             if answer is None:
                 n_wrong += 1
-                if n_wrong >= _GIVE_UP and not kept.answers:
+                if n_wrong >= _GIVE_UP and not cache.answers:
                     raise InputError(
                         f"{server.model} at {server.address} names none of the classes in its answers. Try "
                         "another model, or say in the instructions which names to use."
                     )
             else:
-                kept.add(digests[place], answer)
+                cache.add(digests[place], answer)
             n_done += 1
             report(n_done / len(digests), f"{n_done:,} of {len(digests):,} answered, {n_wrong:,} unreadable")
     finally:
         client.closed = True
         pool.shutdown(wait=False, cancel_futures=True)
-        kept.close()
+        cache.close()
     return [
-        (item, *kept.answers[digest])
+        (item, *cache.answers[digest])
         for item, digest in zip(questions.items, digests, strict=True)
-        if digest in kept.answers
+        if digest in cache.answers
     ]
 
 
@@ -254,8 +254,8 @@ def _answered(
             running[pool.submit(client.ask, questions.messages(questions.texts[place]))] = place
         if not running:
             return
-        done, _ = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
-        for future in done:
+        futures, _ = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
+        for future in futures:
             yield running.pop(future), future.result()
         if stop():
             raise Cancelled
@@ -335,22 +335,22 @@ class _Client:
         Returns:
             None where no answer names a class.
         """
-        drawn: list[str | None] = []
-        while len(drawn) < self._draws and not self.closed:
-            choices = self._choices(messages, self._draws - len(drawn))
-            if not drawn and len(choices) == 1:
+        draws: list[str | None] = []
+        while len(draws) < self._draws and not self.closed:
+            choices = self._choices(messages, self._draws - len(draws))
+            if not draws and len(choices) == 1:
                 name, sure = self._read(choices[0])
                 if sure is not None:
                     return None if name is None else (name, sure)
-            drawn += [self._read(choice)[0] for choice in choices]
+            draws += [self._read(choice)[0] for choice in choices]
             if self._draws == 1:
                 with self._lock:
                     self._draws = DRAWS  # it tells no probabilities: the answers of several draws do
-        names = Counter(name for name in drawn if name is not None)
+        names = Counter(name for name in draws if name is not None)
         if not names:
             return None
         name, count = names.most_common(1)[0]
-        return name, (count + 1 / len(self._classes)) / (len(drawn) + 1)
+        return name, (count + 1 / len(self._classes)) / (len(draws) + 1)
 
     def _choices(self, messages: Sequence[dict[str, str]], n: int) -> list[Any]:
         body: dict[str, Any] = {"model": self._server.model, "messages": list(messages), "n": n}
@@ -429,13 +429,13 @@ class _Client:
             logs = [float(token["logprob"]) for token in tokens]
         except (KeyError, TypeError, ValueError):
             return name, None
-        written = json.dumps(name, ensure_ascii=False)[1:-1]
-        start = "".join(words).rfind(written)
+        literal = json.dumps(name, ensure_ascii=False)[1:-1]
+        start = "".join(words).rfind(literal)
         if start < 0 or not all(map(math.isfinite, logs)):
             return name, None
         sure, place = 0.0, 0
         for word, log in zip(words, logs, strict=True):
-            if place < start + len(written) and place + len(word) > start:
+            if place < start + len(literal) and place + len(word) > start:
                 sure += log
             place += len(word)
         return name, min(1.0, math.exp(sure))

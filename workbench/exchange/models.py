@@ -97,8 +97,8 @@ class SavedModel:
         """
         if self.guesses is None:
             return None, ()
-        own = features if self.view is None else self.feature_map.transform(rows)
-        return self.guesses.mean(rows, self.feature_map, own)
+        plain_features = features if self.view is None else self.feature_map.transform(rows)
+        return self.guesses.mean(rows, self.feature_map, plain_features)
 
     @property
     def seen_map(self) -> FeatureMap:
@@ -221,19 +221,19 @@ def save_model_of(
     model = session.model if model is None else model
     if model is None:
         raise InputError("There is no model to save yet: the first fit comes with labels of two classes.")
-    made = session.made_with(model.number)
+    settings = session.made_with(model.number)
     for name in (*_FILES, "spec.json"):
         check_place(Path(folder) / name, protected=files_in_use(session.store), replace=replace)
     save_model(
         folder,
         model.state,
-        classifier=made["classifier"],
-        options=made["options"],
+        classifier=settings["classifier"],
+        options=settings["options"],
         classes=model.classes,
         feature_map=session.pool.feature_map,
         n_labelled=model.n_labelled,
         pool=session.pool.name,
-        guesses=saved_guesses(session.pool, made["guess"], model.classes),
+        guesses=saved_guesses(session.pool, settings["guess"], model.classes),
         view=None if model.seen is None else model.seen.view,
         id_column=session.pool.id_column,
         reading=session.pool.reading,
@@ -250,28 +250,28 @@ def load_model(folder: Path | str, *, trust_code: bool = False) -> SavedModel:
     Raises:
         InputError: no model there, one of a later format, or one that cannot be read.
     """
-    given = Path(folder)
-    place = given / "model" if (given / "model").is_dir() else given
+    path = Path(folder)
+    place = path / "model" if (path / "model").is_dir() else path
     if not (place / "spec.json").is_file():
-        unfinished = (given / ".partial").is_dir()
+        unfinished = (path / ".partial").is_dir()
         hint = (
             "the run there is not finished; start it again to finish it"
             if unfinished
             else ("give the folder of a finished run (workbench run --out FOLDER) or its model/")
         )
-        raise InputError(f"There is no saved model in {given}: {hint}.")
-    what = f"The model in {place}"
-    held = read_sealed(FolderMembers(place), "spec.json", what, FORMAT)
-    spec = held.document
-    said = checked(Model, spec, f"{what}: spec.json", ADVICE)
-    classes, n_labelled, pool = tuple(said.classes), said.n_labelled, said.pool
-    with reading(f"{what} is damaged: it", advice=ADVICE):
-        named = {"name": said.classifier, "options": said.options}
-        data = held.read("params.npz")
-        named = from_file(named, what, trust_code=trust_code)
-        name, options = named["name"], named["options"]
-        own = {key: value for key, value in options.items() if key != "neighbours"}
-        unfitted = make_classifier(name, **own)
+        raise InputError(f"There is no saved model in {path}: {hint}.")
+    title = f"The model in {place}"
+    archive = read_sealed(FolderMembers(place), "spec.json", title, FORMAT)
+    spec = archive.document
+    fields = checked(Model, spec, f"{title}: spec.json", ADVICE)
+    classes, n_labelled, pool = tuple(fields.classes), fields.n_labelled, fields.pool
+    with reading(f"{title} is damaged: it", advice=ADVICE):
+        classifier = {"name": fields.classifier, "options": fields.options}
+        data = archive.read("params.npz")
+        classifier = from_file(classifier, title, trust_code=trust_code)
+        name, options = classifier["name"], classifier["options"]
+        arguments = {key: value for key, value in options.items() if key != "neighbours"}
+        unfitted = make_classifier(name, **arguments)
         arrays = bytes_to_arrays(data)
     try:
         estimator = unfitted.set_state(without_smoothing(arrays))
@@ -283,22 +283,22 @@ def load_model(folder: Path | str, *, trust_code: bool = False) -> SavedModel:
             "another version. Run the command that made them again."
         ) from error
     with reading(f"The feature map in {place}", advice=ADVICE):
-        feature_map = feature_map_from_json(held.json("features.json"))
+        feature_map = feature_map_from_json(archive.json("features.json"))
     guesses = None
-    if _GUESS in held:
-        with reading(f"{what} is damaged: it", advice=ADVICE):
-            begun = checked(BegunWith, held.json(_GUESS), f"{what}: {_GUESS}", ADVICE)
-            terms = bytes_to_arrays(held.read(_TERMS)) if _TERMS in held else None
-            guesses = SavedGuesses.from_json(begun.model_dump(exclude_unset=True), terms)
+    if _GUESS in archive:
+        with reading(f"{title} is damaged: it", advice=ADVICE):
+            guess = checked(BegunWith, archive.json(_GUESS), f"{title}: {_GUESS}", ADVICE)
+            terms = bytes_to_arrays(archive.read(_TERMS)) if _TERMS in archive else None
+            guesses = SavedGuesses.from_json(guess.model_dump(exclude_unset=True), terms)
     view = None
-    if _NEIGHBOURS in held:
-        with reading(f"{what} is damaged: its list of neighbours", advice=ADVICE):
-            view = View.from_arrays(bytes_to_arrays(held.read(_NEIGHBOURS)))
-    with reading(f"{what} is damaged: it", advice=ADVICE):
+    if _NEIGHBOURS in archive:
+        with reading(f"{title} is damaged: its list of neighbours", advice=ADVICE):
+            view = View.from_arrays(bytes_to_arrays(archive.read(_NEIGHBOURS)))
+    with reading(f"{title} is damaged: it", advice=ADVICE):
         leans = Smoothing.of_state(arrays).strength
     if leans != ("none" if view is None else view.name):
-        raise InputError(f"{what} is damaged: it lacks the neighbours that it leans on. {ADVICE}")
-    about = n_labelled, pool, said.note, guesses, view, said.id_column, said.reading
+        raise InputError(f"{title} is damaged: it lacks the neighbours that it leans on. {ADVICE}")
+    about = n_labelled, pool, fields.note, guesses, view, fields.id_column, fields.reading
     saved = SavedModel(name, classes, estimator, feature_map, *about)
     _try(saved, place)
     return saved

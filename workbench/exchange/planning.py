@@ -66,17 +66,17 @@ class ImportPlan:
             raise InputError(
                 f"{len(self.unknown):,} rows name no item of the pool: leave them out, or mend them."
             )
-        called = named or {}
-        found = [
-            row._replace(label=called.get(row.label, row.label))
+        renames = named or {}
+        labels = [
+            row._replace(label=renames.get(row.label, row.label))
             if isinstance(row, FileVote)
-            else (row[0], called.get(row[1], row[1]))
+            else (row[0], renames.get(row[1], row[1]))
             for row in self.pairs
             if not (keep_mine and row[0] in self.differ)
         ]
-        if not found:
+        if not labels:
             raise InputError("No label is left to take in.")
-        return found
+        return labels
 
     def words(self) -> str:
         """The plan in a line for people."""
@@ -105,38 +105,38 @@ def plan_import(data: bytes, session: Session, format: str) -> ImportPlan:
     unknown: list[str] = []
     pairs = import_labels(data, session.pool, format, session.classes, unknown=unknown)
     labels = session.state.labels
-    known = set(session.classes)
-    brought = _labels_brought(pairs)
+    known_classes = set(session.classes)
+    file_labels = _labels_brought(pairs)
     differ = {
         item: (labels[item], name or "people differ")
-        for item, name in brought.items()
+        for item, name in file_labels.items()
         if labels.get(item, name) != name
     }
-    same = sum(labels.get(item) == name for item, name in brought.items())
-    undecided = sum(name is None and item not in labels for item, name in brought.items())
-    classes = Counter(row[1] for row in pairs if row[1] not in known)
+    same = sum(labels.get(item) == name for item, name in file_labels.items())
+    undecided = sum(name is None and item not in labels for item, name in file_labels.items())
+    classes = Counter(row[1] for row in pairs if row[1] not in known_classes)
     slips = {name: _slip(name, session.classes) for name in classes}
     return ImportPlan(
         tuple(pairs),
         tuple(unknown),
-        len(brought) - same - len(differ) - undecided,
+        len(file_labels) - same - len(differ) - undecided,
         same,
         differ,
         dict(classes),
-        {name: one for name, one in slips.items() if one},
+        {name: slip for name, slip in slips.items() if slip},
         undecided,
     )
 
 
 def _labels_brought(rows: Sequence[tuple[int, str] | FileVote]) -> dict[int, str | None]:
     """Item -> the class that a file gives it; None where its people differ."""
-    found: dict[int, str | None] = {}
+    labels: dict[int, str | None] = {}
     final: dict[int, str] = {}
     for row in rows:
         if isinstance(row, FileVote) and row.final:
             final[row.item] = row.label
-        found[row[0]] = row[1] if found.get(row[0], row[1]) == row[1] else None
-    return found | final
+        labels[row[0]] = row[1] if labels.get(row[0], row[1]) == row[1] else None
+    return labels | final
 
 
 @dataclass(frozen=True)
@@ -164,8 +164,8 @@ class PredictionPlan:
         n, k = sum(self.classes.values()), len(self.classes)
         parts = [f"{self.matched:,} of {self.n_items:,} items matched"]
         if n:
-            these = f"{', '.join(list(self.classes)[:5])}{', ...' if k > 5 else ''}"
-            parts.append(f"{n:,} of {'a class' if k == 1 else f'{k:,} classes'} not here: {these}")
+            names = f"{', '.join(list(self.classes)[:5])}{', ...' if k > 5 else ''}"
+            parts.append(f"{n:,} of {'a class' if k == 1 else f'{k:,} classes'} not here: {names}")
         if self.unknown:
             n = len(self.unknown)
             parts.append(f"{n:,} row{'' if n == 1 else 's'} of unknown items, left out")
@@ -184,21 +184,21 @@ def plan_predictions(data: bytes, name: str, session: Session) -> PredictionPlan
         InputError: as `read_predictions`.
     """
     unknown: list[str] = []
-    said = read_predictions(data, name, session.pool, unknown=unknown)
-    strange = unknown_names((label for _, label, _ in said), session.classes)
+    predictions = read_predictions(data, name, session.pool, unknown=unknown)
+    strange = unknown_names((label for _, label, _ in predictions), session.classes)
     slips = {label: _slip(label, session.classes) for label in strange}
     return PredictionPlan(
-        tuple(said),
+        tuple(predictions),
         tuple(unknown),
-        len(said) - sum(strange.values()),
+        len(predictions) - sum(strange.values()),
         strange,
-        {label: one for label, one in slips.items() if one},
+        {label: slip for label, slip in slips.items() if slip},
         len(session.pool),
     )
 
 
 def _slip(name: str, classes: Sequence[str]) -> str:
     """The class that a name may be a slip of; "" for none."""
-    plain = {one.casefold().strip(): one for one in classes}
+    plain = {class_name.casefold().strip(): class_name for class_name in classes}
     close = get_close_matches(name.casefold().strip(), list(plain), 1, ALIKE)
     return plain[close[0]] if close else ""

@@ -51,16 +51,16 @@ def read_predictions(
         rows = _of_tasks(read_tasks(data)) if format == LABEL_STUDIO else _of_table(data, name, format, pool)
         places = Places(pool, rows)
         for row in rows.rows:
-            said, sure = row.cells["class"], row.cells["sure"]
+            label, sure = row.cells["class"], row.cells["sure"]
             item, key = places.item(row)
             if item < 0:
                 strange.append(key)
-            elif said and sure is not None and not 0.0 <= sure <= 100.0:
+            elif label and sure is not None and not 0.0 <= sure <= 100.0:
                 raise InputError(
                     f"{name} gives item {cut(key)} a confidence of {sure}; it is 0 to 1 or per cent."
                 )
-            elif said:
-                out[item] = (item, said, sure)
+            elif label:
+                out[item] = (item, label, sure)
     if not out:
         why = f" Not in this pool: {listed(strange, 3, quote=False)}." if strange else ""
         raise InputError(f"{name} holds no prediction of an item of this pool.{why}")
@@ -106,21 +106,21 @@ def _of_tasks(tasks: list[Any]) -> Rows:
     """The newest prediction of each task."""
     rows = []
     for number, task in enumerate(tasks, start=1):
-        for one in (task.get("predictions") or [])[-1:]:
-            choices = [choice for picked in choices_of(one).values() for choice in picked]
+        for prediction in (task.get("predictions") or [])[-1:]:
+            choices = [choice for picked in choices_of(prediction).values() for choice in picked]
             if choices:
-                said = {"class": choices[0].strip(), "sure": _number(one.get("score"))}
+                cells = {"class": choices[0].strip(), "sure": _number(prediction.get("score"))}
                 about = task.get("data") or {}
                 about = {"id": task.get("id")} if about.keys().isdisjoint(("id", "item")) else about
-                rows.append(Row(f"Task {cut(task.get('id', number))} of the file", about, said, By()))
+                rows.append(Row(f"Task {cut(task.get('id', number))} of the file", about, cells, By()))
     return Rows(rows)
 
 
 def _of_table(data: bytes, name: str, format: str, pool: Pool) -> Rows:
-    read = rows_of(data, format, pool, (*_CLASSES, *_SURE, "status"))
-    of, sure = read.column(_CLASSES), read.column(_SURE)
+    table = rows_of(data, format, pool, (*_CLASSES, *_SURE, "status"))
+    of, sure = table.column(_CLASSES), table.column(_SURE)
     if not of:
-        has = listed(read.columns, 12, quote=False) or "nothing"
+        has = listed(table.columns, 12, quote=False) or "nothing"
         raise InputError(
             "A file of predictions has the columns id (or item) and prediction (or suggestion, class, "
             f"label), and maybe confidence; {name} has {has}."
@@ -129,10 +129,10 @@ def _of_table(data: bytes, name: str, format: str, pool: Pool) -> Rows:
         row._replace(
             cells={"class": plain_text(row.cells.get(of)).strip(), "sure": _number(row.cells.get(sure))}
         )
-        for row in read.rows
+        for row in table.rows
         if str(row.cells.get("status")) not in ("labelled", "undecided")  # what people said is no guess
     )
-    return read._replace(rows=rows)
+    return table._replace(rows=rows)
 
 
 def _number(cell: Any) -> float | None:

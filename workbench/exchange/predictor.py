@@ -103,15 +103,15 @@ def write_predictor(folder: Path | str, saved: SavedModel) -> Path:
             something.
     """
     place = Path(folder)
-    made = _made(saved)
+    export = _made(saved)
     if not may_be_written(place):
         raise InputError(f"{place} is there already; choose another folder.")
     place.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(made.document, ensure_ascii=False).encode()
-    arrays = made.arrays | {"document": np.frombuffer(text, dtype=np.uint8)}
+    text = json.dumps(export.document, ensure_ascii=False).encode()
+    arrays = export.arrays | {"document": np.frombuffer(text, dtype=np.uint8)}
     write_whole(place / "model.npz", arrays_to_bytes(arrays))
-    write_whole(place / "predict.py", _code(made, saved).encode())
-    write_whole(place / "README.md", _readme(made, saved).encode())
+    write_whole(place / "predict.py", _code(export, saved).encode())
+    write_whole(place / "README.md", _readme(export, saved).encode())
     return place
 
 
@@ -130,15 +130,15 @@ def predictor_of(session: Session, model: FittedModel | None = None) -> SavedMod
         raise InputError(
             "There is no model to take away yet: the first fit comes with labels of two classes."
         )
-    chosen = session.made_with(model.number)
+    settings = session.made_with(model.number)
     return SavedModel(
-        str(chosen["classifier"]),
+        str(settings["classifier"]),
         model.classes,
         model.estimator,
         session.pool.feature_map,
         model.n_labelled,
         session.pool.name,
-        guesses=saved_guesses(session.pool, chosen["guess"], model.classes),
+        guesses=saved_guesses(session.pool, settings["guess"], model.classes),
         view=None if model.seen is None else model.seen.view,
     )
 
@@ -149,20 +149,20 @@ def write_predictor_of(session: Session, folder: Path | str, model: FittedModel 
 
 
 def _made(saved: SavedModel) -> _Made:
-    made = _Made(saved)
+    export = _Made(saved)
     if saved.n_labelled == 0 or len(saved.classes) < 2:
         raise InputError(
             "A model without labels, or of one class, predicts nothing: label items of two classes."
         )
-    made.use("load")
-    reader = _features(made, saved.feature_map)
-    guided = _guess(made, saved)
+    export.use("load")
+    reader = _features(export, saved.feature_map)
+    guided = _guess(export, saved)
     if saved.view is not None:
-        made.use("smoothed")
+        export.use("smoothed")
         view = saved.view
         strength = STRENGTHS[view.name]
-        made.document |= {"stay": strength.stay, "beside": strength.beside}
-        made.arrays |= {
+        export.document |= {"stay": strength.stay, "beside": strength.beside}
+        export.arrays |= {
             "layers": view.layers,
             "degrees": view.degrees,
             "lean_shift": view.shift,
@@ -170,65 +170,72 @@ def _made(saved: SavedModel) -> _Made:
             "lean_clip": np.asarray(view.clip),
             "lean_size": view.size,
         }
-        made.steps.append("X = smoothed(m, X)")
-    _classifier(made, saved, " + guess" if guided else "")
-    made.document["guided"] = guided
-    made.document["reader"] = reader
-    return made
+        export.steps.append("X = smoothed(m, X)")
+    _classifier(export, saved, " + guess" if guided else "")
+    export.document["guided"] = guided
+    export.document["reader"] = reader
+    return export
 
 
 # ---------------------------------------------------------------------- features
 
 
-def _features(made: _Made, given: FeatureMap) -> str:
+def _features(export: _Made, feature_map: FeatureMap) -> str:
     """Take the way from rows to features along; the name of its function."""
-    if isinstance(given, TableFeatureMap):
-        made.document["recipe"] = [_column(made, i, e, given.decimal) for i, e in enumerate(given.recipe)]
-        made.use("table")
-        made.reads = "a CSV file with the columns " + ", ".join(map(repr, given.sources[:12]))
-        if given.sources[12:]:
-            made.reads += f" and {len(given.sources) - 12} more"
+    if isinstance(feature_map, TableFeatureMap):
+        export.document["recipe"] = [
+            _column(export, i, e, feature_map.decimal) for i, e in enumerate(feature_map.recipe)
+        ]
+        export.use("table")
+        export.reads = "a CSV file with the columns " + ", ".join(map(repr, feature_map.sources[:12]))
+        if feature_map.sources[12:]:
+            export.reads += f" and {len(feature_map.sources) - 12} more"
         return "table(m, rows)"
-    if isinstance(given, NumberMap):
-        made.document |= {"names": list(given.names), "factor": given.factor}
-        made.use("plain")
-        made.reads = (
-            f"numbers in {len(given.names)} columns: a CSV file with their names, or an NPY file [n, D]"
+    if isinstance(feature_map, NumberMap):
+        export.document |= {"names": list(feature_map.names), "factor": feature_map.factor}
+        export.use("plain")
+        export.reads = (
+            f"numbers in {len(feature_map.names)} columns: a CSV file with their names, or an NPY file [n, D]"
         )
         return "plain(m, rows)"
-    if isinstance(given, PiecesFeatureMap):
-        made.document |= {"blocks": _text_blocks(made, "text", given), "column": given.column}
-        made.use("texts", "cells_of")
-        made.reads = f"a CSV file with the column {given.column!r}"
+    if isinstance(feature_map, PiecesFeatureMap):
+        export.document |= {"blocks": _text_blocks(export, "text", feature_map), "column": feature_map.column}
+        export.use("texts", "cells_of")
+        export.reads = f"a CSV file with the column {feature_map.column!r}"
         return 'texts(m, m["blocks"], cells_of(m, rows))'
-    if isinstance(given, ShapesFeatureMap):
-        made.document |= {
-            "canvas": list(given.canvas),
-            "colour": given.colour,
-            "white": given.white,
-            "stride": given.stride,
-            "copies": given.n_copies,
+    if isinstance(feature_map, ShapesFeatureMap):
+        export.document |= {
+            "canvas": list(feature_map.canvas),
+            "colour": feature_map.colour,
+            "white": feature_map.white,
+            "stride": feature_map.stride,
+            "copies": feature_map.n_copies,
         }
         for name in ("patch_mean", "whitening", "centres", "mean", "axes"):
-            made.arrays[name] = np.asarray(getattr(given, name))
-        for i, block in enumerate(given.blocks):
-            made.arrays |= {f"block{i}.{j}": np.asarray(values) for j, values in enumerate(block)}
-        made.use(
+            export.arrays[name] = np.asarray(getattr(feature_map, name))
+        for i, block in enumerate(feature_map.blocks):
+            export.arrays |= {f"block{i}.{j}": np.asarray(values) for j, values in enumerate(block)}
+        export.use(
             "resized", "copies_of", "standing_out", "on_canvas", "gradients", "patches", "unit", "shapes"
         )
-        made.reads = f"an NPY file of images [n, H, W] or [n, H, W, 3], white at {given.white:g}"
+        export.reads = f"an NPY file of images [n, H, W] or [n, H, W, 3], white at {feature_map.white:g}"
         return "shapes(m, rows)"
-    if isinstance(given, ImageFeatureMap):
-        made.document |= {"shape": list(given.shape), "white": given.white}
-        made.use("pixels")
-        size = " x ".join(map(str, given.shape))
-        made.reads = f"an NPY file of images [n, {size}], white at {given.white:g}"
+    if isinstance(feature_map, ImageFeatureMap):
+        export.document |= {"shape": list(feature_map.shape), "white": feature_map.white}
+        export.use("pixels")
+        size = " x ".join(map(str, feature_map.shape))
+        export.reads = f"an NPY file of images [n, {size}], white at {feature_map.white:g}"
         return "pixels(m, rows)"
-    if isinstance(given, VectorFeatureMap) and len(given.mean):
+    if isinstance(feature_map, VectorFeatureMap) and len(feature_map.mean):
         none = np.zeros((0, 0))
-        made.arrays |= {"vector_mean": given.mean, "vector_axes": none if given.axes is None else given.axes}
-        made.use("unit", "vectors")
-        made.reads = f"an NPY file of vectors [n, {len(given.mean)}] of the encoder behind {given.source}"
+        export.arrays |= {
+            "vector_mean": feature_map.mean,
+            "vector_axes": none if feature_map.axes is None else feature_map.axes,
+        }
+        export.use("unit", "vectors")
+        export.reads = (
+            f"an NPY file of vectors [n, {len(feature_map.mean)}] of the encoder behind {feature_map.source}"
+        )
         return "vectors(m, rows)"
     raise InputError(
         "Its features come from an encoder or a network, which NumPy alone cannot run. Save the model "
@@ -236,55 +243,61 @@ def _features(made: _Made, given: FeatureMap) -> str:
     )
 
 
-def _column(made: _Made, number: int, given: Any, decimal: str) -> dict[str, Any]:
+def _column(export: _Made, number: int, column: Any, decimal: str) -> dict[str, Any]:
     """One column's entry of the recipe."""
-    entry: dict[str, Any] = given.to_json()
-    if isinstance(given, TextColumn):
-        made.use("texts", "text_column")
-        blocks = _text_blocks(made, f"column{number}", given.map)
-        return {"type": "text", "name": given.name, "scale": given.scale, "blocks": blocks}
-    if isinstance(given, NumberColumn):
-        made.use(*(("zoneless", "day") if isinstance(given, DateColumn) else ("bare", "number")), "numbers")
-        sign = given.decimal or decimal
+    entry: dict[str, Any] = column.to_json()
+    if isinstance(column, TextColumn):
+        export.use("texts", "text_column")
+        blocks = _text_blocks(export, f"column{number}", column.map)
+        return {"type": "text", "name": column.name, "scale": column.scale, "blocks": blocks}
+    if isinstance(column, NumberColumn):
+        export.use(
+            *(("zoneless", "day") if isinstance(column, DateColumn) else ("bare", "number")), "numbers"
+        )
+        sign = column.decimal or decimal
         between = {",": ".", ".": ","}.get(sign, "")
         entry["between"] = between
         entry["grouped"] = (
             rf"[-+]?\d{{1,3}}(\{between}\d{{3}})+(\{sign}\d*)?([eE][-+]?\d+)?" if between else ""
         )
     else:
-        made.use("categories")
+        export.use("categories")
     return entry
 
 
-def _text_blocks(made: _Made, key: str, given: PiecesFeatureMap) -> list[dict[str, Any]]:
+def _text_blocks(export: _Made, key: str, feature_map: PiecesFeatureMap) -> list[dict[str, Any]]:
     """The blocks of terms of a map of texts, with their axes."""
-    blocks, at = [], len(given.words)
+    blocks, at = [], len(feature_map.words)
     for name, terms, part, pattern in (
-        ("words", given.words, slice(0, at), _WORDS),
-        ("pieces", given.pieces, slice(at, None), ""),
+        ("words", feature_map.words, slice(0, at), _WORDS),
+        ("pieces", feature_map.pieces, slice(at, None), ""),
     ):
         if terms:
-            blocks.append(made.terms(f"{key}.{name}", terms, given.weights[part], pattern, dtype="float32"))
-            made.arrays[f"{key}.{name}.axes"] = np.ascontiguousarray(given.levels[:, part].T)
-            made.arrays[f"{key}.{name}.scales"] = given.scales[part]
+            blocks.append(
+                export.terms(f"{key}.{name}", terms, feature_map.weights[part], pattern, dtype="float32")
+            )
+            export.arrays[f"{key}.{name}.axes"] = np.ascontiguousarray(feature_map.levels[:, part].T)
+            export.arrays[f"{key}.{name}.scales"] = feature_map.scales[part]
     return blocks
 
 
-def _guess(made: _Made, saved: SavedModel) -> bool:
+def _guess(export: _Made, saved: SavedModel) -> bool:
     """Take what the model begins with along; whether it begins with anything."""
     guesses = saved.guesses
     weights = protocols.mean_weights_of(saved.estimator)
     if guesses is None or weights is None:
         return False
-    used = [
-        (one, float(w)) for one, w in zip(guesses.sources, weights, strict=True) if w and one["deviation"] > 0
+    sources = [
+        (source, float(w))
+        for source, w in zip(guesses.sources, weights, strict=True)
+        if w and source["deviation"] > 0
     ]
-    if not used:
+    if not sources:
         return False
-    for one, _ in used:
-        if one["source"] != "names" or guesses.terms is None:
+    for source, _ in sources:
+        if source["source"] != "names" or guesses.terms is None:
             raise InputError(
-                f"The model begins with the guess {one['source']!r}, which a predictor cannot make on new "
+                f"The model begins with the guess {source['source']!r}, which a predictor cannot make on new "
                 "rows. Take it off (workbench guess PROJECT --off SOURCE), let the model fit again, "
                 "and export then; or save the model (session.save_model), which keeps it."
             )
@@ -297,18 +310,21 @@ def _guess(made: _Made, saved: SavedModel) -> bool:
     ):
         if not words:
             continue
-        block = made.terms(f"guess.{name}", words, weighed, pattern)
+        block = export.terms(f"guess.{name}", words, weighed, pattern)
         of_classes = np.zeros((len(words), len(described)))
         m = {"place": {block["terms"]: {t: i for i, t in enumerate(words)}}, block["weights"]: weighed}
         for c, text in enumerate(described):
             at, w = parts.weighted(m, block | {"longest": None}, text)
             of_classes[at, c] = w
-        made.arrays[block["axes"]] = of_classes
+        export.arrays[block["axes"]] = of_classes
         blocks.append(block)
-    made.document |= {"guess": blocks, "guess_weight": sum(w / float(one["deviation"]) for one, w in used)}
-    made.arrays["guess_telling"] = np.array([bool(text) for text in described])
-    made.use("of_names", "cells_of")
-    if "column" not in made.document:
+    export.document |= {
+        "guess": blocks,
+        "guess_weight": sum(w / float(source["deviation"]) for source, w in sources),
+    }
+    export.arrays["guess_telling"] = np.array([bool(text) for text in described])
+    export.use("of_names", "cells_of")
+    if "column" not in export.document:
         raise InputError("The guess of names is of texts; these rows are none. Save the model instead.")
     return True
 
@@ -316,20 +332,20 @@ def _guess(made: _Made, saved: SavedModel) -> bool:
 # ---------------------------------------------------------------------- the classifier
 
 
-def _classifier(made: _Made, saved: SavedModel, guess: str) -> None:
+def _classifier(export: _Made, saved: SavedModel, guess: str) -> None:
     """Take the model along: from features to chances."""
     estimator = saved.estimator
     if isinstance(estimator, LogisticRegressionClassifier):
-        found = estimator.linear_
-        _scaling(made, found.shift, found.scale, found.clip, found.representation)
-        made.document |= {"share": found.share, "least": found.least}
-        made.arrays |= {
-            "coefficients": found.coefficients,
-            "intercept": found.intercept,
-            "present": found.present,
+        linear = estimator.linear_
+        _scaling(export, linear.shift, linear.scale, linear.clip, linear.representation)
+        export.document |= {"share": linear.share, "least": linear.least}
+        export.arrays |= {
+            "coefficients": linear.coefficients,
+            "intercept": linear.intercept,
+            "present": linear.present,
         }
-        made.use("softmax", "regression")
-        made.steps.append(f"return regression(m, scaled(m, X), {guess.removeprefix(' + ') or '0.0'})")
+        export.use("softmax", "regression")
+        export.steps.append(f"return regression(m, scaled(m, X), {guess.removeprefix(' + ') or '0.0'})")
         return
     likelihood = getattr(estimator, "likelihood", "")
     softmax = isinstance(estimator, SVGPClassifier) and likelihood == "softmax"
@@ -339,80 +355,82 @@ def _classifier(made: _Made, saved: SavedModel, guess: str) -> None:
             f"{saved.name} cannot be taken away for NumPy alone; {CAN} can. Save the model instead "
             "instead (session.save_model, or --format bundle): workbench predict reads that."
         )
-    made.use("covariance")
-    _latents(made, estimator.predictor_)
+    export.use("covariance")
+    _latents(export, estimator.predictor_)
     mean = f'K @ m["weights"] + m["mean_offset"]{guess}'
     if softmax or logistic:
         folded = estimator.predictor_.folded
         of_class = [
             np.repeat(np.arange(len(folded.ranks)), ranks) for ranks in (folded.ranks, folded.raise_ranks)
         ]
-        known = np.eye(len(folded.ranks))
-        made.arrays |= {
+        identity = np.eye(len(folded.ranks))
+        export.arrays |= {
             "directions": np.hstack([folded.factors, folded.raises]),
-            "of_class": np.vstack([known[of_class[0]], -known[of_class[1]]]),
+            "of_class": np.vstack([identity[of_class[0]], -identity[of_class[1]]]),
         }
-        made.use("spread", "nodes")
-        made.use(*(("expected_softmax",) if softmax else ("sigma", "expected_logistic")))
-        made.steps.append(f"{'return ' + made.parts[-1]}({mean}, spread(m, Z, K))")
+        export.use("spread", "nodes")
+        export.use(*(("expected_softmax",) if softmax else ("sigma", "expected_logistic")))
+        export.steps.append(f"{'return ' + export.parts[-1]}({mean}, spread(m, Z, K))")
     else:
-        made.document["beta"] = float(estimator.beta_)
-        made.use("softmax")
-        made.steps.append(f'return softmax(m["beta"] * ({mean}))')
+        export.document["beta"] = float(estimator.beta_)
+        export.use("softmax")
+        export.steps.append(f'return softmax(m["beta"] * ({mean}))')
 
 
-def _latents(made: _Made, given: Predictor) -> None:
-    if isinstance(given.kernel, GPflowKernel) or given.binary:
+def _latents(export: _Made, predictor: Predictor) -> None:
+    if isinstance(predictor.kernel, GPflowKernel) or predictor.binary:
         raise InputError(
             "Its kernel is a GPflow object, which NumPy alone cannot run. Use a kernel by its name, or save "
             "the model (session.save_model)."
         )
-    _scaling(made, given.shift, given.scale, given.clip, given.representation)
-    kernel = given.kernel.to_arrays()
+    _scaling(export, predictor.shift, predictor.scale, predictor.clip, predictor.representation)
+    kernel = predictor.kernel.to_arrays()
     offset = float(kernel.get("offset", 0.0))
     variance = float(kernel["variance"])
     values: dict[str, Any] = {"kernel": str(kernel["name"]), "variance": variance, "offset": offset}
     if values["kernel"] == "linear":  # a slope and a constant
         values |= {"kernel": "exponential", "variance": 0.0, "slope": variance, "offset": offset + variance}
-    made.document |= {"slope": float(kernel.get("slope", 0.0))} | values
-    made.arrays |= {
+    export.document |= {"slope": float(kernel.get("slope", 0.0))} | values
+    export.arrays |= {
         "length": np.asarray(kernel.get("length_scale", 1.0)),
-        "points": given.points,
-        "weights": given.mean_weights,
-        "mean_offset": given.mean_offset,
+        "points": predictor.points,
+        "weights": predictor.mean_weights,
+        "mean_offset": predictor.mean_offset,
     }
-    made.steps += ["Z = scaled(m, X)", 'K = covariance(m, Z, m["points"])']
+    export.steps += ["Z = scaled(m, X)", 'K = covariance(m, Z, m["points"])']
 
 
-def _scaling(made: _Made, shift: Floats, scale: Floats, clip: float, written: Representation | None) -> None:
-    made.arrays |= {"shift": shift, "scale": scale, "clip": np.asarray(clip)}
-    made.use("scaled")
-    if written is None:
+def _scaling(
+    export: _Made, shift: Floats, scale: Floats, clip: float, representation: Representation | None
+) -> None:
+    export.arrays |= {"shift": shift, "scale": scale, "clip": np.asarray(clip)}
+    export.use("scaled")
+    if representation is None:
         return
-    if written.name == "one-hot":
-        made.use("indicators")
-        made.arrays |= {"columns": written.columns, "values": written.values}
-        made.steps.append("X = indicators(m, np.asarray(X, float))")
+    if representation.name == "one-hot":
+        export.use("indicators")
+        export.arrays |= {"columns": representation.columns, "values": representation.values}
+        export.steps.append("X = indicators(m, np.asarray(X, float))")
     else:
-        made.use("scores")
-        made.arrays |= {"knots": written.knots, "scores": written.scores}
-        made.steps.append("X = scores(m, np.asarray(X, float))")
+        export.use("scores")
+        export.arrays |= {"knots": representation.knots, "scores": representation.scores}
+        export.steps.append("X = scores(m, np.asarray(X, float))")
 
 
 # ---------------------------------------------------------------------- the files
 
 
-def _code(made: _Made, saved: SavedModel) -> str:
+def _code(export: _Made, saved: SavedModel) -> str:
     """The text of predict.py."""
-    functions = [_source(name) for name in dict.fromkeys(["read", *made.parts])]
-    used = {e["type"] for e in made.document.get("recipe", ())}
-    if used:
+    functions = [_source(name) for name in dict.fromkeys(["read", *export.parts])]
+    kinds = {e["type"] for e in export.document.get("recipe", ())}
+    if kinds:
         text = inspect.getsource(parts).partition("\nCOLUMNS = {\n")[2]
-        kept = [line for line in text.splitlines() if line.partition('"')[2].partition('"')[0] in used]
-        functions.append("\n".join(["COLUMNS = {", *kept, "}"]) + "\n")
-    guess = ", of_names(M, cells_of(M, rows))" if made.document["guided"] else ""
-    reader = made.document["reader"].replace("(m, ", "(M, ").replace('m["', 'M["')
-    steps = "\n".join(f"    {line}" for line in made.steps)
+        lines = [line for line in text.splitlines() if line.partition('"')[2].partition('"')[0] in kinds]
+        functions.append("\n".join(["COLUMNS = {", *lines, "}"]) + "\n")
+    guess = ", of_names(M, cells_of(M, rows))" if export.document["guided"] else ""
+    reader = export.document["reader"].replace("(m, ", "(M, ").replace('m["', 'M["')
+    steps = "\n".join(f"    {line}" for line in export.steps)
     chances = (
         f'def chances(m, X{", guess" if guess else ""}):\n    """Features [n, D] to chances."""\n{steps}\n'
     )
@@ -429,11 +447,15 @@ def _code(made: _Made, saved: SavedModel) -> str:
         '        out.writerow([i, M["classes"][p.index(max(p))], max(p), *p])\n'
     )
     body = "\n".join([*functions, chances, main])
-    named = [name for name in ("BLANKS", "MARKS", "AMOUNT", "ZONES") if re.search(rf"\b{name}\b", body)]
-    constants = "".join(f"{name} = {getattr(parts, name)!r}\n" for name in named) + "\n" * bool(named)
+    constant_names = [
+        name for name in ("BLANKS", "MARKS", "AMOUNT", "ZONES") if re.search(rf"\b{name}\b", body)
+    ]
+    constants = "".join(f"{name} = {getattr(parts, name)!r}\n" for name in constant_names) + "\n" * bool(
+        constant_names
+    )
     names = [name for name in ("datetime", "re") if re.search(rf"\b{name}\.", body)]
     plain = "".join(f"import {name}\n" for name in sorted(["csv", "json", "sys", *names]))
-    taken = "".join(
+    imports = "".join(
         f"from {module} import {name}\n"
         for module, name in (("functools", "cache"), ("itertools", "pairwise"), ("pathlib", "Path"))
         if re.search(rf"\b{name}\b", body)
@@ -442,7 +464,7 @@ def _code(made: _Made, saved: SavedModel) -> str:
         f'"""Classes of new rows by {saved.name} of {saved.n_labelled:,} labels; needs NumPy alone.\n\n'
         '    python predict.py ROWS > PREDICTIONS.csv\n"""\n\n'
     )
-    return f"{head}{plain}{taken}\nimport numpy as np\n\n{constants}{body}"
+    return f"{head}{plain}{imports}\nimport numpy as np\n\n{constants}{body}"
 
 
 def _source(name: str) -> str:
@@ -455,10 +477,10 @@ def _source(name: str) -> str:
     ).replace(": Any =", " =")
 
 
-def _readme(made: _Made, saved: SavedModel) -> str:
+def _readme(export: _Made, saved: SavedModel) -> str:
     """Inputs and outputs."""
     classes: Mapping[int, str] = dict(enumerate(saved.classes))
-    shown = ", ".join(str(name) for name in list(classes.values())[:30])
+    names = ", ".join(str(name) for name in list(classes.values())[:30])
     more = f" and {len(classes) - 30} more" if len(classes) > 30 else ""
     return f"""# A model to take away
 
@@ -466,10 +488,10 @@ def _readme(made: _Made, saved: SavedModel) -> str:
 
     python predict.py ROWS > PREDICTIONS.csv
 
-**In:** {made.reads}. Other columns are left alone. A cell that cannot be read ends it with a sentence.
+**In:** {export.reads}. Other columns are left alone. A cell that cannot be read ends it with a sentence.
 
 **Out:** a CSV with `row` (from 0), `prediction`, `confidence` and `p(CLASS)` of each of the {len(classes)}
-classes: {shown}{more}.
+classes: {names}{more}.
 
 From Python, in this folder:
 

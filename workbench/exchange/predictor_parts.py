@@ -63,15 +63,15 @@ def day(cell: Any, e: Any) -> float | None:
 
 def numbers(e: Any, cells: list[Any], take: Any) -> Any:
     """A column of numbers or dates as features: empty cells filled, a flag for them where there is one."""
-    got = [take(cell, e) for cell in cells]
-    gone = np.array([v is None or not np.isfinite(v) for v in got], bool)
-    for i in np.flatnonzero(gone):
-        if e["fill"] is None or (got[i] is None and not e["unreadable_as_empty"]):
+    entries = [take(cell, e) for cell in cells]
+    missing = np.array([v is None or not np.isfinite(v) for v in entries], bool)
+    for i in np.flatnonzero(missing):
+        if e["fill"] is None or (entries[i] is None and not e["unreadable_as_empty"]):
             raise ValueError(f"Row {i + 1}, column {e['name']!r}: {cells[i]!r} is no {e['type']}.")
-    values = np.array([e["fill"] if out else v for out, v in zip(gone, got, strict=True)], float)
+    values = np.array([e["fill"] if out else v for out, v in zip(missing, entries, strict=True)], float)
     if e["scale"] is not None:
         values = np.clip((values - e["centre"]) / e["scale"], -5.0, 5.0)
-    return np.column_stack([values, gone]) if e["flag"] else values[:, None]
+    return np.column_stack([values, missing]) if e["flag"] else values[:, None]
 
 
 def categories(e: Any, cells: list[Any]) -> Any:
@@ -79,8 +79,8 @@ def categories(e: Any, cells: list[Any]) -> Any:
     place: dict[Any, int] = {name: k for k, name in enumerate([*e["categories"], *[None] * e["blank"]])}
     out = np.zeros((len(cells), len(place)))
     for i, cell in enumerate(cells):
-        whole = isinstance(cell, float) and cell.is_integer()
-        text: Any = "" if cell is None else str(int(cell) if whole else cell)
+        is_whole = isinstance(cell, float) and cell.is_integer()
+        text: Any = "" if cell is None else str(int(cell) if is_whole else cell)
         text = e["fill"] if text in BLANKS else text
         if text not in place:
             raise ValueError(f"Row {i + 1}, column {e['name']!r}: {cell!r} is none of {list(place)[:20]}.")
@@ -117,8 +117,8 @@ def weighted(m: Any, block: Any, text: str) -> Any:
     for word in [] if block["pattern"] else [f" {w} " for w in text.split()]:  # pieces of words
         for n in range(2, min(5, len(word)) + 1):
             terms += [word[i : i + n] for i in range(len(word) - n + 1)]
-    known = [place for t in terms if (place := m["place"][block["terms"]].get(t)) is not None]
-    at, counts = np.unique(np.array(known, int), return_counts=True)
+    places = [place for t in terms if (place := m["place"][block["terms"]].get(t)) is not None]
+    at, counts = np.unique(np.array(places, int), return_counts=True)
     w = ((1 + np.log(counts.astype(kind))) * m[block["weights"]][at]).astype(kind)
     return at, (w / max(np.sqrt((w * w).sum(dtype=float)), 1e-300)).astype(kind)
 
@@ -128,8 +128,8 @@ def texts(m: Any, blocks: Any, cells: Any) -> Any:
     out = np.zeros((len(cells), m[blocks[0]["axes"]].shape[1]), blocks[0]["dtype"])
     for i, cell in enumerate(cells):
         text = "" if cell is None or cell != cell else str(cell)
-        found = [(block, *weighted(m, block, text)) for block in blocks]
-        rows = [(m[b["axes"]][at] * m[b["scales"]][at, None]) * w[:, None] for b, at, w in found]
+        terms = [(block, *weighted(m, block, text)) for block in blocks]
+        rows = [(m[b["axes"]][at] * m[b["scales"]][at, None]) * w[:, None] for b, at, w in terms]
         out[i] = np.concatenate(rows).sum(axis=0)
     length = np.linalg.norm(out, axis=1, keepdims=True)
     return (out / np.where(length > 1e-9, length, 1.0).astype(out.dtype)).astype(np.float32)
@@ -149,8 +149,8 @@ def of_names(m: Any, cells: Any) -> Any:
             out[i] += w @ m[block["axes"]][at]
     telling = m["guess_telling"]
     out[:, ~telling] = out[:, telling].mean(axis=1, keepdims=True)
-    known = out.std(axis=1, keepdims=True) > 1e-12
-    return m["guess_weight"] * np.where(known, out - out.mean(axis=1, keepdims=True), 0.0)
+    has_terms = out.std(axis=1, keepdims=True) > 1e-12
+    return m["guess_weight"] * np.where(has_terms, out - out.mean(axis=1, keepdims=True), 0.0)
 
 
 def pixels(m: Any, rows: Any) -> Any:
@@ -227,12 +227,12 @@ def gradients(image: Any) -> Any:
     r, c = (np.take_along_axis(g, best, 2)[..., 0].astype(float) for g in (rows, columns))
     angle, n, k = np.rad2deg(np.arctan2(r, c)) % 180, r.shape[0] // 4, r.shape[1] // 4
     size = np.hypot(r, c)[: 4 * n, : 4 * k, None]
-    held = size * (np.clip(angle // 20, 0, 8)[: 4 * n, : 4 * k, None] == np.arange(9))
-    cells = held.reshape(n, 4, k, 4, 9).sum(axis=(1, 3)) / 16
+    bins = size * (np.clip(angle // 20, 0, 8)[: 4 * n, : 4 * k, None] == np.arange(9))
+    cells = bins.reshape(n, 4, k, 4, 9).sum(axis=(1, 3)) / 16
     blocks = np.lib.stride_tricks.sliding_window_view(cells, (2, 2), (0, 1)).transpose(0, 1, 3, 4, 2)
     blocks = blocks.reshape(n - 1, k - 1, -1)
-    for most in (0.2, np.inf):
-        blocks = np.minimum(blocks / np.sqrt((blocks**2).sum(axis=2, keepdims=True) + 1e-10), most)
+    for cap in (0.2, np.inf):
+        blocks = np.minimum(blocks / np.sqrt((blocks**2).sum(axis=2, keepdims=True) + 1e-10), cap)
     return blocks.reshape(-1).astype(np.float32)
 
 
@@ -253,10 +253,12 @@ def patches(m: Any, image: Any) -> Any:
 
 def shapes(m: Any, rows: Any) -> Any:
     """Images of any size as features [n, D]: gradients beside patches of each copy, projected."""
-    made = [[part for c in copies_of(m, row) for part in (gradients(c), patches(m, c))] for row in rows]
+    descriptors = [
+        [part for c in copies_of(m, row) for part in (gradients(c), patches(m, c))] for row in rows
+    ]
     parts = [
         unit((np.stack(part) - m[f"block{i}.0"]) / m[f"block{i}.1"])
-        for i, part in enumerate(zip(*made, strict=True))
+        for i, part in enumerate(zip(*descriptors, strict=True))
     ]
     return unit((np.hstack(parts) - m["mean"]) @ m["axes"].T)
 
@@ -286,10 +288,10 @@ def smoothed(m: Any, X: Any) -> Any:
     w = np.exp(-2 * (far / np.where(far[:, -1:] > 0, far[:, -1:], 1.0)) ** 2)
     degree = 1 + w.sum(axis=1, keepdims=True)
     share = (w / np.sqrt(degree * m["degrees"][at])).astype(np.float32)
-    own, layer = (1 / degree).astype(np.float32), Z
+    self_weight, layer = (1 / degree).astype(np.float32), Z
     for above in layers[:-1]:
         around = np.einsum("mk,mkd->md", share, above[at].astype(np.float32))
-        layer = (1 - stay) * (own * layer + around) + stay * Z
+        layer = (1 - stay) * (self_weight * layer + around) + stay * Z
     gap = np.abs(Z - pool[at[:, 0]]).max(axis=1)
     copies = gap <= 1e-3 * np.maximum(np.abs(Z).max(axis=1), 1e-6)
     layer[copies] = layers[-1][at[copies, 0]]
@@ -298,9 +300,9 @@ def smoothed(m: Any, X: Any) -> Any:
 
 def indicators(m: Any, X: Any) -> Any:
     """Columns of codes as one 0/1 column a value."""
-    found, codes = X[:, m["columns"]], np.isfinite(m["values"])
-    found[:, codes] = found[:, codes] == m["values"][codes]
-    return found
+    columns, codes = X[:, m["columns"]], np.isfinite(m["values"])
+    columns[:, codes] = columns[:, codes] == m["values"][codes]
+    return columns
 
 
 def scores(m: Any, X: Any) -> Any:
@@ -328,8 +330,8 @@ def scaled(m: Any, X: Any) -> Any:
 def spread(m: Any, Z: Any, K: Any) -> Any:
     """The latents' variances [n, C]: the prior's, less what the labels say."""
     prior = m["variance"] + m["offset"] + m["slope"] * ((Z / m["length"]) ** 2).sum(axis=1)
-    known = (K[:, : len(m["directions"])] @ m["directions"]) ** 2 @ m["of_class"]
-    return np.maximum(prior[:, None] - known, 0.0)
+    reduction = (K[:, : len(m["directions"])] @ m["directions"]) ** 2 @ m["of_class"]
+    return np.maximum(prior[:, None] - reduction, 0.0)
 
 
 def softmax(F: Any) -> Any:
@@ -388,8 +390,8 @@ def sigma(f: Any) -> Any:
 
 def load() -> Any:
     """The model that lies beside this file."""
-    with np.load(Path(__file__).with_name("model.npz")) as held:
-        m = dict(held)
+    with np.load(Path(__file__).with_name("model.npz")) as archive:
+        m = dict(archive)
     m |= json.loads(m.pop("document").tobytes())
     m["place"] = {name: {t: i for i, t in enumerate(terms)} for name, terms in m.get("terms", {}).items()}
     return m

@@ -85,25 +85,25 @@ def write_project_bundle(folder: Path | str, session: Session, *, with_pool: boo
     place.mkdir(parents=True, exist_ok=True)
     sweep(place)
     session = session.first_question
-    whole, model = _as_of_now(session)
-    record, events, stored = whole.record, whole.events, whole.state
-    state, rounds = fold(events), [Round.from_json(r.record) for r in whole.rounds]
+    project, model = _as_of_now(session)
+    record, events, stored = project.record, project.events, project.state
+    state, rounds = fold(events), [Round.from_json(r.record) for r in project.rounds]
     if model is not None:
         save_model_of(session, place / "model", model)
     # for people and for `workbench predict`
     write_whole(place / "rounds.csv", rounds_csv(rounds))
     write_whole(place / "events.csv", project_events_csv(state, events, session.pool.items.ids))
     write_whole(place / CODE_BOOK, code_book_csv(state, session.pool.items.ids))
-    told = instruction_files(state)
-    (place / PICTURES).mkdir(exist_ok=True) if len(told) > 1 else None
-    for path, data in told.items():
+    instructions = instruction_files(state)
+    (place / PICTURES).mkdir(exist_ok=True) if len(instructions) > 1 else None
+    for path, data in instructions.items():
         write_whole(place / path, data)
     write_whole(place / "timings.csv", timings_csv(rounds))
     write_whole(place / "environment.json", json_text(environment()))
     # for opening it again
-    histories = _write_history(place, "", whole)
-    for number, other in enumerate(whole.others, start=1):
-        histories += _write_history(place, _folder(number), other)
+    histories = _write_history(place, "", project)
+    for number, history in enumerate(project.others, start=1):
+        histories += _write_history(place, _folder(number), history)
     ids = np.asarray([str(key) for key in session.pool.items.ids], dtype=np.str_)
     write_whole(place / _ITEMS, arrays_to_bytes({"fingerprints": record.fingerprints, "ids": ids}))
     # inside a bundle every path is a member's name; what does not travel keeps the place it had
@@ -118,12 +118,12 @@ def write_project_bundle(folder: Path | str, session: Session, *, with_pool: boo
         **_asked(record),
         "questions": [
             {
-                **_asked(one.record),
-                "created": one.record.created,
-                "settings": dict(one.record.settings),
-                "state_of": None if one.state is None else one.state[0],
+                **_asked(question.record),
+                "created": question.record.created,
+                "settings": dict(question.record.settings),
+                "state_of": None if question.state is None else question.state[0],
             }
-            for one in whole.others
+            for question in project.others
         ],
     }
     write_whole(place / _PROJECT, json_text(about))
@@ -145,7 +145,7 @@ def write_project_bundle(folder: Path | str, session: Session, *, with_pool: boo
         CODE_BOOK,
         "timings.csv",
         "environment.json",
-        *told,
+        *instructions,
         _PROJECT,
         _ITEMS,
     ]
@@ -164,27 +164,27 @@ def _asked(record: ProjectRecord) -> dict[str, Any]:
     return {"question": record.question, "kind": record.kind, "aside": record.aside}
 
 
-def _write_history(place: Path, folder: str, whole: WholeProject) -> list[str]:
+def _write_history(place: Path, folder: str, project: WholeProject) -> list[str]:
     """The events and fits of one question; returns the names of the files."""
     (place / folder).mkdir(parents=True, exist_ok=True)
-    write_whole(place / folder / _EVENTS, "".join(_line(_event_json(event)) for event in whole.events))
-    lines = (_line({"number": r.number, "record": r.record}) for r in whole.rounds)
+    write_whole(place / folder / _EVENTS, "".join(_line(_event_json(event)) for event in project.events))
+    lines = (_line({"number": r.number, "record": r.record}) for r in project.rounds)
     write_whole(place / folder / _ROUNDS, "".join(lines))
-    if whole.state is not None:
-        write_whole(place / folder / _STATE, arrays_to_bytes(whole.state[1]))
-    names = [_EVENTS, _ROUNDS, *([_STATE] if whole.state is not None else [])]
+    if project.state is not None:
+        write_whole(place / folder / _STATE, arrays_to_bytes(project.state[1]))
+    names = [_EVENTS, _ROUNDS, *([_STATE] if project.state is not None else [])]
     return [f"{folder}{name}" for name in names]
 
 
 def _as_of_now(session: Session) -> tuple[WholeProject, FittedModel | None]:
     """All of a project as of one moment, and the model of its last fit then; None where it has none."""
     while True:
-        whole, model = session.store.whole_project(session.id), session.model
-        kept = -1 if whole.state is None else whole.state[0]
-        if model is None or model.number == kept:
-            return whole, model
-        if model.number < kept:
-            return whole, None  # the last fit cannot be read
+        project, model = session.store.whole_project(session.id), session.model
+        fit_number = -1 if project.state is None else project.state[0]
+        if model is None or model.number == fit_number:
+            return project, model
+        if model.number < fit_number:
+            return project, None  # the last fit cannot be read
         # a fit ended in between
 
 
@@ -290,8 +290,8 @@ def open_bundle(
     store = store or Store.open()
     label = "The bundle" if isinstance(source, bytes) else f"The bundle in {Path(source).name}"
     with _members(source) as members:
-        held = read_sealed(members, "run.json", label, FORMAT)
-        return _opened(held, pool, dict(pool_options or {}), name, store, owner)
+        bundle = read_sealed(members, "run.json", label, FORMAT)
+        return _opened(bundle, pool, dict(pool_options or {}), name, store, owner)
 
 
 @contextmanager
@@ -312,87 +312,89 @@ def _members(source: Path | str | bytes) -> Iterator[Members]:
 
 
 def _opened(
-    held: Sealed,
+    bundle: Sealed,
     pool: Path | str | None,
     pool_options: dict[str, Any],
     name: str | None,
     store: Store,
     owner: str,
 ) -> ProjectRecord:
-    if held.document.get("kind") != "project":
-        raise InputError(f"{held.what} is not that of a project.")
-    checked(ProjectBundle, held.document, f"{held.what}: run.json", ADVICE)
-    held.check()
-    with reading(held.what, advice=ADVICE):
-        about = held.json(_PROJECT)
-        said = checked(Project, about, f"{held.what}: {_PROJECT}", ADVICE)
-        arrays = bytes_to_arrays(held.read(_ITEMS))
+    if bundle.document.get("kind") != "project":
+        raise InputError(f"{bundle.what} is not that of a project.")
+    checked(ProjectBundle, bundle.document, f"{bundle.what}: run.json", ADVICE)
+    bundle.check()
+    with reading(bundle.what, advice=ADVICE):
+        about = bundle.json(_PROJECT)
+        header = checked(Project, about, f"{bundle.what}: {_PROJECT}", ADVICE)
+        arrays = bytes_to_arrays(bundle.read(_ITEMS))
         record = ProjectRecord(
             "",
-            str(name or said.name)[:200],
-            {"name": said.pool.name, "options": dict(said.pool.options)},
+            str(name or header.name)[:200],
+            {"name": header.pool.name, "options": dict(header.pool.options)},
             dict(about["settings"]),
-            said.created,
+            header.created,
             fingerprints=_array(arrays, "fingerprints", "u"),
-            feature_map=dict(said.feature_map),
-            **_asked_in(said),
+            feature_map=dict(header.feature_map),
+            **_asked_in(header),
         )
-        first = _history_of(held, "", record, said.state_of)
-        others = []
-        for number, (asked, told) in enumerate(
-            zip(said.questions, about.get("questions", ()), strict=True), 1
+        first = _history_of(bundle, "", record, header.state_of)
+        histories = []
+        for number, (question, document) in enumerate(
+            zip(header.questions, about.get("questions", ()), strict=True), 1
         ):
-            beside = replace(
-                record, settings=dict(told["settings"]), created=asked.created, **_asked_in(asked)
+            other_record = replace(
+                record, settings=dict(document["settings"]), created=question.created, **_asked_in(question)
             )
-            others.append(_history_of(held, _folder(number), beside, asked.state_of))
+            histories.append(_history_of(bundle, _folder(number), other_record, question.state_of))
         ids = [str(key) for key in _array(arrays, "ids", "U")]
         if len(ids) != len(record.fingerprints):
-            raise InputError(f"{held.what} is damaged: {_ITEMS} holds other ids than items. {ADVICE}")
-    for one in (first, *others):
-        fits = [r.record for r in one.rounds]
-        _check_items(list(one.events), fits, len(record.fingerprints), held.what)
-    found = _pool_of(held, record.pool, pool, pool_options)
-    loaded = load_pool(found["name"], **found["options"])
-    compare_fingerprints(record.fingerprints, loaded.fingerprints, name=Path(found["name"]).name)
-    whole = replace(first, record=replace(record, pool=found), item_ids=tuple(ids), others=tuple(others))
-    with reading(held.what, advice=ADVICE):
-        _rehearse(whole, loaded)
-        return store.restore_project(whole, owner)
+            raise InputError(f"{bundle.what} is damaged: {_ITEMS} holds other ids than items. {ADVICE}")
+    for history in (first, *histories):
+        fits = [r.record for r in history.rounds]
+        _check_items(list(history.events), fits, len(record.fingerprints), bundle.what)
+    reference = _pool_of(bundle, record.pool, pool, pool_options)
+    loaded = load_pool(reference["name"], **reference["options"])
+    compare_fingerprints(record.fingerprints, loaded.fingerprints, name=Path(reference["name"]).name)
+    project = replace(
+        first, record=replace(record, pool=reference), item_ids=tuple(ids), others=tuple(histories)
+    )
+    with reading(bundle.what, advice=ADVICE):
+        _rehearse(project, loaded)
+        return store.restore_project(project, owner)
 
 
-def _asked_in(said: QuestionBeside) -> dict[str, Any]:
-    return {"question": said.question, "kind": said.kind, "aside": said.aside}
+def _asked_in(question: QuestionBeside) -> dict[str, Any]:
+    return {"question": question.question, "kind": question.kind, "aside": question.aside}
 
 
-def _history_of(held: Sealed, folder: str, record: ProjectRecord, state_of: int | None) -> WholeProject:
+def _history_of(bundle: Sealed, folder: str, record: ProjectRecord, state_of: int | None) -> WholeProject:
     """The events and fits of one question of a bundle."""
-    events = _events(held, f"{folder}{_EVENTS}")
-    state = None if state_of is None else (state_of, bytes_to_arrays(held.read(f"{folder}{_STATE}")))
+    events = _events(bundle, f"{folder}{_EVENTS}")
+    state = None if state_of is None else (state_of, bytes_to_arrays(bundle.read(f"{folder}{_STATE}")))
     rounds = []
-    for entry in _lines(held, f"{folder}{_ROUNDS}"):
-        at = f"{held.what}: {folder}{_ROUNDS}, round {cut(entry.get('number'))}"
+    for entry in _lines(bundle, f"{folder}{_ROUNDS}"):
+        at = f"{bundle.what}: {folder}{_ROUNDS}, round {cut(entry.get('number'))}"
         number = checked(StoredRound, entry, at, ADVICE).number
         Round.from_json(entry["record"])
         rounds.append(RoundRecord(number, entry["record"]))
     return WholeProject(record, tuple(events), tuple(rounds), state)
 
 
-def _rehearse(whole: WholeProject, pool: Pool) -> None:
+def _rehearse(project: WholeProject, pool: Pool) -> None:
     """Open the project in a database of its own, so that what cannot be opened is never stored."""
     from workbench.sessions import Session
 
     with TemporaryDirectory() as folder:
         store = Store.open(Path(folder) / "rehearsal.sqlite")
         try:
-            made = store.restore_project(whole)
-            first = Session.open(made.id, store=store, pool=pool)
-            for session in (first.question(one.id) for one in first.every_question):
-                named = [str(session.settings[name]) for name in ("classifier", "policy")]
-                if not any(":" in name for name in named):  # code of somebody's own may not be here
-                    check_policy(named[1], named[0])
+            record = store.restore_project(project)
+            first = Session.open(record.id, store=store, pool=pool)
+            for session in (first.question(question.id) for question in first.every_question):
+                names = [str(session.settings[name]) for name in ("classifier", "policy")]
+                if not any(":" in name for name in names):  # code of somebody's own may not be here
+                    check_policy(names[1], names[0])
                     options, seed = dict(session.settings["options"]), int(session.settings["seed"])
-                    Learner(session.pool, named[0], options, seed=seed, classes=session.classes)
+                    Learner(session.pool, names[0], options, seed=seed, classes=session.classes)
                 if session.model is not None:
                     session.model.probabilities[:1]
                 label_table(session)
@@ -402,17 +404,17 @@ def _rehearse(whole: WholeProject, pool: Pool) -> None:
 
 def _array(arrays: Mapping[str, Array], name: str, kind: str) -> Array:
     """A row of an NPZ, of the kind it must be."""
-    found = arrays[name]
-    if found.ndim != 1 or found.dtype.kind != kind:
-        raise InputError(f"{name} holds {found.dtype} of shape {list(found.shape)}")
-    return found.astype(np.uint64) if kind == "u" else found
+    array = arrays[name]
+    if array.ndim != 1 or array.dtype.kind != kind:
+        raise InputError(f"{name} holds {array.dtype} of shape {list(array.shape)}")
+    return array.astype(np.uint64) if kind == "u" else array
 
 
 def _pool_of(
-    held: Sealed, reference: Mapping[str, Any], pool: Path | str | None, given: Mapping[str, Any]
+    bundle: Sealed, reference: Mapping[str, Any], pool: Path | str | None, overrides: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Source of the project's pool on this machine: name and options."""
-    options = {k: v for k, v in reference["options"].items() if k not in (*YES, *given)}
+    options = {k: v for k, v in reference["options"].items() if k not in (*YES, *overrides)}
     places: dict[str, str] = {}
     for path in files_in(options):
         if not _travels(path):
@@ -421,30 +423,30 @@ def _pool_of(
                 "where they lie here: workbench open BUNDLE --pool-set folder=PLACE (of pictures) or "
                 "--pool-set features=embeddings:FILE."
             )
-        places[path] = str(_kept(held, path))
-    found = {"options": {**with_files(options, places), **given}}
+        places[path] = str(_kept(bundle, path))
+    source = {"options": {**with_files(options, places), **overrides}}
     name = str(reference["name"])
     if pool is not None:
-        there = Path(pool).expanduser()
-        if not there.exists() and is_named(str(pool)):
-            return found | {"name": str(pool)}
-        if not there.exists():
+        local_path = Path(pool).expanduser()
+        if not local_path.exists() and is_named(str(pool)):
+            return source | {"name": str(pool)}
+        if not local_path.exists():
             raise InputError(f"There is no file {cut(str(pool))}.")
-        return found | {"name": str(there.resolve())}
+        return source | {"name": str(local_path.resolve())}
     if _is_inside(name):
-        return found | {"name": str(_kept(held, name))}
+        return source | {"name": str(_kept(bundle, name))}
     if _on_every_machine(name):
-        return found | {"name": name}
+        return source | {"name": name}
     raise InputError(
         f"The project's pool was {cut(name)}, which is not in the bundle. Say where it lies here "
         "(workbench open BUNDLE --pool FILE)."
     )
 
 
-def _kept(held: Sealed, name: str) -> Path:
+def _kept(bundle: Sealed, name: str) -> Path:
     """A file out of a bundle, kept where uploads are."""
-    with reading(f"{held.what}: {cut(name)}"):
-        return keep_upload(PurePosixPath(name).name, held.read(name, MAX_POOL))
+    with reading(f"{bundle.what}: {cut(name)}"):
+        return keep_upload(PurePosixPath(name).name, bundle.read(name, MAX_POOL))
 
 
 def _with_pool(place: Path, session: Session) -> tuple[dict[str, Any], list[str]]:
@@ -456,37 +458,39 @@ def _with_pool(place: Path, session: Session) -> tuple[dict[str, Any], list[str]
     """
     name = str(session.project.pool["name"])
     options = dict(session.project.pool.get("options") or {})
-    found: dict[str, str] = {}  # path -> member
+    members: dict[str, str] = {}  # path -> member
 
     def put(path: str, plain: str) -> Path:
         (place / _POOL).mkdir(exist_ok=True)
         # two of one name do not meet
-        taken = any(member == f"{_POOL}/{plain}" for member in found.values())
-        found[path] = f"{_POOL}/{len(found)}-{plain}" if taken else f"{_POOL}/{plain}"
-        return place / found[path]
+        is_taken = any(member == f"{_POOL}/{plain}" for member in members.values())
+        members[path] = f"{_POOL}/{len(members)}-{plain}" if is_taken else f"{_POOL}/{plain}"
+        return place / members[path]
 
     for path in (*([name] if "/" in name or "\\" in name else []), *files_in(options)):
-        there = Path(path).expanduser()
-        if there.is_file() and there.stat().st_size <= MAX_POOL and not path.lower().endswith(".onnx"):
-            shutil.copyfile(there, put(path, there.name))
-        elif there.is_dir() and path == options.get("folder"):
-            _pack_pictures(FolderMembers(there), None, put, path)
+        location = Path(path).expanduser()
+        if location.is_file() and location.stat().st_size <= MAX_POOL and not path.lower().endswith(".onnx"):
+            shutil.copyfile(location, put(path, location.name))
+        elif location.is_dir() and path == options.get("folder"):
+            _pack_pictures(FolderMembers(location), None, put, path)
     items = session.pool.items
     photos = items.photos if isinstance(items, PhotoItems) else None
     source = None if photos is None else photos.folder
-    if photos is not None and isinstance(source, Pictures) and source.beside and name in found:
+    if photos is not None and isinstance(source, Pictures) and source.beside and name in members:
         options["folder"] = "beside the table"
-        beside = [source.paths[cell] for cell in photos.paths if cell in source.paths]
-        if not _pack_pictures(FolderMembers(source.beside), beside, put, options["folder"]):
+        paths = [source.paths[cell] for cell in photos.paths if cell in source.paths]
+        if not _pack_pictures(FolderMembers(source.beside), paths, put, options["folder"]):
             del options["folder"]
-    return {"name": found.get(name, name), "options": with_files(options, found)}, list(found.values())
+    return {"name": members.get(name, name), "options": with_files(options, members)}, list(members.values())
 
 
 def _pack_pictures(
-    members: FolderMembers, wanted: Sequence[str] | None, put: Callable[[str, str], Path], path: str
+    members: FolderMembers, selection: Sequence[str] | None, put: Callable[[str, str], Path], path: str
 ) -> bool:
     """Put pictures of a folder into the bundle as one zip, where they are not too large together."""
-    names = [n for n in members.sizes if n.lower().endswith(IMAGE_ENDINGS)] if wanted is None else wanted
+    names = (
+        [n for n in members.sizes if n.lower().endswith(IMAGE_ENDINGS)] if selection is None else selection
+    )
     names = sorted(set(names))
     if sum(members.size(name) for name in names) > MAX_POOL:
         return False
@@ -496,16 +500,16 @@ def _pack_pictures(
     return True
 
 
-def _check_items(events: list[Event], rounds: Sequence[Mapping[str, Any]], n: int, what: str) -> None:
+def _check_items(events: list[Event], rounds: Sequence[Mapping[str, Any]], n: int, label: str) -> None:
     """Refuse events and fits about items that the pool does not have."""
     for record in rounds:
-        named = [record.get(name, ()) for name in ("queried", "initial", "uniform", "queue")]
-        if record.get("n_items", 0) > n or any(item >= n for items in named for item in items):
-            raise InputError(f"{what} is damaged: a fit names an item there is not. {ADVICE}")
+        item_lists = [record.get(name, ()) for name in ("queried", "initial", "uniform", "queue")]
+        if record.get("n_items", 0) > n or any(item >= n for items in item_lists for item in items):
+            raise InputError(f"{label} is damaged: a fit names an item there is not. {ADVICE}")
     for event in events:
         frozen = frozen_items(event.payload).tolist() if event.kind == "checks-started" else ()
         if max(event.n_items, 1 + max(frozen, default=-1)) > n:
-            raise InputError(f"{what} is damaged: an event names an item there is not. {ADVICE}")
+            raise InputError(f"{label} is damaged: an event names an item there is not. {ADVICE}")
 
 
 def _event_json(event: Event) -> dict[str, Any]:
@@ -518,27 +522,27 @@ def _event_json(event: Event) -> dict[str, Any]:
     }
 
 
-def _events(held: Sealed, name: str) -> list[Event]:
+def _events(bundle: Sealed, name: str) -> list[Event]:
     """The events of a question, each of the shape that its kind has."""
-    found = []
-    for number, document in enumerate(_lines(held, name), start=1):
-        at = f"{held.what}: {name}, line {number:,}"
+    events = []
+    for number, document in enumerate(_lines(bundle, name), start=1):
+        at = f"{bundle.what}: {name}, line {number:,}"
         line = checked(EventLine, document, at, ADVICE)
         check_event(line.kind, line.payload, at, ADVICE)
-        found.append(Event(line.kind, line.payload, line.annotator, line.time, line.id))
-    return found
+        events.append(Event(line.kind, line.payload, line.annotator, line.time, line.id))
+    return events
 
 
 def _line(document: Mapping[str, Any]) -> str:
     return json.dumps(document, ensure_ascii=False, sort_keys=True) + "\n"
 
 
-def _lines(held: Sealed, name: str) -> Iterator[dict[str, Any]]:
-    for number, line in enumerate(held.read(name).split(b"\n"), start=1):
+def _lines(bundle: Sealed, name: str) -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(bundle.read(name).split(b"\n"), start=1):
         if line.strip():
-            document = parse_json(line, f"{held.what}: {name}, line {number:,}", advice=ADVICE, finite=True)
+            document = parse_json(line, f"{bundle.what}: {name}, line {number:,}", advice=ADVICE, finite=True)
             if not isinstance(document, dict):
                 raise InputError(
-                    f"{held.what} is damaged: line {number:,} of {name} is {cut(document)}. {ADVICE}"
+                    f"{bundle.what} is damaged: line {number:,} of {name} is {cut(document)}. {ADVICE}"
                 )
             yield document

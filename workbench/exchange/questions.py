@@ -79,15 +79,16 @@ class _Table:
 
     def __init__(self, session: Session) -> None:
         self.pool = session.pool
-        asked = session.asked()
-        self.labels = {one.question_name: one.state.decided for one in asked}
-        self.classes = {one.question_name: one.classes for one in asked}
-        self.switches = [one.question_name for one in asked if one.question_kind == YES_NO]
+        questions = session.asked()
+        self.labels = {question.question_name: question.state.decided for question in questions}
+        self.classes = {question.question_name: question.classes for question in questions}
+        self.switches = [question.question_name for question in questions if question.question_kind == YES_NO]
         self.others = [name for name in self.labels if name not in self.switches]
         self.items = sorted({item for labels in self.labels.values() for item in labels})
-        taken = {"id", "item", TAGS, PICTURE, *self.labels}
+        reserved_names = {"id", "item", TAGS, PICTURE, *self.labels}
         self._own = {
-            name if name not in taken else f"item_{name}": cell for name, cell in own_cells(self.pool).items()
+            name if name not in reserved_names else f"item_{name}": cell
+            for name, cell in own_cells(self.pool).items()
         }
 
     @property
@@ -104,13 +105,13 @@ class _Table:
     def rows(self) -> Iterator[dict[str, Any]]:
         """The rows; None where a question is not answered."""
         for item in self.items:
-            said = {name: labels.get(item) for name, labels in self.labels.items()}
-            answered = [name for name in self.switches if said[name] is not None]
-            tags = [name for name in answered if said[name] == YES] if answered else None
+            answers = {name: labels.get(item) for name, labels in self.labels.items()}
+            answered = [name for name in self.switches if answers[name] is not None]
+            tags = [name for name in answered if answers[name] == YES] if answered else None
             row = {"id": str(self.pool.items.ids[item])} | {
                 name: cell(item) for name, cell in self._own.items()
             }
-            yield row | said | ({TAGS: tags} if self.switches else {}) | {"item": item}
+            yield row | answers | ({TAGS: tags} if self.switches else {}) | {"item": item}
 
 
 def _write_csv(out: IO[bytes], table: _Table) -> None:
@@ -127,15 +128,15 @@ def _write_csv(out: IO[bytes], table: _Table) -> None:
 
 def _write_jsonl(out: IO[bytes], table: _Table) -> None:
     for row in table.rows():
-        said = {name: None if row[name] is None else row[name] == YES for name in table.switches}
-        out.write(json.dumps({**row, **said}, ensure_ascii=False).encode() + b"\n")
+        answers = {name: None if row[name] is None else row[name] == YES for name in table.switches}
+        out.write(json.dumps({**row, **answers}, ensure_ascii=False).encode() + b"\n")
 
 
 def choices_config(kind: str, classes: Mapping[str, Sequence[str]], switches: Sequence[str]) -> str:
     """Labelling interface of Label Studio: a choice a question, yes / no ones as one choice of several."""
 
     def choices(name: str, names: Sequence[str], how: str) -> str:
-        listed_ = "\n".join(f"    <Choice value={quoteattr(one)}/>" for one in names)
+        listed_ = "\n".join(f"    <Choice value={quoteattr(choice)}/>" for choice in names)
         return f'  <Choices name={quoteattr(name)} toName="item" choice="{how}">\n{listed_}\n  </Choices>\n'
 
     one_of = "".join(choices(name, names, "single") for name, names in classes.items())
@@ -147,11 +148,11 @@ def _write_label_studio(out: IO[bytes], table: _Table) -> None:
     kind = table.pool.kind
     config = choices_config(kind, {name: table.classes[name] for name in table.others}, table.switches)
     tasks, names = [], FileNames(table.pool)
-    own = [name for name in table.columns if name not in (*table.labels, TAGS)]
+    columns = [name for name in table.columns if name not in (*table.labels, TAGS)]
     for row in table.rows():
-        about: dict[str, Any] = {name: row[name] for name in own}
+        about: dict[str, Any] = {name: row[name] for name in columns}
         if kind == "table":
-            about["row"] = {name: row[name] for name in own if name not in ("id", "item")}
+            about["row"] = {name: row[name] for name in columns if name not in ("id", "item")}
         if kind == "image":
             data, ending = picture_of(table.pool, row["item"])
             names.of(row["item"], ending)
@@ -159,11 +160,11 @@ def _write_label_studio(out: IO[bytes], table: _Table) -> None:
         if table.switches:
             # a choice that is not made may be a no or nothing at all: which, only this says
             about["answered"] = [name for name in table.switches if row[name] is not None]
-        chosen = {name: [row[name]] for name in table.others if row[name] is not None}
-        chosen |= {TAGS: row[TAGS]} if row.get(TAGS) else {}
+        choices = {name: [row[name]] for name in table.others if row[name] is not None}
+        choices |= {TAGS: row[TAGS]} if row.get(TAGS) else {}
         result = [
             {"from_name": name, "to_name": "item", "type": "choices", "value": {"choices": picked}}
-            for name, picked in chosen.items()
+            for name, picked in choices.items()
         ]
         tasks.append({"id": row["item"] + 1, "data": about, "annotations": [{"result": result}]})
     with packed(out) as archive:
@@ -182,22 +183,22 @@ def _write_huggingface(out: IO[bytes], table: _Table) -> None:
         values = [row[name] for row in rows]
         if name in table.labels:
             # yes is 1: what drops the names of the codes, as to_csv does, still says what was answered
-            called = [NO, YES] if name in table.switches else list(table.classes[name])
-            codes = {one: code for code, one in enumerate(called)}
+            class_names = [NO, YES] if name in table.switches else list(table.classes[name])
+            codes = {label: code for code, label in enumerate(class_names)}
             columns[name] = pa.array([None if v is None else codes[v] for v in values], pa.int64())
-            features[name] = {"names": called, "_type": "ClassLabel"}
+            features[name] = {"names": class_names, "_type": "ClassLabel"}
         elif name == TAGS:
-            places = {one: code for code, one in enumerate(table.switches)}
-            coded = [None if v is None else [places[one] for one in v] for v in values]
+            places = {label: code for code, label in enumerate(table.switches)}
+            coded = [None if v is None else [places[label] for label in v] for v in values]
             columns[name] = pa.array(coded, pa.list_(pa.int64()))
-            known = {"names": list(table.switches), "_type": "ClassLabel"}
-            features[name] = {"feature": known, "_type": "Sequence"}
+            feature = {"names": list(table.switches), "_type": "ClassLabel"}
+            features[name] = {"feature": feature, "_type": "Sequence"}
         elif name == "item":
             columns[name] = pa.array(values, pa.int64())
             features[name] = {"dtype": "int64", "_type": "Value"}
         elif name != "id":
-            said = [None if value is None else valid_text(str(value)) for value in values]
-            columns[name] = pa.array(said, pa.string())
+            texts = [None if value is None else valid_text(str(value)) for value in values]
+            columns[name] = pa.array(texts, pa.string())
             features[name] = {"dtype": "string", "_type": "Value"}
     if table.pool.kind == "image":
         names, pictures = FileNames(table.pool), []
@@ -207,11 +208,11 @@ def _write_huggingface(out: IO[bytes], table: _Table) -> None:
         columns[PICTURE] = pa.array(pictures, pa.struct([("bytes", pa.binary()), ("path", pa.string())]))
         features[PICTURE] = {"_type": "Image"}
     described = {b"huggingface": json.dumps({"info": {"features": features}}).encode()}
-    made = pa.table(columns).replace_schema_metadata(described)
-    held = io.BytesIO()
-    pq.write_table(made, held)
+    arrow_table = pa.table(columns).replace_schema_metadata(described)
+    buffer = io.BytesIO()
+    pq.write_table(arrow_table, buffer)
     with packed(out) as archive:
-        path = put_parquet(archive, held)
+        path = put_parquet(archive, buffer)
         put(archive, "README.md", CARD.format(path=path))
 
 
@@ -243,13 +244,13 @@ def answers_several(data: bytes, session: Session, format: str) -> bool:
     """True if a file answers the questions of a project by their names, or lists several labels an item."""
     if format not in READ_FROM:
         return False
-    wanted = tuple(one.question for one in session.every_question)
+    question_names = tuple(question.question for question in session.every_question)
     with reading("The file", f"a file of labels ({format})", "Is it of another format?"):
-        read = rows_of(data, format, session.pool, (*wanted, *LISTS, "label"))
+        table = rows_of(data, format, session.pool, (*question_names, *LISTS, "label"))
         # tasks say only what was chosen, so all of them are looked at
-        rows = list(read.rows) if format == LABEL_STUDIO else []
-    columns = {name for row in rows for name in row.cells} | set(read.columns)
-    names = {one.question for one in session.every_question}
+        rows = list(table.rows) if format == LABEL_STUDIO else []
+    columns = {name for row in rows for name in row.cells} | set(table.columns)
+    names = {question.question for question in session.every_question}
     if len(names) == 1 and ("label" in columns or not columns & set(LISTS)):
         return False
     if len(names) == 1 and format == LABEL_STUDIO:  # its one choice may be called as our lists are
@@ -279,17 +280,17 @@ def read_answers(data: bytes, session: Session, format: str) -> Answers:
     Raises:
         InputError: a file of another form, or a cell that is no answer.
     """
-    found = Answers()
-    kinds = {one.question: one.kind for one in session.every_question if not one.aside}
+    answers = Answers()
+    kinds = {question.question: question.kind for question in session.every_question if not question.aside}
     switches = [name for name, kind in kinds.items() if kind == YES_NO]
-    said: dict[str, dict[int, list[Choice]]] = {name: {} for name in kinds}
+    votes: dict[str, dict[int, list[Choice]]] = {name: {} for name in kinds}
     wheres: dict[int, str] = {}
     strange: dict[str, None] = {}
     offered: set[str] = set()
     unnamed: list[tuple[int, str, Row, set[str]]] = []
 
     def add(name: str, item: int, answer: str, key: str, row: Row) -> None:
-        choices = said[name].setdefault(item, [])
+        choices = votes[name].setdefault(item, [])
         if row.by is None and choices and choices[0].label != answer:
             raise InputError(f"{row.where} answers {name!r} of item {cut(key)} in two ways.")
         choices.append(Choice(answer, row.by or By()))
@@ -298,40 +299,44 @@ def read_answers(data: bytes, session: Session, format: str) -> Answers:
     with reading("The file", f"a file of labels ({format})", "Is it of another format?"):
         rows = rows_of(data, format, session.pool, (*kinds, *LISTS, "answered"))
         places = Places(session.pool, rows)
-        for n, read in enumerate(rows.rows):
-            row, where = read.cells, read.where
+        for n, entry in enumerate(rows.rows):
+            row, where = entry.cells, entry.where
             if n >= MAX_LABELS:
                 raise InputError(f"The file holds more than {MAX_LABELS:,} rows; import it in parts.")
-            if read.by is not None and set(row).isdisjoint((*kinds, *LISTS)):
+            if entry.by is not None and set(row).isdisjoint((*kinds, *LISTS)):
                 continue
-            item, key = places.item(read)
+            item, key = places.item(entry)
             if item < 0:
-                found.unknown.append(key)
+                answers.unknown.append(key)
                 continue
-            given = {name: _answer(row[name], kinds[name], name, where) for name in kinds if name in row}
+            row_answers = {
+                name: _answer(row[name], kinds[name], name, where) for name in kinds if name in row
+            }
             for column in (name for name in LISTS if name in row and name not in kinds):
                 tags = _tags(row[column], where, switches)
                 if tags is None:
                     continue
                 strange |= dict.fromkeys(tag for tag in tags if tag not in switches)
                 # an empty cell of its own says nothing
-                mine = {name for name in switches if name not in row}
-                given |= dict.fromkeys(mine.intersection(tags), YES)
+                free_switches = {name for name in switches if name not in row}
+                row_answers |= dict.fromkeys(free_switches.intersection(tags), YES)
                 offered.update(tags)
                 if isinstance(row.get("answered"), list):
-                    given |= dict.fromkeys(mine.intersection(row["answered"]).difference(tags), NO)
+                    row_answers |= dict.fromkeys(
+                        free_switches.intersection(row["answered"]).difference(tags), NO
+                    )
                 else:
-                    unnamed.append((item, key, read, mine.difference(tags)))
-            for name, answer in given.items():
+                    unnamed.append((item, key, entry, free_switches.difference(tags)))
+            for name, answer in row_answers.items():
                 if answer is not None:
-                    add(name, item, answer, key, read)
-        for item, key, read, names in unnamed:
+                    add(name, item, answer, key, entry)
+        for item, key, entry, names in unnamed:
             for name in names & offered:
-                add(name, item, NO, key, read)
-        asked = {name: f", question {name!r}," for name in said}
-        found.labels = {name: file_votes(of_item, wheres, asked[name]) for name, of_item in said.items()}
-    found.strange = list(strange)
-    return found
+                add(name, item, NO, key, entry)
+        phrases = {name: f", question {name!r}," for name in votes}
+        answers.labels = {name: file_votes(of_item, wheres, phrases[name]) for name, of_item in votes.items()}
+    answers.strange = list(strange)
+    return answers
 
 
 def take_answers(session: Session, answers: Answers, source: str) -> dict[str, int]:
@@ -349,7 +354,7 @@ def take_answers(session: Session, answers: Answers, source: str) -> dict[str, i
         InputError: names that no question has.
     """
     if answers.strange:
-        switches = [one.question for one in session.every_question if one.kind == YES_NO]
+        switches = [question.question for question in session.every_question if question.kind == YES_NO]
         raise InputError(
             f"No yes / no question is called {listed(answers.strange)}, as the file lists. The project has: "
             f"{listed(switches) or 'none'}. Add them first, or mend the file. Nothing was imported."
@@ -360,14 +365,14 @@ def take_answers(session: Session, answers: Answers, source: str) -> dict[str, i
     operation = made_id()
 
     def work() -> dict[str, int]:
-        taken = {}
+        counts = {}
         for name, pairs in answers.labels.items():
-            one = session.question(name)
-            before = one.state.n_labelled
+            question = session.question(name)
+            before = question.state.n_labelled
             if pairs:
-                one.import_labels(pairs, source, operation=operation)
-            taken[name] = one.state.n_labelled - before
-        return taken
+                question.import_labels(pairs, source, operation=operation)
+            counts[name] = question.state.n_labelled - before
+        return counts
 
     return session.together(work)
 
@@ -395,37 +400,39 @@ def _answer(cell: Any, kind: str, name: str, where: str) -> str | None:
     raise InputError(f"{where} says {cut(text)} of {name!r}, which is answered by yes or no.")
 
 
-def _tags(cell: Any, where: str, known: Sequence[str]) -> list[str] | None:
+def _tags(cell: Any, where: str, switches: Sequence[str]) -> list[str] | None:
     """The names that a cell lists; None where it says nothing.
 
     Args:
-        cell: a list, or a text with ";" between names; one of `known` may have that sign within.
+        cell: a list, or a text with ";" between names; one of `switches` may have that sign within.
         where: what messages call its row.
-        known: names of the yes / no questions.
+        switches: names of the yes / no questions.
     """
     if isinstance(cell, np.ndarray):
         cell = cell.tolist()
     if isinstance(cell, list):
-        if not all(isinstance(one, str) for one in cell):
+        if not all(isinstance(tag, str) for tag in cell):
             raise InputError(
                 f"{where} lists {cut(cell)}; names are texts. Where these are codes, the file that has their "
                 "names is Parquet: `to_parquet` of datasets writes it."
             )
-        return [one.strip() for one in cell]
+        return [tag.strip() for tag in cell]
     if cell is None or (isinstance(cell, float) and np.isnan(cell)) or not str(cell).strip():
         return None
     if not isinstance(cell, str):
         raise InputError(f"{where} lists {cut(cell)}; names are texts, with ; between them.")
-    return _parted(cell, [name for name in known if ";" in name])
+    return _parted(cell, [name for name in switches if ";" in name])
 
 
-def _parted(cell: str, whole: Sequence[str]) -> list[str]:
-    """The names between ";", those of `whole` in one piece."""
-    found, rest = [], cell.split(";")
+def _parted(cell: str, compounds: Sequence[str]) -> list[str]:
+    """The names between ";", those of `compounds` in one piece."""
+    parts, rest = [], cell.split(";")
     while rest:
-        sizes = [name.count(";") + 1 for name in whole]
+        sizes = [name.count(";") + 1 for name in compounds]
         joined = [";".join(rest[:size]).strip() for size in sizes]
-        size = max((n for n, name, text in zip(sizes, whole, joined, strict=True) if name == text), default=1)
-        found.append(";".join(rest[:size]).strip())
+        size = max(
+            (n for n, name, text in zip(sizes, compounds, joined, strict=True) if name == text), default=1
+        )
+        parts.append(";".join(rest[:size]).strip())
         rest = rest[size:]
-    return [name for name in found if name]
+    return [name for name in parts if name]

@@ -180,10 +180,10 @@ class LabelRows:
         """Facts about one item; None where there are none."""
         state = self.state
         vote = state.standing.get(item)
-        own: dict[str, Any] = {}
+        extras: dict[str, Any] = {}
         for name, cells in self._cells.items():
-            own[self._named[name]] = cells(item)
-        row: dict[str, Any] = {"id": str(self._ids[item]), **own}
+            extras[self._named[name]] = cells(item)
+        row: dict[str, Any] = {"id": str(self._ids[item]), **extras}
         row |= dict.fromkeys(COLUMNS)
         row["item"] = item
         first = item if self._first is None else int(self._first[item])
@@ -230,27 +230,27 @@ class LabelRows:
 
     def _finish(self, item: int, row: dict[str, Any]) -> None:
         """Source of the label; a machine's comes with all that is known of it, and nothing of a later fit."""
-        made = self._machine.get(item)
-        row |= {"source": "person", "certificate": ""} if made is None else made.cells
+        machine_label = self._machine.get(item)
+        row |= {"source": "person", "certificate": ""} if machine_label is None else machine_label.cells
 
     def _by_person(self, item: int) -> dict[str, str] | None:
         """Label of each person by themselves, of an item that several labelled."""
         state, votes = self.state, self.state.votes.get(item, {})
         if len(votes) < 2:
             return None
-        given = {vote.annotator: vote.by_themselves for vote in votes.values() if vote.by_themselves}
-        return {person: state.class_names.get(state.resolve(key), key) for person, key in given.items()}
+        keys = {vote.annotator: vote.by_themselves for vote in votes.values() if vote.by_themselves}
+        return {person: state.class_names.get(state.resolve(key), key) for person, key in keys.items()}
 
     def _when_asked(self, item: int, payload: Mapping[str, Any]) -> dict[str, float] | None:
         """The likeliest classes as the model had them when the item was asked about."""
-        given = payload.get("guess")
-        if given is None:
+        guess = payload.get("guess")
+        if guess is None:
             asks = self.state.asks
             ids = [payload["ask"]] if "ask" in payload else payload.get("asks", ())
-            mine = (asks[ask] for ask in ids if ask in asks and asks[ask].item == item)
-            given = next((ask.details.get("guess") for ask in mine), None)
+            own_asks = (asks[ask] for ask in ids if ask in asks and asks[ask].item == item)
+            guess = next((ask.details.get("guess") for ask in own_asks), None)
         names = self.state.class_names
-        return None if not given else {names.get(self.state.resolve(k), k): p for k, p in given}
+        return None if not guess else {names.get(self.state.resolve(k), k): p for k, p in guess}
 
     def _predict(self, item: int, row: dict[str, Any]) -> None:
         model = self._model
@@ -302,19 +302,19 @@ def label_table(session: Session | StoredLabels, what: str = "labels") -> list[d
 
 def flat(row: Mapping[str, Any]) -> dict[str, Any]:
     """A row whose cells are all plain: the nested ones as JSON."""
-    said = {name: row.get(name) for name in NESTED}
+    nested = {name: row.get(name) for name in NESTED}
     return {
         **row,
-        **{name: None if p is None else json.dumps(p, ensure_ascii=False) for name, p in said.items()},
+        **{name: None if p is None else json.dumps(p, ensure_ascii=False) for name, p in nested.items()},
     }
 
 
 def _heaviest_first(session: Session) -> list[tuple[str, Ints]]:
     """(source, [N] the class codes it says, -1 for none) of the guesses in use, the most trusted first."""
     weights = weights_of(session.model, session.fitted_with)
-    used = [(one.source, one.guess) for one in session.guesses if one.on and one.guess is not None]
-    used.sort(key=lambda pair: -weights.get(pair[0], 0.0))
-    return [(source, guess.codes) for source, guess in used]
+    pairs = [(entry.source, entry.guess) for entry in session.guesses if entry.on and entry.guess is not None]
+    pairs.sort(key=lambda pair: -weights.get(pair[0], 0.0))
+    return [(source, guess.codes) for source, guess in pairs]
 
 
 def _certified(session: Session | StoredLabels) -> dict[int, MachineLabel]:
@@ -323,17 +323,17 @@ def _certified(session: Session | StoredLabels) -> dict[int, MachineLabel]:
     Raises:
         InputError: no certificate stands.
     """
-    now = None if isinstance(session, StoredLabels) else session.finish_state()
-    if now is None or now.phase != "certified" or now.certificate is None:
-        why = "" if now is None or not now.why else f" {now.why}"
+    state = None if isinstance(session, StoredLabels) else session.finish_state()
+    if state is None or state.phase != "certified" or state.certificate is None:
+        why = "" if state is None or not state.why else f" {state.why}"
         raise InputError(
             f"No certificate stands, so there is no finished set yet.{why} Finish says what is to do."
         )
-    of, number, certificate = now.promise.of, now.frozen.round, str(now.certificate["id"])
+    of, number, certificate = state.promise.of, state.frozen.round, str(state.certificate["id"])
     whose = of if number < 0 else f"fit {number}"
     return {
         item: MachineLabel(label, confidence, whose, certificate)
-        for item, (label, confidence) in machine_part(now, session.state).items()
+        for item, (label, confidence) in machine_part(state, session.state).items()
     }
 
 
@@ -364,37 +364,37 @@ def number_cells(pool: Any) -> dict[str, Callable[[int], float | None]]:
     from workbench.pools.cells import is_text
     from workbench.pools.features.table import NumberColumn, TableFeatureMap
 
-    made = pool.feature_map
-    if not (isinstance(pool.items, RowItems) and isinstance(made, TableFeatureMap)):
+    feature_map = pool.feature_map
+    if not (isinstance(pool.items, RowItems) and isinstance(feature_map, TableFeatureMap)):
         return {}
-    found: dict[str, Callable[[int], float | None]] = {}
-    for entry in made.recipe:
+    readers: dict[str, Callable[[int], float | None]] = {}
+    for entry in feature_map.recipe:
         column = pool.items.cells.get(entry.name)
         if not isinstance(entry, NumberColumn) or column is None or not is_text(column):
             continue
         parts = []
         for start in range(0, len(column), _AT_ONCE):
-            cells = entry.cells(pd.Series(column[start : start + _AT_ONCE]), made.decimal)
+            cells = entry.cells(pd.Series(column[start : start + _AT_ONCE]), feature_map.decimal)
             if cells.unreadable.any() or np.isinf(cells.values).any():
                 break
             parts.append(np.where(cells.blank, np.nan, cells.values))
         else:
             values = np.concatenate(parts)
-            there = values[~np.isnan(values)]
+            numbers = values[~np.isnan(values)]
             # whole numbers beyond a double's digits, such as those of accounts, stay texts
-            if not ((there == np.round(there)).all() and (np.abs(there) >= 2**53).any()):
-                found[entry.name] = _cell_of(values)
-    return found
+            if not ((numbers == np.round(numbers)).all() and (np.abs(numbers) >= 2**53).any()):
+                readers[entry.name] = _cell_of(values)
+    return readers
 
 
 def _cell_of(values: Floats) -> Callable[[int], float | None]:
     """Item -> its number, whole where all of them are; None where it is empty."""
-    there = values[~np.isnan(values)]
-    whole = bool((there == np.round(there)).all() and (np.abs(there) < 2**53).all())
+    numbers = values[~np.isnan(values)]
+    is_whole = bool((numbers == np.round(numbers)).all() and (np.abs(numbers) < 2**53).all())
 
     def cell(item: int) -> float | None:
         value = float(values[item])
-        return None if np.isnan(value) else int(value) if whole else value
+        return None if np.isnan(value) else int(value) if is_whole else value
 
     return cell
 
@@ -409,30 +409,30 @@ def _standing(events: list[Event]) -> list[Event]:
 
 def _changed_from(events: Sequence[Event], state: ProjectState) -> dict[int, str]:
     """Item -> the class it had before the present one, where it had another."""
-    given: dict[int, list[str]] = {}
+    history: dict[int, list[str]] = {}
     for event in events:
         for item, key in _labels_of(event):
             name = state.class_names.get(state.resolve(key), key)
-            before = given.setdefault(item, [])
+            before = history.setdefault(item, [])
             if not before or before[-1] != name:
                 before.append(name)
-    found = {}
-    for item, names in given.items():
-        now = state.labels.get(item)
-        earlier = [name for name in names if name != now]
-        if now is not None and earlier:
-            found[item] = earlier[-1]
-    return found
+    changes = {}
+    for item, names in history.items():
+        current = state.labels.get(item)
+        earlier = [name for name in names if name != current]
+        if current is not None and earlier:
+            changes[item] = earlier[-1]
+    return changes
 
 
 def _set_aside(events: Sequence[Event], state: ProjectState) -> dict[int, tuple[str, str]]:
     """Item -> who last skipped it or could not tell, and when; of items that have no label."""
     aside = {*state.skipped, *state.unsure}
-    found = {}
+    entries = {}
     for event in events if aside else ():
         if event.kind in ("skip", "unsure") and event.item in aside:
-            found[int(event.item)] = (event.annotator, event.time)
-    return found
+            entries[int(event.item)] = (event.annotator, event.time)
+    return entries
 
 
 def _labels_of(event: Event) -> list[tuple[int, str]]:

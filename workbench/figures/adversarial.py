@@ -48,8 +48,8 @@ def strength_curves(
         for column, values, form in ((1, accuracy[name], ".1%"), (2, suspicion.get(name), ".3f")):
             if values is not None:
                 hover = f"strength %{{x:.3g}}: %{{y:{form}}}"
-                drawn = parts.line(strengths, values, name, look[name], hover=hover, legend=column == 1)
-                fig.add_trace(drawn, row=1, col=column)
+                line = parts.line(strengths, values, name, look[name], hover=hover, legend=column == 1)
+                fig.add_trace(line, row=1, col=column)
     fig.update_yaxes(range=[-0.02, 1.02], tickformat=".0%", col=1)
     fig.update_yaxes(rangemode="tozero", col=2)
     parts.mark_at(fig, mark)
@@ -74,18 +74,18 @@ def detection_curves(
     Returns:
         The panels, each with the line of a detector that guesses.
     """
-    known = [
+    names = [
         name for name, lines in areas.items() if any(np.isfinite(values).any() for values in lines.values())
     ]
-    if not known:
+    if not names:
         return theme.empty("No attack changed a right answer into a wrong one", height)
-    fig = _panels(known, height)
-    for column, name in enumerate(known, start=1):
+    fig = _panels(names, height)
+    for column, name in enumerate(names, start=1):
         look = parts.looks(areas[name])
         for detector, values in areas[name].items():
             hover = "strength %{x:.3g}: %{y:.3f}"
-            drawn = parts.line(strengths, values, detector, look[detector], hover=hover, legend=column == 1)
-            fig.add_trace(drawn, row=1, col=column)
+            line = parts.line(strengths, values, detector, look[detector], hover=hover, legend=column == 1)
+            fig.add_trace(line, row=1, col=column)
         ends = [float(np.min(strengths)), float(np.max(strengths))]
         fig.add_trace(parts.diagonal(ends, [0.5, 0.5]), row=1, col=column)
     fig.update_yaxes(range=[-0.02, 1.02])
@@ -139,14 +139,16 @@ def roc_curves(
     fig.add_trace(parts.diagonal())
     look = parts.looks(curves, controls)
     for name in sorted(curves, key=lambda n: n not in controls):
-        false, found = (np.asarray(part) for part in curves[name])
+        false_rates, hit_rates = (np.asarray(part) for part in curves[name])
         hover = "of the clean %{x:.1%}, of the attacked %{y:.1%}"
-        drawn = parts.line(false, found, name, look[name], hover=hover, marks=False)
-        fig.add_trace(drawn.update(name=f"{theme.text(name)} · {areas[name]:.3f}"))
+        curve = parts.line(false_rates, hit_rates, name, look[name], hover=hover, marks=False)
+        fig.add_trace(curve.update(name=f"{theme.text(name)} · {areas[name]:.3f}"))
         # what a threshold that keeps to the rate finds: no interpolation between thresholds
-        within = np.flatnonzero(false <= rate + 1e-12)[-1]
+        within = np.flatnonzero(false_rates <= rate + 1e-12)[-1]
         hover = f"at most {rate:.0%} false alarms: %{{y:.1%}} found"
-        mark = parts.line(false[[within]], found[[within]], name, look[name], hover=hover, legend=False)
+        mark = parts.line(
+            false_rates[[within]], hit_rates[[within]], name, look[name], hover=hover, legend=False
+        )
         fig.add_trace(
             mark.update(mode="markers", marker={"size": 11, "line": {"width": 1.5, "color": "white"}})
         )
@@ -180,10 +182,10 @@ def score_histograms(
     """
     clean, attacked = (np.asarray(s, dtype=float) for s in (clean, attacked))
     clean, attacked = clean[np.isfinite(clean)], attacked[np.isfinite(attacked)]
-    both = np.concatenate([clean, attacked])
-    if both.size == 0:
+    scores = np.concatenate([clean, attacked])
+    if scores.size == 0:
         return theme.empty("No image to score", height)
-    low, high = float(both.min()), float(both.max())
+    low, high = float(scores.min()), float(scores.max())
     edges = np.linspace(low, high if high > low else low + 1.0, bins + 1)
     fig = theme.figure(
         x=score, y="Share of images", height=height, y_options={"tickformat": theme.SHARE_TICKS}

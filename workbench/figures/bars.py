@@ -37,15 +37,15 @@ def class_probabilities(
         return theme.empty("No probabilities yet", 120)
     order = np.argsort(-values, kind="stable")
     # one left-over class is shown by name: "1 other" would say less
-    shown = order if len(order) <= top + 1 else order[:top]
+    selection = order if len(order) <= top + 1 else order[:top]
     short = short_names(classes, 26)
-    stacked = any(len(short[i]) > BESIDE for i in shown)
-    names = [theme.text(short[i]) for i in shown]
-    amounts = values[shown].tolist()
-    colours = [theme.class_colour(int(i)) for i in shown]
-    left = len(order) - len(shown)
-    if left:
-        names.append(f"{left} others")
+    stacked = any(len(short[i]) > BESIDE for i in selection)
+    names = [theme.text(short[i]) for i in selection]
+    amounts = values[selection].tolist()
+    colours = [theme.class_colour(int(i)) for i in selection]
+    n_others = len(order) - len(selection)
+    if n_others:
+        names.append(f"{n_others} others")
         amounts.append(float(values[order[top:]].sum()))
         colours.append(theme.NEUTRAL)
     fig = theme.figure(

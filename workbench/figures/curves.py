@@ -84,8 +84,8 @@ def summarise(
     counts = np.array([len(gathered[n]) for n in at], dtype=np.int64)
     low, high = np.full((2, len(at)), np.nan)
     for count in np.unique(counts[counts >= MIN_RUNS]):
-        those = np.flatnonzero(counts == count)
-        _, low[those], high[those], _ = mean_band(np.array([gathered[at[i]] for i in those]).T)
+        places = np.flatnonzero(counts == count)
+        _, low[places], high[places], _ = mean_band(np.array([gathered[at[i]] for i in places]).T)
     return Curve(name, np.array(at), mean, low, high, counts, baseline)
 
 
@@ -98,16 +98,16 @@ def measured(name: str, labels: Sequence[int], errors: Sequence[float], items: S
         errors: [R] shares of wrong predictions; where one is NaN nothing is drawn.
         items: [R] how many items each was measured on, at least 1.
     """
-    told = [one for one in zip(labels, errors, items, strict=True) if np.isfinite(one[1])]
-    labels, errors, items = zip(*told, strict=True) if told else ((), (), ())
-    found = [share_interval(round(e * n), n) for e, n in zip(errors, items, strict=True)]
+    measurements = [entry for entry in zip(labels, errors, items, strict=True) if np.isfinite(entry[1])]
+    labels, errors, items = zip(*measurements, strict=True) if measurements else ((), (), ())
+    intervals = [share_interval(round(e * n), n) for e, n in zip(errors, items, strict=True)]
     return Curve(
         name,
         np.array(labels, dtype=np.float64),
         np.array(errors, dtype=np.float64),
-        np.array([one.low for one in found]),
-        np.array([one.high for one in found]),
-        np.ones(len(found), dtype=np.int64),
+        np.array([entry.low for entry in intervals]),
+        np.array([entry.high for entry in intervals]),
+        np.ones(len(intervals), dtype=np.int64),
         interval="the error",
         items=np.array(items, dtype=np.int64),
     )
@@ -149,8 +149,8 @@ def learning_curve(
     )
     looks = _looks(curves)
     for curve in sorted(curves, key=lambda c: not c.baseline):
-        most = int(curve.runs.max())
-        name = curve.name + (f" · n = {most}" if most > 1 else "")
+        n_runs = int(curve.runs.max())
+        name = curve.name + (f" · n = {n_runs}" if n_runs > 1 else "")
         fig.add_traces(_traces(curve, looks[curve.name], name, measure, share, _tint(curves)))
     end = max(float(c.labels.max()) for c in curves)
     begin = min(float(c.labels.min()) for c in curves)
@@ -230,33 +230,33 @@ def learning_curves(
     )
     fig.update_yaxes(tickformat=theme.SHARE_TICKS if share else "")
     looks = _looks(everything)
-    named: set[str] = set()
+    legend_names: set[str] = set()
     for place, (_, curves) in enumerate(groups):
         at = parts.place(place, columns)
-        drawn = sorted((c for c in curves if len(c.labels)), key=lambda c: not c.baseline)
-        for curve in drawn:
-            for trace in _traces(curve, looks[curve.name], curve.name, measure, share, _tint(drawn)):
-                trace.showlegend = trace.showlegend is not False and curve.name not in named
+        lines = sorted((c for c in curves if len(c.labels)), key=lambda c: not c.baseline)
+        for curve in lines:
+            for trace in _traces(curve, looks[curve.name], curve.name, measure, share, _tint(lines)):
+                trace.showlegend = trace.showlegend is not False and curve.name not in legend_names
                 fig.add_trace(trace, **at)
-            named.add(curve.name)
-        if drawn:
-            fig.update_yaxes(range=[0, _top(drawn, share)], **at)
+            legend_names.add(curve.name)
+        if lines:
+            fig.update_yaxes(range=[0, _top(lines, share)], **at)
         if place + columns >= len(groups):
             fig.update_xaxes(title="Labels", **at)
     return fig
 
 
 def _with_n(title: str, curves: Sequence[Curve]) -> str:
-    most = max((int(c.runs.max()) for c in curves if len(c.runs)), default=0)
-    return title + (f" · n = {most}" if most else "")
+    n_runs = max((int(c.runs.max()) for c in curves if len(c.runs)), default=0)
+    return title + (f" · n = {n_runs}" if n_runs else "")
 
 
 def _labels(curves: Sequence[Curve]) -> str:
     """Title of the axis, which says what the bands are."""
-    said = dict.fromkeys(c.interval for c in curves if np.isfinite(c.low).any())
-    if not said:
+    intervals = dict.fromkeys(c.interval for c in curves if np.isfinite(c.low).any())
+    if not intervals:
         return "Labels"
-    return f"Labels (band: 95 % interval of {', or of '.join(said)})"
+    return f"Labels (band: 95 % interval of {', or of '.join(intervals)})"
 
 
 def _top(curves: Sequence[Curve], share: bool) -> float:
@@ -283,11 +283,11 @@ def _traces(
     curve: Curve, look: parts.Look, name: str, measure: str, share: bool, tint: float
 ) -> list[go.Scatter]:
     """A curve's band, where it has one, and its line."""
-    made = []
+    traces = []
     banded = np.isfinite(curve.low)
     if banded.any():
         ends = (np.maximum(curve.low[banded], 0.0), curve.high[banded])
-        made.append(parts.band(curve.labels[banded], *ends, look.colour, curve.name, tint))
+        traces.append(parts.band(curve.labels[banded], *ends, look.colour, curve.name, tint))
     behind, of = ("runs", curve.runs) if curve.items is None else ("items", curve.items)
     hover = (
         f"%{{x}} labels<br>{measure.lower()} %{{y{':.1%' if share else ':.3f'}}}<br>{behind}: %{{customdata}}"
@@ -296,6 +296,6 @@ def _traces(
     few = len(curve.labels) <= 12
     line = parts.line(curve.labels, curve.mean, curve.name, look, hover=hover, marks=few, customdata=of)
     return [
-        *made,
+        *traces,
         line.update(name=theme.text(name), showlegend=None, marker={"size": 6, "symbol": "circle"}),
     ]

@@ -29,16 +29,16 @@ def comparison(height: int = 300, names: tuple[str, str] = ("Random", "A policy 
     """
     rng = np.random.default_rng(0)
     at = [float(n) for n in range(10, 101, 5)]
-    made = []
+    curves = []
     for name, speed, baseline in ((names[0], 38.0, True), (names[1], 22.0, False)):
         runs = [
             (at, [0.04 + 0.6 * float(np.exp(-n / speed) + 0.02 * rng.standard_normal()) for n in at])
             for _ in range(10)
         ]
-        made.append(summarise(name, runs, baseline=baseline))
-    end = float(made[0].mean[-1])
-    reached = at[int(np.argmax(made[1].mean <= end))]
-    fig = learning_curve(made, height=height, saving=Saving(end, reached, 100.0, "labels saved"))
+        curves.append(summarise(name, runs, baseline=baseline))
+    end = float(curves[0].mean[-1])
+    reached = at[int(np.argmax(curves[1].mean <= end))]
+    fig = learning_curve(curves, height=height, saving=Saving(end, reached, 100.0, "labels saved"))
     return greyed(fig)
 
 
@@ -59,15 +59,15 @@ def attack(height: int = 300) -> go.Figure:
 def error(height: int = 300) -> go.Figure:
     """The error of a project against its labels, on made numbers."""
     at = list(range(5, 81, 5))
-    found = measured("you and the machine", at, [0.03 + 0.6 * math.exp(-n / 20) for n in at], [300] * len(at))
-    return greyed(learning_curve([found], height=height))
+    curve = measured("you and the machine", at, [0.03 + 0.6 * math.exp(-n / 20) for n in at], [300] * len(at))
+    return greyed(learning_curve([curve], height=height))
 
 
 def doubt(height: int = 380) -> go.Figure:
     """Items of three groups, those between them in doubt, on made numbers."""
     rng = np.random.default_rng(0)
     middles = np.array([[0.0, 0.0], [2.6, 0.4], [1.2, 2.3]])
-    points = np.concatenate([one + 0.6 * rng.standard_normal((60, 2)) for one in middles])
+    points = np.concatenate([middle + 0.6 * rng.standard_normal((60, 2)) for middle in middles])
     near = -(((points[:, None] - middles) ** 2).sum(axis=2)) / 0.7
     p = np.exp(near - near.max(axis=1, keepdims=True))
     p /= p.sum(axis=1, keepdims=True)
@@ -98,8 +98,8 @@ def reliability(height: int = 340) -> go.Figure:
 
 def answers(height: int = 300) -> go.Figure:
     """Answers against the error one can live with, on made numbers."""
-    made = ((0.01, 420), (0.03, 250), (0.05, 170), (0.1, 90), (0.2, 45))
-    costs = [Cost(error, n, 0.8 * n, min(1.3 * n, 480), 480 - n) for error, n in made]
+    forecasts = ((0.01, 420), (0.03, 250), (0.05, 170), (0.1, 90), (0.2, 45))
+    costs = [Cost(error, n, 0.8 * n, min(1.3 * n, 480), 480 - n) for error, n in forecasts]
     return greyed(answers_needed(costs, costs[2], 480, height=height))
 
 

@@ -104,8 +104,8 @@ def image(fig: go.Figure, kind: Literal["png", "svg"]) -> bytes:
     }
     try:
         # without MathJax, which kaleido would fetch from the network
-        drawn: bytes = kaleido.calc_fig_sync(fixed, opts=options, kopts={"mathjax": False})
+        picture: bytes = kaleido.calc_fig_sync(fixed, opts=options, kopts={"mathjax": False})
     except Exception as error:
         # kaleido and the browser behind it fail in many kinds
         raise InputError(f"The browser could not draw this figure: {error}") from error
-    return drawn
+    return picture

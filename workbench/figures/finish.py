@@ -52,17 +52,17 @@ def answers_needed(costs: Sequence[Cost], chosen: Cost, everything: int, *, heig
         x_options={"tickformat": theme.SHARE_TICKS, "rangemode": "tozero"},
         y_options={"rangemode": "tozero", "separatethousands": True},
     )
-    errors = np.array([one.error for one in costs])
-    low, high = np.array([one.low for one in costs]), np.array([one.high for one in costs])
+    errors = np.array([cost.error for cost in costs])
+    low, high = np.array([cost.low for cost in costs]), np.array([cost.high for cost in costs])
     colour = theme.CATEGORICAL[0]
     fig.add_trace(parts.band(errors, low, np.minimum(high, everything), colour, "range"))
     fig.add_trace(
         go.Scatter(
             x=errors,
-            y=[one.answers for one in costs],
+            y=[cost.answers for cost in costs],
             mode="lines",
             line={"color": colour, "width": 2.5},
-            customdata=[[one.machine] for one in costs],
+            customdata=[[cost.machine] for cost in costs],
             hovertemplate="at most %{x:.1%} wrong: about %{y:,.0f} answers, "
             "the machine labels %{customdata[0]:,}<extra></extra>",
             name="forecast",
@@ -95,7 +95,7 @@ def answers_needed(costs: Sequence[Cost], chosen: Cost, everything: int, *, heig
             name="chosen",
         )
     )
-    fig.update_yaxes(range=[0, 1.12 * max(everything, float(max(one.answers for one in costs)))])
+    fig.update_yaxes(range=[0, 1.12 * max(everything, float(max(cost.answers for cost in costs)))])
     return fig
 
 

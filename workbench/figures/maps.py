@@ -102,15 +102,15 @@ def pool_map(
     Returns:
         The figure; n is printed on it. `customdata[0]` of every point is the item's index.
     """
-    drawn = np.arange(len(points)) if items is None else np.asarray(items, dtype=np.int64)
-    n = len(drawn)
+    pool_items = np.arange(len(points)) if items is None else np.asarray(items, dtype=np.int64)
+    n = len(pool_items)
     if n == 0:
         return theme.empty("The pool is empty", height)
     points = np.asarray(points, dtype=float)
     labels = np.full(len(points), -1) if labels is None else np.asarray(labels)
-    labelled = drawn[labels[drawn] >= 0]
-    wanted = np.flatnonzero(np.isin(drawn, np.union1d(labelled, np.asarray(asked, dtype=np.int64))))
-    keep = drawn[thinned(n, wanted)]
+    labelled = pool_items[labels[pool_items] >= 0]
+    priority = np.flatnonzero(np.isin(pool_items, np.union1d(labelled, np.asarray(asked, dtype=np.int64))))
+    keep = pool_items[thinned(n, priority)]
     kind = go.Scattergl if len(keep) > theme.WEBGL_FROM else go.Scatter
     fig = theme.figure(
         x=theme.text(axes[0]),
@@ -181,15 +181,15 @@ class _About(NamedTuple):
     def _data(self, items: Ints) -> Array:
         who = [theme.text(self.names[i], 40) if self.names is not None else f"item {i}" for i in items]
         more = [""] * len(items) if self.details is None else [self.details[i] for i in items]
-        shown = (
+        amounts = (
             np.full(len(items), np.nan)
             if self.values is None
             else np.asarray(self.values, dtype=float)[items]
         )
         form = parts.in_percent if self.share else (lambda v: f"{v:.3f}")
-        numbers = [form(v) if np.isfinite(v) else "–" for v in shown]
-        given = theme.labels_of(self.classes, self.labels[items].tolist())
-        return np.array(list(zip(items.tolist(), who, numbers, given, more, strict=True)), dtype=object)
+        numbers = [form(v) if np.isfinite(v) else "–" for v in amounts]
+        label_names = theme.labels_of(self.classes, self.labels[items].tolist())
+        return np.array(list(zip(items.tolist(), who, numbers, label_names, more, strict=True)), dtype=object)
 
 
 def _draw_open(
@@ -210,13 +210,13 @@ def _draw_open(
         "color": theme.NEUTRAL,
     }
     if about.values is not None:
-        shown = np.asarray(about.values, dtype=float)[items]
-        finite = shown[np.isfinite(shown)]
+        amounts = np.asarray(about.values, dtype=float)[items]
+        finite = amounts[np.isfinite(amounts)]
         low, high = value_range or ((float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0))
         scale = parts.colour_scale(0.0 if about.share else low, high, about.measure)
         if about.share:
             scale["colorbar"] |= {"tickformat": theme.SHARE_TICKS}
-        marker |= {"color": shown} | scale
+        marker |= {"color": amounts} | scale
     fig.add_trace(
         kind(
             x=points[items, 0],
@@ -418,13 +418,13 @@ def side_by_side(
     if not one_scale:
         # the bars' own room
         fig.update_layout(height=height + 52)
-    named: set[str] = set()
-    for column, one in enumerate((left, right), start=1):
-        for trace in one.data:
+    legend_names: set[str] = set()
+    for column, side in enumerate((left, right), start=1):
+        for trace in side.data:
             copy = type(trace)(trace)
             if copy.showlegend is not False and copy.name:
-                copy.update(legendgroup=copy.name, showlegend=copy.name not in named)
-                named.add(copy.name)
+                copy.update(legendgroup=copy.name, showlegend=copy.name not in legend_names)
+                legend_names.add(copy.name)
             scaled = "marker" in copy and copy.marker.colorscale is not None
             if scaled and copy.marker.colorbar.title.text == titles[column - 1]:
                 # said above the map; beside the bar it reaches into the other one on a narrow screen

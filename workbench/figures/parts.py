@@ -32,15 +32,15 @@ class Look(NamedTuple):
 
 def looks(names: Iterable[str], baselines: Iterable[str] = ()) -> dict[str, Look]:
     """Name -> look, in order of appearance; what others are compared with is grey and dotted."""
-    grey, found = set(baselines), dict[str, Look]()
+    grey, by_name = set(baselines), dict[str, Look]()
     for name in dict.fromkeys(names):
-        rank = sum(one not in grey for one in found)
-        found[name] = (
+        rank = sum(key not in grey for key in by_name)
+        by_name[name] = (
             Look(theme.NEUTRAL, "dot", "x")
             if name in grey
             else Look(theme.class_colour(rank), DASHES[rank % len(DASHES)], theme.class_symbol(rank))
         )
-    return found
+    return by_name
 
 
 def panels(
@@ -67,9 +67,9 @@ def panels(
         grid: further arguments of `make_subplots`.
     """
     columns = columns or -(-len(titles) // rows)
-    shown = [_two_lines(t, 54 // columns) for t in titles]
-    above = 16 * any("<br>" in t for t in shown)
-    fig = make_subplots(rows, columns, subplot_titles=shown, **grid)
+    headings = [_two_lines(t, 54 // columns) for t in titles]
+    above = 16 * any("<br>" in t for t in headings)
+    fig = make_subplots(rows, columns, subplot_titles=headings, **grid)
     base = theme.figure(height=height, legend=legend).layout.to_plotly_json()
     axis = base.pop("xaxis") | {"title": None, "title_standoff": 8}
     base.pop("yaxis")
@@ -96,9 +96,9 @@ def plot_height(height: float, top: float) -> float:
 
 def clear_of_tools(fig: go.Figure) -> None:
     """Room above a legend of several rows: on a wide screen its first would lie under the tool bar."""
-    named = [str(trace.name or "") for trace in fig.data if trace.showlegend is not False]
+    names = [str(trace.name or "") for trace in fig.data if trace.showlegend is not False]
     # a letter is some 6.5 pixels, a sample and its gaps 55; figures are about 900 wide
-    rows = -(-sum(6.5 * len(name) + 55 for name in named) // 900)
+    rows = -(-sum(6.5 * len(name) + 55 for name in names) // 900)
     top, height = fig.layout.margin.t, fig.layout.height
     if rows < 2 or fig.layout.legend.y is None:
         return
@@ -110,10 +110,10 @@ def clear_of_tools(fig: go.Figure) -> None:
     fig.update_layout(legend={"y": 1 + above / plot_height(fig.layout.height, top)})
 
 
-def _two_lines(title: str, most: int) -> str:
-    """A panel's title, broken near its middle beyond `most` letters: panels share a narrow window."""
+def _two_lines(title: str, limit: int) -> str:
+    """A panel's title, broken near its middle beyond `limit` letters: panels share a narrow window."""
     spaces = [i for i, c in enumerate(title) if c == " "]
-    if len(title) <= most or not spaces:
+    if len(title) <= limit or not spaces:
         return theme.text(title, 44)
     at = min(spaces, key=lambda i: abs(i - len(title) / 2))
     return f"{theme.text(title[:at], 30)}<br>{theme.text(title[at + 1 :], 30)}"
@@ -272,28 +272,28 @@ def class_marks(
         more: of the marker.
     """
     points, codes = np.asarray(points), np.asarray(codes)
-    made = []
+    traces = []
     for code in map(int, np.unique(codes)):
-        mine, name = codes == code, class_name(classes, code)
+        members, name = codes == code, class_name(classes, code)
         marker = {
             "size": size,
             "color": colours[code % len(colours)],
             "symbol": theme.class_symbol(code),
             "line": {"width": rim, "color": "white"},
         } | more
-        made.append(
+        traces.append(
             kind(
-                x=points[mine, 0],
-                y=points[mine, 1],
+                x=points[members, 0],
+                y=points[members, 1],
                 mode="markers",
                 legendgroup=name,
                 showlegend=legend,
-                name=f"{name} · n = {int(mine.sum())}" if count else name,
+                name=f"{name} · n = {int(members.sum())}" if count else name,
                 marker=marker,
                 hovertemplate=f"{name}<extra></extra>",
             )
         )
-    return made
+    return traces
 
 
 def place(number: int, columns: int) -> dict[str, int]:

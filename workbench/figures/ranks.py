@@ -173,8 +173,8 @@ def pairwise_scatter(first: Array, second: Array, names: Sequence[str], *, x: st
     Returns:
         The figure; above the diagonal the second is better.
     """
-    both = np.concatenate([np.asarray(first), np.asarray(second)])
-    low, high = (float(np.min(both)), float(np.max(both))) if both.size else (0.0, 1.0)
+    accuracies = np.concatenate([np.asarray(first), np.asarray(second)])
+    low, high = (float(np.min(accuracies)), float(np.max(accuracies))) if accuracies.size else (0.0, 1.0)
     pad = 0.03 * max(high - low, 1e-9)
     ends = [low - pad, high + pad]
     form = {"tickformat": ".1~%", "range": ends}
@@ -260,9 +260,11 @@ def line_panels(
     )
     looks = parts.looks(f"class {c + 1}" for c in range(probabilities.shape[1]))
     for c, (name, look) in enumerate(looks.items()):
-        mine = x[codes == c]
+        positions = x[codes == c]
         solid = look._replace(dash="solid")
-        items = parts.line(mine, np.zeros(len(mine)), name, solid, mode="markers", marker_opacity=0.7)
+        items = parts.line(
+            positions, np.zeros(len(positions)), name, solid, mode="markers", marker_opacity=0.7
+        )
         fig.add_trace(items, row=1, col=1)
         for row, values in ((2, probabilities), (3, mean), (4, others)):
             fig.add_trace(

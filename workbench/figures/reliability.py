@@ -63,10 +63,10 @@ def histogram_bars(
     """
     lower, upper = np.asarray(histogram.lower), np.asarray(histogram.upper)
     total = int(np.sum(histogram.right) + np.sum(histogram.wrong))
-    made = []
+    bars = []
     for code, name in enumerate(("right", "wrong")):
         items = np.asarray(getattr(histogram, name))
-        made.append(
+        bars.append(
             go.Bar(
                 x=(lower + upper) / 2,
                 y=items / total if share else items,
@@ -79,7 +79,7 @@ def histogram_bars(
                 hovertemplate=f"%{{x:.0%}}: %{{customdata:,}} {name}<extra></extra>",
             )
         )
-    return made
+    return bars
 
 
 def reliability_diagram(
@@ -154,7 +154,7 @@ def confidence_histogram(histogram: ConfidenceHistogram, *, height: int = 380) -
         (histogram.accuracy, "solid", f"accuracy {histogram.accuracy:.1%}", 1.0),
         (histogram.mean_confidence, "dash", f"mean confidence {histogram.mean_confidence:.1%}", 0.9),
     ):
-        left = value > 0.5
+        on_left = value > 0.5
         fig.add_vline(x=value, line={"color": theme.NEUTRAL, "dash": dash, "width": 2})
         fig.add_annotation(
             x=value,
@@ -162,7 +162,7 @@ def confidence_histogram(histogram: ConfidenceHistogram, *, height: int = 380) -
             yref="paper",
             text=words,
             showarrow=False,
-            xanchor="right" if left else "left",
-            xshift=-6 if left else 6,
+            xanchor="right" if on_left else "left",
+            xshift=-6 if on_left else 6,
         )
     return fig

@@ -81,8 +81,8 @@ def stopping_panels(labels: Array, panels: Sequence[Panel], *, height: int = 130
         )
         if panel.first is not None:
             late = panel.first > (labels[0] + labels[-1]) / 2
-            there = panel.values[labels == panel.first]
-            above = there.size > 0 and there[0] > (low + high) / 2
+            stop_values = panel.values[labels == panel.first]
+            above = stop_values.size > 0 and stop_values[0] > (low + high) / 2
             fig.add_vline(
                 x=panel.first,
                 line={"color": theme.class_colour(1), "width": 1.5},

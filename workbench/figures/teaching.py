@@ -51,8 +51,8 @@ def _measure_panels(
             ends = (several.min(axis=0), several.max(axis=0))
             bars = parts.error_bars(mean, *ends, width=1) if len(several) > 1 else None
             hover = f"{of} %{{x:g}}: %{{y:{_MEASURES[measure][1]}}}"
-            drawn = parts.line(x, mean, name, look[name], hover=hover, legend=number == 0, bars=bars)
-            fig.add_trace(drawn, **parts.place(number, columns))
+            line = parts.line(x, mean, name, look[name], hover=hover, legend=number == 0, bars=bars)
+            fig.add_trace(line, **parts.place(number, columns))
     fig.update_yaxes(rangemode="tozero")
     fig.update_yaxes(tickformat=theme.SHARE_TICKS, row=1, col=1)
     parts.mark_at(fig, mark)
@@ -404,15 +404,15 @@ def asked_maps(
         shared_xaxes="all",
         shared_yaxes="all",
     )
-    for number, (title, (initial, asked)) in enumerate(panels.items()):
+    for number, (title, (initial, questions)) in enumerate(panels.items()):
         at, first = parts.place(number, k), number == 0
         # what WebGL draws lies over everything else, the items asked about too
         kind = go.Scatter if len(points) < theme.WEBGL_FROM else go.Scattergl
         faint: dict[str, Any] = {"size": 5, "opacity": 0.45, "rim": 0, "kind": kind}
         for marks in parts.class_marks(points, codes, classes, legend=first, **faint):
             fig.add_trace(marks.update(hovertemplate=None, hoverinfo="skip"), **at)
-        order = np.arange(1, len(asked) + 1)
-        scale = _in_order(len(asked)) | {"showscale": number == k - 1 and len(asked) > 1}
+        order = np.arange(1, len(questions) + 1)
+        scale = _in_order(len(questions)) | {"showscale": number == k - 1 and len(questions) > 1}
         for items, name, words, marker in (
             (
                 initial,
@@ -421,7 +421,7 @@ def asked_maps(
                 {"size": 13, "symbol": "square-open", "color": theme.NEUTRAL, "line": {"width": 3}},
             ),
             (
-                asked,
+                questions,
                 "asked",
                 f"{theme.text(title)}<br>question %{{customdata}}",
                 {"size": 12, "color": order, "opacity": 1} | scale,
@@ -509,8 +509,8 @@ def class_bands(
         fig.add_trace(parts.band(grid, *ends, look.colour, name, 0.13), row=1, col=1)
         for row, values, form in ((1, mean[:, code], ".2f"), (2, np.asarray(probabilities)[:, code], ".1%")):
             hover = f"%{{y:{form}}}"
-            drawn = parts.line(grid, values, name, look, hover=hover, legend=row == 1, marks=False)
-            fig.add_trace(drawn, row=row, col=1)
+            line = parts.line(grid, values, name, look, hover=hover, legend=row == 1, marks=False)
+            fig.add_trace(line, row=row, col=1)
     fig.update_yaxes(title="f", row=1)
     fig.update_yaxes(title="p", range=[0, 1.04], tickformat=".0%", row=2)
     parts.mark_at(fig, mark)
@@ -545,12 +545,12 @@ def agreement(
         horizontal_spacing=0.18 / wide,
         vertical_spacing=0.2 / len(rows),
     )
-    pairs = [(name, what, *pair) for name, row in rows.items() for what, pair in row.items()]
-    for number, (name, what, exact, ours) in enumerate(pairs):
+    pairs = [(name, quantity, *pair) for name, row in rows.items() for quantity, pair in row.items()]
+    for number, (name, quantity, exact, estimate) in enumerate(pairs):
         at = parts.place(number, wide)
-        a, b = np.ravel(np.asarray(exact, dtype=float)), np.ravel(np.asarray(ours, dtype=float))
+        a, b = np.ravel(np.asarray(exact, dtype=float)), np.ravel(np.asarray(estimate, dtype=float))
         fig.add_trace(parts.diagonal([float(min(a.min(), b.min())), float(max(a.max(), b.max()))]), **at)
-        words = f"{theme.text(what)}<br>{theme.text(against)} %{{x:.3f}}<br>{theme.text(name)} %{{y:.3f}}"
+        words = f"{theme.text(quantity)}<br>{theme.text(against)} %{{x:.3f}}<br>{theme.text(name)} %{{y:.3f}}"
         marker = {"size": 5, "opacity": 0.7, "color": theme.class_colour(at["row"] - 1)}
         dots = go.Scatter(x=a, y=b, mode="markers", marker=marker, hovertemplate=f"{words}<extra></extra>")
         fig.add_trace(dots, **at)

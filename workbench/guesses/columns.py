@@ -51,7 +51,7 @@ def of_classes(
     """
     code = {_key(name): number for number, name in enumerate(classes)}
     mapped = {_key(name): _key(value) for name, value in (mapping or {}).items()}
-    found = np.full(len(values), -1, dtype=np.int64)
+    codes = np.full(len(values), -1, dtype=np.int64)
     strange: dict[str, int] = {}
     for row, value in enumerate(values):
         if is_empty(value):
@@ -59,35 +59,35 @@ def of_classes(
         name = _key(value)
         name = mapped.get(name, name)
         if name in code:
-            found[row] = code[name]
+            codes[row] = code[name]
         elif name:
             strange[str(value).strip()] = strange.get(str(value).strip(), 0) + 1
-    said = ", ".join(f"{name!r} ({count})" for name, count in sorted(strange.items(), key=_most)[:_SHOWN])
+    listing = ", ".join(f"{name!r} ({count})" for name, count in sorted(strange.items(), key=_most)[:_SHOWN])
     more = ", ..." if len(strange) > _SHOWN else ""
-    if not (found >= 0).any():
-        why = f"its values are {said}{more}" if strange else "it is empty"
+    if not (codes >= 0).any():
+        why = f"its values are {listing}{more}" if strange else "it is empty"
         raise InputError(
             f"{source} names none of the classes ({', '.join(map(str, classes[:_SHOWN]))}): {why}. "
             "Say which class each value stands for."
         )
-    notes = [f"Unknown classes, left out: {said}{more}."] if strange else []
-    known = found >= 0
+    notes = [f"Unknown classes, left out: {listing}{more}."] if strange else []
+    has_guess = codes >= 0
     C = len(classes)
     scores = np.zeros((len(values), C))
     if confidence is None:
-        scores[known, found[known]] = 1.0
-        if C > 1 and len(np.unique(found[known])) == 1:
+        scores[has_guess, codes[has_guess]] = 1.0
+        if C > 1 and len(np.unique(codes[has_guess])) == 1:
             notes.append("It names the same class in every row.")
     else:
         sure, scale, note = _shares(confidence, len(values), source, scale)
         notes += note
-        known &= np.isfinite(sure)
-        if not known.any():
+        has_guess &= np.isfinite(sure)
+        if not has_guess.any():
             raise InputError(f"{source}: no row has both a class and a confidence.")
-        k = np.clip(sure[known], FLOOR, 1.0 - FLOOR)
-        scores[known] = np.log((1.0 - k) / max(C - 1, 1))[:, None]
-        scores[known, found[known]] = np.log(k)
-    guess = Guess.of_scores(source, scores, known, (*notes, *_missing(known)))
+        k = np.clip(sure[has_guess], FLOOR, 1.0 - FLOOR)
+        scores[has_guess] = np.log((1.0 - k) / max(C - 1, 1))[:, None]
+        scores[has_guess, codes[has_guess]] = np.log(k)
+    guess = Guess.of_scores(source, scores, has_guess, (*notes, *_missing(has_guess)))
     unknown = tuple(name for name, _ in sorted(strange.items(), key=_most))
     return replace(guess, unknown=unknown, scale="" if confidence is None else scale)
 
@@ -99,9 +99,9 @@ def unknown_names(values: Iterable[Any], classes: Sequence[str]) -> dict[str, in
         values: names; empty, None or NaN where there is no guess.
         classes: names of the classes.
     """
-    known = {_key(name) for name in classes}
-    found = Counter(str(v).strip() for v in values if not is_empty(v) and _key(v) not in known)
-    return dict(sorted(found.items(), key=_most))
+    class_keys = {_key(name) for name in classes}
+    counts = Counter(str(v).strip() for v in values if not is_empty(v) and _key(v) not in class_keys)
+    return dict(sorted(counts.items(), key=_most))
 
 
 def of_probabilities(
@@ -138,21 +138,21 @@ def of_probabilities(
         )
     code = {_key(name): number for number, name in enumerate(classes)}
     place = [code.get(_key(name), -1) for name in given]
-    kept = [column for column, number in enumerate(place) if number >= 0]
+    class_columns = [column for column, number in enumerate(place) if number >= 0]
     notes = []
     strange = [str(name) for name, number in zip(given, place, strict=True) if number < 0]
-    if not kept:
+    if not class_columns:
         raise InputError(
             f"{source}: none of its columns ({', '.join(map(str, given[:_SHOWN]))}) is a class. "
             f"Classes: {', '.join(map(str, classes[:_SHOWN]))}."
         )
     if strange:
         notes.append(f"Columns of no class, left out: {', '.join(strange[:_SHOWN])}.")
-    table = table[:, kept]
-    known = np.asarray(np.isfinite(table).all(axis=1))
+    table = table[:, class_columns]
+    has_guess = np.asarray(np.isfinite(table).all(axis=1))
     if scale == SHARES:
-        known[(table < 0).any(axis=1)] = False
-    part = table[known]
+        has_guess[(table < 0).any(axis=1)] = False
+    part = table[has_guess]
     sums = part.sum(axis=1)
     scale = scale or _scale_of(part)
     if scale == SCORES:
@@ -163,18 +163,20 @@ def of_probabilities(
         if off.any() and not strange:
             notes.append(f"{int(off.sum())} rows do not sum to one; they were normalised.")
         empty = sums <= 0
-        known[np.flatnonzero(known)[empty]] = False
+        has_guess[np.flatnonzero(has_guess)[empty]] = False
         part, sums = part[~empty], sums[~empty]
         part = np.log(np.maximum(part / sums[:, None], FLOOR))
         low = np.full((len(part), 1), math.log(FLOOR))
-    whole = np.zeros((len(table), len(classes)))
-    whole[known] = low  # a class without a column is the least likely
-    columns = np.array([place[column] for column in kept])
-    whole[np.flatnonzero(known)[:, None], columns] = part
+    all_scores = np.zeros((len(table), len(classes)))
+    all_scores[has_guess] = low  # a class without a column is the least likely
+    columns = np.array([place[column] for column in class_columns])
+    all_scores[np.flatnonzero(has_guess)[:, None], columns] = part
     without = [str(name) for number, name in enumerate(classes) if number not in place]
     if without:
         notes.append(f"No column for: {', '.join(without[:_SHOWN])}.")
-    return replace(Guess.of_scores(source, whole, known, (*notes, *_missing(known))), scale=scale)
+    return replace(
+        Guess.of_scores(source, all_scores, has_guess, (*notes, *_missing(has_guess))), scale=scale
+    )
 
 
 def of_json(
@@ -198,22 +200,22 @@ def of_json(
             rows.append(None)
             continue
         try:
-            made = cell if isinstance(cell, Mapping) else json.loads(str(cell))
-            row = {str(name): float(value) for name, value in made.items()}
+            content = cell if isinstance(cell, Mapping) else json.loads(str(cell))
+            row = {str(name): float(value) for name, value in content.items()}
         except (TypeError, ValueError, AttributeError) as error:
             raise InputError(
                 f'{source}: row {number + 1} holds {str(cell)[:60]!r}, not an object such as {{"cat": 0.8}}.'
             ) from error
         rows.append(row)
         names.update(dict.fromkeys(row))
-    given = list(names)
-    if not given:
+    keys = list(names)
+    if not keys:
         raise InputError(f"{source} is empty.")
-    table = np.full((len(rows), len(given)), np.nan)
+    table = np.full((len(rows), len(keys)), np.nan)
     for number, cells_of_row in enumerate(rows):
         if cells_of_row is not None:
-            table[number] = [cells_of_row.get(name, 0.0) for name in given]
-    return of_probabilities(table, classes, given=given, source=source, scale=scale)
+            table[number] = [cells_of_row.get(name, 0.0) for name in keys]
+    return of_probabilities(table, classes, given=keys, source=source, scale=scale)
 
 
 def of_cells(
@@ -248,7 +250,7 @@ def suggested_columns(columns: Sequence[str], classes: Sequence[str]) -> list[st
         Texts such as "column:prediction" and "columns:p_*".
     """
     keys = {_key(name) for name in classes}
-    found = [f"column:{name}" for name in columns if names_predictions(name)]
+    sources = [f"column:{name}" for name in columns if names_predictions(name)]
     for prefix in PREFIXES:
         of_class = [
             name
@@ -256,8 +258,8 @@ def suggested_columns(columns: Sequence[str], classes: Sequence[str]) -> list[st
             if str(name).lower().startswith(prefix) and _key(str(name)[len(prefix) :]) in keys
         ]
         if len(of_class) > 1:
-            found.append(f"columns:{of_class[0][: len(prefix)]}*")
-    return found
+            sources.append(f"columns:{of_class[0][: len(prefix)]}*")
+    return sources
 
 
 def likely_columns(columns: Sequence[str], classes: Sequence[str]) -> list[str]:
@@ -267,14 +269,14 @@ def likely_columns(columns: Sequence[str], classes: Sequence[str]) -> list[str]:
         columns: names, in the order of the table, without that of the classes.
         classes: names of the classes.
     """
-    found = {name for name in columns if suggested_columns([name], ())}
-    for one in suggested_columns(columns, classes):
-        if one.startswith("columns:"):
-            found |= set(columns_like(one.partition(":")[2], columns))
+    names = {name for name in columns if suggested_columns([name], ())}
+    for source in suggested_columns(columns, classes):
+        if source.startswith("columns:"):
+            names |= set(columns_like(source.partition(":")[2], columns))
     for name, after in pairwise(columns):  # the confidence stands beside what it is of
-        if name in found and "confiden" in after.lower():
-            found.add(after)
-    return [name for name in columns if name in found]
+        if name in names and "confiden" in after.lower():
+            names.add(after)
+    return [name for name in columns if name in names]
 
 
 def columns_like(pattern: str, columns: Sequence[str]) -> dict[str, str]:
@@ -344,6 +346,6 @@ def _per_cent(part: Floats) -> bool:
     return bool(np.abs(part.sum(axis=1) - 100.0).max(initial=0.0) < 1.5)
 
 
-def _missing(known: Any) -> tuple[str, ...]:
-    n = int((~np.asarray(known)).sum())
-    return (f"{n} of {len(known)} rows have no guess.",) if n else ()
+def _missing(has_guess: Any) -> tuple[str, ...]:
+    n = int((~np.asarray(has_guess)).sum())
+    return (f"{n} of {len(has_guess)} rows have no guess.",) if n else ()

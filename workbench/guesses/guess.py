@@ -69,8 +69,8 @@ class Guess:
         values = standardised(scores, known)
         row = int(np.abs(values).sum(axis=1).argmax()) if len(values) else 0
         code = int(np.abs(values[row]).argmax()) if values.size else 0
-        own = float(scores[row].mean()) if values.size else 0.0
-        deviation = (float(scores[row, code]) - own) / float(values[row, code]) if values.any() else 1.0
+        row_mean = float(scores[row].mean()) if values.size else 0.0
+        deviation = (float(scores[row, code]) - row_mean) / float(values[row, code]) if values.any() else 1.0
         return cls(source, values, tuple(notes), deviation)
 
     @property
@@ -90,16 +90,16 @@ class Guess:
             items: [n] places in the pool.
             codes: [n] their class codes.
         """
-        said, truth = self.codes[items], np.asarray(codes, dtype=np.int64)
-        there = said >= 0
-        said, truth = said[there], truth[there]
-        n, right = len(said), int((said == truth).sum())
+        guesses, truth = self.codes[items], np.asarray(codes, dtype=np.int64)
+        has_guess = guesses >= 0
+        guesses, truth = guesses[has_guess], truth[has_guess]
+        n, right = len(guesses), int((guesses == truth).sum())
         low, high = 0.0, 1.0
         if n:
             _, low, high, _ = share_interval(right, n)
-        wrong = said != truth
+        wrong = guesses != truth
         pairs, counts = np.unique(
-            np.stack([truth[wrong], said[wrong]], axis=1).reshape(-1, 2), axis=0, return_counts=True
+            np.stack([truth[wrong], guesses[wrong]], axis=1).reshape(-1, 2), axis=0, return_counts=True
         )
         order = np.argsort(-counts, kind="stable")
         confusions = tuple((int(pairs[i][0]), int(pairs[i][1]), int(counts[i])) for i in order)
@@ -107,10 +107,10 @@ class Guess:
 
     def suspicion(self, items: Ints, codes: Ints) -> str:
         """A sentence where the guess equals the label of every labelled item, else an empty text."""
-        found = self.agreement(items, codes)
-        if found.n < _ENOUGH or found.right < found.n:
+        agreement = self.agreement(items, codes)
+        if agreement.n < _ENOUGH or agreement.right < agreement.n:
             return ""
-        return f"{self.source} equals the label of all {found.n} labelled items: this may be your labels."
+        return f"{self.source} equals the label of all {agreement.n} labelled items: this may be your labels."
 
 
 def standardised(scores: Floats, known: Array | None = None) -> Floats:
@@ -131,10 +131,10 @@ def standardised(scores: Floats, known: Array | None = None) -> Floats:
         raise InputError(
             f"Scores are a table of items and classes [N, C]; got the shape {list(scores.shape)}."
         )
-    there = np.asarray(np.isfinite(scores).all(axis=1) if known is None else known, dtype=bool)
+    is_known = np.asarray(np.isfinite(scores).all(axis=1) if known is None else known, dtype=bool)
     out: Floats = np.zeros(scores.shape)
-    out[there] = scores[there] - scores[there].mean(axis=1, keepdims=True)
-    deviation = float(out[there].std()) if there.any() else 0.0
+    out[is_known] = scores[is_known] - scores[is_known].mean(axis=1, keepdims=True)
+    deviation = float(out[is_known].std()) if is_known.any() else 0.0
     if len(out) and deviation <= 1e-12:
         raise InputError("This guess says the same of every class in every row, which is nothing.")
     return out / deviation if deviation else out
@@ -150,6 +150,6 @@ def stacked(guesses: Sequence[Guess]) -> Floats:
         raise InputError("There is no guess to start from.")
     shapes = {guess.values.shape for guess in guesses}
     if len(shapes) > 1:
-        said = "; ".join(f"{guess.source}: {list(guess.values.shape)}" for guess in guesses)
-        raise InputError(f"Guesses must be of the same items and classes; got {said}.")
+        listing = "; ".join(f"{guess.source}: {list(guess.values.shape)}" for guess in guesses)
+        raise InputError(f"Guesses must be of the same items and classes; got {listing}.")
     return np.stack([guess.values for guess in guesses])

@@ -29,8 +29,8 @@ def cleaned(name: str) -> str:
     Args:
         name: such as "card_lost", "cardLost" or "12_card-lost".
     """
-    apart = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
-    return " ".join(re.sub(r"[\W_\d]+", " ", apart).split()).lower()
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
+    return " ".join(re.sub(r"[\W_\d]+", " ", words).split()).lower()
 
 
 def names_say_something(classes: Sequence[str]) -> list[bool]:
@@ -79,23 +79,23 @@ def of_names(
     )
     mean = likeness[:, telling].mean(axis=1)
     likeness[:, ~telling] = mean[:, None]  # a name that says nothing speaks neither for nor against
-    known = likeness.std(axis=1) > 1e-12
+    has_likeness = likeness.std(axis=1) > 1e-12
     silent = [str(name) for name, tells in zip(classes, telling, strict=True) if not tells]
     notes = [f"Names that say nothing: {', '.join(silent[:8])}."] if silent else []
-    without = int((~known).sum())
+    without = int((~has_likeness).sum())
     if without:
         notes.append(f"{without} texts share no word or piece of a word with any name.")
-    return Guess.of_scores(source, likeness, known, notes)
+    return Guess.of_scores(source, likeness, has_likeness, notes)
 
 
 def descriptions(classes: Sequence[str], guidance: Mapping[str, str] | None = None) -> list[str]:
     """[C] what each class is compared by; empty where neither name nor guidance says anything."""
     guidance = guidance or {}
-    made = []
+    texts = []
     for name, tells in zip(classes, names_say_something(classes), strict=True):
         parts = [cleaned(name) if tells else "", str(guidance.get(name, "")).strip()]
-        made.append(": ".join(part for part in parts if part))
-    return made
+        texts.append(": ".join(part for part in parts if part))
+    return texts
 
 
 class Terms(NamedTuple):
@@ -141,15 +141,18 @@ def terms_of(texts: Sequence[str]) -> Terms:
     """
     texts = [str(text)[:_LONGEST] for text in texts]
     step = max(1, -(-len(texts) // _TEXTS))
-    found: list[Any] = []
+    parts: list[Any] = []
     for kind in _KINDS:
         try:
-            made = _vectorizer(kind, min_df=2 if len(texts) > 20 else 1).fit(texts[::step])
+            vectorizer = _vectorizer(kind, min_df=2 if len(texts) > 20 else 1).fit(texts[::step])
         except ValueError:  # no word occurs in two texts; pieces may
-            found += [(), np.zeros(0)]
+            parts += [(), np.zeros(0)]
             continue
-        found += [tuple(map(str, made.get_feature_names_out())), np.asarray(made.idf_, dtype=np.float64)]
-    return Terms(*found)
+        parts += [
+            tuple(map(str, vectorizer.get_feature_names_out())),
+            np.asarray(vectorizer.idf_, dtype=np.float64),
+        ]
+    return Terms(*parts)
 
 
 def _vectorizer(kind: Mapping[str, Any], **more: Any) -> Any:
@@ -205,7 +208,7 @@ def of_class_vectors(
         )
     likeness = _likeness(items, described)
     likeness[:, ~known] = likeness[:, known].mean(axis=1, keepdims=True)
-    silent = [str(name) for name, there in zip(classes, known, strict=True) if not there]
+    silent = [str(name) for name, has_vector in zip(classes, known, strict=True) if not has_vector]
     notes = [f"Classes without a vector: {', '.join(silent[:8])}."] if silent else []
     return Guess.of_scores(source, likeness, np.ones(len(likeness), dtype=bool), notes)
 

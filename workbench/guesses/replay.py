@@ -46,18 +46,20 @@ class SavedGuesses:
             classes: by code.
         """
         guidance = dict(chosen.get("guidance") or {})
-        made, terms = [], None
-        for one in chosen["sources"]:
-            entry = dict(one)
+        entries, terms = [], None
+        for source in chosen["sources"]:
+            entry = dict(source)
             try:
-                guess = guess_of(one["source"], pool, classes, guidance=guidance, mapping=one.get("mapping"))
+                guess = guess_of(
+                    source["source"], pool, classes, guidance=guidance, mapping=source.get("mapping")
+                )
                 entry |= {"deviation": guess.deviation, "scale": guess.scale}
             except InputError:  # gone since: it counted nothing in the fit, and counts nothing here
                 entry["deviation"] = 0.0
-            made.append(entry)
-            if one["source"] == "names" and pool.kind == "text" and not uses_encoder(pool):
+            entries.append(entry)
+            if source["source"] == "names" and pool.kind == "text" and not uses_encoder(pool):
                 terms = terms_of(texts_in(pool))
-        return cls(tuple(classes), tuple(made), guidance, terms)
+        return cls(tuple(classes), tuple(entries), guidance, terms)
 
     def mean(self, rows: Any, feature_map: FeatureMap, features: Array) -> tuple[Floats, tuple[str, ...]]:
         """The guesses at new rows.
@@ -71,28 +73,28 @@ class SavedGuesses:
             [J, n, C] and a sentence for each source that says nothing of some of them.
         """
         out, notes = np.zeros((len(self.sources), len(features), len(self.classes))), []
-        for place, one in enumerate(self.sources):
-            source = str(one["source"])
+        for place, entry in enumerate(self.sources):
+            source = str(entry["source"])
             try:
-                guess = self._of(one, rows, feature_map, features)
+                guess = self._of(entry, rows, feature_map, features)
             except InputError as error:
                 notes.append(f"The guess {source} counts nothing for these rows: {error}")
                 continue
-            scale = float(one["deviation"])
+            scale = float(entry["deviation"])
             out[place] = guess.values * (guess.deviation / scale) if scale > 0 else 0.0
             missing = int((~guess.known).sum())
             if missing:
                 notes.append(f"The guess {source} says nothing of {missing} rows.")
         return out, tuple(notes)
 
-    def _of(self, one: Mapping[str, Any], rows: Any, feature_map: FeatureMap, features: Array) -> Guess:
-        source, classes, scale = str(one["source"]), self.classes, str(one.get("scale", ""))
+    def _of(self, entry: Mapping[str, Any], rows: Any, feature_map: FeatureMap, features: Array) -> Guess:
+        source, classes, scale = str(entry["source"]), self.classes, str(entry.get("scale", ""))
         if source == "names":
             if isinstance(feature_map, VectorFeatureMap):
-                found = feature_map.of_classes(classes)
-                if found is None:
+                class_vectors = feature_map.of_classes(classes)
+                if class_vectors is None:
                     raise InputError("its classes have no vectors.")
-                return of_class_vectors(features, *found, classes)
+                return of_class_vectors(features, *class_vectors, classes)
             vectors = None
             if self.terms is None:
                 described: Any = descriptions(classes, self.guidance)
@@ -100,38 +102,40 @@ class SavedGuesses:
             texts = texts_of(rows, str(getattr(feature_map, "column", "text")))
             return of_names(texts, classes, self.guidance, vectors=vectors, terms=self.terms)
         names = [str(name) for name in getattr(rows, "columns", ())]
-        used = columns_of(source, names)
-        whole = source.partition(":")[2]
-        if not used or (
-            source.startswith("column:") and ":" in whole and whole not in names and len(used) < 2
+        columns = columns_of(source, names)
+        tail = source.partition(":")[2]
+        if not columns or (
+            source.startswith("column:") and ":" in tail and tail not in names and len(columns) < 2
         ):
             raise InputError("the rows lack its column.")
-        cells = {name: rows[name].tolist() for name in used}
-        if all(is_empty(cell) for cell in cells[used[0]]):
+        cells = {name: rows[name].tolist() for name in columns}
+        if all(is_empty(cell) for cell in cells[columns[0]]):
             raise InputError("its column is empty.")
         if source.startswith("columns:"):
-            given = columns_like(whole, names)
-            table = list(zip(*(cells[name] for name in given), strict=True))
-            return of_probabilities(table, classes, given=list(given.values()), source=source, scale=scale)
-        confidence = cells[used[1]] if len(used) > 1 else None
-        mapping = one.get("mapping")
+            class_columns = columns_like(tail, names)
+            table = list(zip(*(cells[name] for name in class_columns), strict=True))
+            return of_probabilities(
+                table, classes, given=list(class_columns.values()), source=source, scale=scale
+            )
+        confidence = cells[columns[1]] if len(columns) > 1 else None
+        mapping = entry.get("mapping")
         return of_cells(
-            cells[used[0]], classes, confidence=confidence, mapping=mapping, source=source, scale=scale
+            cells[columns[0]], classes, confidence=confidence, mapping=mapping, source=source, scale=scale
         )
 
     def to_json(self) -> dict[str, Any]:
         """Without the terms; `from_json` is the way back."""
         return {
             "classes": list(self.classes),
-            "sources": [dict(one) for one in self.sources],
+            "sources": [dict(source) for source in self.sources],
             "guidance": dict(self.guidance),
         }
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any], arrays: Mapping[str, Array] | None) -> SavedGuesses:
         """Values that `to_json` and `arrays` gave."""
-        made = cls(tuple(document["classes"]), tuple(document["sources"]), dict(document["guidance"]))
-        return made if not arrays else replace(made, terms=Terms.of_arrays(arrays))
+        guesses = cls(tuple(document["classes"]), tuple(document["sources"]), dict(document["guidance"]))
+        return guesses if not arrays else replace(guesses, terms=Terms.of_arrays(arrays))
 
     def arrays(self) -> dict[str, Array]:
         """The terms as plain arrays; none where there are none."""

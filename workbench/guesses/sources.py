@@ -77,12 +77,12 @@ def guess_of(
             values[name], classes, confidence=confidence, mapping=mapping, source=f"column:{name}"
         )
     if kind == "columns" and name:
-        found = columns_like(name, _columns(pool))
-        if len(found) < 1:
+        class_columns = columns_like(name, _columns(pool))
+        if len(class_columns) < 1:
             raise InputError(f"No column is like {name!r}. Columns: {', '.join(_columns(pool)[:12])}.")
-        cells = cells_of(pool, list(found))
-        table = list(zip(*(cells[column] for column in found), strict=True))
-        return of_probabilities(table, classes, given=list(found.values()), source=str(source))
+        cells = cells_of(pool, list(class_columns))
+        table = list(zip(*(cells[column] for column in class_columns), strict=True))
+        return of_probabilities(table, classes, given=list(class_columns.values()), source=str(source))
     raise InputError(f"Unknown guess {source!r}. Known: {KNOWN}.")
 
 
@@ -111,22 +111,22 @@ def sources_of_columns(names: Sequence[str]) -> list[str]:
     Args:
         names: of the marked columns, in the order of the table.
     """
-    found: list[str] = []
+    sources: list[str] = []
     for name in names:
         prefix = next((p for p in PREFIXES if name.lower().startswith(p)), "")
-        mates = [other for other in names if prefix and other.lower().startswith(prefix)]
+        mates = [mate for mate in names if prefix and mate.lower().startswith(prefix)]
         source = f"columns:{name[: len(prefix)]}*" if len(mates) > 1 else f"column:{name}"
-        last = found[-1] if found else ""
+        last = sources[-1] if sources else ""
         if (
             len(mates) < 2
             and _CONFIDENCE.search(name)
             and last.startswith("column:")
             and last.count(":") == 1
         ):
-            found[-1] = f"{last}:{name}"
-        elif source not in found:
-            found.append(source)
-    return found
+            sources[-1] = f"{last}:{name}"
+        elif source not in sources:
+            sources.append(source)
+    return sources
 
 
 def classes_in(source: str, pool: Pool, most: int = 200, among: int | None = None) -> list[str]:
@@ -155,9 +155,9 @@ def classes_in(source: str, pool: Pool, most: int = 200, among: int | None = Non
 
 
 def _by_names(pool: Pool, classes: Sequence[str], guidance: Mapping[str, str] | None) -> Guess:
-    found = class_vectors_of(pool, classes)
-    if found is not None:
-        return of_class_vectors(np.asarray(pool.features), *found, classes)
+    class_vectors = class_vectors_of(pool, classes)
+    if class_vectors is not None:
+        return of_class_vectors(np.asarray(pool.features), *class_vectors, classes)
     if pool.kind != "text":
         raise InputError(
             f"The names of classes say something of texts; pool {pool.name!r} is a {pool.kind}. For photos, "
@@ -182,8 +182,8 @@ def names_speak(pool: Pool) -> bool:
 
 def texts_in(pool: Pool) -> Sequence[str]:
     """[N] the texts of a pool of texts."""
-    given = getattr(pool.items, "texts", None)
-    return given if given is not None else [pool.items.show(i).text or "" for i in range(len(pool))]
+    texts = getattr(pool.items, "texts", None)
+    return texts if texts is not None else [pool.items.show(i).text or "" for i in range(len(pool))]
 
 
 def uses_encoder(pool: Pool) -> bool:

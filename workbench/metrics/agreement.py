@@ -71,15 +71,15 @@ def krippendorff_alpha(counts: ArrayLike) -> Agreement:
     table = np.asarray(counts)
     if table.ndim != 2 or table.dtype.kind not in "iu" or (table.size and table.min() < 0):
         raise InputError("Agreement needs a table of counts, [items, classes], of whole numbers from 0.")
-    used = table[table.sum(axis=1) >= 2].astype(np.float64)
-    if not len(used):
+    rows = table[table.sum(axis=1) >= 2].astype(np.float64)
+    if not len(rows):
         raise InputError("Agreement needs an item that two people labelled.")
-    ratings = used.sum(axis=1)
+    ratings = rows.sum(axis=1)
     n = float(ratings.sum())
-    observed = float(((used * (used - 1)).sum(axis=1) / (ratings - 1)).sum() / n)
-    named = used.sum(axis=0)
-    expected = float((named * (named - 1)).sum() / (n * (n - 1)))
-    return _agreement(observed, expected, len(used), int(n), len(table) - len(used))
+    observed = float(((rows * (rows - 1)).sum(axis=1) / (ratings - 1)).sum() / n)
+    class_counts = rows.sum(axis=0)
+    expected = float((class_counts * (class_counts - 1)).sum() / (n * (n - 1)))
+    return _agreement(observed, expected, len(rows), int(n), len(table) - len(rows))
 
 
 def alpha_interval(counts: ArrayLike, *, draws: int = 1000, seed: int = 0) -> Interval:
@@ -101,23 +101,23 @@ def alpha_interval(counts: ArrayLike, *, draws: int = 1000, seed: int = 0) -> In
     """
     _, by_chance, alpha, *_ = krippendorff_alpha(counts)
     table = np.asarray(counts)
-    used = table[table.sum(axis=1) >= 2].astype(np.float64)
-    ratings = used.sum(axis=1)
-    same = (used * (used - 1)).sum(axis=1) / (ratings - 1)
-    weights = np.random.default_rng(seed).multinomial(len(used), np.full(len(used), 1 / len(used)), draws)
-    n, named = weights @ ratings, weights @ used
-    observed, expected = weights @ same / n, (named * (named - 1)).sum(axis=1) / (n * (n - 1))
+    rows = table[table.sum(axis=1) >= 2].astype(np.float64)
+    ratings = rows.sum(axis=1)
+    same = (rows * (rows - 1)).sum(axis=1) / (ratings - 1)
+    weights = np.random.default_rng(seed).multinomial(len(rows), np.full(len(rows), 1 / len(rows)), draws)
+    n, class_counts = weights @ ratings, weights @ rows
+    observed, expected = weights @ same / n, (class_counts * (class_counts - 1)).sum(axis=1) / (n * (n - 1))
     varied = expected < 1.0 - 1e-12
     if not varied.any():
-        return Interval(alpha, float("nan"), float("nan"), len(used))
+        return Interval(alpha, float("nan"), float("nan"), len(rows))
     alphas = (observed[varied] - expected[varied]) / (1.0 - expected[varied])
     low, high = (float(end) for end in np.percentile(alphas, [2.5, 97.5]))
-    items, unanimous, alike = len(used), int((used.max(axis=1) == ratings).sum()), int((same > 0).sum())
+    items, unanimous, alike = len(rows), int((rows.max(axis=1) == ratings).sum()), int((same > 0).sum())
     if items - unanimous < _FEW:
-        low = min(low, _alpha_where(used, share_interval(unanimous, items).low))
+        low = min(low, _alpha_where(rows, share_interval(unanimous, items).low))
     if alike < _FEW:
         high = max(high, (share_interval(alike, items).high - by_chance) / (1.0 - by_chance))
-    return Interval(alpha, low, high, len(used))
+    return Interval(alpha, low, high, len(rows))
 
 
 def _alpha_where(table: Floats, share: float) -> float:
@@ -127,17 +127,19 @@ def _alpha_where(table: Floats, share: float) -> float:
         table: [n, C] ratings of each item, two or more.
         share: from 0 to 1.
     """
-    whole = table.max(axis=1) == table.sum(axis=1)
-    if whole.all():  # none differs: one that names the two commonest classes
+    is_unanimous = table.max(axis=1) == table.sum(axis=1)
+    if is_unanimous.all():  # none differs: one that names the two commonest classes
         another = np.zeros((1, table.shape[1]))
         another[0, np.argsort(-table.sum(axis=0), kind="stable")[:2]] = 1.0
-        table, whole = np.concatenate([table, another]), np.append(whole, False)
-    parts = np.where(whole, share / max(int(whole.sum()), 1), (1.0 - share) / (~whole).sum())
+        table, is_unanimous = np.concatenate([table, another]), np.append(is_unanimous, False)
+    parts = np.where(
+        is_unanimous, share / max(int(is_unanimous.sum()), 1), (1.0 - share) / (~is_unanimous).sum()
+    )
     weights = parts * len(table)
     ratings = table.sum(axis=1)
-    n, named = weights @ ratings, weights @ table
+    n, class_counts = weights @ ratings, weights @ table
     observed = weights @ ((table * (table - 1)).sum(axis=1) / (ratings - 1)) / n
-    expected = (named * (named - 1)).sum() / (n * (n - 1))
+    expected = (class_counts * (class_counts - 1)).sum() / (n * (n - 1))
     return float((observed - expected) / (1.0 - expected)) if expected < 1.0 - 1e-12 else 1.0
 
 

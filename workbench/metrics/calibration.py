@@ -344,12 +344,12 @@ def calibration_interval(
 
         `beyond` is given where no error of this shape has; unless given, its largest.
         """
-        seen = value + (
+        reference = value + (
             1e-12 if quantile < 0.5 else -1e-12
         )  # samples as wrong as this one count on both sides
 
         def above(away: float) -> bool:
-            return bool(np.quantile(drawn(away * shape)[1], quantile) > seen)
+            return bool(np.quantile(drawn(away * shape)[1], quantile) > reference)
 
         near, far = 0.0, 1.0 / float(np.abs(shape[shape != 0]).min())  # there every accuracy is at its end
         if above(near):
@@ -416,13 +416,13 @@ def calibration_verdict(
     if error.low <= 0 and mean.low <= confidence <= mean.high:
         return CalibrationVerdict("calibrated", confidence, accuracy, error, ())
     off = []
-    for said, share, count in zip(
+    for claim, share, count in zip(
         *(of[filled] for of in (table.confidence, table.accuracy, table.count)), strict=True
     ):
         chance = share_interval(round(share * count), int(count), 1 - 0.05 / len(filled))
-        if not chance.low <= said <= chance.high:
-            off.append((float(said), float(share), int(count)))
-    sure, modest = (any(sign * (said - share) > 0 for said, share, _ in off) for sign in (1, -1))
+        if not chance.low <= claim <= chance.high:
+            off.append((float(claim), float(share), int(count)))
+    sure, modest = (any(sign * (claim - share) > 0 for claim, share, _ in off) for sign in (1, -1))
     direction: Literal["too sure", "too modest", "off both ways"]
     if sure and modest:
         direction = "off both ways"

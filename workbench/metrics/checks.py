@@ -86,12 +86,12 @@ def check_predictions(y: ArrayLike, predicted: ArrayLike) -> tuple[Ints, Ints, i
     Raises:
         InputError: as `check_codes` and `check_scores`.
     """
-    given = np.asarray(predicted)
-    if given.ndim == 2:
-        codes, p = check_scores(y, given)
+    predictions = np.asarray(predicted)
+    if predictions.ndim == 2:
+        codes, p = check_scores(y, predictions)
         return codes, p.argmax(axis=1), int(p.shape[1])
     codes = check_codes(y)
-    guesses = check_codes(given)
+    guesses = check_codes(predictions)
     if guesses.shape != codes.shape:
         raise InputError(f"{codes.shape[0]} true classes but {guesses.shape[0]} predictions.")
     return codes, guesses, int(max(codes.max(), guesses.max())) + 1

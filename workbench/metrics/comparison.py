@@ -188,22 +188,25 @@ def labels_saved(
     Raises:
         InputError: shapes that differ.
     """
-    one, two = np.atleast_2d(policy), np.atleast_2d(baseline)
-    if one.shape != two.shape:
-        raise InputError(f"Both need the same seeds and rounds; got {list(one.shape)} and {list(two.shape)}.")
-    mine = np.array([labels_to_reach(n_labelled, row, target) for row in one])
-    theirs = np.array([labels_to_reach(n_labelled, row, target) for row in two])
-    arrived, other = np.isfinite(mine), np.isfinite(theirs)
+    runs, base_runs = np.atleast_2d(policy), np.atleast_2d(baseline)
+    if runs.shape != base_runs.shape:
+        raise InputError(
+            f"Both need the same seeds and rounds; got {list(runs.shape)} and {list(base_runs.shape)}."
+        )
+    policy_labels = np.array([labels_to_reach(n_labelled, row, target) for row in runs])
+    baseline_labels = np.array([labels_to_reach(n_labelled, row, target) for row in base_runs])
+    arrived, baseline_arrived = np.isfinite(policy_labels), np.isfinite(baseline_labels)
     end = np.asarray(n_labelled, dtype=np.float64)[-1]
-    spent, needed = np.where(arrived, mine, end), np.where(other, theirs, end)
+    spent, needed = np.where(arrived, policy_labels, end), np.where(baseline_arrived, baseline_labels, end)
     mean = low = high = labels = float("nan")
-    if (arrived | other).any():
+    if (arrived | baseline_arrived).any():
         mean, low, high, _ = mean_interval(needed - spent, level)
         labels = float(spent.mean())
-    both, only_mine, only_other = (
-        int(which.sum()) for which in (arrived & other, arrived & ~other, other & ~arrived)
+    n_both, n_policy, n_baseline = (
+        int(which.sum())
+        for which in (arrived & baseline_arrived, arrived & ~baseline_arrived, baseline_arrived & ~arrived)
     )
-    return LabelsSaved(target, mean, low, high, both, only_mine, only_other, labels, len(one))
+    return LabelsSaved(target, mean, low, high, n_both, n_policy, n_baseline, labels, len(runs))
 
 
 def gaps_of(a: ArrayLike, b: ArrayLike) -> Floats:
@@ -216,9 +219,9 @@ def gaps_of(a: ArrayLike, b: ArrayLike) -> Floats:
     Returns:
         [S].
     """
-    one, two = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    scale = max(np.abs(one).max(initial=0.0), np.abs(two).max(initial=0.0))
-    gap = one - two
+    first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    scale = max(np.abs(first).max(initial=0.0), np.abs(second).max(initial=0.0))
+    gap = first - second
     return np.asarray(np.sign(gap) * _snapped(np.abs(gap), scale))
 
 
@@ -373,8 +376,8 @@ def _verdict(n: int, gap: Floats, p: float, alpha: float, lower_is_better: bool,
 def _signed_rank_sum(gap: Floats) -> float:
     from scipy.stats import rankdata
 
-    moved = gap[gap != 0]
-    return float(np.sum(np.sign(moved) * rankdata(np.abs(moved))))
+    differences = gap[gap != 0]
+    return float(np.sum(np.sign(differences) * rankdata(np.abs(differences))))
 
 
 _EXACT = 50
@@ -539,14 +542,14 @@ def cliques(mean_ranks: ArrayLike, critical_difference: float) -> list[tuple[int
         (first, last) positions in the sorted order, of at least two methods.
     """
     ranks = np.sort(np.asarray(mean_ranks, dtype=np.float64))
-    found: list[tuple[int, int]] = []
+    runs: list[tuple[int, int]] = []
     if not np.isfinite(critical_difference):
-        return found
+        return runs
     for first in range(len(ranks)):
         last = int(np.flatnonzero(ranks - ranks[first] <= critical_difference)[-1])
-        if last > first and not any(a <= first and last <= b for a, b in found):
-            found.append((first, last))
-    return found
+        if last > first and not any(a <= first and last <= b for a, b in runs):
+            runs.append((first, last))
+    return runs
 
 
 def _half_width(values: Floats, level: float) -> Floats:

@@ -49,8 +49,8 @@ class Consensus(NamedTuple):
     @property
     def certainties(self) -> Floats:
         """[n] the chance that it is the right one."""
-        found: Floats = self.probabilities.max(axis=1)
-        return found
+        chances: Floats = self.probabilities.max(axis=1)
+        return chances
 
 
 def consensus(
@@ -80,9 +80,9 @@ def consensus(
     from scipy import sparse
 
     R = len(i)
-    ones, each = np.ones(R), np.arange(R)
-    of_items = sparse.csr_matrix((ones, (i, each)), shape=(n, R))
-    of_people = sparse.csr_matrix((ones, (j * C + v, each)), shape=(P * C, R))
+    ones, places = np.ones(R), np.arange(R)
+    of_items = sparse.csr_matrix((ones, (i, places)), shape=(n, R))
+    of_people = sparse.csr_matrix((ones, (j * C + v, places)), shape=(P * C, R))
     model = _logs(probabilities, n, C)
     q = _spread(i, v, np.ones((len(i), 1)), n, C)
     q = (q + 1e-2) / (q + 1e-2).sum(axis=1, keepdims=True)
@@ -100,16 +100,16 @@ def majority(items: Array, codes: Array, n_classes: int) -> Floats:
     """[n, C] the share of each item's answers that name each class; items from 0 without gaps."""
     i, v = np.asarray(items, dtype=np.int64), np.asarray(codes, dtype=np.int64)
     votes = _spread(i, v, np.ones((len(i), 1)), int(i.max()) + 1, n_classes)
-    found: Floats = votes / votes.sum(axis=1, keepdims=True)
-    return found
+    vote_shares: Floats = votes / votes.sum(axis=1, keepdims=True)
+    return vote_shares
 
 
 def without_person(found: Consensus, item: int, person: int, code: int) -> Floats:
     """[C] the consensus of an item without what one person answered."""
     logs = np.log(np.maximum(found.probabilities[item], 1e-300)) - np.log(found.confusions[person, :, code])
     q = np.exp(logs - logs.max())
-    left: Floats = q / q.sum()
-    return left
+    posterior: Floats = q / q.sum()
+    return posterior
 
 
 def worth_asking(probabilities: Floats, confusion: Floats) -> Floats:
@@ -164,13 +164,13 @@ def _people(counts: Floats) -> tuple[Floats, Floats]:
     return np.maximum(confusions, 1e-6), accuracies
 
 
-def _joined(said: Floats, shares: Floats, model: Floats) -> tuple[Floats, float]:
+def _joined(evidence: Floats, shares: Floats, model: Floats) -> tuple[Floats, float]:
     """[n, C] posteriors of people and classifier, and the weight under which the answers are likeliest."""
     best: tuple[float, Floats, float] | None = None
     for weight in WEIGHTS if model.any() else (0.0,):
         prior = weight * model + (1.0 - weight) * np.log(shares)
         prior -= _log_sum(prior)
-        joint = prior + said
+        joint = prior + evidence
         total = _log_sum(joint)
         if best is None or float(total.sum()) > best[0]:
             best = float(total.sum()), np.exp(joint - total), weight

@@ -57,12 +57,12 @@ def mistakes(given: ArrayLike, probabilities: ArrayLike, groups: ArrayLike | Non
     if n_classes < 2:
         raise InputError("Label errors need probabilities of at least two classes.")
     group = np.zeros(len(codes), dtype=np.int64) if groups is None else np.asarray(groups)
-    made = Mistakes(*np.zeros((3, len(codes))))
+    chances = Mistakes(*np.zeros((3, len(codes))))
     for name in np.unique(group):
         rows = np.flatnonzero(group == name)
-        for whole, some in zip(made, _mistakes(codes[rows], p[rows]), strict=True):
-            whole[rows] = some
-    return made
+        for field, part in zip(chances, _mistakes(codes[rows], p[rows]), strict=True):
+            field[rows] = part
+    return chances
 
 
 def _mistakes(codes: Ints, p: Floats) -> Mistakes:
@@ -73,12 +73,12 @@ def _mistakes(codes: Ints, p: Floats) -> Mistakes:
     rows = np.arange(len(codes))
     tempered = [np.exp(logs / temperature) for temperature in _TEMPERATURES]
     tempered = [q[rows, codes] / q.sum(axis=1) for q in tempered]
-    own = np.array([(1.0 - floor) * q + floor / n_classes for q in tempered for floor in _FLOORS])
+    likelihoods = np.array([(1.0 - floor) * q + floor / n_classes for q in tempered for floor in _FLOORS])
     prior = np.log(np.tile([0.25, *[0.75 / (len(_FLOORS) - 1)] * (len(_FLOORS) - 1)], len(_TEMPERATURES)))
 
     def chances(share: float) -> Floats:
         """[n] that each label is wrong, where people err in a share of them."""
-        right, wrong = (1.0 - share) * own, share * (1.0 - own) / (n_classes - 1)
+        right, wrong = (1.0 - share) * likelihoods, share * (1.0 - likelihoods) / (n_classes - 1)
         evidence = np.log(right + wrong).sum(axis=1) + prior
         weights = np.exp(evidence - evidence.max())
         mean: Floats = (weights / weights.sum()) @ (wrong / (right + wrong))

@@ -42,27 +42,27 @@ def trustworthiness(
     penalty = 0.0
     step = max(1, _NUMBERS // n)
     for start in range(0, len(items), step):
-        some = items[start : start + step]
+        batch = items[start : start + step]
         # a copy of an item is as near as it can be: the order of the rows decides nothing
-        apart = _distances(X, some)
-        on_layout = _distances(Y, some)
+        distances = _distances(X, batch)
+        on_layout = _distances(Y, batch)
         near = np.argpartition(on_layout, k - 1, axis=1)[:, :k]
         for row, neighbours in enumerate(near):
-            ordered = np.sort(apart[row])
-            rank = 1 + np.searchsorted(ordered, apart[row, neighbours])
+            ordered = np.sort(distances[row])
+            rank = 1 + np.searchsorted(ordered, distances[row, neighbours])
             penalty += float(np.maximum(rank - k, 0).sum())
     return 1.0 - 2.0 * penalty / (len(items) * k * (2 * n - 3 * k - 1))
 
 
 def _distances(X: Array, items: Ints) -> Floats:
     """[m, N] squared distances of some rows to all; infinite to the row itself."""
-    some = np.asarray(X[items], dtype=np.float64)
+    block = np.asarray(X[items], dtype=np.float64)
     out = np.empty((len(items), len(X)))
     chunk = max(1, _NUMBERS // max(1, X.shape[1]))
     for start in range(0, len(X), chunk):
         part = np.asarray(X[start : start + chunk], dtype=np.float64)
         out[:, start : start + chunk] = (
-            (some**2).sum(axis=1)[:, None] + (part**2).sum(axis=1) - 2 * some @ part.T
+            (block**2).sum(axis=1)[:, None] + (part**2).sum(axis=1) - 2 * block @ part.T
         )
     out[np.arange(len(items)), items] = np.inf
     return out

@@ -40,8 +40,8 @@ def roc_curve(positive: ArrayLike, scores: ArrayLike) -> RocCurve:
     """
     from sklearn.metrics import roc_curve as curve
 
-    found, values = _groups(positive, scores)
-    return RocCurve(*curve(found, values, drop_intermediate=False))
+    is_positive, values = _groups(positive, scores)
+    return RocCurve(*curve(is_positive, values, drop_intermediate=False))
 
 
 def area_under_roc(positive: ArrayLike, scores: ArrayLike) -> float:
@@ -57,8 +57,8 @@ def area_under_roc(positive: ArrayLike, scores: ArrayLike) -> float:
     Raises:
         InputError: as `roc_curve`.
     """
-    found, values = _groups(positive, scores)
-    ones, zeros = values[found], np.sort(values[~found])
+    is_positive, values = _groups(positive, scores)
+    ones, zeros = values[is_positive], np.sort(values[~is_positive])
     # counting in whole numbers keeps ties exact
     below = int(np.searchsorted(zeros, ones, side="left").sum())
     not_above = int(np.searchsorted(zeros, ones, side="right").sum())
@@ -66,11 +66,11 @@ def area_under_roc(positive: ArrayLike, scores: ArrayLike) -> float:
 
 
 def _groups(positive: ArrayLike, scores: ArrayLike) -> tuple[np.ndarray, Floats]:
-    found, values = np.asarray(positive).astype(bool), np.asarray(scores, dtype=np.float64)
-    if found.ndim != 1 or values.shape != found.shape:
-        raise InputError(f"Need one score an item; got {list(found.shape)} and {list(values.shape)}.")
-    if found.all() or not found.any():
+    is_positive, values = np.asarray(positive).astype(bool), np.asarray(scores, dtype=np.float64)
+    if is_positive.ndim != 1 or values.shape != is_positive.shape:
+        raise InputError(f"Need one score an item; got {list(is_positive.shape)} and {list(values.shape)}.")
+    if is_positive.all() or not is_positive.any():
         raise InputError("A ROC curve needs items of both groups; there is only one.")
     if not np.isfinite(values).all():
         raise InputError(f"The score of item {int((~np.isfinite(values)).argmax())} is no finite number.")
-    return found, values
+    return is_positive, values

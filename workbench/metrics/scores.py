@@ -66,8 +66,8 @@ def macro_f1(y: ArrayLike, predicted: ArrayLike) -> float:
     codes, guesses, n_classes = check_predictions(y, predicted)
     hits = np.bincount(codes[codes == guesses], minlength=n_classes)
     involved = np.bincount(codes, minlength=n_classes) + np.bincount(guesses, minlength=n_classes)
-    seen = involved > 0
-    return float(np.mean(2.0 * hits[seen] / involved[seen]))
+    is_present = involved > 0
+    return float(np.mean(2.0 * hits[is_present] / involved[is_present]))
 
 
 def negative_log_likelihood(y: ArrayLike, probabilities: ArrayLike) -> float:
@@ -84,8 +84,8 @@ def negative_log_likelihood(y: ArrayLike, probabilities: ArrayLike) -> float:
         InputError: nothing to measure on, or shapes and codes that do not fit.
     """
     codes, p = check_scores(y, probabilities)
-    given = p[np.arange(codes.shape[0]), codes]
-    return float(np.mean(-np.log(np.clip(given, SMALLEST_PROBABILITY, 1.0))))
+    likelihoods = p[np.arange(codes.shape[0]), codes]
+    return float(np.mean(-np.log(np.clip(likelihoods, SMALLEST_PROBABILITY, 1.0))))
 
 
 def brier_score(y: ArrayLike, probabilities: ArrayLike) -> float:

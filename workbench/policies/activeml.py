@@ -87,9 +87,9 @@ class WorkbenchStrategy(SingleAnnotatorPoolQueryStrategy):
             X, y, candidates, batch_size, return_utilities, reset=True
         )
         _, rows = self._transform_candidates(candidates, X, y, enforce_mapping=True)
-        known = is_labeled(y, self.missing_label_)
-        model = _fitted(clf, X, y, known) if fit_clf else clf
-        belief = _belief_of(model, X, y, known, rows)
+        has_label = is_labeled(y, self.missing_label_)
+        model = _fitted(clf, X, y, has_label) if fit_clf else clf
+        belief = _belief_of(model, X, y, has_label, rows)
         rng = np.random.default_rng(int(self.random_state_.randint(2**31)))
         answer = query(self.policy, belief, int(batch_size), rng, self.selector)
         if not return_utilities:
@@ -100,14 +100,14 @@ class WorkbenchStrategy(SingleAnnotatorPoolQueryStrategy):
         return answer.indices, utilities
 
 
-def _belief_of(model: Any, X: Array, y: Array, known: Array, rows: Ints) -> Belief:
+def _belief_of(model: Any, X: Array, y: Array, has_label: Array, rows: Ints) -> Belief:
     """Belief of a fitted classifier about a pool.
 
     Args:
         model: with predict_proba, perhaps predict_latent.
         X: [N, D].
-        y: [N] labels; those of `known` count.
-        known: [N] which are labelled.
+        y: [N] labels; those of `has_label` count.
+        has_label: [N] which are labelled.
         rows: [M] that may be asked.
 
     Returns:
@@ -115,7 +115,7 @@ def _belief_of(model: Any, X: Array, y: Array, known: Array, rows: Ints) -> Beli
     """
     classes = list(np.asarray(model.classes_))
     codes = np.full(len(X), -1, dtype=np.int64)
-    codes[known] = [classes.index(label) for label in np.asarray(y)[known]]
+    codes[has_label] = [classes.index(label) for label in np.asarray(y)[has_label]]
     closed = np.ones(len(X), dtype=bool)
     closed[rows] = False
     labelled = np.flatnonzero(closed)
@@ -148,32 +148,32 @@ def from_activeml(strategy: Any, classifier: Any = None, **options: Any) -> Sele
         from sklearn.base import clone
 
         askable = belief.askable
-        known = belief.labels >= 0
-        rows = np.concatenate([belief.labelled[known], askable])
+        has_label = belief.labels >= 0
+        rows = np.concatenate([belief.labelled[has_label], askable])
         X = np.asarray(belief.scaled[rows], dtype=np.float64)
         y = np.full(len(rows), np.nan)
-        y[: int(known.sum())] = belief.labels[known]
+        y[: int(has_label.sum())] = belief.labels[has_label]
         seed = int(rng.integers(2**31))
-        chosen = clone(strategy).set_params(random_state=seed)
+        query_strategy = clone(strategy).set_params(random_state=seed)
         arguments: dict[str, Any] = {**options}
         model = classifier or BeliefClassifier(belief, rows, X, seed)
-        for wanted, refit in (
+        for keyword, refit in (
             ("clf", "fit_clf"),
             ("ensemble", "fit_ensemble"),
             ("estimator", "fit_estimator"),
             ("discriminator", ""),
         ):
-            if wanted in wants:
-                if wanted == "discriminator" and classifier is None:
+            if keyword in wants:
+                if keyword == "discriminator" and classifier is None:
                     raise InputError(f"{name} trains a model of its own: give `classifier`.")
-                arguments.setdefault(wanted, model)
+                arguments.setdefault(keyword, model)
                 if refit in wants:
                     arguments.setdefault(refit, classifier is not None)
         if "ensemble" in wants and classifier is None:
-            chosen.set_params(sample_predictions_method_name="sample_proba")
-        candidates = np.arange(int(known.sum()), len(rows))
+            query_strategy.set_params(sample_predictions_method_name="sample_proba")
+        candidates = np.arange(int(has_label.sum()), len(rows))
         try:
-            answer = chosen.query(X=X, y=y, candidates=candidates, batch_size=k, **arguments)
+            answer = query_strategy.query(X=X, y=y, candidates=candidates, batch_size=k, **arguments)
         except (TypeError, AttributeError, NotFittedError) as error:
             raise InputError(
                 f"scikit-activeml's {name} cannot work with what our model believes: {error} "

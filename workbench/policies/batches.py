@@ -59,11 +59,11 @@ def k_means(belief: Belief, k: int, rng: Generator) -> Ints:
     seed = int(rng.integers(2**31))
     cluster = KMeans(min(k, distinct), n_init=4, random_state=seed).fit(points).labels_
     _, best = np.unique(cluster, return_index=True)
-    chosen = np.sort(best)  # positions are ranks: ascending is falling utility
-    if len(chosen) < k:  # fewer distinct points than items wanted
-        others = np.setdiff1d(np.arange(len(candidates)), chosen)[: k - len(chosen)]
-        chosen = np.sort(np.concatenate([chosen, others]))
-    return candidates[chosen]
+    selection = np.sort(best)  # positions are ranks: ascending is falling utility
+    if len(selection) < k:  # fewer distinct points than items wanted
+        extras = np.setdiff1d(np.arange(len(candidates)), selection)[: k - len(selection)]
+        selection = np.sort(np.concatenate([selection, extras]))
+    return candidates[selection]
 
 
 def _utilities(belief: Belief, rng: Generator) -> Floats:
@@ -93,8 +93,8 @@ def covariance(belief: Belief, k: int, rng: Generator) -> Ints:
     """
     candidates = best_first(_utilities(belief, rng), max(50, 5 * k), rng)
     factors, residual = posterior_factors(belief, candidates)
-    chosen = _greedy_determinant(factors, residual, min(k, len(candidates)), first=0)
-    return candidates[chosen]
+    selection = _greedy_determinant(factors, residual, min(k, len(candidates)), first=0)
+    return candidates[selection]
 
 
 def determinantal(belief: Belief, k: int, rng: Generator) -> Ints:
@@ -118,10 +118,10 @@ def determinantal(belief: Belief, k: int, rng: Generator) -> Ints:
     quality = 0.05 + 0.95 * ((values - values[-1]) / spread if spread > 0 else np.ones(len(values)))
     factors, residual = posterior_factors(belief, candidates)
     scale = quality / np.sqrt(np.einsum("np,np->n", factors, factors) + residual)
-    chosen = _greedy_determinant(
+    selection = _greedy_determinant(
         factors * scale[:, None], residual * scale**2, min(k, len(candidates)), first=0, jitter=1e-9
     )
-    return candidates[chosen]
+    return candidates[selection]
 
 
 def core_set(belief: Belief, k: int, rng: Generator) -> Ints:
@@ -181,15 +181,15 @@ def badge(belief: Belief, k: int, rng: Generator) -> Ints:
     # an order of the items' own, so that the draws do not depend on the pool's order
     order = np.argsort(-norm, kind="stable")
     rows, residual, phi, norm = rows[order], residual[order], phi[order], norm[order]
-    chosen = [0]
+    selection = [0]
     distance = np.full(len(rows), np.inf)
-    while len(chosen) < min(k, len(rows)):
-        j = chosen[-1]
+    while len(selection) < min(k, len(rows)):
+        j = selection[-1]
         step = norm + norm[j] - 2.0 * (residual @ residual[j]) * (phi @ phi[j])
         np.minimum(distance, np.maximum(step, 0.0), out=distance)
-        distance[chosen] = 0.0
-        chosen.append(_draw(distance, chosen, rng))
-    return rows[chosen]
+        distance[selection] = 0.0
+        selection.append(_draw(distance, selection, rng))
+    return rows[selection]
 
 
 def batch_bald(belief: Belief, k: int, rng: Generator) -> Ints:
@@ -225,13 +225,13 @@ def batch_bald(belief: Belief, k: int, rng: Generator) -> Ints:
     draws = _joint_draws(belief, candidates, n_classes, rng)  # [S, n, C], unit variance
     p = softmax(mean + deviation * draws, belief.temperature)
     n_draws = len(p)
-    own = entropy_of(p).mean(axis=0)  # [n] mean conditional entropy
+    own_entropy = entropy_of(p).mean(axis=0)  # [n] mean conditional entropy
     flat = p.reshape(n_draws, n * n_classes)
 
     # [M, S] probability of each label sequence under each draw, and its weight if sequences are drawn
     joint: Floats = np.ones((1, n_draws))
     exact = True
-    chosen: list[int] = []
+    selection: list[int] = []
     spent = 0.0
     for _ in range(min(k, n)):
         together = (joint @ flat / n_draws).reshape(len(joint), n, n_classes)
@@ -241,13 +241,13 @@ def batch_bald(belief: Belief, k: int, rng: Generator) -> Ints:
         else:  # sequences were drawn from their own distribution: weigh by its inverse
             before = joint.mean(axis=1)[:, None, None]
             entropy = -((together / before) * np.log(safe)).sum(axis=2).mean(axis=0)
-        gain = entropy - spent - own
-        gain[chosen] = -np.inf
+        gain = entropy - spent - own_entropy
+        gain[selection] = -np.inf
         best = int(gain.argmax())
-        chosen.append(best)
-        spent += own[best]
+        selection.append(best)
+        spent += own_entropy[best]
         joint, exact = _extend(joint, p[:, best], exact, rng)
-    return candidates[np.array(chosen)]
+    return candidates[np.array(selection)]
 
 
 def _extend(joint: Floats, p: Floats, exact: bool, rng: Generator) -> tuple[Floats, bool]:
@@ -271,9 +271,9 @@ def _joint_draws(belief: Belief, rows: Ints, n_classes: int, rng: Generator) -> 
     total = np.einsum("np,np->n", factors, factors) + residual
     factors = factors / np.sqrt(total)[:, None]
     shared = np.matmul(factors, rng.standard_normal((_DRAWS, factors.shape[1], n_classes)))
-    own = rng.standard_normal(shared.shape)
-    own *= np.sqrt(residual / total)[:, None]
-    result: Floats = shared + own
+    noise = rng.standard_normal(shared.shape)
+    noise *= np.sqrt(residual / total)[:, None]
+    result: Floats = shared + noise
     return result
 
 
@@ -298,11 +298,11 @@ def posterior_factors(belief: Belief, rows: Ints, noise: float = _NOISE) -> tupl
     squares = np.einsum("np,np->n", phi, phi)
     # the prior variance is not in the belief; near inducing points the features hold all of it
     prior = float(squares.max(initial=0.0)) or 1.0
-    here, known = phi[: len(rows)], phi[len(rows) :]
-    precision = known.T @ known / (noise * prior)
+    phi_rows, phi_labelled = phi[: len(rows)], phi[len(rows) :]
+    precision = phi_labelled.T @ phi_labelled / (noise * prior)
     precision[np.diag_indices_from(precision)] += 1.0
     root = cholesky(precision, lower=True)
-    factors: Floats = solve_triangular(root, here.T, lower=True).T
+    factors: Floats = solve_triangular(root, phi_rows.T, lower=True).T
     return np.ascontiguousarray(factors), np.maximum(prior - squares[: len(rows)], 1e-6 * prior)
 
 
@@ -313,18 +313,18 @@ def _greedy_determinant(
     variance = np.einsum("np,np->n", factors, factors) + residual
     noise = _NOISE * float(variance.max()) if jitter is None else jitter
     columns = np.empty((k, len(factors)))
-    chosen = [first]
-    while len(chosen) < k:
-        t, j = len(chosen) - 1, chosen[-1]
+    selection = [first]
+    while len(selection) < k:
+        t, j = len(selection) - 1, selection[-1]
         column = factors @ factors[j]
         column[j] += residual[j]
         column -= columns[:t, j] @ columns[:t]
         column /= np.sqrt(variance[j] + noise)
         columns[t] = column
         variance -= column * column
-        variance[chosen] = -np.inf
-        chosen.append(int(variance.argmax()))
-    return chosen
+        variance[selection] = -np.inf
+        selection.append(int(variance.argmax()))
+    return selection
 
 
 def _farthest_first(belief: Belief, k: int, rng: Generator, points_of: Callable[[Ints], Floats]) -> Ints:
@@ -339,16 +339,16 @@ def _farthest_first(belief: Belief, k: int, rng: Generator, points_of: Callable[
 
     for centre in centres:
         cover(centre)
-    chosen: list[int] = []
-    while len(chosen) < min(k, len(rows)):
-        if not chosen and not len(centres):  # nothing to be far from: start in the middle
+    selection: list[int] = []
+    while len(selection) < min(k, len(rows)):
+        if not selection and not len(centres):  # nothing to be far from: start in the middle
             gap = points - points.mean(axis=0)
-            chosen.append(int(np.einsum("nd,nd->n", gap, gap).argmin()))
+            selection.append(int(np.einsum("nd,nd->n", gap, gap).argmin()))
         else:
-            chosen.append(int(nearest.argmax()))
-        cover(points[chosen[-1]])
-        nearest[chosen] = -np.inf
-    return rows[chosen]
+            selection.append(int(nearest.argmax()))
+        cover(points[selection[-1]])
+        nearest[selection] = -np.inf
+    return rows[selection]
 
 
 def _projection(belief: Belief, rows: Ints) -> Floats:
@@ -364,12 +364,14 @@ def _projection(belief: Belief, rows: Ints) -> Floats:
     points = np.asarray(belief.scaled[rows], dtype=np.float64)
     spread = np.unique(np.linspace(0, len(points) - 1, 16 * _LANDMARKS).astype(np.int64))
     distinct = np.unique(points[spread], axis=0)  # copies would leave distances that are rounding alone
-    some = distinct[np.unique(np.linspace(0, len(distinct) - 1, _LANDMARKS).astype(np.int64))]
-    between = _squared_distances(some, some)
-    apart = between > 1e-12 * max(float((some * some).sum(axis=1).max(initial=0.0)), 1e-300)
-    scale = float(np.median(between[apart])) if apart.any() else 1.0
-    root = cholesky(np.exp(-between / scale) + 1e-6 * np.eye(len(some)), lower=True)
-    result: Floats = solve_triangular(root, np.exp(-_squared_distances(some, points) / scale), lower=True).T
+    landmarks = distinct[np.unique(np.linspace(0, len(distinct) - 1, _LANDMARKS).astype(np.int64))]
+    between = _squared_distances(landmarks, landmarks)
+    is_apart = between > 1e-12 * max(float((landmarks * landmarks).sum(axis=1).max(initial=0.0)), 1e-300)
+    scale = float(np.median(between[is_apart])) if is_apart.any() else 1.0
+    root = cholesky(np.exp(-between / scale) + 1e-6 * np.eye(len(landmarks)), lower=True)
+    result: Floats = solve_triangular(
+        root, np.exp(-_squared_distances(landmarks, points) / scale), lower=True
+    ).T
     return result
 
 
@@ -383,11 +385,11 @@ def _sample(rows: Ints, rng: Generator) -> Ints:
     return rows if len(rows) <= _MOST else rng.choice(rows, _MOST, replace=False)
 
 
-def _draw(weights: Floats, taken: list[int], rng: Generator) -> int:
+def _draw(weights: Floats, selection: list[int], rng: Generator) -> int:
     """An index with probability proportional to its weight; any that is not taken if all are 0."""
     total = weights.cumsum()
     if total[-1] <= 0:
         free = np.ones(len(weights), dtype=bool)
-        free[taken] = False
+        free[selection] = False
         return int(rng.choice(np.flatnonzero(free)))
     return int(np.searchsorted(total, rng.random() * total[-1], side="right"))

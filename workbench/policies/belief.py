@@ -113,9 +113,9 @@ class Belief:
         Args:
             utilities: [N], NaN where an item may not be asked or is not in the running.
         """
-        other = copy(self)
-        other.utilities = utilities
-        return other
+        view = copy(self)
+        view.utilities = utilities
+        return view
 
     def name_of(self, index: int) -> str:
         """Name of item `index` in messages: its row number, and its id where there is one."""

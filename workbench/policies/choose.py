@@ -89,14 +89,14 @@ def query(
         indices = _checked(pick(belief, k, rng), belief, askable, k)
         return Query(indices, np.full(len(belief), np.nan), tuple(warnings))
     if entry is not None and entry.top and pick_entry is not None and pick_entry.few:
-        wanted = k if pick_entry is POLICIES["top"] else candidate_count(k)
-        best, values = find_top(entry)(belief, askable, wanted, rng)
+        n_candidates = k if pick_entry is POLICIES["top"] else candidate_count(k)
+        best, values = find_top(entry)(belief, askable, n_candidates, rng)
         utilities = np.full(len(belief), np.nan)
         utilities[best] = values
     else:
-        found = _utilities(function, belief, rng)
-        warnings += filter(None, [_left(found, askable, k)])
-        utilities = _masked(belief, askable, found)
+        scores = _utilities(function, belief, rng)
+        warnings += filter(None, [_left(scores, askable, k)])
+        utilities = _masked(belief, askable, scores)
     indices = _checked(pick(belief.with_utilities(utilities), k, rng), belief, askable, k)
     return Query(indices, utilities, tuple(warnings))
 
@@ -204,13 +204,13 @@ def _left(values: Floats, askable: Ints, k: int) -> str:
     Raises:
         InputError: it leaves none.
     """
-    left = int((~np.isnan(values[askable])).sum())
-    if not left:
+    n_left = int((~np.isnan(values[askable])).sum())
+    if not n_left:
         raise InputError(
             f"The policy gives none of the {askable.size} open items a number, so there is nothing to ask. "
             "A utility is a number, NaN only where an item must not be asked."
         )
-    return f"The policy leaves {left} items to ask, fewer than the {k} wanted." if left < k else ""
+    return f"The policy leaves {n_left} items to ask, fewer than the {k} wanted." if n_left < k else ""
 
 
 def _masked(belief: Belief, askable: Ints, values: Floats | None) -> Floats:
@@ -222,29 +222,31 @@ def _masked(belief: Belief, askable: Ints, values: Floats | None) -> Floats:
 
 def _name_bad_item(belief: Belief) -> None:
     """Raise if the model says NaN or infinity about an item; only what is already computed is looked at."""
-    held: list[tuple[str, Any]] = []
+    arrays: list[tuple[str, Any]] = []
     if isinstance(belief._latent, tuple):
-        held += [("latent mean", belief._latent[0]), ("latent variance", belief._latent[1])]
+        arrays += [("latent mean", belief._latent[0]), ("latent variance", belief._latent[1])]
     if isinstance(belief._probabilities, np.ndarray):
-        held.append(("class probabilities", belief._probabilities))
-    for what, values in held:
+        arrays.append(("class probabilities", belief._probabilities))
+    for quantity, values in arrays:
         if not np.isfinite(values.sum()):
             bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
             if bad.size:
                 raise InputError(
-                    f"The model's {what} of item {belief.name_of(int(bad[0]))} is not a number "
+                    f"The model's {quantity} of item {belief.name_of(int(bad[0]))} is not a number "
                     f"({bad.size} such item(s)). Check that item's features, or fit the model again."
                 )
 
 
 def _checked(indices: Any, belief: Belief, askable: Ints, k: int) -> Ints:
-    chosen = np.asarray(indices)
-    if chosen.ndim != 1 or chosen.dtype.kind not in "iu" or len(chosen) > k:
-        raise InputError(f"A selector must give at most {k} item numbers; got {chosen.dtype} {chosen.shape}.")
-    chosen = chosen.astype(np.int64)
-    allowed = np.isin(chosen, askable)
+    selection = np.asarray(indices)
+    if selection.ndim != 1 or selection.dtype.kind not in "iu" or len(selection) > k:
+        raise InputError(
+            f"A selector must give at most {k} item numbers; got {selection.dtype} {selection.shape}."
+        )
+    selection = selection.astype(np.int64)
+    allowed = np.isin(selection, askable)
     if not allowed.all():
-        raise InputError(f"The selector chose item {int(chosen[~allowed][0])}, which may not be asked.")
-    if len(np.unique(chosen)) != len(chosen):
+        raise InputError(f"The selector chose item {int(selection[~allowed][0])}, which may not be asked.")
+    if len(np.unique(selection)) != len(selection):
         raise InputError("The selector chose an item twice.")
-    return chosen
+    return selection

@@ -55,13 +55,13 @@ def effective_policy(
     """
     if policy != DEFAULT_POLICY or not has_latent or len(codes) >= _LONGEST_SEARCH + 10 * len(classes):
         return EffectivePolicy(policy)
-    known = np.asarray(codes, dtype=np.int64)
-    counts = np.bincount(known[known >= 0], minlength=len(classes))[: len(classes)]
+    label_codes = np.asarray(codes, dtype=np.int64)
+    counts = np.bincount(label_codes[label_codes >= 0], minlength=len(classes))[: len(classes)]
     missing = [classes[i] for i in np.flatnonzero(counts == 0).tolist()]
     if not missing:
         return EffectivePolicy(policy)
-    some = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
-    return EffectivePolicy(SEEKING_POLICY, f"looking for {some}: none seen yet")
+    listing = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
+    return EffectivePolicy(SEEKING_POLICY, f"looking for {listing}: none seen yet")
 
 
 def check_share(share: float) -> None:
@@ -86,14 +86,14 @@ def mix_uniform(answer: Query, belief: Belief, share: float, rng: Generator) -> 
     Returns:
         The answer; utilities of items drawn uniformly are NaN, and `uniform` tells them.
     """
-    drawn = rng.random(len(answer.indices)) < share
-    if not drawn.any():
+    is_uniform = rng.random(len(answer.indices)) < share
+    if not is_uniform.any():
         return answer
     # of all that may be asked, the policy's favourites too: an error estimated on these is that of the open
     # pool
-    uniform = rng.choice(belief.askable, int(drawn.sum()), replace=False)
+    uniform = rng.choice(belief.askable, int(is_uniform.sum()), replace=False)
     indices, utilities = answer.indices.copy(), answer.utilities.copy()
-    others = answer.indices[~np.isin(answer.indices, uniform)]
-    indices[drawn], indices[~drawn] = uniform, others[: int((~drawn).sum())]
+    rest = answer.indices[~np.isin(answer.indices, uniform)]
+    indices[is_uniform], indices[~is_uniform] = uniform, rest[: int((~is_uniform).sum())]
     utilities[uniform] = np.nan
-    return answer._replace(indices=indices, utilities=utilities, uniform=drawn)
+    return answer._replace(indices=indices, utilities=utilities, uniform=is_uniform)

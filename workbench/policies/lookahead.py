@@ -54,8 +54,8 @@ def expected_error_reduction(belief: Belief, rng: Generator) -> Floats:
 
     def drop(lookahead: LookAhead) -> Floats:
         error = np.minimum(lookahead.after, 1.0 - lookahead.after).mean(axis=2)  # [2, m]
-        now = np.minimum(lookahead.before, 1.0 - lookahead.before).mean()
-        result: Floats = now - (lookahead.chance * error).sum(axis=0)
+        baseline = np.minimum(lookahead.before, 1.0 - lookahead.before).mean()
+        result: Floats = baseline - (lookahead.chance * error).sum(axis=0)
         return result
 
     return _among_the_closest(belief, rng, drop)
@@ -95,9 +95,9 @@ def look_ahead(belief: Belief, candidates: Ints, targets: Ints) -> LookAhead:
     z = gap / s
     sign = np.array([1.0, -1.0])[:, None]
     h = np.exp(-0.5 * z * z - 0.5 * np.log(2 * np.pi) - log_ndtr(sign * z))  # [2, m]
-    moved = far_gap + (sign * h / s)[:, :, None] * cov
-    left = far_spread - (h * (h + sign * z) / s**2)[:, :, None] * cov**2
-    after: Floats = ndtr(moved / np.sqrt(np.maximum(left, 0.0) + 1.0))
+    new_gap = far_gap + (sign * h / s)[:, :, None] * cov
+    new_spread = far_spread - (h * (h + sign * z) / s**2)[:, :, None] * cov**2
+    after: Floats = ndtr(new_gap / np.sqrt(np.maximum(new_spread, 0.0) + 1.0))
     return LookAhead(ndtr(sign * z), ndtr(far_gap / np.sqrt(far_spread + 1.0)), after)
 
 
@@ -116,21 +116,21 @@ def _among_the_closest(belief: Belief, rng: Generator, value: Callable[[LookAhea
     return out
 
 
-def _gap_covariance(belief: Belief, rows: Ints, others: Ints, pair: Ints, far_pair: Ints) -> Floats:
+def _gap_covariance(belief: Belief, rows: Ints, targets: Ints, pair: Ints, far_pair: Ints) -> Floats:
     """[m, t] covariance of the gaps: sum_c e_xc e_tc cov_c(x, t), e = +1 and -1 at the leading classes."""
     mean, variance = latent_of(belief)
     if belief.covariance is not None:
-        per_class = belief.covariance(rows, others)
+        per_class = belief.covariance(rows, targets)
     else:  # the model's own variances, with the correlations that one covariance for all classes gives
-        factors, residual = posterior_factors(belief, np.concatenate([rows, others]), _NOISE)
+        factors, residual = posterior_factors(belief, np.concatenate([rows, targets]), _NOISE)
         factors = factors / np.sqrt(np.einsum("np,np->n", factors, factors) + residual)[:, None]
         alike = factors[: len(rows)] @ factors[len(rows) :].T
-        near, far = (np.sqrt(np.asarray(variance[i], dtype=np.float64)).T for i in (rows, others))
+        near, far = (np.sqrt(np.asarray(variance[i], dtype=np.float64)).T for i in (rows, targets))
         per_class = near[:, :, None] * far[:, None, :] * alike
-    e, e_far = (np.zeros((mean.shape[1], len(i))) for i in (rows, others))
+    e, e_far = (np.zeros((mean.shape[1], len(i))) for i in (rows, targets))
     for sign, place in ((1.0, 0), (-1.0, 1)):
         e[pair[:, place], np.arange(len(rows))] += sign
-        e_far[far_pair[:, place], np.arange(len(others))] += sign
+        e_far[far_pair[:, place], np.arange(len(targets))] += sign
     result: Floats = np.einsum("cm,ct,cmt->mt", e, e_far, per_class)
     return result
 

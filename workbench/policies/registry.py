@@ -70,8 +70,8 @@ class PolicyEntry(Entry):
     def range_for(self, n_classes: int) -> tuple[float, float] | None:
         """Least and largest utility there can be with C classes; None where one has no limit."""
         C = max(n_classes, 2)
-        most = {"1 - 1/C": 1.0 - 1.0 / C, "log C": log(C)}.get(str(self.most), self.most)
-        return None if self.least is None or most is None else (float(self.least), float(most))
+        largest = {"1 - 1/C": 1.0 - 1.0 / C, "log C": log(C)}.get(str(self.most), self.most)
+        return None if self.least is None or largest is None else (float(self.least), float(largest))
 
     def sentence(self, utility: float, best: tuple[float, float] | None = None) -> str:
         """Meaning of a utility for its item, for people.
@@ -391,9 +391,9 @@ def _takes_a_belief(function: Any) -> bool:
         signature = signature_of(function)
     except (TypeError, ValueError):  # compiled code without a signature
         return True
-    for given in (2, 3):
+    for n_arguments in (2, 3):
         try:
-            signature.bind(*range(given))
+            signature.bind(*range(n_arguments))
         except TypeError:
             continue
         return True
@@ -412,14 +412,14 @@ def markdown_table(kind: Literal["policy", "selector"] = "policy") -> str:
     rows = [f"| name | what | {third} | needs |", "|---|---|---|---|"]
     for e in POLICIES.values():
         if e.kind == kind:
-            said = " ".join(filter(None, (_ends(e), e.unit))) if kind == "policy" else e.source
-            rows.append(f"| `{e.name}` | {e.summary} | {said} | {', '.join(sorted(e.needs))} |")
+            cell = " ".join(filter(None, (_ends(e), e.unit))) if kind == "policy" else e.source
+            rows.append(f"| `{e.name}` | {e.summary} | {cell} | {', '.join(sorted(e.needs))} |")
     return "\n".join(rows)
 
 
 def _ends(entry: PolicyEntry) -> str:
     """A utility's range in words."""
-    most = f"{entry.most:g}" if isinstance(entry.most, float) else entry.most
+    largest = f"{entry.most:g}" if isinstance(entry.most, float) else entry.most
     if entry.least is None:
-        return "" if most is None else f"at most {most}"
-    return f"at least {entry.least:g}" if most is None else f"{entry.least:g} to {most}"
+        return "" if largest is None else f"at most {largest}"
+    return f"at least {entry.least:g}" if largest is None else f"{entry.least:g} to {largest}"

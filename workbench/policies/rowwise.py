@@ -166,9 +166,9 @@ def bald(belief: Belief, rng: Generator) -> Floats:
         p = np.exp(f)
         total = p.sum(axis=1)
         # the entropy of softmax(f) is log sum exp f less the mean of f
-        each = (np.log(total) - (p * f).sum(axis=1) / total).mean(axis=1, dtype=np.float64)
+        mean_entropy = (np.log(total) - (p * f).sum(axis=1) / total).mean(axis=1, dtype=np.float64)
         p /= total[:, None, :]
-        out[start : start + chunk] = entropy_of(p.mean(axis=2, dtype=np.float64)) - each
+        out[start : start + chunk] = entropy_of(p.mean(axis=2, dtype=np.float64)) - mean_entropy
     out[~np.asarray(variance).any(axis=1)] = 0.0  # exactly, where nothing is uncertain
     return np.maximum(out, 0.0)
 

@@ -144,11 +144,11 @@ def score_pool(
     if entry is not None and "latent" in entry.needs:
         model.require_latent(entry.name)
     excluded = _excluded(exclude, rows.n_rows)
-    left = rows.n_rows - excluded.size
+    n_left = rows.n_rows - excluded.size
     warnings = list(rows.notes) if isinstance(rows, ArraySource) else []
     warnings += [entry.warning] if entry is not None and entry.warning else []
-    if top > left:
-        warnings.append(f"Asked for {top} items; only {left} are left, so all of them are given.")
+    if top > n_left:
+        warnings.append(f"Asked for {top} items; only {n_left} are left, so all of them are given.")
 
     units = [unit for unit in rows.units() if unit.n_rows]
     for _, features in rows.chunks(units[0], 1):  # one row tells what the model gives
@@ -158,7 +158,7 @@ def score_pool(
     edges, of = _edges(entry, model.n_classes)
     task = Task(
         typed(policy) if isinstance(policy, str) else function,
-        min(top, left),
+        min(top, n_left),
         chunk_rows,
         seed,
         excluded,
@@ -166,29 +166,29 @@ def score_pool(
     )
     best = RunningTop(task.top, seed)
     counts = np.zeros(len(edges) - 1, dtype=np.int64)
-    done = 0
+    n_done = 0
     n_workers = threads or work.core_count()
     if scheduler is None:
-        found = _by_threads(rows, model, task, units, n_workers, best)
+        answers = _by_threads(rows, model, task, units, n_workers, best)
     else:
-        found = _by_cluster(rows, model, task, units, n_workers, scheduler, timeout, best)
-    with closing(found):
-        for answer in found:
+        answers = _by_cluster(rows, model, task, units, n_workers, scheduler, timeout, best)
+    with closing(answers):
+        for answer in answers:
             best.add(answer.indices, answer.utilities)
             counts += answer.counts
-            done += answer.n_rows
-            if progress is not None and progress(done / rows.n_rows):
-                raise Cancelled(f"Stopped after {done} of {rows.n_rows} rows.")
+            n_done += answer.n_rows
+            if progress is not None and progress(n_done / rows.n_rows):
+                raise Cancelled(f"Stopped after {n_done} of {rows.n_rows} rows.")
     indices, utilities = best.result()
-    used = np.flatnonzero(counts)
+    bins = np.flatnonzero(counts)
     if of == _ANY:  # keep the bins between the first and the last that hold anything
-        edges, counts = edges[used[0] : used[-1] + 2], counts[used[0] : used[-1] + 1]
+        edges, counts = edges[bins[0] : bins[-1] + 2], counts[bins[0] : bins[-1] + 1]
     return ScanResult(
         indices,
         utilities,
         Histogram(edges, counts, of),
         rows.n_rows,
-        left,
+        n_left,
         tuple(rows.name_of(int(row)) for row in indices),
         tuple(warnings),
     )
@@ -255,11 +255,11 @@ class _Chunk(NamedTuple):
 
 def _chunks_of(task: Task, source: Source, unit: Unit) -> Iterator[_Chunk]:
     for first, features in source.chunks(unit, task.chunk_rows):
-        here = np.searchsorted(task.exclude, [first, first + len(features)])
+        span = np.searchsorted(task.exclude, [first, first + len(features)])
         keep = None
-        if here[1] > here[0]:
+        if span[1] > span[0]:
             keep = np.ones(len(features), dtype=bool)
-            keep[task.exclude[here[0] : here[1]] - first] = False
+            keep[task.exclude[span[0] : span[1]] - first] = False
         yield _Chunk(first, features, keep)
 
 
@@ -282,9 +282,9 @@ def score_unit(task: Task, model: ScoredModel, source: Source, unit: Unit, thres
     best = RunningTop(task.top, task.seed, threshold)
     counts = np.zeros(len(task.edges) - 1, dtype=np.int64)
     for chunk in _chunks_of(task, source, unit):
-        found = score_chunk(task, model, source, chunk, best.threshold)
-        best.add(found.indices, found.utilities)
-        counts += found.counts
+        answer = score_chunk(task, model, source, chunk, best.threshold)
+        best.add(answer.indices, answer.utilities)
+        counts += answer.counts
     return Found(*best.result(), counts, unit.n_rows)
 
 
@@ -321,8 +321,8 @@ def score_chunk(task: Task, model: ScoredModel, source: Source, chunk: _Chunk, t
         counts = _histogram(squared, _squared_edges(task.edges))[::-1]
         if not len(rows):
             return Found(rows, np.empty(0), counts, len(features))
-        chosen, utilities = top_rows(mean, variance, task.top, threshold=threshold, squared=squared)
-        return Found(rows[chosen] + first, utilities, counts, len(features))
+        selection, utilities = top_rows(mean, variance, task.top, threshold=threshold, squared=squared)
+        return Found(rows[selection] + first, utilities, counts, len(features))
     belief = model.belief(features, latent=believe)
     shared = entry is not None and entry.shared_draws
     rng = np.random.default_rng([task.seed] if shared else [task.seed, first])
@@ -343,14 +343,14 @@ def score_chunk(task: Task, model: ScoredModel, source: Source, chunk: _Chunk, t
     return Found(rows[reached] + first, values[reached], counts, len(features))
 
 
-def _refuse(bad: Array, what: str, source: Source, chunk: _Chunk) -> None:
+def _refuse(bad: Array, problem: str, source: Source, chunk: _Chunk) -> None:
     """Name the first bad row, and the cause if it lies in its features."""
     if not bad.any():
         return
     row = int(bad.argmax())
     fine = np.isfinite(np.asarray(chunk.features[row], dtype=np.float64)).all()
     cause = "Fit the model again." if fine else "Its features hold empty or infinite values."
-    raise InputError(f"Cannot score {source.name_of(chunk.first + row)}: {what}. {cause}")
+    raise InputError(f"Cannot score {source.name_of(chunk.first + row)}: {problem}. {cause}")
 
 
 class RunningTop:
@@ -449,8 +449,8 @@ def _by_threads(
         for chunk in _chunks_of(task, source, unit)
     )
     with work.one_blas_thread(), work.threads(n_threads) as workers:
-        for _, found in work.spread(workers, score_chunk, calls):
-            yield found
+        for _, answer in work.spread(workers, score_chunk, calls):
+            yield answer
 
 
 def _by_cluster(
@@ -476,8 +476,8 @@ def _by_cluster(
 
     lost = "Lost the Dask scheduler in mid-scan ({error}). Start it again and score again."
     with work.cluster(n_workers, scheduler, timeout) as workers:
-        for _, found in work.spread(workers, _score_remotely, calls, killed=killed, lost=lost):
-            yield found
+        for _, answer in work.spread(workers, _score_remotely, calls, killed=killed, lost=lost):
+            yield answer
 
 
 def _score_remotely(

@@ -131,10 +131,10 @@ class ScoredModel:
         Raises:
             InputError: another number of columns.
         """
-        wanted = self.n_features
-        if wanted is not None and features.shape[1] != wanted:
+        width = self.n_features
+        if width is not None and features.shape[1] != width:
             raise InputError(
-                f"The model was fitted on {wanted} features and the rows have {features.shape[1]}. "
+                f"The model was fitted on {width} features and the rows have {features.shape[1]}. "
                 "Give the feature map saved beside the model, or the columns to use."
             )
 

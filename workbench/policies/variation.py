@@ -190,15 +190,15 @@ def top_rows(
 
     order = np.arange(len(rows)) if rng is None else rng.permutation(len(rows))
     high = _upper_bounds(mean, variance, rows)
-    left = order[high[order] >= bar * (1 - TIE)]
-    left = left[np.argsort(-high[left], kind="stable")]
+    queue = order[high[order] >= bar * (1 - TIE)]
+    queue = queue[np.argsort(-high[queue], kind="stable")]
     # what is left may still tie with the k-th best; at random, those already computed serve as well
     slack = 1 - TIE if rng is None else 1 + TIE
     values = np.full(len(rows), -np.inf)
     leaders = np.empty(0)
     few = size = max(16, 2 * k)
-    while len(left) and (len(leaders) < k or high[left[0]] > bar * slack):
-        block, left = left[:size], left[size:]
+    while len(queue) and (len(leaders) < k or high[queue[0]] > bar * slack):
+        block, queue = queue[:size], queue[size:]
         mu, sd = _precise(mean, variance, rows[block])
         inside, tight = np.arange(len(block)), high[block]
         while len(inside) and (len(leaders) < k or tight[inside[0]] > bar * slack):
@@ -244,8 +244,8 @@ def _upper_bounds(mean: Array, variance: Array, rows: Ints) -> Floats:
             high[part] = _quick_bounds(mean[rows[part]], variance[rows[part]])
     open_ = np.flatnonzero(~np.isfinite(high))
     for start in range(0, len(open_), _ROWS):
-        some = open_[start : start + _ROWS]
-        high[some] = bounds(*_precise(mean, variance, rows[some]))[1]
+        block = open_[start : start + _ROWS]
+        high[block] = bounds(*_precise(mean, variance, rows[block]))[1]
     return high
 
 
@@ -286,9 +286,9 @@ def _quick_bounds(mean: Array, variance: Array) -> Floats:
             wins += weight / np.multiply.reduce(power, axis=0)
         widest = ratio.max(axis=0)
     slack = np.full(n, np.inf)
-    limits = next(limits for most, limits in _QUICK_SLACK if n_classes <= most)
-    for most, error in limits[::-1]:
-        slack[widest <= most] = error
+    limits = next(limits for bound, limits in _QUICK_SLACK if n_classes <= bound)
+    for bound, error in limits[::-1]:
+        slack[widest <= bound] = error
     high = np.minimum(1.0 - wins + slack, 1.0 - 1.0 / n_classes)
     high[~np.isfinite(slack)] = np.inf
     high[np.isnan(high)] = np.inf

@@ -138,17 +138,17 @@ def image_pool(
     }
     if features == "shapes" and max(shape[:2]) >= SMALLEST:
         words = fingerprint_rows(images)
-        learnt, found = cached_features(
+        learnt, matrix = cached_features(
             "shapes",
             words,
             (shape, white),
             lambda cache: ShapesFeatureMap.learn(images, white, cache=cache),
-            lambda made, rows: made.transform(images[rows]),
+            lambda shapes_map, rows: shapes_map.transform(images[rows]),
             white=white,
         )
         notes = (*notes, said_of_shapes(learnt))
-        return pool_of_images(name, items, learnt, found, words, truth, classes, notes=notes, **described)
-    feature_map, said = _pixels_map(images, white, features, resized, mode)
+        return pool_of_images(name, items, learnt, matrix, words, truth, classes, notes=notes, **described)
+    feature_map, pixel_notes = _pixels_map(images, white, features, resized, mode)
     feature_map = replace(feature_map, brightest=brightest)
     pool = pool_of_images(
         name,
@@ -158,7 +158,7 @@ def image_pool(
         fingerprint_rows(images),
         truth,
         classes,
-        notes=(*notes, *said),
+        notes=(*notes, *pixel_notes),
         **described,
     )
     if vectors:
@@ -198,8 +198,8 @@ def _pixels_map(
         )
     feature_map = ImageFeatureMap(shape, white, resized=resized, mode=mode)
     if features == "shapes":
-        said = f"Features are the pixels: below {SMALLEST} pixels a side there are no shapes."
-        return feature_map, (said,)
+        note = f"Features are the pixels: below {SMALLEST} pixels a side there are no shapes."
+        return feature_map, (note,)
     return feature_map, ()
 
 

@@ -72,7 +72,7 @@ def read_texts(column: Any, blanks: tuple[str, ...] = BLANKS) -> tuple[Array, Ar
     Returns:
         [N] object array of str ("" where empty) and [N] bool, which are empty.
     """
-    gone = column.isna().to_numpy(dtype=bool)
+    missing = column.isna().to_numpy(dtype=bool)
     texts = np.array(column.to_numpy(dtype=object), dtype=object)
     if not is_text(column):
         texts[:] = [plain_text(value) for value in texts]
@@ -80,18 +80,18 @@ def read_texts(column: Any, blanks: tuple[str, ...] = BLANKS) -> tuple[Array, Ar
         texts[:] = [cell if isinstance(cell, str) else str(cell) for cell in texts]
     elif column.dtype != "str":
         texts[:] = list(map(str, texts))
-    texts[gone] = ""
+    texts[missing] = ""
     empty = frozenset(blanks)
-    return texts, gone | np.array([text in empty for text in texts.tolist()], dtype=bool)
+    return texts, missing | np.array([text in empty for text in texts.tolist()], dtype=bool)
 
 
 def bare(text: str) -> str:
     """A number without currency, brackets, per cent, and spaces or apostrophes between groups of digits."""
-    found = re.fullmatch(AMOUNT, text.replace("\u2212", "-").replace("–", "-"))
-    if not found or bool(found[1]) != bool(found[7]) or bool(found[1]) + len(found[2] + found[3]) > 1:
+    match = re.fullmatch(AMOUNT, text.replace("\u2212", "-").replace("–", "-"))
+    if not match or bool(match[1]) != bool(match[7]) or bool(match[1]) + len(match[2] + match[3]) > 1:
         return text
-    digits = found[4].replace(found[5] or " ", "") + "e-2" * bool(found[6])
-    return "-" * bool(found[1]) + found[2] + found[3] + digits
+    digits = match[4].replace(match[5] or " ", "") + "e-2" * bool(match[6])
+    return "-" * bool(match[1]) + match[2] + match[3] + digits
 
 
 def read_numbers(column: Any, decimal: str = "") -> Numbers:
@@ -110,18 +110,18 @@ def read_numbers(column: Any, decimal: str = "") -> Numbers:
         blank = np.isnan(values)
         return Numbers(values, blank, np.zeros(len(values), dtype=bool))
     if decimal != "," and (plain := _plain_numbers(column)) is not None:
-        gone = np.isnan(plain)
-        return Numbers(plain, gone, np.zeros(len(plain), dtype=bool))
+        missing = np.isnan(plain)
+        return Numbers(plain, missing, np.zeros(len(plain), dtype=bool))
     blank = column.isna().to_numpy(dtype=bool).copy()
     texts = column.astype("str").str.strip()
     values = np.full(len(texts), np.nan) if decimal == "," else _numbers(texts)
-    left = np.flatnonzero(np.isnan(values) & ~blank)
-    if len(left):
-        blank[left] = texts.iloc[left].str.lower().isin(MARKS).to_numpy(dtype=bool)
-        left = left[~blank[left]]
-    if len(left):
-        some = texts.iloc[left].map(bare).astype("str")
-        values[left] = _numbers(_ungrouped(some, decimal) if decimal else some)
+    rows = np.flatnonzero(np.isnan(values) & ~blank)
+    if len(rows):
+        blank[rows] = texts.iloc[rows].str.lower().isin(MARKS).to_numpy(dtype=bool)
+        rows = rows[~blank[rows]]
+    if len(rows):
+        cells = texts.iloc[rows].map(bare).astype("str")
+        values[rows] = _numbers(_ungrouped(cells, decimal) if decimal else cells)
     return Numbers(values, blank, np.isnan(values) & ~blank)
 
 
@@ -149,23 +149,23 @@ def _numbers(texts: Any) -> Floats:
         values = values.copy()
     # before 3.1 pandas reads a third of them one bit off, and a file's fingerprint would change with it
     sound = np.isfinite(values)
-    told = texts[sound]
+    numerals = texts[sound]
     try:
-        values[sound] = pc.cast(pa.array(told, pa.large_string()), pa.float64()).to_numpy()
+        values[sound] = pc.cast(pa.array(numerals, pa.large_string()), pa.float64()).to_numpy()
     except pa.ArrowInvalid:  # "+1", which Arrow does not take
-        values[sound] = [float(text) for text in told]
+        values[sound] = [float(text) for text in numerals]
     return values
 
 
 def _ungrouped(texts: Any, decimal: str) -> Any:
     """Texts of numbers with a point for the decimal sign and nothing between groups of digits."""
     between, grouped = (".", _POINTS) if decimal == "," else (",", _COMMAS)
-    held = texts.str.contains(between, regex=False).to_numpy(dtype=bool, na_value=False)
-    if held.any():
-        some = texts[held]
-        sound = some.str.fullmatch(grouped).to_numpy(dtype=bool, na_value=False)
+    has_groups = texts.str.contains(between, regex=False).to_numpy(dtype=bool, na_value=False)
+    if has_groups.any():
+        amounts = texts[has_groups]
+        sound = amounts.str.fullmatch(grouped).to_numpy(dtype=bool, na_value=False)
         texts = texts.copy()
-        texts[held] = some.str.replace(between, "", regex=False).where(sound, "?")
+        texts[has_groups] = amounts.str.replace(between, "", regex=False).where(sound, "?")
     return texts.str.replace(",", ".", regex=False) if decimal == "," else texts
 
 

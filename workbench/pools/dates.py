@@ -90,12 +90,12 @@ def _shape(text: str) -> str:
 @cache
 def _patterns() -> dict[str, re.Pattern[str]]:
     """Format -> what the shapes of its dates match; "%Y%m%d" is a number until somebody says so."""
-    found = {}
+    patterns = {}
     for form in FORMATS[1:-1]:
         parts = re.split(r"(%\w)", form)
-        whole = "".join(_PATTERNS.get(part, re.escape(re.sub("[a-zA-Z]", "A", part))) for part in parts)
-        found[form] = re.compile(whole.replace(r"\d", "0"))
-    return found
+        pattern = "".join(_PATTERNS.get(part, re.escape(re.sub("[a-zA-Z]", "A", part))) for part in parts)
+        patterns[form] = re.compile(pattern.replace(r"\d", "0"))
+    return patterns
 
 
 @cache
@@ -107,9 +107,9 @@ def _candidates(shape: str) -> tuple[str, ...]:
 def _swapped(form: str) -> str:
     """The same format with day and month in the other order; "" for one that has no other."""
     for mark in "/-.":
-        for one, other in ((f"%d{mark}%m", f"%m{mark}%d"), (f"%m{mark}%d", f"%d{mark}%m")):
-            if form.startswith(one):
-                swapped = form.replace(one, other)
+        for order, reverse in ((f"%d{mark}%m", f"%m{mark}%d"), (f"%m{mark}%d", f"%d{mark}%m")):
+            if form.startswith(order):
+                swapped = form.replace(order, reverse)
                 return swapped if swapped in FORMATS else ""
     return ""
 
@@ -124,15 +124,15 @@ def other_reading(column: Any, form: str) -> tuple[str, str]:
     Returns:
         The format and a cell whose day differs; "" and "" where there is none.
     """
-    other = _swapped(form) if form.startswith("%d") else ""
-    if not other or is_date(column):
+    alternative = _swapped(form) if form.startswith("%d") else ""
+    if not alternative or is_date(column):
         return "", ""
     filled = filled_texts(column)
-    one, two = _seconds(filled, form), _seconds(filled, other)
-    if np.isfinite(two).sum() < np.isfinite(one).sum():
+    times, other_times = _seconds(filled, form), _seconds(filled, alternative)
+    if np.isfinite(other_times).sum() < np.isfinite(times).sum():
         return "", ""
-    differ = np.flatnonzero(np.isfinite(one) & np.isfinite(two) & (one != two))
-    return (other, filled[int(differ[0])]) if differ.size else ("", "")
+    differ = np.flatnonzero(np.isfinite(times) & np.isfinite(other_times) & (times != other_times))
+    return (alternative, filled[int(differ[0])]) if differ.size else ("", "")
 
 
 def is_date(column: Any) -> bool:
@@ -158,7 +158,7 @@ def read_dates(column: Any, form: str) -> Numbers:
         values = dates.astype("datetime64[us]").astype("int64").to_numpy() / (_DAY * 1e6)
         blank = dates.isna().to_numpy(dtype=bool)
         return Numbers(np.where(blank, np.nan, values), blank, np.zeros(len(column), dtype=bool))
-    texts = ["" if gone else str(cell).strip() for cell, gone in zip(column, column.isna(), strict=True)]
+    texts = ["" if gap else str(cell).strip() for cell, gap in zip(column, column.isna(), strict=True)]
     blank = np.fromiter((text.lower() in MARKS for text in texts), dtype=bool, count=len(texts))
     values = np.full(len(texts), np.nan)
     filled = np.flatnonzero(~blank)
@@ -171,12 +171,12 @@ def zoneless(text: str) -> tuple[str, int]:
     """A date as its formats write it, without a zone, and the zone's minutes east of UTC."""
     text = re.sub(r" ?\([^)]*\)$", "", " ".join(text.split()))  # "(Central European Standard Time)"
     text = re.sub(r"(?<=\d)(st|nd|rd|th)\b", "", re.sub(r"(?i)(?<=\d) ?([ap])\.?m\b\.?", r" \1M", text))
-    found = re.search(rf"(?<=[\dM]) ?({'|'.join(ZONES)})(?![A-Za-z])", text)
+    zone = re.search(rf"(?<=[\dM]) ?({'|'.join(ZONES)})(?![A-Za-z])", text)
     offset = re.search(r"(?<=[\dMTC]) ?([-+])(\d\d?):?(\d\d)?(?= \d{4}$|$)", text) if ":" in text else None
     east = int(f"{offset[1]}1") * (60 * int(offset[2]) + int(offset[3] or 0)) if offset else 0
-    for gone in filter(None, (offset, found)):
-        text = text[: gone.start()] + text[gone.end() :]
-    return text, east + (ZONES[found[1]] if found else 0)
+    for match in filter(None, (offset, zone)):
+        text = text[: match.start()] + text[match.end() :]
+    return text, east + (ZONES[zone[1]] if zone else 0)
 
 
 def _seconds(texts: list[str], form: str) -> Array:
@@ -186,8 +186,8 @@ def _seconds(texts: list[str], form: str) -> Array:
         return np.empty(0)
     pairs = [zoneless(text) for text in texts]
     plain = pd.Series([text for text, _ in pairs], dtype="str")
-    found = pd.to_datetime(plain, format="ISO8601" if form == ISO else form, errors="coerce", utc=True)
-    values = found.dt.tz_convert(None).astype("datetime64[us]")
+    times = pd.to_datetime(plain, format="ISO8601" if form == ISO else form, errors="coerce", utc=True)
+    values = times.dt.tz_convert(None).astype("datetime64[us]")
     east = np.array([minutes for _, minutes in pairs]) * 60.0
     seconds = np.where(values.isna(), np.nan, values.astype("int64").to_numpy() / 1e6) - east
     return seconds + _BEFORE if form in _DAYLESS else seconds

@@ -49,18 +49,18 @@ def with_named_features(pool: Pool, features: str, learnt: Callable[[str], Pool]
     for number, name in enumerate(parts):
         with part(number / len(parts), (number + 1) / len(parts)):
             pools.append(_with_one(pool, name, learnt))
-    maps: tuple[FeatureMap, ...] = tuple(one.feature_map for one in pools)
-    found = joined([one.features for one in pools])
+    maps: tuple[FeatureMap, ...] = tuple(member.feature_map for member in pools)
+    matrix = joined([member.features for member in pools])
     return replace(
         pool,
-        features=found,
+        features=matrix,
         feature_map=JoinedFeatureMap(maps),
-        fingerprints=fingerprint_words([one.fingerprints for one in pools]),
+        fingerprints=fingerprint_words([member.fingerprints for member in pools]),
         plane=False,
         common_scale=True,
         notes=(
             *pool.notes,
-            f"Features are {found.shape[1]} numbers of {len(parts)} sets: {', '.join(parts)}.",
+            f"Features are {matrix.shape[1]} numbers of {len(parts)} sets: {', '.join(parts)}.",
         ),
     )
 
@@ -93,8 +93,8 @@ def _with_one(pool: Pool, features: str, learnt: Callable[[str], Pool]) -> Pool:
     weights = "" if own_code else weights_of(features, pool.kind, encode)
 
     def read(places: Sequence[int]) -> Array:
-        shown = [pool.items.show(int(i)) for i in places]
-        return encode([one.text if pool.kind == "text" else one.image for one in shown])
+        items = [pool.items.show(int(i)) for i in places]
+        return encode([item.text if pool.kind == "text" else item.image for item in items])
 
     def learn(cache: WorkCache) -> tuple[FeatureMap, Array]:
         vectors = cache.rows(
@@ -105,11 +105,11 @@ def _with_one(pool: Pool, features: str, learnt: Callable[[str], Pool]) -> Pool:
             f"The encoder {cut(features)}",
         )
         inner = VectorFeatureMap.of(vectors, features)
-        made = EncoderFeatureMap(features, pool.kind, column, inner, weights, brightest)
-        return made, inner.transform(vectors)
+        encoder_map = EncoderFeatureMap(features, pool.kind, column, inner, weights, brightest)
+        return encoder_map, inner.transform(vectors)
 
-    def replay(made: FeatureMap, places: Ints) -> Array:
-        assert isinstance(made, EncoderFeatureMap)
+    def replay(encoder_map: FeatureMap, places: Ints) -> Array:
+        assert isinstance(encoder_map, EncoderFeatureMap)
         vectors = WorkCache().rows(
             "vectors",
             len(places),
@@ -117,12 +117,12 @@ def _with_one(pool: Pool, features: str, learnt: Callable[[str], Pool]) -> Pool:
             _CHUNK,
             f"The encoder {cut(features)}, new items",
         )
-        return made.vectors.transform(vectors)
+        return encoder_map.vectors.transform(vectors)
 
     if own_code:
-        feature_map, found = learn(WorkCache())  # a function of somebody's own may change
+        feature_map, matrix = learn(WorkCache())  # a function of somebody's own may change
     else:
-        feature_map, found = cached_features(
+        feature_map, matrix = cached_features(
             "encoder",
             pool.fingerprints,
             (weights, pool.kind, column, brightest),
@@ -138,10 +138,10 @@ def _with_one(pool: Pool, features: str, learnt: Callable[[str], Pool]) -> Pool:
     salt = np.full(len(pool), np.uint64(int.from_bytes(name[:8], "little")))
     return replace(
         pool,
-        features=found,
+        features=matrix,
         feature_map=feature_map,
         fingerprints=fingerprint_words([pool.fingerprints, salt]),
         plane=False,
         common_scale=True,
-        notes=(*pool.notes, f"Features are {found.shape[1]} numbers by the encoder {features}."),
+        notes=(*pool.notes, f"Features are {matrix.shape[1]} numbers by the encoder {features}."),
     )

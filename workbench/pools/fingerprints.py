@@ -93,18 +93,18 @@ def fingerprint_values(values: Sequence[Any] | Array) -> Array:
     Returns:
         [N] uint64.
     """
-    known: dict[str, int] = {}
+    memory: dict[str, int] = {}
     out = np.empty(len(values), dtype=np.uint64)
     for i, value in enumerate(values):
         text = str(value)
-        word = known.get(text)
+        word = memory.get(text)
         if word is None:
             word = int.from_bytes(
                 blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little"
             )
-            if len(known) >= _KNOWN:
-                known.clear()  # of ids each is met once: a memory of them all would be larger than they are
-            known[text] = word
+            if len(memory) >= _KNOWN:
+                memory.clear()  # of ids each is met once: a memory of them all would be larger than they are
+            memory[text] = word
         out[i] = word
     return out
 
@@ -129,25 +129,25 @@ def compare_fingerprints(old: Array, new: Array, *, name: str = "pool") -> int:
     if len(new) >= len(old) and bool(same.all()):
         return len(new) - len(old)
 
-    left = dict(zip(*np.unique(new, return_counts=True), strict=True))
+    counts = dict(zip(*np.unique(new, return_counts=True), strict=True))
     for word in old[:shared][same]:
-        left[word] -= 1
-    removed, changed, moved = [], [], []
+        counts[word] -= 1
+    removals, changes, moves = [], [], []
     for i in range(len(old)):
         if i < shared and same[i]:
             continue
-        if left.get(old[i], 0) > 0:
-            left[old[i]] -= 1
-            moved.append(i)
+        if counts.get(old[i], 0) > 0:
+            counts[old[i]] -= 1
+            moves.append(i)
         elif i < shared and len(new) >= len(old):
-            changed.append(i)
+            changes.append(i)
         else:
-            removed.append(i)
-    if removed:
-        moved = []  # the rows behind a removed one move with it: not worth naming
+            removals.append(i)
+    if removals:
+        moves = []  # the rows behind a removed one move with it: not worth naming
     parts = [
-        f"{len(which)} {what} ({listed([str(i) for i in which], 5, quote=False)})"
-        for what, which in (("changed", changed), ("removed", removed), ("moved", moved))
+        f"{len(which)} {kind} ({listed([str(i) for i in which], 5, quote=False)})"
+        for kind, which in (("changed", changes), ("removed", removals), ("moved", moves))
         if which
     ]
     raise InputError(

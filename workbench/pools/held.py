@@ -66,9 +66,9 @@ def held_file(source: Any, y: Any, options: Mapping[str, Any]) -> Held:
     if isinstance(source, Mapping):
         return _frame(_made_frame(source), y, options, "table")
     if isinstance(source, list | tuple) and source:
-        if all(isinstance(one, Mapping) for one in source):
+        if all(isinstance(entry, Mapping) for entry in source):
             return _frame(_made_frame(list(source)), y, options, "table")
-        if all(isinstance(one, str | Path) for one in source):
+        if all(isinstance(entry, str | Path) for entry in source):
             return _paths(source, y, options) if _are_paths(source) else _texts(source, y, options)
     if hasattr(source, "toarray"):
         raise InputError("The array is sparse: give X.toarray(), or the path of a LIBSVM file.")
@@ -89,12 +89,12 @@ def _made_frame(columns: Any) -> Any:
 def _frame(frame: Any, y: Any, options: Mapping[str, Any], stem: str) -> Held:
     """A table: its index is left out, unless it has a name or holds texts, and so is a column."""
     index = frame.index
-    own = next((name for name in ("id", "index") if name not in frame.columns), None)
-    if own and index.nlevels == 1 and index.name is None and index.inferred_type == "string":
-        frame = frame.rename_axis(index=own)
-    named = [name for name in frame.index.names if name is not None]
-    clash = [name for name in named if name in frame.columns]
-    frame = frame.reset_index(drop=bool(clash) or not named)
+    index_name = next((name for name in ("id", "index") if name not in frame.columns), None)
+    if index_name and index.nlevels == 1 and index.name is None and index.inferred_type == "string":
+        frame = frame.rename_axis(index=index_name)
+    index_names = [name for name in frame.index.names if name is not None]
+    clash = [name for name in index_names if name in frame.columns]
+    frame = frame.reset_index(drop=bool(clash) or not index_names)
     frame.columns = [str(name) for name in frame.columns]
     options = dict(options)
     if y is not None:
@@ -155,32 +155,32 @@ def _texts(texts: Sequence[Any], y: Any, options: Mapping[str, Any]) -> Held:
     import pandas as pd
 
     frame = pd.DataFrame({"text": [str(text) for text in texts]})
-    said = {"columns": {"text": {"use": "text"}}}
-    return _frame(frame, y, {**said, **options}, "texts")
+    settings = {"columns": {"text": {"use": "text"}}}
+    return _frame(frame, y, {**settings, **options}, "texts")
 
 
 def _are_paths(source: Sequence[Any]) -> bool:
     """True if these are paths of pictures: `Path`s, or texts that end so and are there."""
-    if any(isinstance(one, Path) for one in source):
+    if any(isinstance(entry, Path) for entry in source):
         return True
-    named = all(len(one) < 4096 and one.lower().endswith(PICTURE_ENDINGS) for one in source)
-    return named and Path(source[0]).expanduser().is_file()
+    has_endings = all(len(entry) < 4096 and entry.lower().endswith(PICTURE_ENDINGS) for entry in source)
+    return has_endings and Path(source[0]).expanduser().is_file()
 
 
 def _paths(source: Sequence[Any], y: Any, options: Mapping[str, Any]) -> Held:
     """Pictures by their paths, which stay where they are."""
     import pandas as pd
 
-    paths = [Path(one).expanduser().resolve() for one in source]
-    gone = [str(given) for given, path in zip(source, paths, strict=True) if not path.is_file()]
-    if gone:
+    paths = [Path(entry).expanduser().resolve() for entry in source]
+    missing = [str(original) for original, path in zip(source, paths, strict=True) if not path.is_file()]
+    if missing:
         raise InputError(
-            f"{len(gone):,} of {len(paths):,} files are not there: {listed(gone, 3)}. Check the paths."
+            f"{len(missing):,} of {len(paths):,} files are not there: {listed(missing, 3)}. Check the paths."
         )
     folder = Path(os.path.commonpath([path.parent for path in paths]))
     frame = pd.DataFrame({"picture": [path.relative_to(folder).as_posix() for path in paths]})
-    said = {"columns": {"picture": {"use": "picture"}}, "folder": str(folder)}
-    return _frame(frame, y, {**said, **options}, "pictures")
+    settings = {"columns": {"picture": {"use": "picture"}}, "folder": str(folder)}
+    return _frame(frame, y, {**settings, **options}, "pictures")
 
 
 def _arrays(source: Any, y: Any, options: Mapping[str, Any]) -> Held:

@@ -52,7 +52,7 @@ class Told(NamedTuple):
 
 def pictures_named(text: str) -> list[str]:
     """The pictures that a text names, each once: files, and kept ones as `picture:NAME`."""
-    return list(dict.fromkeys(found[2] for found in PICTURE.finditer(text)))
+    return list(dict.fromkeys(match[2] for match in PICTURE.finditer(text)))
 
 
 def is_file(name: str) -> bool:
@@ -103,16 +103,16 @@ def carried_instructions(source: File | str) -> Told | None:
             text = text[:LONGEST].rpartition("\n\n")[0] or text[:LONGEST]
         if not text.strip():
             return None
-        held = dict(_pictures(text, members, prefix))
-        missing = [name for name in pictures_named(text) if is_file(name) and name not in held]
-        return Told(without_pictures(text, missing), held)
+        pictures = dict(_pictures(text, members, prefix))
+        missing = [name for name in pictures_named(text) if is_file(name) and name not in pictures]
+        return Told(without_pictures(text, missing), pictures)
     except InputError:
         return None  # the pool itself opens, and says what is wrong where it does not
 
 
 def without_pictures(text: str, missing: list[str]) -> str:
     """The text with the words of these pictures in their place."""
-    return PICTURE.sub(lambda found: found[1] if found[2] in missing else found[0], text)
+    return PICTURE.sub(lambda match: match[1] if match[2] in missing else match[0], text)
 
 
 def _may_carry(file: File) -> bool:
@@ -132,18 +132,18 @@ def _text(file: File, *, asked: bool = True) -> tuple[Members | None, str, str]:
     """Where pictures lie (members and the folder within them), and the text; "" where there is none."""
     if file.is_folder or file.plain_name.endswith(".zip"):
         members = file.members()
-        for wanted in _NAMES:
-            there = [n for n in members.sizes if PurePosixPath(n).name.lower() == wanted]
-            for name in sorted(there, key=lambda n: (n.count("/"), n))[:1]:
-                found = _of(wanted, members.read(name, _MOST_TEXT), name, asked=asked)
-                if found.strip():
-                    return members, name.rpartition("/")[0], found
+        for file_name in _NAMES:
+            paths = [n for n in members.sizes if PurePosixPath(n).name.lower() == file_name]
+            for name in sorted(paths, key=lambda n: (n.count("/"), n))[:1]:
+                text = _of(file_name, members.read(name, _MOST_TEXT), name, asked=asked)
+                if text.strip():
+                    return members, name.rpartition("/")[0], text
         return members, "", ""
     name = file.plain_name
     if file.size() > (64 << 20 if name.endswith(".json") else _MOST_TEXT):
         raise InputError(f"{file.name} has {file.size():,} bytes, too many for instructions.")
-    beside = None if file.is_upload else FolderMembers(file.path.parent, file.name)
-    return beside, "", _of(name, file.content(), file.name, asked=asked)
+    siblings = None if file.is_upload else FolderMembers(file.path.parent, file.name)
+    return siblings, "", _of(name, file.content(), file.name, asked=asked)
 
 
 def _of(name: str, data: bytes, label: str, *, asked: bool) -> str:
@@ -190,12 +190,12 @@ def _of_json(document: Any) -> str:
     for head in heads:
         if not isinstance(head, dict):
             continue
-        for name, read in (("expert_instruction", markdown_of), ("label_config", _of_config)):
-            found = read(head[name]) if isinstance(head.get(name), str) else ""
-            if found:
-                return found
-    said = first.get("description") if isinstance(first, dict) and "features" in first else None
-    return said.strip() if isinstance(said, str) else ""
+        for name, reader in (("expert_instruction", markdown_of), ("label_config", _of_config)):
+            text = reader(head[name]) if isinstance(head.get(name), str) else ""
+            if text:
+                return text
+    description = first.get("description") if isinstance(first, dict) and "features" in first else None
+    return description.strip() if isinstance(description, str) else ""
 
 
 def _of_config(text: str) -> str:

@@ -32,10 +32,10 @@ def class_names(texts: Array) -> Array:
     Returns:
         [N] object array of str: names of one NFC form are one name, as it was written first.
     """
-    shown: dict[str, str] = {}
+    spellings: dict[str, str] = {}
     names = np.empty(len(texts), dtype=object)
     stripped = [str(text).strip() for text in texts.tolist()]
-    names[:] = [shown.setdefault(normalize("NFC", text), text) for text in stripped]
+    names[:] = [spellings.setdefault(normalize("NFC", text), text) for text in stripped]
     return names
 
 
@@ -107,18 +107,18 @@ def _as_codes(values: Array, classes: tuple[str, ...]) -> Ints | None:
     """
     if values.dtype.kind not in "iubf":
         return None
-    known = values if values.dtype.kind != "f" else values[~np.isnan(values)]
+    cells = values if values.dtype.kind != "f" else values[~np.isnan(values)]
     if (
-        known.dtype.kind == "f"
-        and not (np.isfinite(known) & (known == np.rint(known)) & (np.abs(known) < 2**53)).all()
+        cells.dtype.kind == "f"
+        and not (np.isfinite(cells) & (cells == np.rint(cells)) & (np.abs(cells) < 2**53)).all()
     ):
         return None
     # -1 is no label, so it says nothing of the others
-    labels = [value for value in known.tolist() if value != -1 or "-1" in classes]
+    labels = [value for value in cells.tolist() if value != -1 or "-1" in classes]
     names = [plain_text(int(value)) for value in labels]
     if names and all(name in classes for name in names):
-        other = [classes[int(v)] if 0 <= v < len(classes) else None for v in labels]
-        if None not in other and other != names:
+        other_names = [classes[int(v)] if 0 <= v < len(classes) else None for v in labels]
+        if None not in other_names and other_names != names:
             raise InputError(
                 f"The labels {listed(names, 4, quote=False)} are names of classes and could be codes from 0 "
                 "on as well, which are other classes. Write names as texts, or leave the list of classes out."

@@ -163,19 +163,19 @@ def load_pool(
 
 def _of_objects(source: Any, y: Any, options: Mapping[str, Any], *, strict: bool) -> Pool:
     """A pool of what Python holds, read as the file that a project would keep of it."""
-    held = held_file(source, y, options)
-    name = f"{held.stem}{held.ending}"
+    content = held_file(source, y, options)
+    name = f"{content.stem}{content.ending}"
     try:
-        pool = load_pool(held.data, file_name=name, strict=strict, **held.options)
+        pool = load_pool(content.data, file_name=name, strict=strict, **content.options)
     except InputError as error:
-        what = "The table" if held.ending == ".parquet" else "The array"
-        raise InputError(str(error).replace(name, what)) from error
+        subject = "The table" if content.ending == ".parquet" else "The array"
+        raise InputError(str(error).replace(name, subject)) from error
     n, noun = len(pool), "items of a table" if pool.kind == "table" else f"{pool.kind}s"
     return replace(
         pool,
         title=pool.name,
         description=f"{n:,} {noun}.",
-        held=replace(held, options=settled(held.options, pool)),
+        held=replace(content, options=settled(content.options, pool)),
     )
 
 
@@ -183,9 +183,9 @@ def _loaded(
     source: str | Path | bytes, file_name: str | None, options: dict[str, Any], *, strict: bool = False
 ) -> Pool:
     if isinstance(source, str):
-        named = _named(source)
-        if named is not None:
-            function, implied = named
+        loader = _named(source)
+        if loader is not None:
+            function, implied = loader
             return call_with_options(function, f"Pool {source!r}", {**implied, **options})
     file = _found(source, file_name)
     entry = format_of(file)
@@ -204,8 +204,8 @@ def settled(options: Mapping[str, Any], pool: Pool) -> dict[str, Any]:
     """
     if pool.uses is None:
         return dict(options)
-    kept = {name: value for name, value in options.items() if name not in (*SHORT, "strict")}
-    return {**kept, **pool.reading, "columns": pool.uses}
+    base = {name: value for name, value in options.items() if name not in (*SHORT, "strict")}
+    return {**base, **pool.reading, "columns": pool.uses}
 
 
 def is_table(source: str | Path | bytes, file_name: str | None = None) -> bool:
@@ -220,12 +220,12 @@ def seen_as_pixels(source: str | Path, options: Mapping[str, Any]) -> dict[str, 
         source: as for `load_pool`.
         options: as a person gave them; features that they choose stay.
     """
-    given = dict(options)
-    if {"features", "resize", "mode"} & set(given):
-        return given
-    named = _is_name(source)
-    images = str(source).startswith("images:") if named else "image" in format_of(File.of(source)).kinds
-    return given | ({"features": "pixels"} if images and (named or not is_table(source)) else {})
+    settings = dict(options)
+    if {"features", "resize", "mode"} & set(settings):
+        return settings
+    is_name = _is_name(source)
+    images = str(source).startswith("images:") if is_name else "image" in format_of(File.of(source)).kinds
+    return settings | ({"features": "pixels"} if images and (is_name or not is_table(source)) else {})
 
 
 def _is_name(source: str | Path | bytes) -> bool:
@@ -303,8 +303,8 @@ def _named(source: str) -> tuple[Callable[..., Pool], Mapping[str, Any]] | None:
         return entry.load(), entry.options
     from workbench.pools.datasets.known import load_known
 
-    known = load_known(source)
-    return None if known is None else (known, {})
+    loader = load_known(source)
+    return None if loader is None else (loader, {})
 
 
 def _found(source: str | Path | bytes, file_name: str | None) -> File:

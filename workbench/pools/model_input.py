@@ -43,37 +43,37 @@ def model_input_of(pool: Pool, item: int) -> ModelInput | None:
     """
     if pool.kind == "table":
         return None
-    shown = pool.items.show(item)
-    what: Any = shown.text if shown.image is None else shown.image
+    view = pool.items.show(item)
+    content: Any = view.text if view.image is None else view.image
     if pool.image_shape is not None:
-        return ModelInput("Its pixels, as they are shown.", shown.image)
-    return _input(pool.feature_map, what, item)
+        return ModelInput("Its pixels, as they are shown.", view.image)
+    return _input(pool.feature_map, content, item)
 
 
-def _input(made_by: FeatureMap, what: Any, item: int) -> ModelInput:
+def _input(made_by: FeatureMap, content: Any, item: int) -> ModelInput:
     if isinstance(made_by, JoinedFeatureMap):
-        parts = [_input(part, what, item) for part in made_by.parts]
+        parts = [_input(part, content, item) for part in made_by.parts]
         image = next((part.image for part in parts if part.image is not None), None)
         terms = next((part.terms for part in parts if part.terms), ())
         return ModelInput(" Beside that: ".join(part.words for part in parts), image, terms)
     if isinstance(made_by, ShapesFeatureMap):
-        copy = made_by.copy_of(what)
+        copy = made_by.copy_of(content)
         colour = "in colour" if copy.ndim == 3 else "in grey"
         height, width = made_by.canvas
         what_of = "A copy" if made_by.n_copies == 1 else "The whole and what stands out in it, in copies"
         words = f"{what_of} of {width} x {height} pixels {colour}: gradients and patches."
         return ModelInput(words, copy)
     if isinstance(made_by, PiecesFeatureMap):
-        terms = made_by.heaviest(str(what), N_TERMS)
+        terms = made_by.heaviest(str(content), N_TERMS)
         if not terms:
             return ModelInput("Nothing: no word of this text occurs in another text of the pool.")
         return ModelInput("The terms that count most, out of all it knows.", terms=terms)
     if isinstance(made_by, EncoderFeatureMap):
         entry = ENCODERS.get(made_by.encoder)
-        said = f" {entry.sentence}" if entry is not None else ""
+        sentence = f" {entry.sentence}" if entry is not None else ""
         kind = "text" if made_by.items == "text" else "picture"
         return ModelInput(
-            f"{len(made_by.columns)} numbers that the encoder {made_by.encoder} makes of it.{said}"
+            f"{len(made_by.columns)} numbers that the encoder {made_by.encoder} makes of it.{sentence}"
             f" The encoder itself reads the whole {kind}."
         )
     if isinstance(made_by, VectorFeatureMap):

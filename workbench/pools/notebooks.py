@@ -35,8 +35,8 @@ def pool_words(pool: Any) -> str:
     noun = {"table": ("row", "rows"), "image": ("image", "images"), "text": ("text", "texts")}[pool.kind]
     parts = [counted(len(pool), *noun), counted(pool.n_features, "feature"), class_words(pool.classes)]
     if pool.truth is not None:
-        known = int((pool.truth >= 0).sum())
-        parts.append("every class known" if known == len(pool) else f"{known:,} classes known")
+        n_known = int((pool.truth >= 0).sum())
+        parts.append("every class known" if n_known == len(pool) else f"{n_known:,} classes known")
     if pool.test is not None:
         parts.append(f"{pool.test.test.size:,} kept to measure on")
     return f"Pool {pool.name!r}: {'; '.join(parts)}"
@@ -50,11 +50,11 @@ def pool_html(pool: Any) -> str:
         items = range(0, len(pool), step)[:_THUMBNAILS]
         pictures = (picture(pool.items.show(i).image, f"item {i}") for i in items)
         return f"<div>{head}<p>{' '.join(pictures)}</p></div>"
-    shown = [pool.items.show(i) for i in range(min(len(pool), _ROWS))]
+    views = [pool.items.show(i) for i in range(min(len(pool), _ROWS))]
     if pool.kind == "text":
-        texts = "".join(f"<li>{escape(_cut(one.text))}</li>" for one in shown[:_TEXTS])
+        texts = "".join(f"<li>{escape(_cut(view.text))}</li>" for view in views[:_TEXTS])
         return f"<div>{head}<ul>{texts}</ul></div>"
-    rows = [dict(one.row or {}) for one in shown]
+    rows = [dict(view.row or {}) for view in views]
     names = list(rows[0])[:_COLUMNS] if rows else []
     more = len(rows[0]) - len(names) if rows else 0
     cells = [[row.get(name) for name in names] for row in rows]
@@ -125,6 +125,6 @@ def _cell(value: Any) -> str:
     return escape(_cut(str(value) if not isinstance(value, Mapping) else repr(dict(value))))
 
 
-def _cut(text: Any, most: int = _LONGEST) -> str:
-    whole = str(text)
-    return whole if len(whole) <= most else f"{whole[: most - 1]}…"
+def _cut(text: Any, limit: int = _LONGEST) -> str:
+    full_text = str(text)
+    return full_text if len(full_text) <= limit else f"{full_text[: limit - 1]}…"

@@ -24,9 +24,9 @@ def files_in(options: Mapping[str, Any]) -> tuple[str, ...]:
     Returns:
         Each path once: folders and labels beside the pool, vectors, networks in files.
     """
-    found = [str(options[name]) for name in OF_FILES if options.get(name)]
-    found += [path for path in map(_path_of, _sets(options)) if path]
-    return tuple(dict.fromkeys(found))
+    paths = [str(options[name]) for name in OF_FILES if options.get(name)]
+    paths += [path for path in map(_path_of, _sets(options)) if path]
+    return tuple(dict.fromkeys(paths))
 
 
 def with_files(options: Mapping[str, Any], places: Mapping[str, str]) -> dict[str, Any]:
@@ -36,23 +36,23 @@ def with_files(options: Mapping[str, Any], places: Mapping[str, str]) -> dict[st
         options: of `load_pool`.
         places: path -> path; those it does not have stay.
     """
-    found = dict(options)
+    new_options = dict(options)
     for name in OF_FILES:
-        if found.get(name):
-            found[name] = places.get(str(found[name]), found[name])
+        if new_options.get(name):
+            new_options[name] = places.get(str(new_options[name]), new_options[name])
     if _sets(options):
-        moved = []
+        parts = []
         for part in _sets(options):
             path = _path_of(part)
-            there = places.get(path, path)
+            new_path = places.get(path, path)
             if part.startswith(PREFIX):
                 column = part.removeprefix(PREFIX).partition("#")[2]
-                part = f"{PREFIX}{there}#{column}" if column else f"{PREFIX}{there}"
+                part = f"{PREFIX}{new_path}#{column}" if column else f"{PREFIX}{new_path}"
             elif path:
-                part = there
-            moved.append(part)
-        found["features"] = "+".join(moved)
-    return found
+                part = new_path
+            parts.append(part)
+        new_options["features"] = "+".join(parts)
+    return new_options
 
 
 def _sets(options: Mapping[str, Any]) -> list[str]:

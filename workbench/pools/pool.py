@@ -220,23 +220,23 @@ class Pool:
         groups = (
             np.asarray(self.truth) if self.truth is not None and self.has_truth else np.zeros(n, np.int64)
         )
-        known = np.flatnonzero(groups >= 0)
+        candidates = np.flatnonzero(groups >= 0)
         test: list[Ints] = []
-        for code in np.unique(groups[known]):
+        for code in np.unique(groups[candidates]):
             members = rng.permutation(np.flatnonzero(groups == code))
             # at least one member of every class stays where it can be asked about
             take = min(round(fraction * len(members)), len(members) - 1)
             test.append(members[:take])
-        chosen = np.sort(np.concatenate(test))
-        if chosen.size == 0:
-            chosen = np.sort(rng.permutation(known)[: max(1, round(fraction * len(known)))])
+        selection = np.sort(np.concatenate(test))
+        if selection.size == 0:
+            selection = np.sort(rng.permutation(candidates)[: max(1, round(fraction * len(candidates)))])
         mask = np.ones(n, dtype=bool)
-        mask[chosen] = False
+        mask[selection] = False
         if first is not None:
             # a group goes where its first item was drawn, which keeps the share of groups
-            asked = groups[mask]
+            train_groups = groups[mask]
             mask = mask[first]
-            for code in np.setdiff1d(asked, groups[mask]):
+            for code in np.setdiff1d(train_groups, groups[mask]):
                 mask |= np.isin(first, first[groups == code])
-            chosen = np.flatnonzero(~mask)
-        return replace(self, test=TestSplit(seed, fraction, np.flatnonzero(mask), chosen))
+            selection = np.flatnonzero(~mask)
+        return replace(self, test=TestSplit(seed, fraction, np.flatnonzero(mask), selection))

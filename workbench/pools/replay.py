@@ -32,9 +32,9 @@ def with_saved_map(pool: Pool, document: Mapping[str, Any]) -> Pool:
     Raises:
         InputError: a damaged map, or an encoder that is another one under its name.
     """
-    own = pool.feature_map.to_json()
-    _refuse_other_encoders(own, document)
-    if document.get("kind") not in LEARNT or own.get("kind") != document["kind"] or own == document:
+    own_map = pool.feature_map.to_json()
+    _refuse_other_encoders(own_map, document)
+    if document.get("kind") not in LEARNT or own_map.get("kind") != document["kind"] or own_map == document:
         return pool
     items = pool.items
     if isinstance(items, TextItems):
@@ -63,8 +63,12 @@ def with_saved_map(pool: Pool, document: Mapping[str, Any]) -> Pool:
     return replace(pool, feature_map=feature_map, features=features, notes=(*pool.notes, *notes))
 
 
-def _refuse_other_encoders(own: Mapping[str, Any], document: Mapping[str, Any]) -> None:
-    for one, other in zip(own.get("parts", [own]), document.get("parts", [document]), strict=False):
-        same = one.get("kind") == other.get("kind") == "encoder" and one["encoder"] == other.get("encoder")
-        if same and one["weights"] != other.get("weights"):
-            raise other_encoder(one["encoder"])
+def _refuse_other_encoders(own_map: Mapping[str, Any], document: Mapping[str, Any]) -> None:
+    for part, saved_part in zip(
+        own_map.get("parts", [own_map]), document.get("parts", [document]), strict=False
+    ):
+        same = part.get("kind") == saved_part.get("kind") == "encoder" and part["encoder"] == saved_part.get(
+            "encoder"
+        )
+        if same and part["weights"] != saved_part.get("weights"):
+            raise other_encoder(part["encoder"])

@@ -34,8 +34,8 @@ def read_like(file: File, read: Mapping[str, Any]) -> dict[str, Any]:
     if format_of(file).reader.inspect is None:
         return {}
     utf8 = "encoding" in read and undecodable(file.content(), "utf-8") is None
-    wanted = [name for name in READING if name in read and not (utf8 and name == "encoding")]
-    return {name: read[name] for name in wanted}
+    names = [name for name in READING if name in read and not (utf8 and name == "encoding")]
+    return {name: read[name] for name in names}
 
 
 def open_source(

@@ -44,15 +44,15 @@ def with_vectors(pool: Pool, features: str) -> Pool:
     feature_map = saved_of("vectors", source=source)
     if feature_map is None:
         feature_map = with_classes(VectorFeatureMap.of(vectors, source), features)
-    found = feature_map.transform(vectors)
+    matrix = feature_map.transform(vectors)
     return replace(
         pool,
-        features=found,
+        features=matrix,
         feature_map=feature_map,
         fingerprints=fingerprint_words([pool.fingerprints, fingerprint_rows(np.asarray(vectors))]),
         plane=False,
         common_scale=True,
-        notes=(*pool.notes, *notes, f"Features are {found.shape[1]} directions of the vectors given."),
+        notes=(*pool.notes, *notes, f"Features are {matrix.shape[1]} directions of the vectors given."),
     )
 
 
@@ -63,13 +63,13 @@ def vectors_for(features: str, ids: Sequence[str]) -> tuple[Array, tuple[str, ..
         InputError: as `with_vectors`.
     """
     path, _, column = features.removeprefix(PREFIX).partition("#")
-    vectors, own = _read(path, column)
+    vectors, keys = _read(path, column)
     name = Path(path).name
     if not np.isfinite(vectors).all():
         row = int((~np.isfinite(vectors)).any(axis=1).argmax())
-        what = f"of {cut(own[row])}" if own is not None else f"in row {row + 1}"
-        raise InputError(f"{name}: the vector {what} holds numbers that are not finite. Encode it again.")
-    if own is None:
+        place = f"of {cut(keys[row])}" if keys is not None else f"in row {row + 1}"
+        raise InputError(f"{name}: the vector {place} holds numbers that are not finite. Encode it again.")
+    if keys is None:
         if len(vectors) != len(ids):
             raise InputError(
                 f"{name} holds {len(vectors):,} vectors without ids, and the pool {len(ids):,} items. Add an "
@@ -77,7 +77,7 @@ def vectors_for(features: str, ids: Sequence[str]) -> tuple[Array, tuple[str, ..
             )
         return vectors, ()
     position: dict[str, int] = {}
-    for row, key in enumerate(own):
+    for row, key in enumerate(keys):
         if key in position:
             raise InputError(
                 f"{name} has two vectors of {cut(key)} (rows {position[key] + 1} and {row + 1}). Leave one "
@@ -88,11 +88,11 @@ def vectors_for(features: str, ids: Sequence[str]) -> tuple[Array, tuple[str, ..
     if missing:
         raise InputError(
             f"{name} has no vector of {len(missing):,} of the pool's {len(ids):,} items: "
-            f"{listed(missing, 3)}; its ids look like {listed(own[:2], 2)}. Encode them too, or correct the "
+            f"{listed(missing, 3)}; its ids look like {listed(keys[:2], 2)}. Encode them too, or correct the "
             "ids."
         )
-    known = {str(key) for key in ids}
-    unknown = [key for key in own if key not in known]
+    pool_ids = {str(key) for key in ids}
+    unknown = [key for key in keys if key not in pool_ids]
     notes: tuple[str, ...] = ()
     if unknown:
         notes = (
@@ -115,10 +115,10 @@ def with_classes(feature_map: VectorFeatureMap, features: str) -> VectorFeatureM
     if not file.plain_name.endswith(".npz"):
         return feature_map
     archive = NpzFile(file)
-    there = [name in archive for name in ("class_vectors", "class_names")]
-    if not any(there):
+    flags = [name in archive for name in ("class_vectors", "class_names")]
+    if not any(flags):
         return feature_map
-    if not all(there):
+    if not all(flags):
         raise InputError(
             f"{file.name} needs both arrays for a guess from its classes: class_vectors [K, d] and "
             "class_names [K]."
@@ -186,7 +186,7 @@ def _read_parquet(file: Any, column: str) -> tuple[Array, list[str] | None]:
                 f"{PREFIX}{file.name}#COLUMN."
             )
         name = column or lists[0]
-        key = next((known for known in _ID_NAMES if known in schema.names), "")
+        key = next((candidate for candidate in _ID_NAMES if candidate in schema.names), "")
         table = parquet.read(columns=[name, *([key] if key else [])])
         cells = table.column(name).combine_chunks()
         lengths = np.array([-1 if cell is None else len(cell) for cell in cells.to_pylist()])

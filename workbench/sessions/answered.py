@@ -37,10 +37,10 @@ def answered_source(question_id: str, store: Store | None = None) -> tuple[str, 
 
 def answered_title(name: str, store: Store | None = None) -> str:
     """Name of it for people: the project and the question, or that it was deleted."""
-    own = name.removeprefix(PREFIX)
-    for one in (store or Store.open()).questions(own):
-        if one.id == own:
-            return f"{one.name}: {one.question}"
+    question_id = name.removeprefix(PREFIX)
+    for record in (store or Store.open()).questions(question_id):
+        if record.id == question_id:
+            return f"{record.name}: {record.question}"
     return "a question of a deleted project"
 
 
@@ -58,9 +58,9 @@ def answered_pool(name: str, options: Mapping[str, Any] | None = None, store: St
     Raises:
         InputError: no such question, another option, or too few answers.
     """
-    given = dict(options or {})
-    last = given.pop("events", None)
-    if given or not (last is None or (isinstance(last, int) and not isinstance(last, bool))):
+    arguments = dict(options or {})
+    last = arguments.pop("events", None)
+    if arguments or not (last is None or (isinstance(last, int) and not isinstance(last, bool))):
         raise InputError(
             f"The answers to a question are read with the option events, a number; got {dict(options or {})}."
         )

@@ -111,26 +111,26 @@ class Answers:
         With `first` also one that stands behind others.
         """
         state = transaction.state
-        taken = self._questions.leased(state, moment, self.annotator)
+        leased_items = self._questions.leased(state, moment, self.annotator)
         behind = first and self.stands_behind(state, asks, moment)
-        found = [
+        records = [
             ask
             for ask in (state.asks[i] for i in asks if i in state.asks)
             if ask.annotator == self.annotator
             and (behind or ask.released or ask.expires <= moment)
-            and ask.item not in taken
+            and ask.item not in leased_items
             and self._questions.is_open(ask, state)
         ]
-        if found:
-            renewed = leased_until((Ask.of(a) for a in found), moment + lease)
+        if records:
+            renewed = leased_until((Ask.of(a) for a in records), moment + lease)
             documents = [a.document() for a in renewed]
             self.add(transaction, Event.asked(documents, moment + lease, first=behind))
-        return [a.id for a in found]
+        return [a.id for a in records]
 
     def stands_behind(self, state: ProjectState, asks: Sequence[str], moment: float) -> bool:
         """True if another question than the first of these would be shown first."""
-        taken = self._questions.leased(state, moment, self.annotator)
-        standing = self._questions.standing(state, self.annotator, taken)
+        leased_items = self._questions.leased(state, moment, self.annotator)
+        standing = self._questions.standing(state, self.annotator, leased_items)
         return bool(standing) and list(asks[:1]) != [standing[0].id]
 
     def answer(
@@ -179,14 +179,16 @@ class Answers:
     def _asked_about(self, state: ProjectState, item: int) -> str:
         """Id of the question about an item that this annotator is asked; "" for none."""
         waiting = self._questions.waiting(state, self.annotator)
-        asked = next((ask.id for ask in waiting if ask.item == item), "")
-        if asked or item not in state.answered:
-            return asked
+        ask_id = next((ask.id for ask in waiting if ask.item == item), "")
+        if ask_id or item not in state.answered:
+            return ask_id
         # given back while the person still looked at it: a second opinion, or a second look
-        mine = (ask for ask in state.asks.values() if ask.item == item and ask.annotator == self.annotator)
-        apart = ("grid", "check")
+        own_asks = (
+            ask for ask in state.asks.values() if ask.item == item and ask.annotator == self.annotator
+        )
+        roles = ("grid", "check")
         return next(
-            (ask.id for ask in mine if ask.role not in apart and self._questions.is_open(ask, state)), ""
+            (ask.id for ask in own_asks if ask.role not in roles and self._questions.is_open(ask, state)), ""
         )
 
     def stands(self, state: ProjectState, item: int, event: Event) -> bool:
@@ -227,9 +229,9 @@ class Answers:
 
     def operate(self, transaction: Transaction, given: Operation) -> Acknowledgement:
         """Do one operation, unless it was done before."""
-        known = transaction.state.operations.get(given.id)
-        if known is not None:
-            event = transaction.event(known)
+        event_id = transaction.state.operations.get(given.id)
+        if event_id is not None:
+            event = transaction.event(event_id)
             if event.annotator != self.annotator or event.payload.get("ask", "") != given.ask != "":
                 return Acknowledgement(given.id, "refused", taken_id(given.id))
             return self._acknowledged(transaction, given, event)
@@ -269,15 +271,15 @@ class Answers:
         )
 
     @staticmethod
-    def _acknowledged(transaction: Transaction, given: Operation, event: Event | None) -> Acknowledgement:
+    def _acknowledged(transaction: Transaction, operation: Operation, event: Event | None) -> Acknowledgement:
         if event is None:
-            return Acknowledgement(given.id, "saved")
+            return Acknowledgement(operation.id, "saved")
         of = event.payload.get("of") if event.kind in ("undo", "redo") else None
-        closed = {*event.payload["asks"]} if event.kind == "confirmed" else {*given.asks}
+        closed = {*event.payload["asks"]} if event.kind == "confirmed" else {*operation.asks}
         asks = transaction.state.asks
-        left_out = tuple(asks[i].item for i in dict.fromkeys(given.asks) if i not in closed and i in asks)
+        left_out = tuple(asks[i].item for i in dict.fromkeys(operation.asks) if i not in closed and i in asks)
         about = None if of is None else transaction.event(of)
-        return Acknowledgement(given.id, "saved", "", left_out, about, event)
+        return Acknowledgement(operation.id, "saved", "", left_out, about, event)
 
     # --- events of each kind of operation -----------------------------------------------------
 
@@ -296,18 +298,24 @@ class Answers:
         """Label the items of a grid as one event; see `Session.confirm`."""
         key = key_of(state, of.label)
         asks = [self.asked(state, i) for i in dict.fromkeys(of.asks)]
-        others = [self.asked(state, i) for i in dict.fromkeys(of.rejected)]
-        taken = [
-            a for a in asks if a not in others and a.item not in state.evaluation and self._accepts(state, a)
+        rejected_asks = [self.asked(state, i) for i in dict.fromkeys(of.rejected)]
+        accepted_asks = [
+            a
+            for a in asks
+            if a not in rejected_asks and a.item not in state.evaluation and self._accepts(state, a)
         ]
-        if not taken:
-            left_out = tuple(a.item for a in asks if a not in others)
+        if not accepted_asks:
+            left_out = tuple(a.item for a in asks if a not in rejected_asks)
             raise Conflict("All of its items were answered before, or somebody holds them.", left_out)
         published = self._fits.present
         about = {"round": -1 if published is None else published.model.number, "source": "grid"}
         about["classifier"] = self._project.settings(state)["classifier"]
-        items, rejected = [a.item for a in taken], [a.item for a in others]
-        closed = [a.id for a in (*taken, *others) if a in taken or a.annotator == self.annotator]
+        items, rejected = [a.item for a in accepted_asks], [a.item for a in rejected_asks]
+        closed = [
+            a.id
+            for a in (*accepted_asks, *rejected_asks)
+            if a in accepted_asks or a.annotator == self.annotator
+        ]
         return [Event.confirmed(items, key, rejected, closed, **about)]
 
     def _choice(self, state: ProjectState, of: Operation) -> list[Event]:
@@ -395,8 +403,8 @@ class Answers:
         return [*([Event.released(waiting)] if waiting else []), Event.wanted(items, of.text, of.second)]
 
     def _reading(self, state: ProjectState, of: Operation) -> list[Event]:
-        read = has_read(state, self.annotator, None if of.version < 0 else of.version)
-        return [] if read is None else [read]
+        event = has_read(state, self.annotator, None if of.version < 0 else of.version)
+        return [] if event is None else [event]
 
     def _example(self, state: ProjectState, of: Operation) -> list[Event]:
         example = picked(state, self._project.pool, self.checked(of.item), of.label, of.on)
@@ -416,13 +424,13 @@ class Answers:
         Raises:
             InputError: the pool has one of them not, or keeps it to measure on.
         """
-        found = [self.checked(item) for item in items]
-        bad = np.asarray(found, dtype=np.int64)[~np.isin(found, self._project.pool.trainable)]
+        indices = [self.checked(item) for item in items]
+        bad = np.asarray(indices, dtype=np.int64)[~np.isin(indices, self._project.pool.trainable)]
         if bad.size:
             raise InputError(
                 f"Item {bad[0]} belongs to the test split: it is only measured on, never labelled."
             )
-        return found
+        return indices
 
     def checked(self, item: int) -> int:
         """The item.

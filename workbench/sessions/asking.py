@@ -108,8 +108,8 @@ class Ask:
             document["check"] = self.check
         if not self.counted:
             document["counted"] = False
-        chosen = {"policy": self.policy, "classifier": self.classifier} if self.policy else {}
-        return document | chosen | ({"guess": [list(pair) for pair in self.guess]} if self.guess else {})
+        origin = {"policy": self.policy, "classifier": self.classifier} if self.policy else {}
+        return document | origin | ({"guess": [list(pair) for pair in self.guess]} if self.guess else {})
 
 
 class Questions:
@@ -180,13 +180,13 @@ class Questions:
         """Copies of an item that nobody has answered and that are not kept for measuring; ascending."""
         if self.twins is None:
             return []
-        held = self.pool.test
+        split = self.pool.test
         return [
-            other
-            for other in self.twins.of(item)
-            if other not in state.answered
-            and other not in state.evaluation
-            and (held is None or not _holds(held.test, other))
+            twin
+            for twin in self.twins.of(item)
+            if twin not in state.answered
+            and twin not in state.evaluation
+            and (split is None or not _holds(split.test, twin))
         ]
 
     def wanted(self, item: int, annotator: str, state: ProjectState) -> bool:
@@ -214,15 +214,15 @@ class Questions:
     def waiting(self, state: ProjectState, annotator: str) -> list[AskRecord]:
         """Questions an annotator was shown and has not answered, oldest first; no grids and no checks."""
         asks = (state.asks[id_] for id_ in state.waiting.get(annotator, ()))
-        apart = ("grid", "check")
-        return [a for a in asks if a.role not in apart and not a.released and self.is_open(a, state)]
+        roles = ("grid", "check")
+        return [a for a in asks if a.role not in roles and not a.released and self.is_open(a, state)]
 
     def leased(self, state: ProjectState, moment: float, annotator: str, but: str = "") -> set[int]:
         """Items somebody else is being asked about right now."""
         return {
             ask.item
-            for other, ids in state.waiting.items()
-            if other != annotator
+            for person, ids in state.waiting.items()
+            if person != annotator
             for ask in (state.asks[id_] for id_ in ids)
             if ask.expires > moment and ask.id != but and self.is_open(ask, state)
         }
@@ -231,8 +231,8 @@ class Questions:
         """Items whose frozen label somebody else is checking right now."""
         return {
             ask.item
-            for other, ids in state.waiting.items()
-            if other != annotator
+            for person, ids in state.waiting.items()
+            if person != annotator
             for ask in (state.asks[id_] for id_ in ids)
             if ask.role == "check" and ask.expires > moment and not ask.released and self.is_open(ask, state)
         }
@@ -244,14 +244,14 @@ class Questions:
 
         An item that was taken back and has no question yet gets one, without an expiry.
         """
-        mine = {a.item: a for a in self.waiting(state, annotator) if a.item not in taken}
-        found = []
+        own_asks = {a.item: a for a in self.waiting(state, annotator) if a.item not in taken}
+        queue = []
         for item in state.reopened.get(annotator, ()):
-            if item in mine:
-                found.append(Ask.of(mine.pop(item)))
+            if item in own_asks:
+                queue.append(Ask.of(own_asks.pop(item)))
             elif item not in taken:
-                found.append(new_ask(item, "evaluation" if item in state.evaluation else "again"))
-        return found + [Ask.of(a) for a in mine.values()]
+                queue.append(new_ask(item, "evaluation" if item in state.evaluation else "again"))
+        return queue + [Ask.of(a) for a in own_asks.values()]
 
     def fresh(
         self,
@@ -267,62 +267,62 @@ class Questions:
         free[np.fromiter(taken, dtype=np.int64, count=len(taken))] = False
         if self.twins is not None:
             free[np.fromiter(self.twins.spread(taken), dtype=np.int64)] = False
-        chosen: list[Ask] = []
+        asks: list[Ask] = []
 
         def add(item: int, role: str, utility: float | None = None, number: int = -1) -> None:
             free[item] = False
             if self.twins is not None:
                 free[list(self.twins.of(item))] = False
-            chosen.append(new_ask(item, role, utility, number))
+            asks.append(new_ask(item, role, utility, number))
 
         for item in state.second.get(annotator, ()):
-            if len(chosen) < k and item not in taken:
+            if len(asks) < k and item not in taken:
                 add(item, "second")
         for item in state.wanted.get(annotator, ()):
-            if len(chosen) < k and item not in taken:
+            if len(asks) < k and item not in taken:
                 add(item, "evaluation" if item in state.evaluation else "chosen")
-        wanted = {ask.item for ask in chosen}
-        for item in sorted(state.requeued - wanted):
-            if len(chosen) < k and item not in taken:
+        queued_items = {ask.item for ask in asks}
+        for item in sorted(state.requeued - queued_items):
+            if len(asks) < k and item not in taken:
                 add(item, "evaluation" if item in state.evaluation else "again")
         for item in self._second_opinions(state, annotator):
-            if len(chosen) < k and item not in taken:
+            if len(asks) < k and item not in taken:
                 add(item, "overlap")
         if len(state.trained_classes) < 2 and (published is None or published.model.mean is None):
             published = None
         share = self.share_to_measure(state)
-        left = self._left_to_measure(state, taken | {ask.item for ask in chosen}) if share else []
-        again = self._worth_again(state, annotator, taken | {ask.item for ask in chosen}, published)
+        unmeasured = self._left_to_measure(state, taken | {ask.item for ask in asks}) if share else []
+        again = self._worth_again(state, annotator, taken | {ask.item for ask in asks}, published)
         place = state.places
-        while len(chosen) < k and free.any():
-            asked = len(state.asks) + len(chosen)
+        while len(asks) < k and free.any():
+            count = len(state.asks) + len(asks)
             rng = generator(self.seed, place, EVALUATION)
             # A question that takes the place of one given back is not drawn for again: those for measuring
             # stay, so that of many draws a place ever more would be.
-            drawn = place >= state.most_places and share and rng.random() < share
+            is_evaluation = place >= state.most_places and share and rng.random() < share
             place += 1
-            if drawn and left:
-                add(left.pop(0), "evaluation")
-            elif drawn:
+            if is_evaluation and unmeasured:
+                add(unmeasured.pop(0), "evaluation")
+            elif is_evaluation:
                 add(int(rng.choice(np.flatnonzero(free))), "evaluation")
             elif published is None:
-                add(self._cold_item(free, asked, len(state.trained_classes) < 2), "cold-start")
-            elif generator(self.seed, asked, UNIFORM).random() < self.uniform_share:
-                rng = generator(self.seed, asked, QUERY)
+                add(self._cold_item(free, count, len(state.trained_classes) < 2), "cold-start")
+            elif generator(self.seed, count, UNIFORM).random() < self.uniform_share:
+                rng = generator(self.seed, count, QUERY)
                 add(int(rng.choice(np.flatnonzero(free))), "uniform", None, published.model.number)
             else:
                 item = _best(published, free)
                 if item < 0:
-                    item = int(generator(self.seed, asked, QUERY).choice(np.flatnonzero(free)))
+                    item = int(generator(self.seed, count, QUERY).choice(np.flatnonzero(free)))
                 if again and again[0][0] > self._worth_of_new(published, item, annotator):
                     add(again.pop(0)[1], "overlap")
                     continue
                 utility = float(published.utilities[item])
                 add(item, "policy", None if np.isnan(utility) else utility, published.model.number)
         # nothing is new any more
-        for _, item in again[: max(k - len(chosen), 0)]:
+        for _, item in again[: max(k - len(asks), 0)]:
             add(item, "overlap")
-        return chosen if published is None else [self.as_asked(ask, published) for ask in chosen]
+        return asks if published is None else [self.as_asked(ask, published) for ask in asks]
 
     def as_asked(self, ask: Ask, published: Published) -> Ask:
         """A question with what chose it, which is recorded whatever is fitted until the answer comes."""
@@ -339,18 +339,18 @@ class Questions:
         self, state: ProjectState, k: int, taken: set[int], published: Published, code: int
     ) -> list[Ask]:
         """The k items that the model is surest are of one class, the doubtful ones of them first."""
-        gone = np.fromiter(taken, dtype=np.int64, count=len(taken))
-        free = without(self.askable(state), gone, len(self.pool))
+        exclusions = np.fromiter(taken, dtype=np.int64, count=len(taken))
+        free = without(self.askable(state), exclusions, len(self.pool))
         p = published.model.probabilities[free]
-        mine = p.argmax(axis=1) == code
-        order = np.argsort(-p[mine, code], kind="stable")[:k][::-1]
-        found = [new_ask(int(i), "grid", None, published.model.number) for i in free[mine][order]]
-        return [self.as_asked(ask, published) for ask in found]
+        mask = p.argmax(axis=1) == code
+        order = np.argsort(-p[mask, code], kind="stable")[:k][::-1]
+        asks = [new_ask(int(i), "grid", None, published.model.number) for i in free[mask][order]]
+        return [self.as_asked(ask, published) for ask in asks]
 
-    def _left_to_measure(self, state: ProjectState, taken: set[int]) -> list[int]:
+    def _left_to_measure(self, state: ProjectState, exclusions: set[int]) -> list[int]:
         """Items drawn for measuring that somebody was asked about and went away from."""
-        held = taken.union(state.answered, *state.reopened.values())
-        return sorted(item for item in state.evaluation if item not in held)
+        closed_items = exclusions.union(state.answered, *state.reopened.values())
+        return sorted(item for item in state.evaluation if item not in closed_items)
 
     def share_to_measure(self, state: ProjectState) -> float:
         """Of the questions now: more of them until so many are answered that an error can be told."""
@@ -361,29 +361,31 @@ class Questions:
         if self._shared is None or self._by_worth:
             return ()
         answered = {a.item for a in state.asks.values() if a.annotator == annotator and a.answered}
-        found = [i for i in state.votes if self.wanted(i, annotator, state) and i not in answered]
+        items = [i for i in state.votes if self.wanted(i, annotator, state) and i not in answered]
         # where one more answer is worth most; of equal ones the oldest
-        among, rest = found[:AMONG], found[AMONG:]
+        among, rest = items[:AMONG], items[AMONG:]
         order = np.argsort(-worth(state, annotator, among, self._people(state)).round(6), kind="stable")
         return [*(among[place] for place in order.tolist()), *rest]
 
     def _worth_again(
-        self, state: ProjectState, annotator: str, taken: set[int], published: Published | None
+        self, state: ProjectState, annotator: str, exclusions: set[int], published: Published | None
     ) -> list[tuple[float, int]]:
         """Labelled items with what one more answer of a person is worth, the most first; those worth any."""
         if not self._by_worth or published is None:
             return []
-        found = [i for i in state.votes if i not in taken and self.wanted(i, annotator, state)][-WEIGHED:]
+        items = [i for i in state.votes if i not in exclusions and self.wanted(i, annotator, state)][
+            -WEIGHED:
+        ]
         together = self._people(state)
         if self._answers.n_classes != len(state.keys) or self._answers.together is not together:
             self._answers = Answers(len(state.keys), together)
-        if not found:
+        if not items:
             return []
-        q = self._answers.posteriors(state, found)
+        q = self._answers.posteriors(state, items)
         doubtful = np.argsort(q.max(axis=1), kind="stable")[:AMONG]
         gain = LABEL_COUNTS * worth_asking(q[doubtful], self._answers.confusion(annotator))
         order = np.argsort(-gain.round(6), kind="stable")
-        return [(float(gain[at]), found[int(doubtful[at])]) for at in order.tolist() if gain[at] > 1e-6]
+        return [(float(gain[at]), items[int(doubtful[at])]) for at in order.tolist() if gain[at] > 1e-6]
 
     def _worth_of_new(self, published: Published, item: int, annotator: str) -> float:
         """Value of a person's answer about an unlabelled item, in accuracy of what is known of it."""
@@ -409,15 +411,15 @@ class Questions:
     def _n_spread(self) -> int:
         return min(COLD_ITEMS, max(8, 2 * len(self.pool.classes)))
 
-    def _cold_item(self, free: Array, asked: int, apart: bool) -> int:
+    def _cold_item(self, free: Array, count: int, is_unlimited: bool) -> int:
         # Whoever asks has them computed before the transaction; where an undo made them needed within it,
         # one question at random costs less than everybody's waiting for k-means.
         if self._cold is not None:
-            first = self._cold if apart else self._cold[: self._n_spread]
+            first = self._cold if is_unlimited else self._cold[: self._n_spread]
             waiting = first[free[first]]
             if waiting.size:
                 return int(waiting[0])
-        return int(generator(self.seed, asked, COLD_START).choice(np.flatnonzero(free)))
+        return int(generator(self.seed, count, COLD_START).choice(np.flatnonzero(free)))
 
 
 def is_unchecked(state: ProjectState, ask: AskRecord, name: str) -> bool:
@@ -431,10 +433,10 @@ def is_unchecked(state: ProjectState, ask: AskRecord, name: str) -> bool:
     started = int(ask.details.get("check", 0))
     if not state.frozen or state.frozen[-1].id != started:
         return False
-    given = [who for who, check in state.checks.get(ask.item, {}).items() if check.started == started]
-    if len(given) == 1 and has_second_look(int(state.frozen[-1].payload["seed"]), name):
-        return ask.annotator not in given
-    return not given
+    checkers = [who for who, check in state.checks.get(ask.item, {}).items() if check.started == started]
+    if len(checkers) == 1 and has_second_look(int(state.frozen[-1].payload["seed"]), name):
+        return ask.annotator not in checkers
+    return not checkers
 
 
 def guess_of(published: Published, item: int) -> tuple[tuple[str, float], ...]:

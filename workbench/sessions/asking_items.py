@@ -67,30 +67,36 @@ def plan(candidates: Sequence[Candidate], annotator: str, k: int, moment: float,
         moment: epoch seconds now.
         over: "largest" or "sum" of the expected errors of an item's open questions.
     """
-    taken = {item for one in candidates for item in one.questions.leased(one.state, moment, annotator)}
-    found: dict[int, dict[str, Ask]] = {}
-    for one in candidates:
-        for ask in one.questions.standing(one.state, annotator, taken):
-            found.setdefault(ask.item, {})[one.name] = ask
+    leased_items = {
+        item
+        for candidate in candidates
+        for item in candidate.questions.leased(candidate.state, moment, annotator)
+    }
+    plans: dict[int, dict[str, Ask]] = {}
+    for candidate in candidates:
+        for ask in candidate.questions.standing(candidate.state, annotator, leased_items):
+            plans.setdefault(ask.item, {})[candidate.name] = ask
     # what the person chose stays first, also where another question of theirs waits for other items
-    found = dict(sorted(found.items(), key=lambda each: not _chosen(each[1]))[:k])
-    is_open = {one.name: _open(one, taken) for one in candidates}
-    held = taken | set(found)
-    queues: dict[str, list[Ask]] = {one.name: [] for one in candidates}
-    if len(found) < k or any(_lacking(candidates, is_open, item, asks) for item, asks in found.items()):
-        for one in candidates:
-            queues[one.name] = one.questions.fresh(one.state, annotator, k, held, one.published)
-    for item, asks in found.items():
+    plans = dict(sorted(plans.items(), key=lambda entry: not _chosen(entry[1]))[:k])
+    is_open = {candidate.name: _open(candidate, leased_items) for candidate in candidates}
+    exclusions = leased_items | set(plans)
+    queues: dict[str, list[Ask]] = {candidate.name: [] for candidate in candidates}
+    if len(plans) < k or any(_lacking(candidates, is_open, item, asks) for item, asks in plans.items()):
+        for candidate in candidates:
+            queues[candidate.name] = candidate.questions.fresh(
+                candidate.state, annotator, k, exclusions, candidate.published
+            )
+    for item, asks in plans.items():
         _complete(candidates, is_open, queues, item, asks)
-    while len(found) < k:
-        chosen = _best(candidates, queues, is_open, over)
-        if chosen is None:
+    while len(plans) < k:
+        best_ask = _best(candidates, queues, is_open, over)
+        if best_ask is None:
             break
-        _complete(candidates, is_open, queues, chosen.item, found.setdefault(chosen.item, {}))
+        _complete(candidates, is_open, queues, best_ask.item, plans.setdefault(best_ask.item, {}))
     # in the order of the questions, whichever of them brought the item up: a browser calls it by the first
-    names = [one.name for one in candidates]
+    names = [candidate.name for candidate in candidates]
     return [
-        ItemAsk(item, {name: asks[name] for name in names if name in asks}) for item, asks in found.items()
+        ItemAsk(item, {name: asks[name] for name in names if name in asks}) for item, asks in plans.items()
     ]
 
 
@@ -99,11 +105,11 @@ def _chosen(asks: Mapping[str, Ask]) -> bool:
     return any(ask.role == "chosen" for ask in asks.values())
 
 
-def _open(one: Candidate, taken: set[int]) -> Array:
+def _open(candidate: Candidate, leased_items: set[int]) -> Array:
     """[N] whether an item may be asked about."""
-    free = np.zeros(len(one.questions.pool), dtype=bool)
-    free[one.questions.askable(one.state)] = True
-    free[np.fromiter(taken, dtype=np.int64, count=len(taken))] = False
+    free = np.zeros(len(candidate.questions.pool), dtype=bool)
+    free[candidate.questions.askable(candidate.state)] = True
+    free[np.fromiter(leased_items, dtype=np.int64, count=len(leased_items))] = False
     return free
 
 
@@ -111,7 +117,9 @@ def _lacking(
     candidates: Sequence[Candidate], is_open: Mapping[str, Array], item: int, asks: Mapping[str, Ask]
 ) -> list[Candidate]:
     """The questions that are open about an item and not asked yet."""
-    return [one for one in candidates if one.name not in asks and is_open[one.name][item]]
+    return [
+        candidate for candidate in candidates if candidate.name not in asks and is_open[candidate.name][item]
+    ]
 
 
 def _complete(
@@ -126,20 +134,22 @@ def _complete(
     It takes the place of what chance or the model would have had the question ask next, never that of a
     draw to measure on: such a draw is still to come.
     """
-    for one in candidates:  # what it would have asked of the item by itself, whatever else is open
-        own = next((ask for ask in queues[one.name] if ask.item == item), None)
-        if own is not None and one.name not in asks:
-            queues[one.name].remove(own)
-            asks[one.name] = own
-    for one in _lacking(candidates, is_open, item, asks):
-        queue = queues[one.name]
+    for candidate in candidates:  # what it would have asked of the item by itself, whatever else is open
+        proposal = next((ask for ask in queues[candidate.name] if ask.item == item), None)
+        if proposal is not None and candidate.name not in asks:
+            queues[candidate.name].remove(proposal)
+            asks[candidate.name] = proposal
+    for candidate in _lacking(candidates, is_open, item, asks):
+        queue = queues[candidate.name]
         place = next((ask for ask in queue if ask.role in (*_BY_CHANCE, EVALUATION)), None)
         ask = replace(new_ask(item, TOGETHER), counted=place is None or place.role != EVALUATION)
         if place is not None and ask.counted:
             queue.remove(place)
-        if one.published is not None:
-            ask = one.questions.as_asked(replace(ask, round=one.published.model.number), one.published)
-        asks[one.name] = ask
+        if candidate.published is not None:
+            ask = candidate.questions.as_asked(
+                replace(ask, round=candidate.published.model.number), candidate.published
+            )
+        asks[candidate.name] = ask
 
 
 def _best(
@@ -149,13 +159,17 @@ def _best(
     over: str,
 ) -> Ask | None:
     """Next question among what the questions propose."""
-    heads = [queues[one.name][0] for one in candidates if queues[one.name]]
+    heads = [queues[candidate.name][0] for candidate in candidates if queues[candidate.name]]
     first = next((ask for ask in heads if ask.role not in _BY_CHANCE), None)
     if first is not None or not heads:
         return first
     best, worth = heads[0], -1.0
     for ask in {ask.item: ask for ask in reversed(heads)}.values():
-        errors = [one.expected_error(ask.item) for one in candidates if is_open[one.name][ask.item]]
+        errors = [
+            candidate.expected_error(ask.item)
+            for candidate in candidates
+            if is_open[candidate.name][ask.item]
+        ]
         value = max(errors, default=0.0) if over == "largest" else sum(errors)
         if value > worth:
             best, worth = ask, value

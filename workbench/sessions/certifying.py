@@ -49,30 +49,30 @@ def machine_part(now: FinishState, state: ProjectState) -> dict[int, tuple[str, 
     """
     frozen = now.frozen
     answered = state.codes.keys() | set(frozen.items[now.evidence.places].tolist())
-    found = {}
+    labels = {}
     for place in range(now.size):
         item = int(frozen.items[place])
         if item not in answered:
             key = frozen.key(place)
             name = state.class_names.get(key, state.removed.get(key, key))
-            found[item] = name, float(frozen.confidences[place])
-    return found
+            labels[item] = name, float(frozen.confidences[place])
+    return labels
 
 
-def _check(now: FinishState, state: ProjectState, names: dict[str, str], draw: int) -> Check:
-    place = int(now.evidence.places[draw])
-    item = int(now.frozen.items[place])
-    answers = answers_of(now.frozen, state, item)
+def _check(finish: FinishState, state: ProjectState, names: dict[str, str], draw: int) -> Check:
+    place = int(finish.evidence.places[draw])
+    item = int(finish.frozen.items[place])
+    answers = answers_of(finish.frozen, state, item)
     first, decided = answers[0], decided_by(state, item, answers)
     return Check(
         draw + 1,
-        now.frozen.ids[place],
-        names[now.frozen.key(place)],
+        finish.frozen.ids[place],
+        names[finish.frozen.key(place)],
         _name(first.key, state),
         place,
         first.annotator,
         first.time,
-        tuple((one.annotator, _name(one.key, state)) for one in answers) if len(answers) > 1 else (),
+        tuple((answer.annotator, _name(answer.key, state)) for answer in answers) if len(answers) > 1 else (),
         _name(decided, state),
     )
 

@@ -143,9 +143,9 @@ def frozen_of(event: Event, ids: Sequence[str]) -> Frozen:
     promise = Promise.from_document(p["promise"])
     key = (str(p["checksum"]), promise, event.id, event.time)
     with _LOCK:
-        known = _FROZEN.get(key)
-    if known is not None:
-        return known
+        cache_entry = _FROZEN.get(key)
+    if cache_entry is not None:
+        return cache_entry
     packed = p["frozen"]
     items, codes = frozen_items(p), _unpacked(packed["codes"], "<i4").astype(np.int64)
     confidences = _unpacked(packed["confidence"], "<f4").astype(float)
@@ -153,7 +153,7 @@ def frozen_of(event: Event, ids: Sequence[str]) -> Frozen:
     if not n or not n == codes.size == confidences.size == promise.size or codes.max() >= len(p["classes"]):
         raise InputError("The record of the frozen labels is damaged: start the checks anew.")
     names = tuple(str(ids[item]) for item in items.tolist())
-    made = Frozen(
+    frozen = Frozen(
         event.id,
         event.annotator,
         event.time,
@@ -172,8 +172,8 @@ def frozen_of(event: Event, ids: Sequence[str]) -> Frozen:
     with _LOCK:
         while len(_FROZEN) >= _KEPT:
             _FROZEN.popitem(last=False)
-        _FROZEN[key] = made
-    return made
+        _FROZEN[key] = frozen
+    return frozen
 
 
 def frozen_items(payload: Mapping[str, Any]) -> Ints:
@@ -186,16 +186,16 @@ def frozen_items(payload: Mapping[str, Any]) -> Ints:
 
 
 def _listing(ids: Sequence[str]) -> Ints:
-    place_of = {one: place for place, one in enumerate(ids)}
+    place_of = {item_id: place for place, item_id in enumerate(ids)}
     if len(place_of) < len(ids):
         raise InputError("Two items have the same id, so a certificate could not tell them apart.")
-    return np.array([place_of[one] for one in listed_order(ids)], dtype=np.int64)
+    return np.array([place_of[item_id] for item_id in listed_order(ids)], dtype=np.int64)
 
 
 def answers_of(frozen: Frozen, state: ProjectState, item: int) -> list[Check]:
     """Answers of people to an item in these checks, the first answer first."""
-    given = (check for check in state.checks.get(item, {}).values() if check.started == frozen.started)
-    return sorted(given, key=lambda check: check.first)
+    checks = (check for check in state.checks.get(item, {}).values() if check.started == frozen.started)
+    return sorted(checks, key=lambda check: check.first)
 
 
 def n_answered(frozen: Frozen, state: ProjectState) -> int:
@@ -207,11 +207,11 @@ def n_answered(frozen: Frozen, state: ProjectState) -> int:
 
 def drawn(frozen: Frozen) -> Iterator[int]:
     """Places in the order of the draws, as far as they are asked for."""
-    known = 0
-    while known < frozen.size:
-        chunk = frozen.order(max(64, 2 * known))
-        yield from chunk[known:].tolist()
-        known = len(chunk)
+    count = 0
+    while count < frozen.size:
+        chunk = frozen.order(max(64, 2 * count))
+        yield from chunk[count:].tolist()
+        count = len(chunk)
 
 
 def decided_by(state: ProjectState, item: int, answers: Sequence[Check]) -> str:
@@ -266,7 +266,7 @@ def evidence(frozen: Frozen, state: ProjectState) -> Evidence:
     """Bounds by the answers so far."""
     places: list[int] = []
     wrong: list[bool] = []
-    drawn_again = made = disagreed = undecided = 0
+    drawn_again = second_looks = disagreed = undecided = 0
     total = n_answered(frozen, state)
     waits = -1
     for place in drawn(frozen):
@@ -280,7 +280,7 @@ def evidence(frozen: Frozen, state: ProjectState) -> Evidence:
         places.append(place)
         wrong.append(key != frozen.key(place))
         drawn_again += is_looked_at_again(frozen, place, answers)
-        made += len(answers) > 1
+        second_looks += len(answers) > 1
         disagreed += is_disputed
         undecided += is_disputed and not key
     return Evidence(
@@ -288,7 +288,7 @@ def evidence(frozen: Frozen, state: ProjectState) -> Evidence:
         np.asarray(wrong, dtype=bool),
         total - len(places),
         waits,
-        SecondLooks(drawn_again, made, disagreed, undecided),
+        SecondLooks(drawn_again, second_looks, disagreed, undecided),
     )
 
 
@@ -296,34 +296,34 @@ def bound_after(frozen: Frozen, size: int, found: Evidence) -> list[float]:
     """[t + 1] the upper bound on a set before its first check and after each, kept up to date."""
     answers = found.within(size).tolist()
     with _LOCK:
-        kept = _kept(
+        cache = _kept(
             frozen,
             size,
             answers,
             lambda: Bound(size, frozen.promise.confidence_here, [frozen.promise.error]),
         )
-        for wrong in answers[len(kept.given) :]:
-            kept.made.add(wrong)
-        kept.given = answers
-        return list(kept.made.curve)
+        for wrong in answers[len(cache.given) :]:
+            cache.made.add(wrong)
+        cache.given = answers
+        return list(cache.made.curve)
 
 
 def certified_of(frozen: Frozen, found: Evidence) -> int:
     """Size of the largest set that is certified, 0 where none is; an answer adds to what is kept."""
     answers = list(zip(found.places.tolist(), found.wrong.tolist(), strict=True))
     with _LOCK:
-        kept = _kept(frozen, 0, answers, lambda: Tally(frozen.promise))
-        for place, wrong in answers[len(kept.given) :]:
-            kept.made.add(place, wrong)
-        kept.given = answers
-        return int(kept.made.delivered())
+        cache = _kept(frozen, 0, answers, lambda: Tally(frozen.promise))
+        for place, wrong in answers[len(cache.given) :]:
+            cache.made.add(place, wrong)
+        cache.given = answers
+        return int(cache.made.delivered())
 
 
-def _kept(frozen: Frozen, key: int, given: list[Any], make: Callable[[], Any]) -> _Kept:
-    kept = frozen.sofar.get(key)
-    if kept is None or given[: len(kept.given)] != kept.given:
-        kept = frozen.sofar[key] = _Kept(make(), [])
-    return kept
+def _kept(frozen: Frozen, key: int, answers: list[Any], make: Callable[[], Any]) -> _Kept:
+    cache = frozen.sofar.get(key)
+    if cache is None or answers[: len(cache.given)] != cache.given:
+        cache = frozen.sofar[key] = _Kept(make(), [])
+    return cache
 
 
 @dataclass

@@ -40,7 +40,7 @@ def is_column(given: Any) -> bool:
 
 def columns_in(given: Sequence[Any]) -> list[str]:
     """Names of the columns among questions as `Session.create` takes them."""
-    return [one.removeprefix(PREFIX) for one in given if is_column(one)]
+    return [question.removeprefix(PREFIX) for question in given if is_column(question)]
 
 
 def with_columns(given: Sequence[Any], pool: Pool) -> tuple[list[Any], dict[str, list[tuple[int, str]]]]:
@@ -56,16 +56,16 @@ def with_columns(given: Sequence[Any], pool: Pool) -> tuple[list[Any], dict[str,
     Raises:
         InputError: no such column, or one that answers no question.
     """
-    found: list[Any] = []
+    questions: list[Any] = []
     answers: dict[str, list[tuple[int, str]]] = {}
-    for one in given:
-        if not is_column(one):
-            found.append(one)
+    for question in given:
+        if not is_column(question):
+            questions.append(question)
             continue
-        for answered in questions_of(one.removeprefix(PREFIX), pool):
-            found.append(answered.question)
+        for answered in questions_of(question.removeprefix(PREFIX), pool):
+            questions.append(answered.question)
             answers[answered.question.name] = answered.labels
-    return found, answers
+    return questions, answers
 
 
 def questions_of(column: str, pool: Pool) -> list[Answered]:
@@ -103,7 +103,7 @@ def questions_of(column: str, pool: Pool) -> list[Answered]:
 
 
 def _of_tags(column: str, tags: dict[int, list[str]]) -> list[Answered]:
-    names = list(dict.fromkeys(tag for some in tags.values() for tag in some))
+    names = list(dict.fromkeys(tag for item_tags in tags.values() for tag in item_tags))
     if not 1 <= len(names) <= MOST_TAGS:
         raise InputError(
             f"The column {column!r} lists {len(names):,} different names; as questions these are 1 to "
@@ -111,7 +111,8 @@ def _of_tags(column: str, tags: dict[int, list[str]]) -> list[Answered]:
         )
     return [
         Answered(
-            Question(name, kind=YES_NO), [(item, YES if name in some else NO) for item, some in tags.items()]
+            Question(name, kind=YES_NO),
+            [(item, YES if name in item_tags else NO) for item, item_tags in tags.items()],
         )
         for name in names
     ]

@@ -47,10 +47,10 @@ def query_among(model: FittedModel, rows: Ints | None, closed: Ints, ask: Callab
     """
     if rows is None:
         return ask(model.belief(closed))
-    seen = np.union1d(rows, model.items)  # some policies want the labelled ones beside them
-    answer = ask(model.belief_at(seen))
+    items = np.union1d(rows, model.items)  # some policies want the labelled ones beside them
+    answer = ask(model.belief_at(items))
     return answer._replace(
-        indices=seen[answer.indices], utilities=spread(answer.utilities, seen, len(model.pool))
+        indices=items[answer.indices], utilities=spread(answer.utilities, items, len(model.pool))
     )
 
 
@@ -62,14 +62,14 @@ def without(items: Ints, others: Ints, n: int) -> Ints:
         others: of n.
         n: how many items there are in all; for a million, a mask is far quicker than a set.
     """
-    kept = np.zeros(n, dtype=bool)
-    kept[items] = True
-    kept[others] = False
-    return np.flatnonzero(kept)
+    mask = np.zeros(n, dtype=bool)
+    mask[items] = True
+    mask[others] = False
+    return np.flatnonzero(mask)
 
 
 def spread(values: Floats, rows: Ints, n: int) -> Floats:
     """Values [m] of some items as values [n] of all, NaN elsewhere."""
-    found: Floats = np.full(n, np.nan)
-    found[rows] = values
-    return found
+    vector: Floats = np.full(n, np.nan)
+    vector[rows] = values
+    return vector

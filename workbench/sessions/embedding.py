@@ -130,14 +130,14 @@ def neighbour_map(pool: Pool, folder: Path | None = None, report: Report | None 
         raise InputError(reason)
     path = None if folder is None else folder / name_of(pool)
     if path is not None:
-        kept = _read(path, len(pool))
-        if kept is not None:
-            return kept
+        stored_map = _read(path, len(pool))
+        if stored_map is not None:
+            return stored_map
     _library()
-    made = _computed(pool, report)
+    new_map = _computed(pool, report)
     if path is not None:
-        _write(path, made)
-    return made
+        _write(path, new_map)
+    return new_map
 
 
 def kept_map(pool: Pool, folder: Path) -> NeighbourMap | None:
@@ -173,9 +173,9 @@ def _affinities(rows: Array) -> Any:
 
     perplexity = min(_PERPLEXITY, (len(rows) - 1) / 3)
     # exact, and of as many rows as are laid out together in half the time of the library's own index
-    found = nearest_among(rows, rows, int(3 * perplexity), own=True)
-    known = PrecomputedNeighbors(found.rows.astype(np.int64), found.distances.astype(np.float64))
-    return PerplexityBasedNN(perplexity=perplexity, knn_index=known, n_jobs=1, random_state=0)
+    neighbours = nearest_among(rows, rows, int(3 * perplexity), own=True)
+    index = PrecomputedNeighbors(neighbours.rows.astype(np.int64), neighbours.distances.astype(np.float64))
+    return PerplexityBasedNN(perplexity=perplexity, knn_index=index, n_jobs=1, random_state=0)
 
 
 class _Nearest:
@@ -204,14 +204,14 @@ class _Nearest:
             part = np.asarray(data[start : start + _CHUNK], dtype=np.float32)
             # the rows' own squares change no order
             order = self.squares - 2 * (part @ self.rows.T)
-            some = np.argpartition(order, k - 1, axis=1)[:, :k]
+            candidates = np.argpartition(order, k - 1, axis=1)[:, :k]
             # differences, not products: equal rows are at 0
-            apart = np.linalg.norm(
-                self.rows[some].astype(np.float64) - part[:, None].astype(np.float64), axis=2
+            distances = np.linalg.norm(
+                self.rows[candidates].astype(np.float64) - part[:, None].astype(np.float64), axis=2
             )
-            sort = np.argsort(apart, axis=1, kind="stable")
-            near[start : start + _CHUNK] = np.take_along_axis(some, sort, axis=1)
-            far[start : start + _CHUNK] = np.take_along_axis(apart, sort, axis=1)
+            sort = np.argsort(distances, axis=1, kind="stable")
+            near[start : start + _CHUNK] = np.take_along_axis(candidates, sort, axis=1)
+            far[start : start + _CHUNK] = np.take_along_axis(distances, sort, axis=1)
         effective = perplexity if perplexity <= k else k / 3
         P = joint_probabilities_nn(
             near,
@@ -261,13 +261,13 @@ def _computed(pool: Pool, report: Report | None) -> NeighbourMap:
     places = np.asarray(laid, dtype=np.float64)[back.reshape(-1)]
     points = np.empty((n, 2))
     points[landmarks] = places
-    others = np.setdiff1d(np.arange(n), landmarks)
-    if others.size:
+    remainder = np.setdiff1d(np.arange(n), landmarks)
+    if remainder.size:
         fixed = openTSNE.TSNEEmbedding(
             np.asarray(laid, dtype=np.float64), _Nearest(distinct), n_jobs=1, random_state=0
         )
-        points[others] = _placed(
-            fixed, rows[others], lambda f, words: _tell(report, share + (0.95 - share) * f, words)
+        points[remainder] = _placed(
+            fixed, rows[remainder], lambda f, words: _tell(report, share + (0.95 - share) * f, words)
         )
     _tell(report, 0.96, "measuring what it keeps")
     return _judged(pool, NeighbourMap(points, landmarks, reference, shift, axes, scale, 0.0, 0.0, 0))
@@ -275,8 +275,8 @@ def _computed(pool: Pool, report: Report | None) -> NeighbourMap:
 
 def _space(pool: Pool) -> tuple[Floats, Floats, Floats]:
     """Shift, axes and scale of the space distances are taken in, from a sample of the pool."""
-    found, scale = scaled_axes(pool, min(COMPONENTS, pool.n_features), most=len(pool), stream=0x75F)
-    return found.mean, found.axes, scale
+    components, scale = scaled_axes(pool, min(COMPONENTS, pool.n_features), most=len(pool), stream=0x75F)
+    return components.mean, components.axes, scale
 
 
 def _start(rows: Array) -> Floats:
@@ -292,25 +292,25 @@ def _placed(laid: Any, rows: Array, report: Report | None) -> Floats:
     out = np.empty((len(rows), 2))
     for start in range(0, len(rows), _TOGETHER):
         _tell(report, start / len(rows), "placing the other items")
-        some = laid.prepare_partial(rows[start : start + _TOGETHER], k=_NEAREST, perplexity=5)
-        some = some.optimize(_SETTLING, learning_rate=0.1, exaggeration=1.5, momentum=0.8, n_jobs=1)
-        out[start : start + _TOGETHER] = np.asarray(some)
+        embedding = laid.prepare_partial(rows[start : start + _TOGETHER], k=_NEAREST, perplexity=5)
+        embedding = embedding.optimize(_SETTLING, learning_rate=0.1, exaggeration=1.5, momentum=0.8, n_jobs=1)
+        out[start : start + _TOGETHER] = np.asarray(embedding)
     return out
 
 
-def _judged(pool: Pool, made: NeighbourMap) -> NeighbourMap:
+def _judged(pool: Pool, layout: NeighbourMap) -> NeighbourMap:
     """The map with what it keeps, and what two components keep, on the same items."""
     n = len(pool)
-    most = min(LANDMARKS, max(2_000, _NUMBERS // pool.n_features))
+    limit = min(LANDMARKS, max(2_000, _NUMBERS // pool.n_features))
     items = np.arange(n)
-    if n > most:
-        items = np.sort(np.random.default_rng([0, 0, 0x761]).choice(n, most, replace=False))
-    near = np.asarray(pool.features[items], dtype=np.float64) / made.scale
-    flat = _reduced(pool.features[items], made.shift, made.axes[:2], made.scale)
+    if n > limit:
+        items = np.sort(np.random.default_rng([0, 0, 0x761]).choice(n, limit, replace=False))
+    near = np.asarray(pool.features[items], dtype=np.float64) / layout.scale
+    flat = _reduced(pool.features[items], layout.shift, layout.axes[:2], layout.scale)
     judged = min(_JUDGED, len(items))
     return replace(
-        made,
-        trust=trustworthiness(near, made.points[items], judged=judged),
+        layout,
+        trust=trustworthiness(near, layout.points[items], judged=judged),
         trust_of_components=trustworthiness(near, flat, judged=judged),
         n_judged=judged,
     )
@@ -335,35 +335,35 @@ def _read(path: Path, n: int) -> NeighbourMap | None:
     """A stored map of n items; None where it is missing or damaged."""
     try:
         with np.load(path, allow_pickle=False) as file:
-            held = {name: file[name] for name in (*_ARRAYS, "measured")}
+            arrays = {name: file[name] for name in (*_ARRAYS, "measured")}
         os.utime(path)
-        trust, of_components, judged = map(float, held["measured"])
-        made = NeighbourMap(
-            **{name: held[name] for name in _ARRAYS},
+        trust, of_components, judged = map(float, arrays["measured"])
+        layout = NeighbourMap(
+            **{name: arrays[name] for name in _ARRAYS},
             trust=trust,
             trust_of_components=of_components,
             n_judged=int(judged),
         )
     except (OSError, ValueError, KeyError, EOFError, BadZipFile):
         return None
-    whole = (
-        made.points.shape == (n, 2)
-        and np.isfinite(made.points).all()
-        and made.reference.shape == (len(made.landmarks), len(made.axes))
+    is_whole = (
+        layout.points.shape == (n, 2)
+        and np.isfinite(layout.points).all()
+        and layout.reference.shape == (len(layout.landmarks), len(layout.axes))
     )
-    return made if whole else None
+    return layout if is_whole else None
 
 
-def _write(path: Path, made: NeighbourMap) -> None:
+def _write(path: Path, layout: NeighbourMap) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with whole_file(path, private=True, synced=False) as file:
             np.savez_compressed(
                 file,
-                **{each: getattr(made, each) for each in _ARRAYS},
-                measured=np.array([made.trust, made.trust_of_components, made.n_judged]),
+                **{entry: getattr(layout, entry) for entry in _ARRAYS},
+                measured=np.array([layout.trust, layout.trust_of_components, layout.n_judged]),
             )
-        for old in sorted(path.parent.glob("*.npz"), key=lambda each: -each.stat().st_mtime)[_KEPT:]:
+        for old in sorted(path.parent.glob("*.npz"), key=lambda entry: -entry.stat().st_mtime)[_KEPT:]:
             old.unlink(missing_ok=True)
     except OSError:  # a full or read-only disk: it is computed again next time
         return

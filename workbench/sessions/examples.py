@@ -19,8 +19,8 @@ def has_read(state: ProjectState, annotator: str, version: int | None = None) ->
         annotator: the person.
         version: the one in force unless given, and never a later one.
     """
-    now = len(state.instructions)
-    version = now if version is None else min(version, now)
+    latest = len(state.instructions)
+    version = latest if version is None else min(version, latest)
     return None if version <= state.version_read(annotator) else Event.instructions_read(version)
 
 
@@ -40,16 +40,16 @@ def picked(state: ProjectState, pool: Pool, item: int, label: str, on: bool) -> 
     """
     key = key_of(state, label)
     name = state.class_names[key]
-    there = picked_now(state).get(key, ())
-    if (item in there) == on:
+    examples = picked_now(state).get(key, ())
+    if (item in examples) == on:
         return None
     if on:
-        held = pool.test
-        if item in state.evaluation or (held is not None and item in held.test):
+        split = pool.test
+        if item in state.evaluation or (split is not None and item in split.test):
             raise InputError("This item is kept to measure on; it cannot be an example.")
         if state.labels.get(item, name) != name:
             raise InputError(f"This item is labelled {state.labels[item]!r}, and no example of {name!r}.")
-        if len(there) >= MOST_EXAMPLES:
+        if len(examples) >= MOST_EXAMPLES:
             raise InputError(
                 f"Class {name!r} has {MOST_EXAMPLES} examples that people picked. Take one out first."
             )
@@ -58,11 +58,11 @@ def picked(state: ProjectState, pool: Pool, item: int, label: str, on: bool) -> 
 
 def picked_now(state: ProjectState) -> dict[str, tuple[int, ...]]:
     """Key of a class that stands -> picked items, without those that were labelled otherwise since."""
-    found: dict[str, tuple[int, ...]] = {}
+    examples: dict[str, tuple[int, ...]] = {}
     for key, items in state.examples.items():
         root = state.resolve(key)
         name = state.class_names.get(root)
         if name is not None:
             fits = tuple(i for i in items if state.labels.get(i, name) == name)
-            found[root] = (*found.get(root, ()), *fits)
-    return {key: items[:MOST_EXAMPLES] for key, items in found.items() if items}
+            examples[root] = (*examples.get(root, ()), *fits)
+    return {key: items[:MOST_EXAMPLES] for key, items in examples.items() if items}

@@ -30,8 +30,8 @@ class Exporting(Opened):
     def labels(self) -> pd.DataFrame:
         """The labelled items: id, their own columns, label, status, person and time; indexed by item."""
         table = self.to_pandas(what="labels")
-        own = list(table.columns[: table.columns.get_loc("label")])
-        return table[own + list(_SHOWN)]
+        columns = list(table.columns[: table.columns.get_loc("label")])
+        return table[columns + list(_SHOWN)]
 
     def to_pandas(self, *, predictions: bool = False, what: str = "everything") -> pd.DataFrame:
         """Every item with what is known of it, one row each, indexed by item.
@@ -47,8 +47,8 @@ class Exporting(Opened):
         Raises:
             InputError: predictions where there is no model yet.
         """
-        found: pd.DataFrame = _TABLE.load()(self, "predictions" if predictions else what)
-        return found
+        table: pd.DataFrame = _TABLE.load()(self, "predictions" if predictions else what)
+        return table
 
     def export(self, format: str, path: str | Path, what: str = "labels", *, replace: bool = False) -> int:
         """Write the labels as a file, or the project as a bundle.

@@ -95,22 +95,24 @@ class Family:
         project = OpenQuestion(self.project, record, pool, twins)
         questions = Questions(pool, record.settings, project.twins)
         common = self._common.setdefault(id(pool), Common(pool))
-        beside = partial(self._beside, record.id) if record.kind == YES_NO else tuple
-        return Parts(project, questions, Fits(project, questions, common, beside))
+        siblings = partial(self._beside, record.id) if record.kind == YES_NO else tuple
+        return Parts(project, questions, Fits(project, questions, common, siblings))
 
     def _beside(self, question_id: str) -> list[Published | None]:
         """The newest fits in this process of the other yes / no questions that are asked over the same pool.
 
         One that nobody has opened here has none.
         """
-        mine = self._open[question_id].project.pool if question_id in self._open else self._plain
+        pool = self._open[question_id].project.pool if question_id in self._open else self._plain
         with self._lock:
-            others = [one for one in self.listed() if one.kind == YES_NO and not one.aside]
-            found = {one.id: self._open.get(one.id) for one in others if one.id != question_id}
+            summaries = [summary for summary in self.listed() if summary.kind == YES_NO and not summary.aside]
+            open_parts = {
+                summary.id: self._open.get(summary.id) for summary in summaries if summary.id != question_id
+            }
         return [
             None if parts is None else parts.fits.present
-            for parts in found.values()
-            if parts is None or parts.project.pool is mine
+            for parts in open_parts.values()
+            if parts is None or parts.project.pool is pool
         ]
 
 

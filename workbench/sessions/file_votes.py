@@ -38,8 +38,8 @@ def import_events(state: ProjectState, votes: Sequence[FileVote], source: str) -
             added.append(Event.class_added(keys[name], new_name(state, name)))
     keyed = [vote._replace(label=keys[vote.label]) for vote in votes]
     new = {vote.item for vote in keyed if not _stands(vote, state)}
-    taken = [vote if any(vote[2:]) else vote[:2] for vote in keyed if vote.item in new]
-    return [*added, Event.imported(taken, source)] if taken else []
+    rows = [vote if any(vote[2:]) else vote[:2] for vote in keyed if vote.item in new]
+    return [*added, Event.imported(rows, source)] if rows else []
 
 
 def _stands(vote: FileVote, state: ProjectState) -> bool:

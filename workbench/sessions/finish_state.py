@@ -130,13 +130,13 @@ def finish_state_of(frozen: Frozen, state: ProjectState) -> FinishState:
         frozen: as started last.
         state: of the project.
     """
-    found, promise = evidence(frozen, state), frozen.promise
-    certificate = standing_certificate(frozen, found, state)
-    certified = certified_of(frozen, found)
+    findings, promise = evidence(frozen, state), frozen.promise
+    certificate = standing_certificate(frozen, findings, state)
+    certified = certified_of(frozen, findings)
     reached = certificate is not None or certified > 0
     size = certified or promise.sizes[0]
-    wrong = found.within(size)
-    curve = bound_after(frozen, size, found)
+    wrong = findings.within(size)
+    curve = bound_after(frozen, size, findings)
     ends = None if reached else range_to_go(wrong, size, promise.error, promise.confidence_here)
     # draws beside the set count as answers, too
     low, high = ends or (None, None)
@@ -147,7 +147,7 @@ def finish_state_of(frozen: Frozen, state: ProjectState) -> FinishState:
     return FinishState(
         phase,
         frozen,
-        found,
+        findings,
         size,
         len(wrong),
         int(wrong.sum()),
@@ -164,12 +164,12 @@ def finish_state_of(frozen: Frozen, state: ProjectState) -> FinishState:
 
 def standing_certificate(frozen: Frozen, found: Evidence, state: ProjectState) -> dict[str, Any] | None:
     """The certificate of these labels whose checks are still what they were."""
-    now = list(zip(frozen.items[found.places].tolist(), found.wrong.tolist(), strict=True))
+    checks = list(zip(frozen.items[found.places].tolist(), found.wrong.tolist(), strict=True))
     for event in reversed(state.certified):
         if event.payload["started"] != frozen.started:
             continue
-        then = [(int(item), bool(wrong)) for item, wrong in event.payload.get("checks", ())]
-        if then == now[: len(then)]:
+        certified_checks = [(int(item), bool(wrong)) for item, wrong in event.payload.get("checks", ())]
+        if certified_checks == checks[: len(certified_checks)]:
             return dict(event.payload["certificate"])
     return None
 
@@ -180,23 +180,23 @@ def void_because(frozen: Frozen, state: ProjectState) -> str:
         return ""
     answered = {
         check.key
-        for given in state.checks.values()
-        for check in given.values()
+        for checks in state.checks.values()
+        for check in checks.values()
         if check.started == frozen.started
     }
-    named = {frozen.classes[code] for code in np.flatnonzero(np.bincount(frozen.codes)).tolist()}
-    gone = sorted((answered | set(frozen.classes)) & state.merged.keys())
-    taken = sorted(named & state.removed.keys())
-    if taken:
+    frozen_keys = {frozen.classes[code] for code in np.flatnonzero(np.bincount(frozen.codes)).tolist()}
+    merged_keys = sorted((answered | set(frozen.classes)) & state.merged.keys())
+    removed_keys = sorted(frozen_keys & state.removed.keys())
+    if removed_keys:
         return (
-            f"Class {state.removed[taken[0]]} was taken away, and frozen labels name it. Start the checks "
-            "anew once the labels name none but the project's classes."
+            f"Class {state.removed[removed_keys[0]]} was taken away, and frozen labels name it. Start the "
+            "checks anew once the labels name none but the project's classes."
         )
-    if gone:
-        one = gone[0]
-        into = state.class_names.get(state.resolve(one), state.resolve(one))
+    if merged_keys:
+        key = merged_keys[0]
+        into = state.class_names.get(state.resolve(key), state.resolve(key))
         return (
-            f"Class {one} was merged into {into} after the labels were frozen, so the checks answer another "
+            f"Class {key} was merged into {into} after the labels were frozen, so the checks answer another "
             "question. Start the checks anew."
         )
     return ""
@@ -209,8 +209,8 @@ def advised(frozen: Frozen, estimate: float) -> int:
         return 0
     mean: Floats = risk.cumsum() / np.arange(1, frozen.size + 1)
     scale = estimate / mean[-1] if mean[-1] > 0 else 1.0
-    kept = np.flatnonzero(mean * scale <= _AIM * frozen.promise.error)
-    return int(frozen.size - (kept[-1] + 1 if kept.size else 0))
+    places = np.flatnonzero(mean * scale <= _AIM * frozen.promise.error)
+    return int(frozen.size - (places[-1] + 1 if places.size else 0))
 
 
 def is_census(size: int, error: float, confidence: float) -> bool:

@@ -95,24 +95,26 @@ class Finishing(Several):
         p = published.model.probabilities_at(items)
         measured, truth = self.held_out(state)
         q = published.model.probabilities_at(measured) if measured.size else np.empty((0, p.shape[1]))
-        known = q.max(axis=1), q.argmax(axis=1) != truth
+        calibration = q.max(axis=1), q.argmax(axis=1) != truth
         return _surest_first(
-            MODEL, items, p.argmax(axis=1), p.max(axis=1), published.keys, published.model.number, known
+            MODEL, items, p.argmax(axis=1), p.max(axis=1), published.keys, published.model.number, calibration
         )
 
     def _of_column(self, of: str, items: Ints) -> Candidates:
         state = self.state
-        held = next((one.guess for one in self.guesses if one.source == of and one.guess is not None), None)
-        guess = held if held is not None else guess_of(of, self.pool, state.classes)
+        stored_guess = next(
+            (entry.guess for entry in self.guesses if entry.source == of and entry.guess is not None), None
+        )
+        guess = stored_guess if stored_guess is not None else guess_of(of, self.pool, state.classes)
         codes = np.asarray(guess.codes)[items]
-        there = codes >= 0
-        if not there.any():
+        mask = codes >= 0
+        if not mask.any():
             raise InputError(f"{of} names none of the classes in what nobody has labelled yet.")
-        none = np.full(int(there.sum()), np.nan)
-        known = np.array([i for i in state.codes if guess.codes[i] >= 0], dtype=np.int64)
-        wrong = np.array([guess.codes[i] != state.codes[i] for i in known.tolist()], dtype=bool)
+        none = np.full(int(mask.sum()), np.nan)
+        labelled_items = np.array([i for i in state.codes if guess.codes[i] >= 0], dtype=np.int64)
+        wrong = np.array([guess.codes[i] != state.codes[i] for i in labelled_items.tolist()], dtype=bool)
         return _surest_first(
-            of, items[there], codes[there], none, state.keys, -1, (np.full(len(known), np.nan), wrong)
+            of, items[mask], codes[mask], none, state.keys, -1, (np.full(len(labelled_items), np.nan), wrong)
         )
 
     def forecast(
@@ -138,12 +140,12 @@ class Finishing(Several):
         sure, wrong = found.held_out
         # of a column nothing is known beforehand: it is as good as one that is worth checking
         risk = 1.0 - found.confidences if of == MODEL else np.full(len(found.items), error / 10)
-        known = 1.0 - sure if of == MODEL else np.full(len(wrong), error / 10)
+        measured_risk = 1.0 - sure if of == MODEL else np.full(len(wrong), error / 10)
         return plan(
             risk,
             error,
             confidence_at(confidence, self.attempt_next),
-            held_out=(known, wrong) if len(wrong) else None,
+            held_out=(measured_risk, wrong) if len(wrong) else None,
             seed=int(self.settings["seed"]),
         )
 
@@ -179,8 +181,8 @@ class Finishing(Several):
         Raises:
             InputError: nothing to freeze, shares that are none, or more attempts than there can be.
         """
-        found = self.candidates(of)
-        size = len(found.items)
+        candidates = self.candidates(of)
+        size = len(candidates.items)
         if surest is not None and not 1 <= surest <= size:
             raise InputError(f"There are {size:,} labels to freeze; the surest can be 1 to {size:,} of them.")
         if surest is not None:
@@ -188,34 +190,34 @@ class Finishing(Several):
         elif of != MODEL:
             sizes = [size]  # no confidence tells which of them are surer
         else:
-            sizes = [int(n) for n in self.forecast(error, confidence, found=found).sizes()]
+            sizes = [int(n) for n in self.forecast(error, confidence, found=candidates).sizes()]
         return self._start(
-            found,
+            candidates,
             Promise(size, float(error), float(confidence), tuple(sizes), self.attempt_next, of, per_class),
         )
 
     @retried
-    def _start(self, found: Candidates, promise: Promise) -> FinishState:
+    def _start(self, candidates: Candidates, promise: Promise) -> FinishState:
         ids = self.pool.items.ids
         with self._project.recording() as transaction:
             state = transaction.state
             promise = replace(promise, attempt=len(state.frozen) + 1)  # refuses one too many
-            names = [state.class_names.get(key, key) for key in found.keys]
+            names = [state.class_names.get(key, key) for key in candidates.keys]
             checksum = checksum_of(
                 {
                     str(ids[i]): names[c]
-                    for i, c in zip(found.items.tolist(), found.codes.tolist(), strict=True)
+                    for i, c in zip(candidates.items.tolist(), candidates.codes.tolist(), strict=True)
                 }
             )
             payload = plan_of(
                 promise,
                 seed_of(checksum),
-                found.items,
-                found.codes,
-                found.confidences,
-                found.keys,
+                candidates.items,
+                candidates.codes,
+                candidates.confidences,
+                candidates.keys,
                 ids,
-                found.round,
+                candidates.round,
                 checksum,
             )
             before = self.frozen_in(state)
@@ -224,7 +226,7 @@ class Finishing(Several):
                 if (before.promise, before.checksum) == (same, payload["checksum"]):
                     return finish_state_of(before, state)
             earlier = [Promise.from_document(event.payload["promise"]) for event in state.frozen]
-            check_spent(promise.confidence, [(one.confidence, one.attempt) for one in earlier])
+            check_spent(promise.confidence, [(previous.confidence, previous.attempt) for previous in earlier])
             given_back = [
                 i
                 for who in state.waiting.values()
@@ -255,8 +257,8 @@ class Finishing(Several):
             person: this session's unless given.
         """
         session = self if person is None else self.as_annotator(person)
-        found = session.next_checks(1)
-        return found[0] if found else None
+        checks = session.next_checks(1)
+        return checks[0] if checks else None
 
     @retried
     def next_checks(self, k: int = 1, *, lease: float = CHECK_LEASE) -> list[Ask]:
@@ -273,9 +275,9 @@ class Finishing(Several):
             InputError: no checks were started, or what was frozen is not there any more.
         """
         state = self.state
-        held = self._checks(state, k, time.time())
-        if len(held) == k and all(a.expires > time.time() for a in held):
-            return held  # a reload asks for what it was shown: nothing to record
+        checks = self._checks(state, k, time.time())
+        if len(checks) == k and all(a.expires > time.time() for a in checks):
+            return checks  # a reload asks for what it was shown: nothing to record
         with self._project.recording() as transaction:
             moment = time.time()
             asks = self._checks(transaction.state, k, moment)
@@ -287,28 +289,28 @@ class Finishing(Several):
             raise InputError("No checks were started: start them first.")
         if why := void_because(frozen, state):
             raise InputError(why)
-        taken = self._questions.checked_now(state, moment, self.annotator)
+        leased_items = self._questions.checked_now(state, moment, self.annotator)
         waiting = (state.asks[i] for i in state.waiting.get(self.annotator, ()))
-        mine = {
+        own_asks = {
             a.item: a
             for a in waiting
             if a.role == "check" and not a.released and int(a.details.get("check", 0)) == frozen.started
         }
         later = n_answered(frozen, state)  # answers to draws behind the one that is looked at
-        found: list[Ask] = []
+        asks: list[Ask] = []
         for place in drawn(frozen):
-            if len(found) == k:
+            if len(asks) == k:
                 break
             item = int(frozen.items[place])
             answers = answers_of(frozen, state, item)
             later -= bool(answers)
             if answers and not self._looks_again(frozen, place, answers):
                 continue
-            if item in mine:
-                found.append(Ask.of(mine[item]))
-            elif item not in taken or (later >= PASSED and not answers):
-                found.append(replace(new_ask(item, "check"), check=frozen.started))
-        return found
+            if item in own_asks:
+                asks.append(Ask.of(own_asks[item]))
+            elif item not in leased_items or (later >= PASSED and not answers):
+                asks.append(replace(new_ask(item, "check"), check=frozen.started))
+        return asks
 
     def _looks_again(self, frozen: Frozen, place: int, answers: Sequence[Check]) -> bool:
         """Tell whether a check that somebody has answered is one for this annotator to answer, too."""
@@ -318,10 +320,10 @@ class Finishing(Several):
     def hidden_from_checks(self) -> frozenset[str]:
         """Columns that hold the labels which are checked, or a guess: whoever checks sees none of them."""
         frozen = self.frozen_in()
-        read = {str(one["source"]) for one in self.settings.get("guesses") or ()}
-        read |= set() if frozen is None else {frozen.promise.of}
+        sources = {str(guess["source"]) for guess in self.settings.get("guesses") or ()}
+        sources |= set() if frozen is None else {frozen.promise.of}
         names = [str(name) for name in self.pool.items.show(0).row or {}]
-        return frozenset(name for source in read if ":" in source for name in columns_of(source, names))
+        return frozenset(name for source in sources if ":" in source for name in columns_of(source, names))
 
     def answer_check(self, ask_id: str, label: str | None, *, operation: str | None = None) -> bool:
         """Answer a check; durable before it returns. It is a label for the model from then on.
@@ -345,11 +347,11 @@ class Finishing(Several):
         Raises:
             InputError: what was frozen is not there any more.
         """
-        now = self.finish_state()
-        if now is None or now.phase not in ("certified", "void"):
+        finish = self.finish_state()
+        if finish is None or finish.phase not in ("certified", "void"):
             return None
-        if now.phase == "void":
-            raise InputError(now.why)
+        if finish.phase == "void":
+            raise InputError(finish.why)
         return self._certify()
 
     @retried
@@ -357,20 +359,26 @@ class Finishing(Several):
         ids = self.pool.items.ids
         with self._project.recording() as transaction:
             state = transaction.state
-            now = self.finish_state(state)
-            if now is None or now.phase != "certified":
+            finish = self.finish_state(state)
+            if finish is None or finish.phase != "certified":
                 return None
-            known = None if now.certificate is None else Certificate.from_json(now.certificate)
-            made = issued(now, state, ids, self.project.name, known.made if known else utc_now())
-            if known is not None and made.id == known.id:
-                return known
-            if known is not None:
-                made = issued(now, state, ids, self.project.name, utc_now())
-            checked = zip(
-                now.frozen.items[now.evidence.places].tolist(), now.evidence.wrong.tolist(), strict=True
+            previous = None if finish.certificate is None else Certificate.from_json(finish.certificate)
+            certificate = issued(
+                finish, state, ids, self.project.name, previous.made if previous else utc_now()
             )
-            self._add(transaction, Event.certified(now.frozen.started, list(checked), made.document()))
-            return made
+            if previous is not None and certificate.id == previous.id:
+                return previous
+            if previous is not None:
+                certificate = issued(finish, state, ids, self.project.name, utc_now())
+            checked = zip(
+                finish.frozen.items[finish.evidence.places].tolist(),
+                finish.evidence.wrong.tolist(),
+                strict=True,
+            )
+            self._add(
+                transaction, Event.certified(finish.frozen.started, list(checked), certificate.document())
+            )
+            return certificate
 
 
 def _surest_first(
@@ -380,9 +388,9 @@ def _surest_first(
     confidences: Floats,
     keys: tuple[str, ...],
     number: int,
-    known: tuple[Floats, Array],
+    calibration: tuple[Floats, Array],
 ) -> Candidates:
     order = np.argsort(-np.nan_to_num(confidences, nan=0.0), kind="stable")
     return Candidates(
-        of, items[order], np.asarray(codes)[order], confidences[order], tuple(keys), number, known
+        of, items[order], np.asarray(codes)[order], confidences[order], tuple(keys), number, calibration
     )

@@ -56,17 +56,17 @@ def refit_in_process(
         Cancelled: `stop` said so, and the fit did not end by itself.
     """
 
-    def hear(said: Any) -> bool | None:
-        return None if callback is None else callback(*said)
+    def hear(progress: Any) -> bool | None:
+        return None if callback is None else callback(*progress)
 
     settings = session.settings
-    named = typed({name: settings[name] for name in ("classifier", "options", "policy")})
-    given = (session.store.url, session.id, session.annotator, named)
+    model_settings = typed({name: settings[name] for name in ("classifier", "options", "policy")})
+    arguments = (session.store.url, session.id, session.annotator, model_settings)
     for tried in range(1, TRIES + 1):
         try:
             with session._fits.made_elsewhere():
-                made = companion.call(f"{__name__}:fit_there", *given, hear=hear, stop=stop)
-                return made is not None and session._fits.take_up(made, ready)
+                fit = companion.call(f"{__name__}:fit_there", *arguments, hear=hear, stop=stop)
+                return fit is not None and session._fits.take_up(fit, ready)
         except DiedError as died:
             if tried == TRIES:
                 raise InputError(
@@ -95,7 +95,7 @@ def fit_there(
     """
     trust_typed(named)
     session = opened(url, project).as_annotator(annotator)
-    if session.stale and session.refit(lambda done, objective: say((done, objective))) is None:
+    if session.stale and session.refit(lambda fraction, objective: say((fraction, objective))) is None:
         return None
     return _made(session, session._fits.published())
 
@@ -175,8 +175,12 @@ def opened(url: str, project: str) -> Session:
     from workbench.store import Store
 
     # the questions of a project are opened over one pool, and share what their models have in common
-    held = (key for key, one in _OPEN.items() if key[0] == url and project in (one.id, *one.question_ids))
-    key = next(held, None)
+    keys = (
+        key
+        for key, candidate in _OPEN.items()
+        if key[0] == url and project in (candidate.id, *candidate.question_ids)
+    )
+    key = next(keys, None)
     if key is not None and _OPEN[key].outgrown:
         del _OPEN[key]
         key = None
@@ -186,5 +190,5 @@ def opened(url: str, project: str) -> Session:
             _OPEN.popitem(last=False)
         _OPEN[key] = Session.open(project, store=Store.open(url))
     _OPEN.move_to_end(key)
-    found = _OPEN[key]
-    return found if found.id == project else found.question(project)
+    session = _OPEN[key]
+    return session if session.id == project else session.question(project)

@@ -144,12 +144,12 @@ class FittedModel:
         """q(f) of every item of the pool, or None for a model without latents."""
         if not protocols.supports_latent(self.estimator):
             return None
-        found = None if self.latents is None else self.latents.of(self.estimator)
-        if found is None:
+        posterior = None if self.latents is None else self.latents.of(self.estimator)
+        if posterior is None:
             latent: Latent = self.estimator.predict_latent(self.features, **self._guess())
             return latent
-        moved = self._moved
-        return found if moved is None else Latent(found.mean + moved, found.variance)
+        shift = self._moved
+        return posterior if shift is None else Latent(posterior.mean + shift, posterior.variance)
 
     @cached_property
     def _moved(self) -> Floats | None:
@@ -192,10 +192,10 @@ class FittedModel:
     def latent_mean(self) -> Floats | None:
         """The mean of `latent`, without the work of the variances where nobody has asked for these."""
         if "latent" not in self.__dict__ and self.latents is not None:
-            found = self.latents.mean_of(self.estimator)
-            if found is not None:
-                moved = self._moved
-                return found if moved is None else found + moved
+            mean = self.latents.mean_of(self.estimator)
+            if mean is not None:
+                shift = self._moved
+                return mean if shift is None else mean + shift
         latent = self.latent
         return None if latent is None else latent.mean
 
@@ -214,8 +214,8 @@ class FittedModel:
 
     def probabilities_of(self, item: int) -> Floats:
         """[C] class probabilities of one item; of a very large pool they are not made of all for its sake."""
-        many = len(self.pool) > MANY
-        p: Floats = self.probabilities_at(np.array([item]))[0] if many else self.probabilities[item]
+        is_large = len(self.pool) > MANY
+        p: Floats = self.probabilities_at(np.array([item]))[0] if is_large else self.probabilities[item]
         return p
 
     def probabilities_at(self, items: Ints) -> Floats:
@@ -226,14 +226,14 @@ class FittedModel:
             return self.predict_proba(items)
         # what tells how a fit goes is asked again of this one when the next is there
         key = items.tobytes()
-        kept: tuple[tuple[bytes, Floats], ...] = self.__dict__.get("_kept", ())
-        for known, p in kept:
-            if known == key:
+        cache: tuple[tuple[bytes, Floats], ...] = self.__dict__.get("_kept", ())
+        for cached_key, p in cache:
+            if cached_key == key:
                 return p
-        made = self.predict_proba(items)
+        probabilities = self.predict_proba(items)
         # replaced whole: another thread may be reading it
-        self.__dict__["_kept"] = (*kept[-1:], (key, made))
-        return made
+        self.__dict__["_kept"] = (*cache[-1:], (key, probabilities))
+        return probabilities
 
     @cached_property
     def scaled(self) -> Array:
@@ -300,9 +300,9 @@ class FittedModel:
             rows: [m] ascending items; of these the training set must not be asked.
         """
         X = np.asarray(self.features[rows])
-        known = np.isin(rows, self.items).nonzero()[0]
+        places = np.isin(rows, self.items).nonzero()[0]
         code = dict(zip(self.items.tolist(), self.codes.tolist(), strict=True))
-        labels = np.array([code[item] for item in rows[known].tolist()], dtype=np.int64)
+        labels = np.array([code[item] for item in rows[places].tolist()], dtype=np.int64)
         guess = self._guess(rows)
         latent: Any = None
         if guess and protocols.supports_latent(self.estimator):
@@ -310,7 +310,7 @@ class FittedModel:
         return belief_of(
             self.estimator,
             X,
-            labelled=known,
+            labelled=places,
             labels=labels,
             latent=latent,
             latent_mean=None if guess else _mean_at(self.estimator, X),

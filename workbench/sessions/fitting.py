@@ -135,9 +135,9 @@ def held_out(
         codes = np.where(truth >= 0, np.asarray([*by_code, -1])[truth], -1)
         return items[codes >= 0], codes[codes >= 0]
     pairs = [(item, code_of(state.standing[item].key)) for item in measured_on(state)]
-    both = np.asarray(sorted(pairs), dtype=np.int64).reshape(-1, 2)
-    both = both[both[:, 1] >= 0]
-    return both[:, 0], both[:, 1]
+    table = np.asarray(sorted(pairs), dtype=np.int64).reshape(-1, 2)
+    table = table[table[:, 1] >= 0]
+    return table[:, 0], table[:, 1]
 
 
 def measured_on(state: ProjectState) -> list[int]:
@@ -200,13 +200,13 @@ class Fits:
         """The newest fit, also one of another process; None before the first."""
         state = self._project.state() if state is None else state
         newest = int(state.rounds[-1]["number"]) if state.rounds else -1
-        found = self._published
-        if found is not None and found.model.number >= newest and self._epoch == self._project.epoch:
-            return self._in_use(found, state)  # without waiting for whoever takes up another
+        fit = self._published
+        if fit is not None and fit.model.number >= newest and self._epoch == self._project.epoch:
+            return self._in_use(fit, state)  # without waiting for whoever takes up another
         # others wait for this transaction; or whoever has another one made takes it up
         waits = self._project.is_writing or self._elsewhere
         if waits and self._epoch == self._project.epoch:
-            return self._in_use(found, state)
+            return self._in_use(fit, state)
         with self._restoring:
             if self._epoch != self._project.epoch:  # what was fitted to another log
                 self._published, self._tried, self._epoch = None, -1, self._project.epoch
@@ -215,13 +215,13 @@ class Fits:
             if newest > max(self._tried, -1 if present is None else present.model.number):
                 self._restore()
                 self._tried = newest  # not where the database was out of reach: it is looked at again
-            found = self._published
-        return self._in_use(found, state)
+            fit = self._published
+        return self._in_use(fit, state)
 
-    def _in_use(self, found: Published | None, state: ProjectState) -> Published | None:
-        if found is not None and len(state.trained_classes) < 2 and not self._chosen(state)["guess"]:
+    def _in_use(self, fit: Published | None, state: ProjectState) -> Published | None:
+        if fit is not None and len(state.trained_classes) < 2 and not self._chosen(state)["guess"]:
             return None  # what it started from was switched off, and labels alone make no model yet
-        return found
+        return fit
 
     @property
     def present(self) -> Published | None:
@@ -231,11 +231,11 @@ class Fits:
     def is_stale(self) -> bool:
         """True if a refit would see labels, classes or settings that the published model has not seen."""
         state = self._project.state()
-        chosen = self._chosen(state)
+        inputs = self._chosen(state)
         published = self.published(state)
         if published is not None:
-            return not published.is_of(state, chosen) or self._is_apart(state, published)
-        if chosen["guess"] and not self.guesses.known_to_be_empty(chosen["guess"], state.classes):
+            return not published.is_of(state, inputs) or self._is_apart(state, published)
+        if inputs["guess"] and not self.guesses.known_to_be_empty(inputs["guess"], state.classes):
             return True
         return self._names_two(state)
 
@@ -243,8 +243,8 @@ class Fits:
         """True if labels that may be learnt from name two classes; the consensus of a fit may say less."""
         if len(state.trained_classes) < 2:
             return False
-        apart = self._test | frozenset(self._project.twins.spread(state.evaluation))
-        codes = (code for item, code in state.training.items() if item not in apart)
+        exclusions = self._test | frozenset(self._project.twins.spread(state.evaluation))
+        codes = (code for item, code in state.training.items() if item not in exclusions)
         first = next(codes, -1)
         return any(code != first for code in codes)
 
@@ -297,15 +297,15 @@ class Fits:
         with self._refitting:
             if self._unsaved is not None:
                 # a fit that the database had no room or no time for: it is saved first, not made again
-                done = self._publish(*self._unsaved)
+                stored_round = self._publish(*self._unsaved)
                 self._unsaved = None
                 if not self.is_stale():
-                    return done
+                    return stored_round
             project = self._project
             state = project.state()
             training = self._training(state)
-            chosen = self._chosen(state)
-            learner = self._learner_of(chosen, state.classes)
+            inputs = self._chosen(state)
+            learner = self._learner_of(inputs, state.classes)
             # a guess will do until there are labels of two classes
             if len(set(training.values())) < 2 and learner.mean is None:
                 return None
@@ -314,9 +314,9 @@ class Fits:
             before = self.published(state)
             number = int(state.rounds[-1]["number"]) + 1 if state.rounds else 0
             warm = None
-            if before is not None and before.keys == state.keys and _same_model(before.chosen, chosen):
+            if before is not None and before.keys == state.keys and _same_model(before.chosen, inputs):
                 warm = before.model.state
-            looked = self._looked_at()
+            sample = self._looked_at()
             turn = fit_measure_query(
                 learner,
                 items,
@@ -326,11 +326,11 @@ class Fits:
                 held_out=held_out(project.pool, state, project.record.settings),
                 probabilities=lambda model, rows: (
                     # Pages show the whole pool, which a large one does not do at every fit.
-                    model.probabilities_at(rows) if looked is not None else model.probabilities[rows]
+                    model.probabilities_at(rows) if sample is not None else model.probabilities[rows]
                 ),
-                ask=lambda model: self._query(model, state, chosen["policy"]),
+                ask=lambda model: self._query(model, state, inputs["policy"]),
                 callback=callback,
-                beside=self._led_by(training, chosen, before),
+                beside=self._led_by(training, inputs, before),
                 among=self._among(state, number),
             )
             old = {} if before is None else before.training
@@ -344,7 +344,7 @@ class Fits:
                 seconds=turn.seconds,
                 neighbours=turn.model.smoothing.strength,
                 state=turn.model.state,
-                signs=signs_of(turn.model, None if before is None else before.model, looked),
+                signs=signs_of(turn.model, None if before is None else before.model, sample),
                 **turn.figures,
             )
             queue: Ints = np.empty(0, dtype=np.int64)
@@ -354,14 +354,14 @@ class Fits:
             self._unsaved = (
                 finished,
                 Published(
-                    turn.model, training, state.keys, chosen, queue, utilities, state.merged, state.learnable
+                    turn.model, training, state.keys, inputs, queue, utilities, state.merged, state.learnable
                 ),
                 state,
                 annotator,
             )
-            done = self._publish(*self._unsaved)
+            stored_round = self._publish(*self._unsaved)
             self._unsaved = None
-            return done
+            return stored_round
 
     def model_at(self, number: int, state: Mapping[str, Array] | None = None) -> FittedModel:
         """See `Session.model_at`."""
@@ -373,9 +373,9 @@ class Fits:
         learner = self._learner_of(self._chosen_in(record), tuple(record["classes"]))
         if state is not None:
             return learner.model(state, number, items, codes)
-        found = project.store.round_state(project.id, number)
-        if found is not None:
-            model = self._stored(learner, found[1], number, items, codes)
+        snapshot = project.store.round_state(project.id, number)
+        if snapshot is not None:
+            model = self._stored(learner, snapshot[1], number, items, codes)
             if model is not None:
                 return model
         return learner.fit(items, codes, number=int(record.get("stream", number)))
@@ -391,13 +391,13 @@ class Fits:
     # --- inside -------------------------------------------------------------------------------
 
     def _led_by(
-        self, training: Mapping[int, int], chosen: Mapping[str, Any], own: Published | None
+        self, training: Mapping[int, int], inputs: Mapping[str, Any], previous: Published | None
     ) -> Beside | None:
         """Model that chooses the geometry, where there are enough yes / no questions to share one."""
-        others = self._beside()
-        if not training or len(others) + 1 < SHARED_FROM:
+        siblings = self._beside()
+        if not training or len(siblings) + 1 < SHARED_FROM:
             return None
-        return led_by(training, chosen, own, others)
+        return led_by(training, inputs, previous, siblings)
 
     def _training(self, state: ProjectState) -> Mapping[int, int]:
         """Labels that a model may learn from, and where several answered their consensus.
@@ -413,10 +413,10 @@ class Fits:
 
     def _learnable(self, state: ProjectState) -> Mapping[int, int]:
         learnt, twins = training_of(state), self._project.twins
-        apart = self._test | frozenset(twins.spread(state.evaluation))
-        if apart.isdisjoint(learnt):
+        exclusions = self._test | frozenset(twins.spread(state.evaluation))
+        if exclusions.isdisjoint(learnt):
             return learnt
-        return {item: code for item, code in learnt.items() if item not in apart}
+        return {item: code for item, code in learnt.items() if item not in exclusions}
 
     @property
     def scores_all(self) -> bool:
@@ -426,48 +426,48 @@ class Fits:
     def _looked_at(self) -> Ints | None:
         """Items whose predictions tell how a fit goes; None for all of them, as in all but large pools."""
         settings, pool = self._project.record.settings, self._project.pool
-        most = int(settings.get("measured", 0)) or int(settings.get("asked_among", 0))
-        return measured_items(np.arange(len(pool)), int(settings["seed"]), most) if most else None
+        limit = int(settings.get("measured", 0)) or int(settings.get("asked_among", 0))
+        return measured_items(np.arange(len(pool)), int(settings["seed"]), limit) if limit else None
 
     def _chosen(self, state: ProjectState) -> dict[str, Any]:
         settings = self._project.settings(state)
-        chosen = {name: settings[name] for name in ("classifier", "options", "policy")}
-        return chosen | {"guess": self.guesses.chosen(settings, state)}
+        inputs = {name: settings[name] for name in ("classifier", "options", "policy")}
+        return inputs | {"guess": self.guesses.chosen(settings, state)}
 
     def _chosen_in(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """Inputs of a round."""
         where = f"Project {self._project.record.name!r}"
         names = ("classifier", "options", "policy")
-        chosen = {name: from_file(record[name], where) for name in names}
-        return chosen | {"guess": dict(record.get("guess") or {})}
+        inputs = {name: from_file(record[name], where) for name in names}
+        return inputs | {"guess": dict(record.get("guess") or {})}
 
     def _learner_of(
-        self, chosen: Mapping[str, Any], classes: tuple[str, ...], checked: bool = False
+        self, inputs: Mapping[str, Any], classes: tuple[str, ...], checked: bool = False
     ) -> Learner:
-        key = (chosen["classifier"], chosen["options"], classes, chosen["guess"])
+        key = (inputs["classifier"], inputs["options"], classes, inputs["guess"])
         if self._learner is None or self._learner[0] != key:
             self.guesses.remember(self._project.settings())
             settings = self._project.record.settings
-            made = Learner(
+            learner = Learner(
                 self._project.pool,
-                chosen["classifier"],
-                chosen["options"],
+                inputs["classifier"],
+                inputs["options"],
                 seed=int(settings["seed"]),
                 classes=classes,
                 cached=LARGE_BYTES,
-                mean=self.guesses.mean(chosen["guess"], classes),
+                mean=self.guesses.mean(inputs["guess"], classes),
                 making=self.making,
                 common=self._common,
                 checked=checked,
             )
-            self._learner = (key, made)
+            self._learner = (key, learner)
         return self._learner[1]
 
     def _among(self, state: ProjectState, number: int) -> Ints | None:
         """The items that questions are chosen among in a round."""
         settings = self._project.record.settings
-        most = int(settings.get("asked_among", 0))
-        return drawn(self._questions.askable(state), int(settings["seed"]), number, most)
+        limit = int(settings.get("asked_among", 0))
+        return drawn(self._questions.askable(state), int(settings["seed"]), number, limit)
 
     def _query(self, model: FittedModel, state: ProjectState, policy: str) -> Query | None:
         askable = self._questions.askable(state)
@@ -514,8 +514,8 @@ class Fits:
             arrays[f"{_OURS}among"] = published.model.among
         with self._project.recording() as transaction:
             number = transaction.add_round(record, arrays)
-            shown = ("n_labelled", "n_items", "n_test", "error", "nll", "brier", "ece")
-            event = Event.round({"number": number, **{name: record[name] for name in shown}})
+            names = ("n_labelled", "n_items", "n_test", "error", "nll", "brier", "ece")
+            event = Event.round({"number": number, **{name: record[name] for name in names}})
             transaction.add(replace(event, annotator=annotator))
         if number != finished.number:
             # Another program stored a round while this one was fitted.
@@ -531,49 +531,49 @@ class Fits:
 
     def _restore(
         self,
-        made: Made | None = None,
+        fit: Made | None = None,
         ready: Callable[[FittedModel], None] | None = None,
     ) -> None:
         """Take up the newest stored fit, so that nobody waits after a restart.
 
-        What cannot be restored leaves the project as it is, and stale. `made` says what was computed of all
+        What cannot be restored leaves the project as it is, and stale. `fit` says what was computed of all
         items of a round; stored are the utilities of its queue.
         """
         project = self._project
-        found = project.store.round_state(project.id)
-        if found is None or (self._published is not None and self._published.model.number >= found[0]):
+        snapshot = project.store.round_state(project.id)
+        if snapshot is None or (self._published is not None and self._published.model.number >= snapshot[0]):
             return
-        number, arrays = found
+        number, arrays = snapshot
         record = project.store.round(project.id, number)
         assert record is not None
         project.log.check_length(int(record.get("n_items", 0)))
-        known = made is not None and made.number == number and made.probabilities is not None
+        is_scored = fit is not None and fit.number == number and fit.probabilities is not None
         try:
             items, codes = self._training_of(record, arrays)
-            chosen = self._chosen_in(record)
+            inputs = self._chosen_in(record)
             # what another process has scored it has made: an import of a hundred megabytes less
-            learner = self._learner_of(chosen, tuple(record["classes"]), known)
+            learner = self._learner_of(inputs, tuple(record["classes"]), is_scored)
         except InputError as error:
             self.problem = str(error)
             return
-        if made is not None and (made.number != number or made.utilities.shape != (len(project.pool),)):
-            made = None  # of another round, or of a pool that has grown meanwhile
-        model = self._stored(learner, arrays, number, items, codes, made)
+        if fit is not None and (fit.number != number or fit.utilities.shape != (len(project.pool),)):
+            fit = None  # of another round, or of a pool that has grown meanwhile
+        model = self._stored(learner, arrays, number, items, codes, fit)
         if model is None:
             return
         queue = np.asarray(record["queue"], dtype=np.int64)
         utilities = np.full(len(project.pool), np.nan)
-        given = [np.nan if u is None else u for u in record["queue_utilities"]]
-        utilities[queue] = np.asarray(given, dtype=np.float64)
-        if made is not None:
-            utilities = made.utilities
+        queue_utilities = [np.nan if u is None else u for u in record["queue_utilities"]]
+        utilities[queue] = np.asarray(queue_utilities, dtype=np.float64)
+        if fit is not None:
+            utilities = fit.utilities
         training = dict(zip(items.tolist(), codes.tolist(), strict=True))
         self.problem = ""
         if ready is not None:
             ready(model)
         keys, merged = tuple(record["keys"]), record.get("merged", {})
         votes = str(record.get("votes", ""))
-        published = Published(model, training, keys, chosen, queue, utilities, merged, votes)
+        published = Published(model, training, keys, inputs, queue, utilities, merged, votes)
         _ = published.ranked  # before anybody asks
         self._published = published
 
@@ -584,7 +584,7 @@ class Fits:
         number: int,
         items: Ints,
         codes: Ints,
-        made: Made | None = None,
+        fit: Made | None = None,
     ) -> FittedModel | None:
         """The model of a stored state; None, with the reason in `problem`, where it cannot be read.
 
@@ -595,9 +595,9 @@ class Fits:
             self.problem = "The last fit was stored by another version of the program."
             return None
         try:
-            beside = len(self._beside()) + 1 >= SHARED_FROM
-            told = (None, None) if made is None else (made.probabilities, made.explained)
-            model = learner.model(_theirs(arrays), number, items, codes, beside, *told)
+            is_shared = len(self._beside()) + 1 >= SHARED_FROM
+            predictions = (None, None) if fit is None else (fit.probabilities, fit.explained)
+            model = learner.model(_theirs(arrays), number, items, codes, is_shared, *predictions)
             among = arrays.get(f"{_OURS}among")
             return model if among is None else replace(model, among=np.asarray(among))
         except Exception as error:
@@ -623,8 +623,8 @@ class Fits:
 
 
 def _digest(items: Ints, codes: Ints) -> str:
-    both = np.ascontiguousarray(np.stack([items, codes]), dtype="<i8")
-    return sha256(both.tobytes()).hexdigest()[:32]
+    pairs = np.ascontiguousarray(np.stack([items, codes]), dtype="<i8")
+    return sha256(pairs.tobytes()).hexdigest()[:32]
 
 
 def _format_of(arrays: Mapping[str, Array]) -> int:
@@ -636,5 +636,5 @@ def _theirs(arrays: Mapping[str, Array]) -> dict[str, Array]:
     return {name: value for name, value in arrays.items() if not name.startswith(_OURS)}
 
 
-def _same_model(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
-    return all(one[name] == two[name] for name in ("classifier", "options", "guess"))
+def _same_model(old_inputs: Mapping[str, Any], new_inputs: Mapping[str, Any]) -> bool:
+    return all(old_inputs[name] == new_inputs[name] for name in ("classifier", "options", "guess"))

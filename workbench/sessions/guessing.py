@@ -100,34 +100,34 @@ def report(
     weights = weights_of(model, fitted)
     items = np.fromiter(state.codes, dtype=np.int64, count=len(state.codes))
     codes = np.fromiter(state.codes.values(), dtype=np.int64, count=len(state.codes))
-    found = []
-    for one in now:
-        notes, agreement, drawn, known = [one.problem] if one.problem else [], None, 0, 0
+    reports = []
+    for entry in now:
+        notes, agreement, sample_size, coverage = [entry.problem] if entry.problem else [], None, 0, 0
         confusions: tuple[tuple[str, str, int], ...] = ()
-        if one.guess is not None:
-            agreement = one.guess.agreement(items, codes)
+        if entry.guess is not None:
+            agreement = entry.guess.agreement(items, codes)
             confusions = tuple((state.classes[a], state.classes[b], n) for a, b, n in agreement.confusions)
-            drawn = n_drawn(state, items[one.guess.codes[items] >= 0].tolist())
-            suspicion = one.guess.suspicion(items, codes)
-            notes = [*one.guess.notes, *([suspicion] if suspicion else [])]
-            known = int(one.guess.known.sum())
-        weight = weights.get(one.source) if one.on else None
-        unknown = () if one.guess is None else one.guess.unknown
-        found.append(
+            sample_size = n_drawn(state, items[entry.guess.codes[items] >= 0].tolist())
+            suspicion = entry.guess.suspicion(items, codes)
+            notes = [*entry.guess.notes, *([suspicion] if suspicion else [])]
+            coverage = int(entry.guess.known.sum())
+        weight = weights.get(entry.source) if entry.on else None
+        unknown = () if entry.guess is None else entry.guess.unknown
+        reports.append(
             SourceReport(
-                one.source,
-                one.on,
+                entry.source,
+                entry.on,
                 weight,
                 agreement,
-                drawn,
+                sample_size,
                 confusions,
-                known,
+                coverage,
                 tuple(notes),
                 unknown,
-                one.mapping,
+                entry.mapping,
             )
         )
-    return found
+    return reports
 
 
 def weights_of(model: FittedModel | None, fitted: Mapping[str, Any]) -> dict[str, float]:
@@ -136,7 +136,7 @@ def weights_of(model: FittedModel | None, fitted: Mapping[str, Any]) -> dict[str
     sources = (fitted.get("guess") or {}).get("sources") or ()
     if weights is None or len(weights) != len(sources):
         return {}
-    return {str(one["source"]): float(w) for one, w in zip(sources, weights, strict=True)}
+    return {str(source["source"]): float(w) for source, w in zip(sources, weights, strict=True)}
 
 
 def weight_words(weight: float | None, n_labelled: int, on: bool = False) -> str:
@@ -167,15 +167,15 @@ def offered(pool: Pool, classes: Sequence[str]) -> list[str]:
     """
     cells = getattr(pool.items, "cells", None) or {}
     made_of = getattr(pool.feature_map, "sources", None)
-    used = set(map(str, made_of)) if made_of is not None else set()
-    left = [str(name) for name in cells if str(name) not in used]
+    feature_columns = set(map(str, made_of)) if made_of is not None else set()
+    columns = [str(name) for name in cells if str(name) not in feature_columns]
     names = {name.casefold() for name in classes}
-    found = []
-    for source in sources_of_columns(left):
-        said = classes_in(source, pool, among=_LOOKED_AT)
-        if any(one.casefold() in names for one in said):
-            found.append(source)
-    return [*(["names"] if names_speak(pool) else []), *found]
+    sources = []
+    for source in sources_of_columns(columns):
+        labels = classes_in(source, pool, among=_LOOKED_AT)
+        if any(label.casefold() in names for label in labels):
+            sources.append(source)
+    return [*(["names"] if names_speak(pool) else []), *sources]
 
 
 def source_words(source: str) -> str:
@@ -204,14 +204,18 @@ def said_of(
         fitted: what it was fitted with.
     """
     weights = weights_of(model, fitted)
-    found = []
-    for one in now:
-        if one.guess is None or one.source not in weights or one.guess.values.shape[1] != len(model.classes):
+    opinions = []
+    for entry in now:
+        if (
+            entry.guess is None
+            or entry.source not in weights
+            or entry.guess.values.shape[1] != len(model.classes)
+        ):
             continue
-        row = one.guess.values[item]
+        row = entry.guess.values[item]
         if row.any():
-            found.append((one.source, model.classes[int(row.argmax())], weights[one.source]))
-    return found
+            opinions.append((entry.source, model.classes[int(row.argmax())], weights[entry.source]))
+    return opinions
 
 
 def checked_sources(given: Any, pool: Pool, classes: Sequence[str]) -> list[dict[str, Any]]:
@@ -231,35 +235,35 @@ def checked_sources(given: Any, pool: Pool, classes: Sequence[str]) -> list[dict
     if isinstance(given, str | Mapping):
         given = [given]
     out: list[dict[str, Any]] = []
-    for one in given:
-        entry = dict(one) if isinstance(one, Mapping) else {"source": one}
+    for argument in given:
+        entry = dict(argument) if isinstance(argument, Mapping) else {"source": argument}
         source, on = entry.get("source"), bool(entry.get("on", True))
         if not isinstance(source, str):
             raise InputError(
                 "A project's guesses are named by texts, such as names or column:llm_label; for a guess made "
                 "in Python, put it in a column of the table."
             )
-        if any(other["source"] == source for other in out):
+        if any(previous["source"] == source for previous in out):
             raise InputError(f"The guess {source!r} is given twice.")
-        made: dict[str, Any] = {"source": source, "on": on}
-        said = entry.get("said")
-        if said is not None:
-            guess = _guess_said(source, said, len(pool), classes, entry.get("mapping"))
+        record: dict[str, Any] = {"source": source, "on": on}
+        predictions = entry.get("said")
+        if predictions is not None:
+            guess = _guess_said(source, predictions, len(pool), classes, entry.get("mapping"))
             out.append(
-                made
-                | {"said": said, "checksum": _checksum(guess)}
+                record
+                | {"said": predictions, "checksum": _checksum(guess)}
                 | ({"mapping": dict(entry["mapping"])} if entry.get("mapping") else {})
             )
             continue
         mapping = {str(k): str(v) for k, v in dict(entry.get("mapping") or {}).items()}
         if mapping:
-            made["mapping"] = mapping
+            record["mapping"] = mapping
         if len(classes) >= 2 and (on or "checksum" not in entry):
             guess = guess_of(source, pool, classes, mapping=mapping or None, guidance=entry.get("guidance"))
-            made["checksum"] = _checksum(guess)
+            record["checksum"] = _checksum(guess)
         elif "checksum" in entry:
-            made["checksum"] = str(entry["checksum"])
-        out.append(made)
+            record["checksum"] = str(entry["checksum"])
+        out.append(record)
     if len(out) > MOST:
         raise InputError(f"A project starts from at most {MOST} guesses; got {len(out)}.")
     return out
@@ -271,26 +275,26 @@ def as_said(predictions: Sequence[tuple[int, str, float | None]]) -> dict[str, A
     Args:
         predictions: (item, class, confidence or None).
     """
-    said: dict[str, Any] = {
+    record: dict[str, Any] = {
         "items": [int(item) for item, _, _ in predictions],
         "classes": [str(name) for _, name, _ in predictions],
     }
     if all(sure is not None for _, _, sure in predictions):
-        said["confidence"] = [float(sure or 0.0) for _, _, sure in predictions]
-    return said
+        record["confidence"] = [float(sure or 0.0) for _, _, sure in predictions]
+    return record
 
 
 def _guess_said(
-    source: str, said: Mapping[str, Any], n: int, classes: Sequence[str], mapping: Any = None
+    source: str, predictions: Mapping[str, Any], n: int, classes: Sequence[str], mapping: Any = None
 ) -> Guess:
     """The guess of a source whose predictions lie in the project."""
     names: list[Any] = [None] * n
-    sure: list[Any] | None = [None] * n if "confidence" in said else None
-    for place, (item, name) in enumerate(zip(said["items"], said["classes"], strict=True)):
+    sure: list[Any] | None = [None] * n if "confidence" in predictions else None
+    for place, (item, name) in enumerate(zip(predictions["items"], predictions["classes"], strict=True)):
         if 0 <= item < n:
             names[item] = name
             if sure is not None:
-                sure[item] = said["confidence"][place]
+                sure[item] = predictions["confidence"][place]
     return of_classes(names, classes, confidence=sure, mapping=mapping, source=source)
 
 
@@ -327,18 +331,18 @@ class Guesses:
 
     def remember(self, settings: Mapping[str, Any]) -> None:
         """Take up predictions that lie in the project, by their source and checksum."""
-        for one in settings.get("guesses") or ():
-            if "said" in one:
-                self._said[str(one["source"]), str(one["checksum"])] = one["said"]
+        for source in settings.get("guesses") or ():
+            if "said" in source:
+                self._said[str(source["source"]), str(source["checksum"])] = source["said"]
 
     def chosen(self, settings: Mapping[str, Any], state: ProjectState) -> dict[str, Any]:
         """Start of the next fit: {"sources", "guidance"}; empty where that is nothing."""
         self.remember(settings)
         sources = [
-            {name: one[name] for name in ("source", "mapping") if name in one}
-            | ({"checksum": one["checksum"]} if "said" in one else {})
-            for one in settings.get("guesses") or ()
-            if one["on"]
+            {name: source[name] for name in ("source", "mapping") if name in source}
+            | ({"checksum": source["checksum"]} if "said" in source else {})
+            for source in settings.get("guesses") or ()
+            if source["on"]
         ]
         if not sources or len(state.classes) < 2:
             return {}
@@ -347,70 +351,72 @@ class Guesses:
             self._takes[classifier] = takes_guess(classifier)
         if not self._takes[classifier]:
             return {}
-        found: dict[str, Any] = {"sources": sources}
-        if any(one["source"] == "names" for one in sources) and (guidance := _guidance(state)):
-            found["guidance"] = guidance
-        return found
+        start: dict[str, Any] = {"sources": sources}
+        if any(source["source"] == "names" for source in sources) and (guidance := _guidance(state)):
+            start["guidance"] = guidance
+        return start
 
     def now(self, settings: Mapping[str, Any], state: ProjectState) -> list[SourceNow]:
         """Every source of the project with what it says, also those that are switched off."""
         self.remember(settings)
-        found = []
-        for one in settings.get("guesses") or ():
-            made = self._of(one, state.classes, _guidance(state))
-            on = bool(one["on"])
-            if isinstance(made, Guess):
-                found.append(SourceNow(str(one["source"]), on, made, "", one.get("mapping") or {}))
+        sources = []
+        for source in settings.get("guesses") or ():
+            guess = self._of(source, state.classes, _guidance(state))
+            on = bool(source["on"])
+            if isinstance(guess, Guess):
+                sources.append(SourceNow(str(source["source"]), on, guess, "", source.get("mapping") or {}))
             else:
-                found.append(SourceNow(str(one["source"]), on, None, made, one.get("mapping") or {}))
-        return found
+                sources.append(SourceNow(str(source["source"]), on, None, guess, source.get("mapping") or {}))
+        return sources
 
     def mean(self, chosen: Mapping[str, Any], classes: Sequence[str]) -> Floats | None:
         """[J, N, C] what `chosen` says; zeros for a source that is gone, None where all are."""
         sources = chosen.get("sources") or ()
-        made = [self._of(one, classes, chosen.get("guidance")) for one in sources]
-        there = [one for one in made if isinstance(one, Guess)]
-        if not there:
+        guesses = [self._of(entry, classes, chosen.get("guidance")) for entry in sources]
+        valid_guesses = [entry for entry in guesses if isinstance(entry, Guess)]
+        if not valid_guesses:
             return None
         nothing = np.zeros((len(self._pool), len(classes)))
-        return np.stack([one.values if isinstance(one, Guess) else nothing for one in made])
+        return np.stack([entry.values if isinstance(entry, Guess) else nothing for entry in guesses])
 
     def known_to_be_empty(self, chosen: Mapping[str, Any], classes: Sequence[str]) -> bool:
         """True if it is known that no source of `chosen` says anything; never computes one."""
-        keys = [_key(one, classes, chosen.get("guidance")) for one in chosen.get("sources") or ()]
+        keys = [_key(source, classes, chosen.get("guidance")) for source in chosen.get("sources") or ()]
         return all(isinstance(self._made.get(key), str) for key in keys)
 
     def _of(
-        self, one: Mapping[str, Any], classes: Sequence[str], guidance: Mapping[str, str] | None
+        self, entry: Mapping[str, Any], classes: Sequence[str], guidance: Mapping[str, str] | None
     ) -> Guess | str:
-        key = _key(one, classes, guidance)
+        key = _key(entry, classes, guidance)
         with self._lock:
             if key in self._made:
                 return self._made[key]
-        made: Guess | str
+        guess: Guess | str
         try:
-            said = self._said.get((str(one["source"]), str(one.get("checksum", ""))))
-            if said is not None:
-                made = _guess_said(str(one["source"]), said, len(self._pool), classes, one.get("mapping"))
+            predictions = self._said.get((str(entry["source"]), str(entry.get("checksum", ""))))
+            if predictions is not None:
+                guess = _guess_said(
+                    str(entry["source"]), predictions, len(self._pool), classes, entry.get("mapping")
+                )
             else:
-                made = guess_of(
-                    str(one["source"]), self._pool, classes, guidance=guidance, mapping=one.get("mapping")
+                guess = guess_of(
+                    str(entry["source"]), self._pool, classes, guidance=guidance, mapping=entry.get("mapping")
                 )
         except InputError as error:
-            made = str(error)
+            guess = str(error)
         with self._lock:
             while len(self._made) >= 4 * MOST:
                 self._made.pop(next(iter(self._made)))
-            self._made[key] = made
-        return made
+            self._made[key] = guess
+        return guess
 
 
-def _key(one: Mapping[str, Any], classes: Sequence[str], guidance: Mapping[str, str] | None) -> str:
-    source = str(one["source"])
-    said = sorted((guidance or {}).items()) if source == "names" else ()
-    mapping = sorted((one.get("mapping") or {}).items())
+def _key(entry: Mapping[str, Any], classes: Sequence[str], guidance: Mapping[str, str] | None) -> str:
+    source = str(entry["source"])
+    hints = sorted((guidance or {}).items()) if source == "names" else ()
+    mapping = sorted((entry.get("mapping") or {}).items())
     return repr(
-        (source, str(one.get("checksum", "")) if ":" in source else "", mapping, tuple(classes), said)
+        (source, str(entry.get("checksum", "")) if ":" in source else "", mapping, tuple(classes), hints)
     )
 
 

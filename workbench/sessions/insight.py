@@ -190,14 +190,14 @@ def run_model(spec: RunSpec, pool: Pool, rounds: Sequence[Round], number: int) -
     Raises:
         InputError: there is no such round.
     """
-    found = next((r for r in rounds if r.number == number), None)
-    if found is None:
+    fit_round = next((r for r in rounds if r.number == number), None)
+    if fit_round is None:
         raise InputError(f"The run has no round {number}; it has {len(rounds)}.")
     mean = run_mean(pool, spec.guess)
     learner = Learner(pool, spec.classifier, spec.options, seed=spec.seed, mean=mean)
     items, codes = labelled_at(rounds, number)
-    if found.state is not None:
-        return learner.model(found.state, number, items, codes)
+    if fit_round.state is not None:
+        return learner.model(fit_round.state, number, items, codes)
     return learner.fit(items, codes, number=number)
 
 
@@ -212,8 +212,10 @@ def measures_of(model: FittedModel) -> dict[str, str]:
         model: policies that need latents are left out where it has none.
     """
     latent = model.latent is not None
-    own = {DOUBT: "Doubt"} | ({} if model.mean is None else {AGAINST_GUESS: "Disagreement with the guess"})
-    return own | {
+    measures = {DOUBT: "Doubt"} | (
+        {} if model.mean is None else {AGAINST_GUESS: "Disagreement with the guess"}
+    )
+    return measures | {
         entry.name: entry.title
         for entry in POLICIES.values()
         if entry.kind == "policy"
@@ -242,9 +244,9 @@ def measure(model: FittedModel, name: str) -> Floats:
     if name == AGAINST_GUESS:
         if model.mean is None:
             raise InputError("This model began with no guess.")
-        said = model.mean.sum(axis=0)  # of several alike: what they were before any label
-        p = model.probabilities[np.arange(len(said)), said.argmax(axis=1)]
-        return np.where((said != 0).any(axis=1), 1.0 - p, 0.0)
+        prior = model.mean.sum(axis=0)  # of several alike: what they were before any label
+        p = model.probabilities[np.arange(len(prior)), prior.argmax(axis=1)]
+        return np.where((prior != 0).any(axis=1), 1.0 - p, 0.0)
     kind, colon, which = name.partition(":")
     if kind == "variance" and colon and which in model.classes:
         if model.latent is None:
@@ -292,16 +294,19 @@ def why(
     askable = model.askable(closed)
     if drawn is not None:
         values = utilities_or_none(model, policy, drawn) if values is None else values
-        own = float(values[item])
-        if np.isnan(own) and policy in POLICIES and POLICIES[policy].rowwise:
-            own = float(utilities_or_none(model, policy, np.array([item]))[item])
+        own_utility = float(values[item])
+        if np.isnan(own_utility) and policy in POLICIES and POLICIES[policy].rowwise:
+            own_utility = float(utilities_or_none(model, policy, np.array([item]))[item])
         # a mask: of a million items sorting takes far longer, and this is asked for every card
         is_open = np.zeros(len(model.pool), dtype=bool)
         is_open[askable] = True
-        looked = drawn[is_open[drawn]]
-        asked = bool(np.isfinite(own) and is_open[item])
+        candidates = drawn[is_open[drawn]]
+        is_askable = bool(np.isfinite(own_utility) and is_open[item])
         return Explanation(
-            own, 1 + int((values[looked] > own).sum()) if asked else 0, int(askable.size), looked.size
+            own_utility,
+            1 + int((values[candidates] > own_utility).sum()) if is_askable else 0,
+            int(askable.size),
+            candidates.size,
         )
     values = utilities_or_none(model, policy) if values is None else values
     utility = float(values[item])
@@ -503,8 +508,8 @@ def cross_validated(model: FittedModel, learner: Learner, *, folds: int = 5) -> 
     p = np.empty((len(items), len(model.classes)))
     for part in np.unique(fold):
         away = fold == part
-        other = learner.fit(items[~away], codes[~away], number=model.number)
-        p[away] = other.predict_proba(items[away])
+        fold_model = learner.fit(items[~away], codes[~away], number=model.number)
+        p[away] = fold_model.predict_proba(items[away])
     return items, codes, p
 
 

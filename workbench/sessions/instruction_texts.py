@@ -79,8 +79,8 @@ def as_kept(data: bytes, label: str) -> Picture:
     if len(out.getvalue()) > _LOSSLESS:
         out, media = io.BytesIO(), "image/jpeg"
         image.save(out, "JPEG", quality=85)
-    kept = out.getvalue()
-    return Picture(hashlib.sha256(kept).hexdigest()[:16], media, kept)
+    content = out.getvalue()
+    return Picture(hashlib.sha256(content).hexdigest()[:16], media, content)
 
 
 def cleaned(text: str, given: Mapping[str, Picture]) -> str:
@@ -89,26 +89,26 @@ def cleaned(text: str, given: Mapping[str, Picture]) -> str:
     Raises:
         InputError: it is too long, names a file that is not given, or too many pictures.
     """
-    made = valid_text(text).replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "").strip()
-    missing = [name for name in pictures_named(made) if is_file(name) and name not in given]
+    content = valid_text(text).replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "").strip()
+    missing = [name for name in pictures_named(content) if is_file(name) and name not in given]
     if missing:
         raise InputError(
             f"The text names pictures that are not there: {listed(missing)}. Add them, or take them out."
         )
 
-    def kept(found: re.Match[str]) -> str:
-        one = given.get(found[2])
-        return found[0] if one is None else f"![{found[1]}]({KEPT}{one.name})"
+    def kept(reference: re.Match[str]) -> str:
+        picture = given.get(reference[2])
+        return reference[0] if picture is None else f"![{reference[1]}]({KEPT}{picture.name})"
 
-    made = PICTURE.sub(kept, made)
-    if len(made) > LONGEST:
+    content = PICTURE.sub(kept, content)
+    if len(content) > LONGEST:
         raise InputError(
-            f"The instructions have {len(made):,} characters; {LONGEST:,} can be shown. Shorten them."
+            f"The instructions have {len(content):,} characters; {LONGEST:,} can be shown. Shorten them."
         )
-    n = sum(name.startswith(KEPT) for name in pictures_named(made))
+    n = sum(name.startswith(KEPT) for name in pictures_named(content))
     if n > MOST_PICTURES:
         raise InputError(f"The instructions have {n} pictures; {MOST_PICTURES} can be shown.")
-    return made
+    return content
 
 
 def check_room(state: ProjectState, fresh: Sequence[Picture]) -> None:
@@ -117,8 +117,8 @@ def check_room(state: ProjectState, fresh: Sequence[Picture]) -> None:
     Raises:
         InputError: together they are more than `MOST_KEPT` bytes.
     """
-    held = sum(len(str(event.payload["data"])) * 3 // 4 for event in state.pictures.values())
-    if fresh and held + sum(len(one.data) for one in fresh) > MOST_KEPT:
+    size = sum(len(str(event.payload["data"])) * 3 // 4 for event in state.pictures.values())
+    if fresh and size + sum(len(picture.data) for picture in fresh) > MOST_KEPT:
         raise InputError(
             f"The pictures of all versions together take more than {MOST_KEPT >> 20} MB. Use smaller "
             "ones, or those that are there already."
@@ -145,18 +145,18 @@ def written(state: ProjectState, text: str, given: Mapping[str, Picture], after:
     Raises:
         InputError: another version was written meanwhile, or pictures are missing or too large.
     """
-    now = len(state.instructions)
-    if after not in (-1, now):
-        who = state.instructions[-1].annotator if now else ""
+    version = len(state.instructions)
+    if after not in (-1, version):
+        who = state.instructions[-1].annotator if version else ""
         raise InputError(
-            f"{who or 'Somebody'} wrote version {now} meanwhile. Copy your text, open the "
+            f"{who or 'Somebody'} wrote version {version} meanwhile. Copy your text, open the "
             "instructions again and put into them what is yours."
         )
-    if text == (state.instructions[-1].text if now else ""):
+    if text == (state.instructions[-1].text if version else ""):
         return []
-    named = [name.removeprefix(KEPT) for name in pictures_named(text) if name.startswith(KEPT)]
-    fresh = {one.name: one for one in given.values() if one.name not in state.pictures}
-    missing = [name for name in named if name not in state.pictures and name not in fresh]
+    references = [name.removeprefix(KEPT) for name in pictures_named(text) if name.startswith(KEPT)]
+    fresh = {picture.name: picture for picture in given.values() if picture.name not in state.pictures}
+    missing = [name for name in references if name not in state.pictures and name not in fresh]
     if missing:
         raise InputError(f"The text names pictures that there are not: {listed(missing)}.")
     check_room(state, list(fresh.values()))
@@ -169,19 +169,19 @@ def begun_with(source: str) -> list[Event]:
     Args:
         source: a file or a folder; a pool with a name says nothing.
     """
-    told = carried_instructions(source)
-    if told is None:
+    instructions = carried_instructions(source)
+    if instructions is None:
         return []
-    given: dict[str, Picture] = {}
-    for name, data in told.pictures.items():
+    pictures: dict[str, Picture] = {}
+    for name, data in instructions.pictures.items():
         with suppress(InputError):  # what is no picture is its words
-            given[name] = as_kept(data, name)
+            pictures[name] = as_kept(data, name)
     text = without_pictures(
-        told.text, [n for n in pictures_named(told.text) if is_file(n) and n not in given]
+        instructions.text, [n for n in pictures_named(instructions.text) if is_file(n) and n not in pictures]
     )
     try:
-        text = cleaned(text, given)
+        text = cleaned(text, pictures)
     except InputError:
         return []  # too many pictures: a person chooses, out of the file
-    kept = {one.name: one for one in given.values()}
-    return [*map(kept_event, kept.values()), Event.instructions_written(text)]
+    named_pictures = {picture.name: picture for picture in pictures.values()}
+    return [*map(kept_event, named_pictures.values()), Event.instructions_written(text)]

@@ -70,9 +70,11 @@ class Instructing(Several):
             InputError: a text that is too long, a picture that is missing, none or too large, or another
                 version was written meanwhile.
         """
-        given = {name: as_kept(data, name) for name, data in (pictures or {}).items() if name in text}
-        made = cleaned(text, given)
-        return self._do("write", text=made, value=given, version=-1 if after is None else after).event
+        kept_pictures = {name: as_kept(data, name) for name, data in (pictures or {}).items() if name in text}
+        content = cleaned(text, kept_pictures)
+        return self._do(
+            "write", text=content, value=kept_pictures, version=-1 if after is None else after
+        ).event
 
     def read_instructions(self, version: int | None = None) -> Event | None:
         """Say that the annotator has read the instructions.
@@ -124,7 +126,7 @@ class Instructing(Several):
         What this annotator is still to be asked about without seeing what others said is left out.
         """
         state = self.state
-        mine = picked_now(state)
+        picks = picked_now(state)
         blind = self._questions.unseen(state, self.annotator)
         by_class: dict[int, list[int]] = {}
         for item, code in state.codes.items():
@@ -133,17 +135,19 @@ class Instructing(Several):
         labelled = [i for items in by_class.values() for i in items]
         scale = _scale(self.pool.features, [] if self.pool.common_scale else labelled)
         code_of = {name: code for code, name in enumerate(state.classes)}
-        found: dict[str, list[Example]] = {}
+        catalogue: dict[str, list[Example]] = {}
         for name in state.shown_classes:
             code = code_of[name]
-            chosen = [Example(item, True) for item in mine.get(state.keys[code], ()) if item not in blind]
-            if len(chosen) < 2:
+            examples = [Example(item, True) for item in picks.get(state.keys[code], ()) if item not in blind]
+            if len(examples) < 2:
                 near = _central(self.pool.features, by_class.get(code, []), scale)
-                held = {one.item for one in chosen}
-                chosen += [Example(i, False) for i in near if i not in held][: MOST_EXAMPLES - len(chosen)]
-            if chosen:
-                found[name] = chosen
-        return found
+                picked_items = {example.item for example in examples}
+                examples += [Example(i, False) for i in near if i not in picked_items][
+                    : MOST_EXAMPLES - len(examples)
+                ]
+            if examples:
+                catalogue[name] = examples
+        return catalogue
 
 
 def _rows(features: Array, items: Sequence[int]) -> Array:
@@ -167,7 +171,7 @@ def _central(features: Array, items: Sequence[int], scale: Array, n: int = MOST_
     """The items nearest to the mean of all, nearest first; equally near ones in the order of the pool."""
     if not items:
         return []
-    some = sorted(_spread(items))
-    X = _rows(features, some) / scale
+    sample = sorted(_spread(items))
+    X = _rows(features, sample) / scale
     distance = ((X - X.mean(axis=0)) ** 2).sum(axis=1)
-    return [some[i] for i in np.argsort(distance, kind="stable")[:n]]
+    return [sample[i] for i in np.argsort(distance, kind="stable")[:n]]

@@ -39,25 +39,27 @@ def doubtful_labels(session: Session, of: str, most: int = MOST) -> Ints:
     Raises:
         InputError: no such column, or labels of one class only.
     """
-    found = session.candidates(of)
-    place_of = {key: code for code, key in enumerate(found.keys)}
+    candidates = session.candidates(of)
+    place_of = {key: code for code, key in enumerate(candidates.keys)}
     state = session.state
     people = {
         i: place_of[v.key] for i, v in state.standing.items() if v.key in place_of and i in state.training
     }
-    items = np.concatenate([found.items, np.fromiter(people, dtype=np.int64, count=len(people))])
-    given = np.concatenate([found.codes, np.fromiter(people.values(), dtype=np.int64, count=len(people))])
+    items = np.concatenate([candidates.items, np.fromiter(people, dtype=np.int64, count=len(people))])
+    codes = np.concatenate(
+        [candidates.codes, np.fromiter(people.values(), dtype=np.int64, count=len(people))]
+    )
     order = np.argsort(items, kind="stable")
-    items, given = items[order], given[order]
-    p = _foretold(session, items, given, len(found.keys))
+    items, codes = items[order], codes[order]
+    p = _foretold(session, items, codes, len(candidates.keys))
     open_ = ~np.isin(items, list(people))
-    rank = np.argsort(-mistakes(given, p).wrong, kind="stable")
+    rank = np.argsort(-mistakes(codes, p).wrong, kind="stable")
     return items[rank[open_[rank]]][:most]
 
 
-def _foretold(session: Session, items: Ints, given: Ints, n_classes: int) -> Floats:
+def _foretold(session: Session, items: Ints, codes: Ints, n_classes: int) -> Floats:
     """[n, C] probabilities by models that did not see the item's own label."""
-    if len(np.unique(given)) < 2:
+    if len(np.unique(codes)) < 2:
         raise InputError("All of these labels are of one class: nothing tells which of them is wrong.")
     rng = generator(int(session.settings["seed"]), 0, CHECKS)
     fold = rng.permutation(np.arange(len(items)) % FOLDS)
@@ -69,6 +71,6 @@ def _foretold(session: Session, items: Ints, given: Ints, n_classes: int) -> Flo
         if len(learned) > _LEARNED:
             learned = np.sort(rng.choice(learned, _LEARNED, replace=False))
         model = make_classifier("logistic-regression", classes=list(range(n_classes)))
-        model.fit(np.asarray(X[items[learned]]), given[learned])
+        model.fit(np.asarray(X[items[learned]]), codes[learned])
         p[away] = model.predict_proba(np.asarray(X[items[away]]))
     return p

@@ -38,17 +38,17 @@ class Labelling(Several):
         published = self._prepare(state)
         moment = time.time()
         # A reload asks for what it was shown: nothing to record.
-        taken = self._questions.leased(state, moment, self.annotator)
-        asks = self._questions.standing(state, self.annotator, taken)[:k]
+        leased_items = self._questions.leased(state, moment, self.annotator)
+        asks = self._questions.standing(state, self.annotator, leased_items)[:k]
         if len(asks) == k and all(a.expires > moment for a in asks):
             return asks
         with self._project.recording() as transaction:
             state = transaction.state
-            taken = self._questions.leased(state, moment, self.annotator)
-            asks = self._questions.standing(state, self.annotator, taken)[:k]
+            leased_items = self._questions.leased(state, moment, self.annotator)
+            asks = self._questions.standing(state, self.annotator, leased_items)[:k]
             if len(asks) < k:
-                held = taken | {a.item for a in asks}
-                asks += self._questions.fresh(state, self.annotator, k - len(asks), held, published)
+                exclusions = leased_items | {a.item for a in asks}
+                asks += self._questions.fresh(state, self.annotator, k - len(asks), exclusions, published)
             return self._answers.lease(transaction, asks, moment, lease)
 
     @retried
@@ -80,14 +80,14 @@ class Labelling(Several):
             key = key_of(state, name)
             if key not in published.keys:
                 raise InputError(f"The model does not know class {name!r} yet; it does after the next fit.")
-            taken = self._questions.leased(state, moment, self.annotator)
-            taken |= {a.item for a in self._questions.waiting(state, self.annotator)}
+            exclusions = self._questions.leased(state, moment, self.annotator)
+            exclusions |= {a.item for a in self._questions.waiting(state, self.annotator)}
             code = published.keys.index(key)
             waiting = (state.asks[i] for i in state.waiting.get(self.annotator, ()))
             before = [a.id for a in waiting if a.role == "grid" and not a.released]
             if before:  # an earlier grid that was left; what is confirmed in it all the same is taken
                 self._add(transaction, Event.released(before))
-            asks = self._questions.grid(state, k, taken, published, code)
+            asks = self._questions.grid(state, k, exclusions, published, code)
             return self._answers.lease(transaction, asks, moment, lease)
 
     def still_open(self, ask_ids: Iterable[str]) -> list[str]:
@@ -118,10 +118,10 @@ class Labelling(Several):
         """
         asks, moment = list(dict.fromkeys(ask_ids)), time.time()
         state = self.state
-        known = state.asks
+        records = state.asks
         behind = first and self._answers.stands_behind(state, asks, moment)
-        held = (i in known and not known[i].released and known[i].expires > moment for i in asks)
-        if not behind and all(held):
+        leases = (i in records and not records[i].released and records[i].expires > moment for i in asks)
+        if not behind and all(leases):
             return []
         with self._project.recording() as transaction:
             return self._answers.reclaim(transaction, asks, moment, lease, first=first)

@@ -68,8 +68,8 @@ class PoolLatents:
             return cached[1]
         with self._lock:  # two large ones at once would be twice the memory
             self._cached = None
-        made = predictor.projected
-        projection = made(self.features, compact=True) if compact else made(self.features)
+        projector = predictor.projected
+        projection = projector(self.features, compact=True) if compact else projector(self.features)
         if projection is not None:
             with self._lock:
                 self._cached = (predictor, projection)

@@ -43,28 +43,28 @@ def led_by(
         own: its newest fit.
         others: those of the others, as they are in use in this process.
     """
-    able = [one for one in others if one is not None and _may_lead(one, chosen)]
-    mine = None if own is None else protocols.choice_of(own.model.estimator)
-    looked = 0 if mine is None or mine.own else mine.labels
-    fresh = max(able, key=lambda one: (_labels(one), rarer(one)), default=None)
+    able = [candidate for candidate in others if candidate is not None and _may_lead(candidate, chosen)]
+    own_choice = None if own is None else protocols.choice_of(own.model.estimator)
+    n_labels = 0 if own_choice is None or own_choice.own else own_choice.labels
+    fresh = max(able, key=lambda candidate: (_labels(candidate), rarer(candidate)), default=None)
     if (
         fresh is not None
-        and _labels(fresh) >= looked
+        and _labels(fresh) >= n_labels
         and not due(len(training), 2, _labels(fresh), ONE_FACTOR)
     ):
-        same = _labels(fresh) == looked and fewest(training) >= rarer(fresh)
+        same = _labels(fresh) == n_labels and fewest(training) >= rarer(fresh)
         return Beside(None if same else fresh.model)
     best = max(able, key=rarer, default=None)
     return Beside(best.model if best is not None and rarer(best) > fewest(training) else None)
 
 
-def _labels(one: Published) -> int:
-    choice = protocols.choice_of(one.model.estimator)
+def _labels(published: Published) -> int:
+    choice = protocols.choice_of(published.model.estimator)
     return 0 if choice is None else choice.labels
 
 
-def _may_lead(one: Published, chosen: Mapping[str, Any]) -> bool:
+def _may_lead(published: Published, inputs: Mapping[str, Any]) -> bool:
     """True if it is a model of the same kind, and has chosen something that others can use."""
-    choice = protocols.choice_of(one.model.estimator)
-    same = all(one.chosen[name] == chosen[name] for name in ("classifier", "options"))
+    choice = protocols.choice_of(published.model.estimator)
+    same = all(published.chosen[name] == inputs[name] for name in ("classifier", "options"))
     return same and choice is not None and not choice.own

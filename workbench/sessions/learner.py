@@ -100,30 +100,30 @@ class Learner:
 
     def _check(self) -> None:
         """Make the classifier once, so that what it cannot take is said before anything is fitted."""
-        made = self.estimator(0)
-        if self.mean is not None and not protocols.supports_mean(made):
-            name = title_of(self.classifier) if isinstance(self.classifier, str) else type(made).__name__
+        estimator = self.estimator(0)
+        if self.mean is not None and not protocols.supports_mean(estimator):
+            name = title_of(self.classifier) if isinstance(self.classifier, str) else type(estimator).__name__
             raise InputError(protocols.NO_GUESS.format(name))
 
     def estimator(self, number: int) -> Any:
         """An unfitted classifier for a round."""
         if isinstance(self.classifier, str):
-            made = make_classifier(self.classifier, **self.options)
+            classifier = make_classifier(self.classifier, **self.options)
         else:
             from sklearn.base import clone
 
             from workbench.classifiers.foreign import as_classifier
 
-            made = as_classifier(clone(self.classifier).set_params(**self.options))
-        wanted: dict[str, Any] = {
+            classifier = as_classifier(clone(self.classifier).set_params(**self.options))
+        defaults: dict[str, Any] = {
             "classes": np.arange(len(self.classes)),
             "random_state": int(generator(self.seed, number, FIT).integers(2**31 - 1)),
             "warm_start": True,
             "input_shape": self.pool.image_shape,
         }
-        accepted = protocols.options_of(made)
-        missing = {k: v for k, v in wanted.items() if k in accepted and k not in self.options}
-        return made.set_params(**missing)
+        accepted = protocols.options_of(classifier)
+        missing = {k: v for k, v in defaults.items() if k in accepted and k not in self.options}
+        return classifier.set_params(**missing)
 
     @property
     def geometry(self) -> Any:
@@ -169,19 +169,19 @@ class Learner:
     ) -> tuple[Smoothing, Mapping[str, Array] | None]:
         """Strength of neighbours in this round's fit, and the state that it goes on from."""
         before = Smoothing.of_state(previous)
-        smoothing, begun = before, None
+        smoothing, state = before, None
         if self.neighbours != "auto":
-            there = self.neighbours != "none" and len(self.neighbourhood.strengths) > 1
-            smoothing = Smoothing(self.neighbours) if there else Smoothing()
+            is_available = self.neighbours != "none" and len(self.neighbourhood.strengths) > 1
+            smoothing = Smoothing(self.neighbours) if is_available else Smoothing()
         elif len(np.unique(codes)) > 1:
             due = is_due(len(codes), len(self.classes), before)
             first = not before.looks and self.pool.common_scale
             if due and self._has_graph():
-                smoothing, begun = self._chosen(before, items, codes, number, previous)
+                smoothing, state = self._chosen(before, items, codes, number, previous)
             elif not due and first and self._has_graph() and self.neighbourhood.learnt:
                 smoothing = Smoothing(at_first(len(codes), self.neighbourhood.strengths))
         # a posterior of other features says nothing
-        return smoothing, previous if smoothing.strength == before.strength else begun
+        return smoothing, previous if smoothing.strength == before.strength else state
 
     def _has_graph(self) -> bool:
         """True if there are strengths to choose among by now."""
@@ -196,26 +196,28 @@ class Learner:
         last = protocols.choice_of(probe)
         if last is not None and not is_due(len(codes), len(self.classes), before, last.labels):
             return before, None
-        own = protocols.supports_leave_one_out(probe)
-        if not own:  # what foretells best for one model does so for others
+        is_native = protocols.supports_leave_one_out(probe)
+        if not is_native:  # what foretells best for one model does so for others
             shared = {"classes": np.arange(len(self.classes)), "choice": "fixed", "random_state": self.seed}
             probe = make_classifier("large-margin", **shared)
         mean = None if self.mean is None else self.mean[:, items]
-        found: dict[str, protocols.LeaveOneOutScores] = {}
+        scores: dict[str, protocols.LeaveOneOutScores] = {}
 
         def judge(strength: str) -> Floats:
             rows = np.asarray(self._features(strength)[items])
             new = None if strength == "none" else self.neighbourhood.as_new(strength, items)
-            beside = next(reversed(found.values()), None)  # neighbouring strengths differ little
+            neighbour = next(reversed(scores.values()), None)  # neighbouring strengths differ little
             geometry = self._measured(probe, strength)
-            found[strength] = probe.leave_one_out(rows, codes, geometry, mean, new, beside)
-            return found[strength].log_likelihood
+            scores[strength] = probe.leave_one_out(rows, codes, geometry, mean, new, neighbour)
+            return scores[strength].log_likelihood
 
         tried = in_turn(before, self.neighbourhood.strengths, len(codes))
         with self._explaining():
             smoothing = choose(before, tried, judge, len(codes))
-        begun = found[smoothing.strength].begun if own and smoothing.strength in found else None
-        return smoothing, None if begun is None else begun() | smoothing.to_state()
+        continuation = (
+            scores[smoothing.strength].begun if is_native and smoothing.strength in scores else None
+        )
+        return smoothing, None if continuation is None else continuation() | smoothing.to_state()
 
     def fit(
         self,
@@ -299,13 +301,13 @@ class Learner:
 
     def restored(self, state: Mapping[str, Array], number: int) -> Any:
         """The classifier whose state this is, fitted."""
-        made = self._prepared(number, Smoothing.of_state(state).strength, "geometry.inducing" in state)
-        made = made.set_state(without_smoothing(state))
-        options = protocols.options_of(made)
-        if "warm_start" not in options and options.get("geometry", made) is None:
+        classifier = self._prepared(number, Smoothing.of_state(state).strength, "geometry.inducing" in state)
+        classifier = classifier.set_state(without_smoothing(state))
+        options = protocols.options_of(classifier)
+        if "warm_start" not in options and options.get("geometry", classifier) is None:
             # its next fit begins anew: without this it would be scaled by the labelled rows alone
-            made.set_params(geometry=protocols.geometry_of(made))
-        return made
+            classifier.set_params(geometry=protocols.geometry_of(classifier))
+        return classifier
 
     def model(
         self,
@@ -333,9 +335,9 @@ class Learner:
         entry = CLASSIFIERS.get(self.classifier) if isinstance(self.classifier, str) else None
         if entry is None or probabilities is None:
             return self._fitted(self.restored(state, number), number, items, codes, smoothing, beside=beside)
-        known = Known(probabilities, Geometry.of_state(state), entry.has_latent, explained)
+        predictions = Known(probabilities, Geometry.of_state(state), entry.has_latent, explained)
         later = cache(lambda: self.restored(state, number))
-        return self._fitted(later, number, items, codes, smoothing, beside=beside, known=known)
+        return self._fitted(later, number, items, codes, smoothing, beside=beside, known=predictions)
 
     @contextmanager
     def _explaining(self) -> Iterator[None]:
@@ -347,9 +349,9 @@ class Learner:
         except (TypeError, ValueError) as error:
             if not self.options:
                 raise
-            given = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
+            arguments = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
             name = title_of(str(self.classifier))
-            raise InputError(f"{name} cannot be fitted with {given}: {error}") from error
+            raise InputError(f"{name} cannot be fitted with {arguments}: {error}") from error
 
     def _prepared(self, number: int, strength: str = "none", measured: bool = False) -> Any:
         estimator = self.estimator(number)
@@ -371,6 +373,6 @@ def measure_geometry(estimator: Any, features: Array, seed: int, common_scale: b
     """
     if protocols.supports_measuring(estimator):
         return estimator.measure(features, seed=seed, common_scale=common_scale)
-    given = protocols.options_of(estimator)
-    n_inducing, n_mean = given.get("n_inducing") or 64, given.get("n_mean") or 0
+    options = protocols.options_of(estimator)
+    n_inducing, n_mean = options.get("n_inducing") or 64, options.get("n_mean") or 0
     return Geometry.of(features, int(n_inducing), seed, n_mean=int(n_mean), common_scale=common_scale)

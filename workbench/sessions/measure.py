@@ -108,17 +108,17 @@ def signs_of(
         the share of predictions that differ from those before, where more than one class is named.
     """
     p = model.probabilities if items is None else model.probabilities_at(items)
-    found = {"uncertainty": float(np.mean(1.0 - p.max(axis=1)))}
+    signs = {"uncertainty": float(np.mean(1.0 - p.max(axis=1)))}
     left_out = left_out_of(model.estimator)
     if left_out is not None:
         wrong = left_out.means.argmax(axis=1) != model.codes[left_out.rows]
-        found["left_out_error"] = float(np.mean(wrong))
+        signs["left_out_error"] = float(np.mean(wrong))
     codes = p.argmax(axis=1)
     # a model that names one class for everything has not begun to learn, so its standing still says nothing
     if before is not None and before.classes == model.classes and (codes != codes[:1]).any():
         old = before.probabilities if items is None else before.probabilities_at(items)
-        found["changed"] = float(np.mean(codes != old.argmax(axis=1)))
-    return found
+        signs["changed"] = float(np.mean(codes != old.argmax(axis=1)))
+    return signs
 
 
 def metrics_of(truth: Ints, probabilities: Floats) -> dict[str, Any]:

@@ -52,12 +52,12 @@ def session_html(session: Any) -> str:
     ]
     if rows:
         parts.append(table_html(("class", "labels"), rows))
-    known = [(r.n_labelled, r.error) for r in session.rounds if r.n_test >= ENOUGH]
-    line = sparkline([error for _, error in known])
+    points = [(r.n_labelled, r.error) for r in session.rounds if r.n_test >= ENOUGH]
+    line = sparkline([error for _, error in points])
     if line is not None:
-        (first, worst), (last, error) = known[0], known[-1]
-        said = f"Error from {worst:.3f} at {counted(first, 'label')} to {error:.3f} at {last:,}"
-        parts.append(f'<p role="img" aria-label="{said}">{line}<br>{said}</p>')
+        (first, worst), (last, error) = points[0], points[-1]
+        caption = f"Error from {worst:.3f} at {counted(first, 'label')} to {error:.3f} at {last:,}"
+        parts.append(f'<p role="img" aria-label="{caption}">{line}<br>{caption}</p>')
     return f"<div>{''.join(parts)}</div>"
 
 
@@ -73,20 +73,20 @@ def error_words(error: float, n: int, digits: int = 3, item: str = "item") -> st
     of = f"on {n} {item}{'' if n == 1 else 's'}"
     if n >= ENOUGH:
         return f"error {error:.{digits}f} {of}"
-    found = share_interval(round(error * n), n)
-    return f"error between {found.low:.2f} and {found.high:.2f} {of}"
+    interval = share_interval(round(error * n), n)
+    return f"error between {interval.low:.2f} and {interval.high:.2f} {of}"
 
 
 def round_words(one: Any) -> str:
     """A round in a line."""
     measured = f", {error_words(one.error, one.n_test)}" if one.n_test else ""
-    asked = f", then asked about {counted(int(one.queried.size), 'item')}" if one.queried.size else ""
-    return f"Round {one.number}: {counted(one.n_labelled, 'label')}{measured}{asked}"
+    query_words = f", then asked about {counted(int(one.queried.size), 'item')}" if one.queried.size else ""
+    return f"Round {one.number}: {counted(one.n_labelled, 'label')}{measured}{query_words}"
 
 
 def round_html(one: Any) -> str:
     """A round with what was measured after its fit."""
-    told = _MEASURES.items() if one.n_test >= ENOUGH else ()
-    rows = [(words, getattr(one, name)) for name, words in told if isfinite(getattr(one, name))]
+    measures = _MEASURES.items() if one.n_test >= ENOUGH else ()
+    rows = [(words, getattr(one, name)) for name, words in measures if isfinite(getattr(one, name))]
     rows += [(f"seconds of {name}", value) for name, value in one.seconds.items()]
     return f"<div><p>{escape(round_words(one))}</p>{table_html(('', ''), rows, heads=False)}</div>"

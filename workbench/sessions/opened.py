@@ -101,10 +101,10 @@ class Opened:
 
     def _on(self, parts: Parts, annotator: str) -> Self:
         """A session of a question of this project."""
-        other = object.__new__(type(self))
-        other._family = self._family
-        other._take(parts, annotator)
-        return other
+        session = object.__new__(type(self))
+        session._family = self._family
+        session._take(parts, annotator)
+        return session
 
     def _take(self, parts: Parts, annotator: str) -> None:
         self.annotator = _person(annotator)
@@ -185,8 +185,8 @@ class Opened:
 
     def predict_item(self, item: int) -> dict[str, float]:
         """Predictions of the published fit for an item: name of a class as it is now -> probability."""
-        told = self.item_predictor()
-        return {} if told is None else told(item)
+        predictor = self.item_predictor()
+        return {} if predictor is None else predictor(item)
 
     def item_predictor(self, *, all_items: bool = False) -> Callable[[int], dict[str, float]] | None:
         """`predict_item` of the fit and the classes as they are at this moment; None before the first fit.
@@ -205,7 +205,7 @@ class Opened:
         Raises:
             InputError: there is no fit, or nothing is left to ask.
         """
-        return max(self.grid_classes(), key=lambda one: one.sure).name
+        return max(self.grid_classes(), key=lambda candidate: candidate.sure).name
 
     def precisions(self) -> dict[str, Precision]:
         """Class, as it is called now -> how often the published fit was right where it said so."""
@@ -215,11 +215,11 @@ class Opened:
         items, truth = held_out(self.pool, state, self._project.record.settings, published)
         if not items.size:
             return {}
-        called = np.asarray(published.names(state), dtype=object)
-        says, true = called[published.model.probabilities_at(items).argmax(axis=1)], called[truth]
+        names = np.asarray(published.names(state), dtype=object)
+        says, true = names[published.model.probabilities_at(items).argmax(axis=1)], names[truth]
         return {
             name: Precision(int((says == name).sum()), int((true[says == name] == name).sum()))
-            for name in dict.fromkeys(called.tolist())
+            for name in dict.fromkeys(names.tolist())
         }
 
     def precision_of(self, name: str) -> Precision:
@@ -247,16 +247,16 @@ class Opened:
         if not len(p):
             raise InputError("Nothing is left to ask.")
         n_classes, code = p.shape[1], p.argmax(axis=1)
-        many = np.bincount(code, minlength=n_classes)
+        counts = np.bincount(code, minlength=n_classes)
         sure = np.bincount(code, weights=p.max(axis=1) ** 4, minlength=n_classes)
-        named = zip(published.names(state), many, sure, strict=True)
+        rows = zip(published.names(state), counts, sure, strict=True)
         precisions = self.precisions()
         classes = [
             Taken(name, int(n), float(worth), precisions.get(name, Precision(0, 0)))
-            for name, n, worth in named
+            for name, n, worth in rows
             if n
         ]
-        bearing = [one for one in classes if one.precision.bears]
+        bearing = [candidate for candidate in classes if candidate.precision.bears]
         if not bearing:
             raise InputError(
                 f"Of what the model takes for a class, fewer than {LEAST_PRECISION:.0%} of the measured "
@@ -359,9 +359,9 @@ class Opened:
         truth, codes = self._measured_codes(published)
         keys = () if published is None else published.keys
         names = [state.class_names.get(state.resolve(key), key) for key in keys]
-        chosen = (vote.event for vote in state.standing.values() if vote.role == "policy")
-        lately = set(nlargest(ASKED_LATELY, chosen))
-        asked = [
+        event_ids = (vote.event for vote in state.standing.values() if vote.role == "policy")
+        lately = set(nlargest(ASKED_LATELY, event_ids))
+        recent_labels = [
             state.labels[i] for i, v in state.standing.items() if v.event in lately and i in state.labels
         ]
         return ModelVerdict(
@@ -371,7 +371,7 @@ class Opened:
                 state.classes,
                 state.labels.values(),
                 [(names[a], names[b]) for a, b in zip(truth.tolist(), codes.tolist(), strict=True)],
-                asked,
+                recent_labels,
             ),
         )
 

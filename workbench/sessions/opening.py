@@ -64,26 +64,26 @@ def create_project(
     Returns:
         The project, its pool, and the answers that columns hold: name of a question -> (item, class) pairs.
     """
-    given, asked = _questions_given(questions)
-    columns = columns_in(given)
-    if given and classes is not None:
+    arguments, entries = _questions_given(questions)
+    columns = columns_in(arguments)
+    if arguments and classes is not None:
         raise InputError("The classes are those of the questions: give each question its own.")
-    first = asked[0] if asked and not is_column(given[0]) else Question(LABEL, kind=ONE_CLASS)
-    if asked:
+    first = entries[0] if entries and not is_column(arguments[0]) else Question(LABEL, kind=ONE_CLASS)
+    if entries:
         classes = first.classes or None
         classifier, policy = first.classifier or classifier, first.policy or policy
         options = first.options or options
     if not isinstance(pool, Pool):
-        pool, named, pool_options, guess = _brought(pool, pool_options, classifier, classes, guess, columns)
-        source = source or named
+        pool, place, pool_options, guess = _brought(pool, pool_options, classifier, classes, guess, columns)
+        source = source or place
     loaded = pool
     if source is None and loaded.held is not None:
         source, pool_options = _kept(loaded, name)
     answers: dict[str, list[tuple[int, str]]] = {}
     if columns:
-        expanded, answers = with_columns(given, loaded)
-        asked = several(expanded)
-        first = asked[0]
+        expanded, answers = with_columns(arguments, loaded)
+        entries = several(expanded)
+        first = entries[0]
         classes = first.classes or None
     reference = {"name": source or loaded.name, "options": settled(pool_options, loaded)}
     _check_shares(evaluation_share, early_share, uniform_share, overlap, people)
@@ -93,7 +93,7 @@ def create_project(
     if classes is None:
         # where nobody named classes and a guess does, they are those
         classes = loaded.classes or _classes_guessed(guess or (), loaded)
-    if asked:
+    if entries:
         _check_answered(first, loaded)
     names = class_names(classes)
     options = with_choice(classifier, options)
@@ -119,7 +119,7 @@ def create_project(
         owner,
         first.name,
         first.kind,
-        [further_question(one, loaded, settings) for one in asked[1:]],
+        [further_question(question, loaded, settings) for question in entries[1:]],
     )
     return record, loaded, answers
 
@@ -143,8 +143,8 @@ def _questions_given(questions: Sequence[Any] | None) -> tuple[list[Any], list[Q
     """All of them, and those that are no column of the file."""
     if isinstance(questions, str):
         return [questions], several(questions)
-    given = list(questions or ())
-    return given, several([one for one in given if not is_column(one)])
+    arguments = list(questions or ())
+    return arguments, several([argument for argument in arguments if not is_column(argument)])
 
 
 def _split(pool: Pool, seed: int, test_fraction: float, copies: Twins | None) -> Pool:
@@ -177,17 +177,17 @@ def _asking(
     pool: Pool, overlap: float | str, people: int, guesses: Sequence[Any], copies: Twins | None
 ) -> dict[str, Any]:
     """Settings of what is asked about, those that there are."""
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     if pool.trainable.size > MANY:
-        found["asked_among"] = ASKED_AMONG
+        settings["asked_among"] = ASKED_AMONG
     if overlap:
         by = {"share": 1.0, "by": WORTH} if isinstance(overlap, str) else {"share": overlap}
-        found["overlap"] = {**by, "people": people}
+        settings["overlap"] = {**by, "people": people}
     if guesses:
-        found["guesses"] = guesses
+        settings["guesses"] = guesses
     if copies is not None:
-        found["twins"] = copies.document()
-    return found
+        settings["twins"] = copies.document()
+    return settings
 
 
 def _measuring(pool: Pool, evaluation_share: float, early_share: float) -> dict[str, Any]:
@@ -195,8 +195,8 @@ def _measuring(pool: Pool, evaluation_share: float, early_share: float) -> dict[
     if pool.test is None:
         early = early_share if evaluation_share else 0.0
         return {"evaluation_share": evaluation_share, "early_share": early, "test": None}
-    kept = {"evaluation_share": 0.0, "early_share": 0.0, "test": pack(pool.test, len(pool))}
-    return kept | ({"measured": MEASURED} if pool.test.test.size > MEASURED else {})
+    settings = {"evaluation_share": 0.0, "early_share": 0.0, "test": pack(pool.test, len(pool))}
+    return settings | ({"measured": MEASURED} if pool.test.test.size > MEASURED else {})
 
 
 def _first_events(question: Question, names: Sequence[str], pool: Pool, reference: str) -> list[Event]:
@@ -205,8 +205,8 @@ def _first_events(question: Question, names: Sequence[str], pool: Pool, referenc
     events += [replace(Event.class_added(c), annotator=SOURCE) for c in names]
     if pool.truth is not None and (pool.truth < 0).any() and pool.has_truth:
         # Rows that come with a class need not be asked about: the person labels the others.
-        known = pool.trainable[pool.truth[pool.trainable] >= 0]
-        labels = [(int(i), pool.classes[pool.truth[i]]) for i in known]
+        labelled_items = pool.trainable[pool.truth[pool.trainable] >= 0]
+        labels = [(int(i), pool.classes[pool.truth[i]]) for i in labelled_items]
         events.append(replace(Event.imported(labels, "the pool's own column"), annotator=SOURCE))
     if not is_named(reference):
         events += [replace(event, annotator=SOURCE) for event in begun_with(reference)]
@@ -234,14 +234,14 @@ def further_question(question: Question, pool: Pool, settings: Mapping[str, Any]
     seed = int(settings["seed"])
     Learner(without_truth(pool), classifier, options, seed=seed, classes=tuple(question.classes))
     # what the first one is measured on, or begins with, says nothing about this one; copies are the pool's
-    own = ("test", "measured", "guesses", "archived", "question", "names_hidden", "twins")
-    found = {key: value for key, value in settings.items() if key not in own}
+    names = ("test", "measured", "guesses", "archived", "question", "names_hidden", "twins")
+    own_settings = {key: value for key, value in settings.items() if key not in names}
     measured_apart = settings.get("test") is not None
     shares = {"evaluation_share": EVALUATION_SHARE, "early_share": EARLY_SHARE} if measured_apart else {}
-    found |= {"classifier": classifier, "options": options, "policy": policy, "test": None, **shares}
+    own_settings |= {"classifier": classifier, "options": options, "policy": policy, "test": None, **shares}
     events = [replace(Event.class_added(c), annotator=SOURCE) for c in question.classes]
     events = _in_words(question) + events
-    return NewQuestion(question.name, question.kind, found, tuple(events))
+    return NewQuestion(question.name, question.kind, own_settings, tuple(events))
 
 
 def _in_words(question: Question) -> list[Event]:
@@ -255,7 +255,7 @@ def _brought(
     classifier: str,
     classes: Sequence[str] | None,
     guess: Sequence[str | Mapping[str, Any]] | None,
-    asked: Sequence[str] = (),
+    columns: Sequence[str] = (),
 ) -> tuple[Pool, str | None, Mapping[str, Any], Sequence[str | Mapping[str, Any]]]:
     """Pool that a person named or holds, opened as the app opens it.
 
@@ -265,43 +265,46 @@ def _brought(
     """
     if isinstance(source, bytes):
         raise InputError("A project finds its file again: give the path of one, or a DataFrame.")
-    chosen, named = dict(options), None
+    pool_options, source_name = dict(options), None
     if isinstance(source, str | Path):
-        source = named = _place_of(source)
-        chosen = seen_as_pixels(named, options) if sees_pixels(classifier) else chosen
-    pool = load_pool(source, **chosen)
+        source = source_name = _place_of(source)
+        pool_options = seen_as_pixels(source_name, options) if sees_pixels(classifier) else pool_options
+    pool = load_pool(source, **pool_options)
     if pool.uses is None:
-        return pool, named, chosen, guess or ()
-    other = _not_the_class(pool, classes)
-    if other:
-        pool, chosen = _with_uses(pool, source, chosen, other)
+        return pool, source_name, pool_options, guess or ()
+    uses = _not_the_class(pool, classes)
+    if uses:
+        pool, pool_options = _with_uses(pool, source, pool_options, uses)
     assert pool.uses is not None
     names = [name for name, use in pool.uses.items() if use["use"] != "class"]
-    said = {name for name, use in pool.uses.items() if not use.get("guessed")}
+    decided_columns = {name for name, use in pool.uses.items() if not use.get("guessed")}
     if guess is None:
-        left = [name for name in names if name not in said and name not in asked]
-        likely = likely_columns(left, classes or pool.classes) if takes_guess(classifier) else []
+        candidates = [name for name in names if name not in decided_columns and name not in columns]
+        likely = likely_columns(candidates, classes or pool.classes) if takes_guess(classifier) else []
         guess = sources_of_columns(likely)
-    sources = [one if isinstance(one, str) else str(one.get("source")) for one in guess]
+    sources = [
+        guess_source if isinstance(guess_source, str) else str(guess_source.get("source"))
+        for guess_source in guess
+    ]
     out = {
         name: {"use": "leave out"}
-        for one in sources
-        for name in columns_of(one, names)
-        if name not in said and pool.uses[name]["use"] != "leave out"
+        for guess_source in sources
+        for name in columns_of(guess_source, names)
+        if name not in decided_columns and pool.uses[name]["use"] != "leave out"
     }
-    out |= {name: {"use": "leave out"} for name in asked if name in pool.uses}
+    out |= {name: {"use": "leave out"} for name in columns if name in pool.uses}
     if out:
-        pool, chosen = _with_uses(pool, source, chosen, out)
-    return pool, named, chosen, guess
+        pool, pool_options = _with_uses(pool, source, pool_options, out)
+    return pool, source_name, pool_options, guess
 
 
 def _with_uses(
     pool: Pool, source: Any, options: Mapping[str, Any], uses: Mapping[str, Mapping[str, str]]
 ) -> tuple[Pool, dict[str, Any]]:
     """The pool read again with other uses of some columns, and the options it was read with."""
-    given = settled(options if pool.held is None else pool.held.options, pool)
-    chosen = {**given, "columns": {**given["columns"], **uses}}
-    return load_pool(source, **chosen), chosen
+    current_options = settled(options if pool.held is None else pool.held.options, pool)
+    new_options = {**current_options, "columns": {**current_options["columns"], **uses}}
+    return load_pool(source, **new_options), new_options
 
 
 def _not_the_class(pool: Pool, classes: Sequence[str] | None) -> dict[str, dict[str, str]]:
@@ -336,16 +339,16 @@ def _place_of(source: str | Path) -> str:
 
 def _classes_guessed(guess: Sequence[str | Mapping[str, Any]], pool: Pool) -> Sequence[str]:
     """The classes of the first guess that names any."""
-    sources = [one for one in guess if isinstance(one, str)]
-    return next((names for one in sources if (names := classes_in(one, pool))), ())
+    sources = [source for source in guess if isinstance(source, str)]
+    return next((names for source in sources if (names := classes_in(source, pool))), ())
 
 
 def _kept(pool: Pool, name: str | None) -> tuple[str, dict[str, Any]]:
     """Store what a pool in memory was made of, so that its project opens again, also in the app."""
-    held = pool.held
-    assert held is not None
-    path = keep_upload(f"{name or held.stem}{held.ending}", held.data)
-    return str(path), {key: value for key, value in held.options.items() if key != "name"}
+    origin = pool.held
+    assert origin is not None
+    path = keep_upload(f"{name or origin.stem}{origin.ending}", origin.data)
+    return str(path), {key: value for key, value in origin.options.items() if key != "name"}
 
 
 def _measurable(pool: Pool, fraction: float) -> bool:

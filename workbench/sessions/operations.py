@@ -98,16 +98,16 @@ class Operation:
         Raises:
             InputError: one is of another type, by its name; or provenance has a field of events.
         """
-        for names, (check, what) in _FIELDS.items():
+        for names, (check, requirement) in _FIELDS.items():
             for name in names:
-                given = getattr(self, name)
+                value = getattr(self, name)
                 try:
-                    object.__setattr__(self, name, check(given))
+                    object.__setattr__(self, name, check(value))
                 except InputError:
                     raise
                 except (TypeError, ValueError):
                     raise InputError(
-                        f"The field {name} of an operation is {what}; got {given!r:.80}."
+                        f"The field {name} of an operation is {requirement}; got {value!r:.80}."
                     ) from None
 
 
@@ -129,7 +129,7 @@ def _number(value: Any) -> int:
 def _texts(value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
         raise TypeError
-    return tuple(_of(str)(one) for one in value)
+    return tuple(_of(str)(text) for text in value)
 
 
 def _numbers(value: Any) -> tuple[int, ...]:
@@ -166,11 +166,11 @@ def last_acts(states: Iterable[ProjectState], annotator: str) -> tuple[Event | N
         states: of the questions of a project.
         annotator: whose acts.
     """
-    done, undone = [], []
+    acts, undone = [], []
     for state in states:
-        done += [state.undoable[annotator]] if annotator in state.undoable else []
+        acts += [state.undoable[annotator]] if annotator in state.undoable else []
         undone += [state.redoable[annotator]] if annotator in state.redoable else []
-    last = max(done, key=lambda event: event.id, default=None)
+    last = max(acts, key=lambda event: event.id, default=None)
     back = min(undone, key=lambda event: event.id, default=None)
     # whatever was done since ends it, in whichever question
     return last, None if last is not None and back is not None and last.id > back.id else back

@@ -51,9 +51,9 @@ class ItemConsensus(NamedTuple):
     @property
     def decided(self) -> dict[int, tuple[int, float]]:
         """Item -> (class code, certainty)."""
-        found = self.found
-        each = zip(self.items, found.codes.tolist(), found.certainties.tolist(), strict=True)
-        return {item: (code, certainty) for item, code, certainty in each}
+        estimate = self.found
+        rows = zip(self.items, estimate.codes.tolist(), estimate.certainties.tolist(), strict=True)
+        return {item: (code, certainty) for item, code, certainty in rows}
 
 
 class Disagreement(NamedTuple):
@@ -164,27 +164,29 @@ def item_consensus(state: ProjectState) -> ItemConsensus | None:
         return None
     rated: dict[int, dict[str, int]] = {}
     for item, votes in state.votes.items():
-        if len(votes) > 1 and len(given := own_codes(votes, state, codes)) > 1:
-            rated[item] = given
+        if len(votes) > 1 and len(ratings := own_codes(votes, state, codes)) > 1:
+            rated[item] = ratings
     if not rated:
         return None
     guesses = first_guesses(state, rated, codes)
-    key = tuple((item, tuple(given.items())) for item, given in rated.items())
+    key = tuple((item, tuple(ratings.items())) for item, ratings in rated.items())
     return _consensus(key, tuple(guesses.get(item, ()) for item in rated), len(codes))
 
 
 def own_codes(votes: Mapping[str, Vote], state: ProjectState, codes: Mapping[str, int]) -> dict[str, int]:
     """Person -> class code of what each said without a label in sight."""
-    own = {vote.annotator: state.resolve(vote.by_themselves) for vote in votes.values() if vote.by_themselves}
-    return {person: codes[key] for person, key in own.items() if key in codes}
+    keys = {
+        vote.annotator: state.resolve(vote.by_themselves) for vote in votes.values() if vote.by_themselves
+    }
+    return {person: codes[key] for person, key in keys.items() if key in codes}
 
 
 def n_drawn(state: ProjectState, items: Iterable[int]) -> int:
     """Number of items whose first question was drawn at random: they stand for all, as the others do not."""
-    wanted = set(items)
+    item_set = set(items)
     first: dict[int, AskRecord] = {}
     for ask in state.asks.values():
-        if ask.item in wanted:
+        if ask.item in item_set:
             first.setdefault(ask.item, ask)
     return sum(ask.role in _DRAWN or ask.details.get("policy") == "random" for ask in first.values())
 
@@ -201,15 +203,15 @@ def first_guesses(
 
     An item that was labelled before its first question (by a file, in bulk) has none: the model learnt it.
     """
-    wanted, found = set(items), {}
+    item_set, guesses = set(items), {}
     for ask in state.asks.values():
-        if ask.item not in wanted or ask.item in found or not (guess := ask.details.get("guess")):
+        if ask.item not in item_set or ask.item in guesses or not (guess := ask.details.get("guess")):
             continue
         votes = state.votes.get(ask.item, {})
         if ask.role not in _LABELLED and all(ask.event < vote.event for vote in votes.values()):
             pairs = [(codes.get(state.resolve(str(key)), -1), float(p)) for key, p in guess]
-            found[ask.item] = tuple((code, p) for code, p in pairs if code >= 0)
-    return found
+            guesses[ask.item] = tuple((code, p) for code, p in pairs if code >= 0)
+    return guesses
 
 
 @lru_cache(maxsize=16)
@@ -218,13 +220,13 @@ def _consensus(
     guesses: tuple[tuple[tuple[int, float], ...], ...],
     n_classes: int,
 ) -> ItemConsensus:
-    people = list(dict.fromkeys(person for _, given in rated for person, _ in given))
+    people = list(dict.fromkeys(person for _, votes in rated for person, _ in votes))
     number = {person: j for j, person in enumerate(people)}
-    ratings = np.array([(i, number[p], v) for i, (_, given) in enumerate(rated) for p, v in given])
+    ratings = np.array([(i, number[p], v) for i, (_, votes) in enumerate(rated) for p, v in votes])
     probabilities = np.stack([_spread(pairs, n_classes) for pairs in guesses])
     model = probabilities if np.isfinite(probabilities).any() else None
-    found = consensus(ratings[:, 0], ratings[:, 1], ratings[:, 2], n_classes, model)
-    return ItemConsensus(tuple(item for item, _ in rated), tuple(people), ratings, found)
+    estimate = consensus(ratings[:, 0], ratings[:, 1], ratings[:, 2], n_classes, model)
+    return ItemConsensus(tuple(item for item, _ in rated), tuple(people), ratings, estimate)
 
 
 def _spread(pairs: Sequence[tuple[int, float]], n_classes: int) -> Floats:
@@ -234,8 +236,8 @@ def _spread(pairs: Sequence[tuple[int, float]], n_classes: int) -> Floats:
     p = np.full(n_classes, np.nan)
     for code, probability in pairs:
         p[code] = np.nansum([p[code], probability])
-    others = np.isnan(p)
-    p[others] = max(1.0 - np.nansum(p), 0.0) / max(int(others.sum()), 1)
+    mask = np.isnan(p)
+    p[mask] = max(1.0 - np.nansum(p), 0.0) / max(int(mask.sum()), 1)
     return p / max(float(p.sum()), 1e-12)
 
 
@@ -259,12 +261,12 @@ def training_of(state: ProjectState) -> Mapping[int, int]:
             changed[item] = learnt
     if not changed:
         return state.training
-    found = {}
+    training = {}
     for item in state.codes:
         code_or_none = changed[item] if item in changed else state.training.get(item)
         if code_or_none is not None:
-            found[item] = code_or_none
-    return found
+            training[item] = code_or_none
+    return training
 
 
 def worth(
@@ -348,11 +350,11 @@ def people_report(state: ProjectState, events: Iterable[Event]) -> PeopleReport:
     names = tuple(state.classes)
     shared = np.bincount(() if together is None else together.ratings[:, 1])
     chance = _DRIFT_P / max(int((shared >= _DRIFT_FROM).sum()), 1)
-    each = [
+    people = [
         _person(name, n, together, state, names, seconds.get(name, ()), chance)
         for name, n in labelled.items()
     ]
-    each.sort(key=lambda one: (-one.n_labels, one.name))
+    people.sort(key=lambda person_report: (-person_report.n_labels, person_report.name))
     alpha = interval = None
     if together is not None:
         counts = np.zeros((len(together.items), len(names)), dtype=np.int64)
@@ -360,17 +362,17 @@ def people_report(state: ProjectState, events: Iterable[Event]) -> PeopleReport:
         alpha, interval = krippendorff_alpha(counts), alpha_interval(counts)
     free = [] if together is None else [i for i in together.items if not state.standing[i].final]
     decided = {} if together is None else together.decided
-    other = sum(i in state.undecided or decided[i][0] != state.codes.get(i) for i in free)
+    n_different = sum(i in state.undecided or decided[i][0] != state.codes.get(i) for i in free)
     unsure = sum(decided[i][1] < LEARNT_FROM for i in free)
     weight = 0.0 if together is None else together.found.weight
     confusions, n_answers, n_guesses = _confusions(together, state, names)
     report = PeopleReport(
-        tuple(each),
+        tuple(people),
         alpha,
         interval,
         0 if together is None else n_drawn(state, together.items),
         len(free),
-        other,
+        n_different,
         unsure,
         weight,
         confusions,
@@ -390,20 +392,20 @@ def shown_people(report: PeopleReport, hidden: bool, seed: str) -> list[tuple[st
         seed: of that order: the project's id.
     """
     if not hidden:
-        return [(one.name, one) for one in report.people]
+        return [(person.name, person) for person in report.people]
     order = np.random.default_rng(list(seed.encode())).permutation(len(report.people))
-    names = sorted(one.name for one in report.people)
+    names = sorted(person.name for person in report.people)
     number = {name: int(order[place]) + 1 for place, name in enumerate(names)}
-    found = [(f"Person {number[one.name]}", one) for one in report.people]
-    return sorted(found, key=lambda pair: number[pair[1].name])
+    rows = [(f"Person {number[person.name]}", person) for person in report.people]
+    return sorted(rows, key=lambda pair: number[pair[1].name])
 
 
 def _seconds(events: Iterable[Event]) -> dict[str, list[float]]:
-    found: dict[str, list[float]] = {}
+    seconds: dict[str, list[float]] = {}
     for event in events:
         if event.kind == "label" and event.payload.get("seconds") is not None:
-            found.setdefault(event.annotator, []).append(float(event.payload["seconds"]))
-    return found
+            seconds.setdefault(event.annotator, []).append(float(event.payload["seconds"]))
+    return seconds
 
 
 def _person(
@@ -420,12 +422,12 @@ def _person(
         none = float("nan")
         return PersonReport(name, n_labels, 0, none, 0.0, 1.0, none, (), pace, None, ())
     person = together.people.index(name)
-    mine = together.ratings[together.ratings[:, 1] == person]
-    order = np.argsort([state.votes[together.items[i]][name].event for i in mine[:, 0]], kind="stable")
+    ratings = together.ratings[together.ratings[:, 1] == person]
+    order = np.argsort([state.votes[together.items[i]][name].event for i in ratings[:, 0]], kind="stable")
     agreed: list[bool] = []
     confusions: dict[tuple[str, str], int] = {}
     disagreements: list[Disagreement] = []
-    for i, _, code in mine[order].tolist():
+    for i, _, code in ratings[order].tolist():
         q = without_person(together.found, i, person, code)
         best = int(q.argmax())
         agreed.append(best == code)
@@ -436,20 +438,20 @@ def _person(
                 disagreements.append(
                     Disagreement(together.items[i], classes[code], classes[best], float(q[best]))
                 )
-    found = share_interval(sum(agreed), len(agreed))
-    pairs = sorted(confusions.items(), key=lambda one: (-one[1], one[0]))[:MOST_CONFUSIONS]
+    agreement = share_interval(sum(agreed), len(agreed))
+    pairs = sorted(confusions.items(), key=lambda entry: (-entry[1], entry[0]))[:MOST_CONFUSIONS]
     return PersonReport(
         name,
         n_labels,
         len(agreed),
-        found.value,
-        found.low,
-        found.high,
+        agreement.value,
+        agreement.low,
+        agreement.high,
         float(together.found.accuracies[person]),
-        tuple((true, said, n) for (true, said), n in pairs),
+        tuple((true, answer, n) for (true, answer), n in pairs),
         pace,
         _drift(agreed, drift_p),
-        tuple(sorted(disagreements, key=lambda one: -one.certainty)[:MOST_DISAGREEMENTS]),
+        tuple(sorted(disagreements, key=lambda entry: -entry.certainty)[:MOST_DISAGREEMENTS]),
     )
 
 
@@ -481,18 +483,20 @@ def _confusions(
     guesses = first_guesses(state, together.items, codes)
     place = {item: i for i, item in enumerate(together.items)}
     for item, pairs in guesses.items():
-        true, said = int(meant_by[place[item]]), max(pairs, key=lambda pair: pair[1])[0] if pairs else -1
-        if said not in (true, -1):
-            counts.setdefault((true, said), [0, 0])[1] += 1
-    found = [ConfusedClasses(classes[a], classes[b], *n) for (a, b), n in counts.items()]
-    found.sort(key=lambda one: (-one.people - one.model, one.true, one.said))
-    return tuple(found[:MOST_DISAGREEMENTS]), len(together.ratings), len(guesses)
+        true, guess = int(meant_by[place[item]]), max(pairs, key=lambda pair: pair[1])[0] if pairs else -1
+        if guess not in (true, -1):
+            counts.setdefault((true, guess), [0, 0])[1] += 1
+    confusions = [ConfusedClasses(classes[a], classes[b], *n) for (a, b), n in counts.items()]
+    confusions.sort(
+        key=lambda confusion: (-confusion.people - confusion.model, confusion.true, confusion.said)
+    )
+    return tuple(confusions[:MOST_DISAGREEMENTS]), len(together.ratings), len(guesses)
 
 
 def _words(report: PeopleReport) -> str:
     if not report.people:
         return "Nobody has labelled anything yet."
-    people = [one.name for one in report.people if one.name != SOURCE]
+    people = [person.name for person in report.people if person.name != SOURCE]
     file = len(people) < len(report.people)  # the labels that came with it
     if not people:
         return "Nobody has labelled anything yet but the file."
@@ -505,11 +509,10 @@ def _words(report: PeopleReport) -> str:
     if report.alpha is None or report.interval is None:
         return f"{who} have labelled, and no item has labels of two of them, so agreement says nothing."
     _, low, high, n = report.interval
-    said = f"{who}, {n:,} items with labels of two or more{picked_words(report.n_drawn, n)}"
+    sentence = f"{who}, {n:,} items with labels of two or more{picked_words(report.n_drawn, n)}"
     if np.isnan(report.alpha.kappa):
-        return f"{said}. All are of one class, so Krippendorff's alpha says nothing yet."
+        return f"{sentence}. All are of one class, so Krippendorff's alpha says nothing yet."
     if n < ENOUGH:
-        return (
-            f"{said}. Krippendorff's alpha may be anything from {low:.2f} to {high:.2f}: too early to tell."
-        )
-    return f"{said}: Krippendorff's alpha is {report.alpha.kappa:.2f} ({low:.2f} to {high:.2f})."
+        reach = f"{low:.2f} to {high:.2f}"
+        return f"{sentence}. Krippendorff's alpha may be anything from {reach}: too early to tell."
+    return f"{sentence}: Krippendorff's alpha is {report.alpha.kappa:.2f} ({low:.2f} to {high:.2f})."

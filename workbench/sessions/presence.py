@@ -41,28 +41,28 @@ def people_of(state: ProjectState, events: Sequence[Event], now: datetime | None
     now = now or datetime.now(UTC)
     labels = Counter(name for votes in state.votes.values() for name in votes if name != SOURCE)
     times = _answered(events, now - LATELY, set(labels))
-    found = []
+    people = []
     for name, n in labels.items():
         last, lately = times.get(name, (None, []))
         since = now - lately[-1] if lately else LATELY
         minutes = max(1.0, min(since, LATELY) / timedelta(minutes=1))
-        found.append(Person(name, n, last, len(lately) / minutes))
+        people.append(Person(name, n, last, len(lately) / minutes))
     first = datetime.min.replace(tzinfo=UTC)
-    return sorted(found, key=lambda one: one.last or first, reverse=True)
+    return sorted(people, key=lambda person: person.last or first, reverse=True)
 
 
 def _answered(
     events: Sequence[Event], begin: datetime, names: set[str]
 ) -> Mapping[str, tuple[datetime, list[datetime]]]:
     """Of each person their last answer, and those since `begin`, newest first."""
-    found: dict[str, tuple[datetime, list[datetime]]] = {}
+    times: dict[str, tuple[datetime, list[datetime]]] = {}
     for event in reversed(events):
         at = datetime.fromisoformat(event.time)
-        if at < begin and len(found) == len(names):
+        if at < begin and len(times) == len(names):
             break
         if event.kind not in ANSWERS or event.annotator not in names:
             continue
-        _, lately = found.setdefault(event.annotator, (at, []))
+        _, lately = times.setdefault(event.annotator, (at, []))
         if at >= begin:
             lately.append(at)
-    return found
+    return times

@@ -277,8 +277,8 @@ class OpenProject:
         of: dict[str, list[Event]] = {}
         for event in events:
             of.setdefault(event.question, []).append(event)
-        for question, some in of.items():
-            self.fold(question).extend(some)
+        for question, group in of.items():
+            self.fold(question).extend(group)
         self._last = events[-1] if events else self._last
 
     def _learn(self, news: News) -> None:
@@ -302,8 +302,8 @@ class OpenProject:
             news = self.store.news(self.id, moment.last)
             if not news.events and not (news.afresh and moment.last is not None):
                 return moment
-            if not news.afresh and (ours := self._with(news.events[-1])) is not None:
-                return ours
+            if not news.afresh and (new_moment := self._with(news.events[-1])) is not None:
+                return new_moment
         with self.lock:
             self._settle()
             return self._read()
@@ -389,10 +389,10 @@ class OpenQuestion:
         """
         state = self.state() if state is None else state
         where = f"Project {self.record.name!r}"
-        now = {**self.record.settings, **state.model}
+        settings = {**self.record.settings, **state.model}
         # what is said of the items names no code, and may hold a number for each of them
         of_items = ("guesses", "test", "twins")
-        return {k: v if k in of_items else from_file(v, where) for k, v in now.items()}
+        return {k: v if k in of_items else from_file(v, where) for k, v in settings.items()}
 
     def view(self) -> View:
         """The question now; see `OpenProject.view`."""
@@ -413,18 +413,18 @@ class OpenQuestion:
     def rounds(self) -> list[Round]:
         """The finished fits, oldest first, without their posteriors."""
         n = len(self.state().rounds)
-        epoch, known = self._rounds
-        if epoch != self.epoch or len(known) < n:
+        epoch, rounds = self._rounds
+        if epoch != self.epoch or len(rounds) < n:
             with self._reading_rounds:
-                epoch, known = self._rounds
+                epoch, rounds = self._rounds
                 if epoch != self.epoch:
-                    known = ()
-                if len(known) < n:
-                    last = known[-1].number if known else -1
-                    read = self.store.rounds(self.id, last)
-                    known += tuple(Round.from_json(r.record) for r in read)
-                    self._rounds = (self.epoch, known)
-        return list(known[:n])
+                    rounds = ()
+                if len(rounds) < n:
+                    last = rounds[-1].number if rounds else -1
+                    rows = self.store.rounds(self.id, last)
+                    rounds += tuple(Round.from_json(r.record) for r in rows)
+                    self._rounds = (self.epoch, rounds)
+        return list(rounds[:n])
 
     def recording(self) -> AbstractContextManager[Transaction]:
         """A transaction for events of this question; see `OpenProject.recording`."""

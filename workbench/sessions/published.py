@@ -62,13 +62,13 @@ class Published:
     @cached_property
     def ranked(self) -> Ints:
         """[n] the `RANKED` items of largest utility, best first; of equal ones the first."""
-        there = np.flatnonzero(~np.isnan(self.utilities))
-        if there.size > RANKED:
-            values = self.utilities[there]
-            least = np.partition(values, there.size - RANKED)[there.size - RANKED]
-            above = there[values > least]
-            there = np.sort(np.concatenate([above, there[values == least][: RANKED - above.size]]))
-        return there[np.argsort(-self.utilities[there], kind="stable")]
+        items = np.flatnonzero(~np.isnan(self.utilities))
+        if items.size > RANKED:
+            values = self.utilities[items]
+            least = np.partition(values, items.size - RANKED)[items.size - RANKED]
+            above = items[values > least]
+            items = np.sort(np.concatenate([above, items[values == least][: RANKED - above.size]]))
+        return items[np.argsort(-self.utilities[items], kind="stable")]
 
     def code_of(self, key: str, state: ProjectState) -> int:
         """The model's code of the items that somebody, or the pool, says are of class `key`.
@@ -87,10 +87,10 @@ class Published:
         Its probabilities are of the keys that it was fitted with: a class that was renamed since is called by
         its new name, and those of classes that count as one by now add up.
         """
-        found: dict[str, float] = {}
+        probabilities: dict[str, float] = {}
         for name, p in zip(self.names(state), self.model.probabilities_of(item), strict=True):
-            found[name] = found.get(name, 0.0) + float(p)
-        return found
+            probabilities[name] = probabilities.get(name, 0.0) + float(p)
+        return probabilities
 
     def names(self, state: ProjectState) -> tuple[str, ...]:
         """Names of the model's classes as they are now; several that count as one have its name."""

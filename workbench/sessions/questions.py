@@ -56,13 +56,13 @@ class Question:
         if isinstance(given, Question):
             return given._checked()
         try:
-            made = cls(**given) if isinstance(given, Mapping) else cls(*tuple(given))
+            question = cls(**given) if isinstance(given, Mapping) else cls(*tuple(given))
         except TypeError:
             raise InputError(
                 'A question is a name, as "fraud" (yes or no), or a name with classes, as '
                 f'("topic", ["refund", "other"]); got {cut(given)}.'
             ) from None
-        return made._checked()
+        return question._checked()
 
     def _checked(self) -> Question:
         name = question_name(str(self.name))
@@ -105,14 +105,14 @@ def several(given: Sequence[Any], there: Sequence[str] = ()) -> list[Question]:
     """
     if isinstance(given, str):
         raise InputError(f"Questions are a list; got the text {cut(given)}.")
-    found = [Question.of(one) for one in given]
-    names = [*there, *(one.name for one in found)]
+    questions = [Question.of(question) for question in given]
+    names = [*there, *(question.name for question in questions)]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise InputError(f"Two questions are called {twice[0]!r}; each needs a name of its own.")
     if len(names) > MOST_QUESTIONS:
         raise InputError(f"A project has at most {MOST_QUESTIONS} questions; these are {len(names)}.")
-    return found
+    return questions
 
 
 def unknown_question(name: str, names: Sequence[str]) -> InputError:

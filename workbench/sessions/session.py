@@ -144,9 +144,9 @@ class Session(Labelling, Finishing, Classes, Instructing, Exporting):
             store=store,
         )
         trust_typed(classifier, policy, dict(options or {}))
-        made = cls(store, record, loaded, annotator or _login())
-        made._take_columns(answers)
-        return made
+        session = cls(store, record, loaded, annotator or _login())
+        session._take_columns(answers)
+        return session
 
     def _take_columns(self, answers: Mapping[str, Sequence[tuple[int, str]]]) -> None:
         """Take over what columns of the table answer, of all questions as one."""
@@ -184,10 +184,10 @@ class Session(Labelling, Finishing, Classes, Instructing, Exporting):
                 (the message names them; nothing of the project is lost). Appended rows are taken in.
         """
         store = store or Store.open()
-        found = store.named(project, question)
-        record, loaded = open_pool(store, found.family, pool)
+        question_record = store.named(project, question)
+        record, loaded = open_pool(store, question_record.family, pool)
         first = cls(store, record, loaded, annotator or _login())
-        return first if found.id == first.id else first.question(found.id)
+        return first if question_record.id == first.id else first.question(question_record.id)
 
     @staticmethod
     def relocate(project_id: str, path: str | Path, *, store: Store | None = None) -> ProjectRecord:
@@ -216,17 +216,19 @@ class Session(Labelling, Finishing, Classes, Instructing, Exporting):
         Raises:
             InputError: a classifier, option or policy that cannot be used here.
         """
-        now = self.settings
+        settings = self.settings
         # What the project's record names stays marked: only what is given here is vouched for.
-        name, chooses = classifier or now["classifier"], policy or now["policy"]
-        same = name == now["classifier"]
-        given = dict(now["options"]) if options is None and same else with_choice(name, options or {})
-        if same and given == dict(now["options"]) and chooses == now["policy"]:
+        name, chooses = classifier or settings["classifier"], policy or settings["policy"]
+        same = name == settings["classifier"]
+        new_options = (
+            dict(settings["options"]) if options is None and same else with_choice(name, options or {})
+        )
+        if same and new_options == dict(settings["options"]) and chooses == settings["policy"]:
             return None
         check_policy(chooses, name)
-        Learner(self.pool, name, given, seed=int(now["seed"]), classes=self.classes)
+        Learner(self.pool, name, new_options, seed=int(settings["seed"]), classes=self.classes)
         trust_typed(classifier or "", policy or "", dict(options or {}))
-        value = {"classifier": name, "options": given, "policy": chooses}
+        value = {"classifier": name, "options": new_options, "policy": chooses}
         return self._event("model", value=value)
 
     def change_question(self, question: str) -> Event | None:
@@ -270,20 +272,20 @@ class Session(Labelling, Finishing, Classes, Instructing, Exporting):
         Raises:
             InputError: a source that says nothing of this pool, or a classifier that takes no guess.
         """
-        now = self.settings
-        known = {one["source"]: one for one in now.get("guesses") or ()}
-        given = [
-            {**known.get(one["source"], {}), **one}
-            if isinstance(one, Mapping)
-            else known.get(one, {}) | {"source": one, "on": True}
-            for one in sources
+        settings = self.settings
+        entries = {source["source"]: source for source in settings.get("guesses") or ()}
+        arguments = [
+            {**entries.get(source["source"], {}), **source}
+            if isinstance(source, Mapping)
+            else entries.get(source, {}) | {"source": source, "on": True}
+            for source in sources
         ]
-        made = checked_sources(given, self.pool, self.classes)
-        if any(one["on"] for one in made) and not takes_guess(now["classifier"]):
-            raise InputError(NO_GUESS.format(title_of(str(now["classifier"]))))
-        if made == list(now.get("guesses") or ()):
+        guesses = checked_sources(arguments, self.pool, self.classes)
+        if any(source["on"] for source in guesses) and not takes_guess(settings["classifier"]):
+            raise InputError(NO_GUESS.format(title_of(str(settings["classifier"]))))
+        if guesses == list(settings.get("guesses") or ()):
             return None
-        return self._event("guesses", value=made)
+        return self._event("guesses", value=guesses)
 
     def add_guess(
         self,
@@ -309,9 +311,9 @@ class Session(Labelling, Finishing, Classes, Instructing, Exporting):
             raise InputError(
                 f"Predictions are called file:NAME, model:NAME or llm:MODEL@ADDRESS; got {source!r}."
             )
-        others = [one for one in self.settings.get("guesses") or () if one["source"] != source]
-        made: dict[str, Any] = {"source": source, "on": True, "said": as_said(predictions)}
-        return self.change_guesses([*others, made | ({"mapping": dict(mapping)} if mapping else {})])
+        other_guesses = [guess for guess in self.settings.get("guesses") or () if guess["source"] != source]
+        entry: dict[str, Any] = {"source": source, "on": True, "said": as_said(predictions)}
+        return self.change_guesses([*other_guesses, entry | ({"mapping": dict(mapping)} if mapping else {})])
 
     @property
     def neighbours(self) -> NeighbourhoodBuild:
@@ -338,10 +340,10 @@ class Session(Labelling, Finishing, Classes, Instructing, Exporting):
 
         Of yes / no questions that share a geometry the one that chooses it comes first.
         """
-        waiting = [one for one in self.asked() if one.stale]
-        waiting.sort(key=lambda one: -rarer(one._fits.present))
-        made = {one.question_name: one.refit(callback) for one in waiting}
-        return {name: found for name, found in made.items() if found is not None}
+        waiting = [session for session in self.asked() if session.stale]
+        waiting.sort(key=lambda session: -rarer(session._fits.present))
+        rounds = {session.question_name: session.refit(callback) for session in waiting}
+        return {name: round_or_none for name, round_or_none in rounds.items() if round_or_none is not None}
 
     def step(self, oracle: Callable[[int], str], k: int = 1) -> Round | None:
         """One round with an oracle in the person's place: ask, tell, refit.

@@ -58,7 +58,7 @@ class Several(Opened):
     @property
     def questions(self) -> tuple[str, ...]:
         """Names of the questions that are asked, in their order."""
-        return tuple(one.question for one in self._family.listed() if not one.aside)
+        return tuple(summary.question for summary in self._family.listed() if not summary.aside)
 
     @property
     def every_question(self) -> list[ProjectSummary]:
@@ -74,16 +74,20 @@ class Several(Opened):
         Raises:
             InputError: there is none; says which there are.
         """
-        for now in (False, True):
-            found = [one.id for one in self._family.listed(now=now) if name in (one.question, one.id)]
-            if found:
-                return self._on(self._family.parts(found[0]), self.annotator)
-        raise unknown_question(name, [one.question for one in self._family.listed()])
+        for is_fresh in (False, True):
+            ids = [
+                summary.id
+                for summary in self._family.listed(now=is_fresh)
+                if name in (summary.question, summary.id)
+            ]
+            if ids:
+                return self._on(self._family.parts(ids[0]), self.annotator)
+        raise unknown_question(name, [summary.question for summary in self._family.listed()])
 
     @property
     def question_ids(self) -> tuple[str, ...]:
         """Ids of all questions of the project."""
-        return tuple(one.id for one in self._family.listed())
+        return tuple(summary.id for summary in self._family.listed())
 
     @property
     def first_question(self) -> Self:
@@ -93,7 +97,9 @@ class Several(Opened):
     def asked(self) -> list[Self]:
         """The sessions of the questions that are asked, in their order."""
         every = self._family.listed()
-        return [self._on(self._family.parts(one.id), self.annotator) for one in every if not one.aside]
+        return [
+            self._on(self._family.parts(summary.id), self.annotator) for summary in every if not summary.aside
+        ]
 
     # --- which there are ----------------------------------------------------------------------
 
@@ -109,11 +115,13 @@ class Several(Opened):
         Raises:
             InputError: a name that is taken, no classes, or a model that cannot be used here.
         """
-        taken = [one.question for one in self._family.listed(now=True)]
-        [given] = several([question], taken)
+        names = [summary.question for summary in self._family.listed(now=True)]
+        [parsed_question] = several([question], names)
         first = self._family.first.project
-        made = further_question(given, first.pool, {**first.record.settings, **first.state().model})
-        added = self.store.add_question(self._family.id, made)
+        new_question = further_question(
+            parsed_question, first.pool, {**first.record.settings, **first.state().model}
+        )
+        added = self.store.add_question(self._family.id, new_question)
         self._family.listed(now=True)
         return self.question(added)
 
@@ -164,11 +172,11 @@ class Several(Opened):
         moment = time.time()
 
         def planned() -> list[ItemAsk]:
-            found = [
-                Candidate(one.question_name, one._questions, one.state, published)
-                for one, published in prepared
+            candidates = [
+                Candidate(session.question_name, session._questions, session.state, published)
+                for session, published in prepared
             ]
-            return plan(found, self.annotator, k, moment, over)
+            return plan(candidates, self.annotator, k, moment, over)
 
         asks = planned()
         if len(asks) == k and all(one.expires > moment for item in asks for one in item.asks.values()):
@@ -177,10 +185,10 @@ class Several(Opened):
             asks = planned()
             leased: dict[str, dict[int, Ask]] = {}
             for one in sessions:
-                mine = [item.asks[one.question_name] for item in asks if one.question_name in item.asks]
+                own_asks = [item.asks[one.question_name] for item in asks if one.question_name in item.asks]
                 with one._project.recording() as transaction:
-                    mine = one._answers.lease(transaction, mine, moment, lease)
-                leased[one.question_name] = {ask.item: ask for ask in mine}
+                    own_asks = one._answers.lease(transaction, own_asks, moment, lease)
+                leased[one.question_name] = {ask.item: ask for ask in own_asks}
         return [ItemAsk(item.item, {name: leased[name][item.item] for name in item.asks}) for item in asks]
 
     def _prepare(self, state: ProjectState) -> Published | None:
@@ -205,18 +213,18 @@ class Several(Opened):
         """
         with self._project.recording() as transaction:
             asks = transaction.state.asks
-            mine = [asks[i] for i in dict.fromkeys(ask_ids) if i in asks]
-            given = [
+            records = [asks[i] for i in dict.fromkeys(ask_ids) if i in asks]
+            ids = [
                 a.id
-                for a in mine
+                for a in records
                 if a.annotator == self.annotator
                 and a.role != "evaluation"
                 and not a.released
                 and self._questions.is_open(a, transaction.state)
             ]
-            if given:
-                self._add(transaction, Event.released(given))
-            return given
+            if ids:
+                self._add(transaction, Event.released(ids))
+            return ids
 
     # --- answers ------------------------------------------------------------------------------
 
@@ -243,19 +251,19 @@ class Several(Opened):
         Raises:
             InputError: no such question or class, or an event that answers nothing.
         """
-        made = given_id(operation)
+        operation_id = given_id(operation)
         if isinstance(event, Mapping):
-            return self._tell_each(ask, event, made)
+            return self._tell_each(ask, event, operation_id)
         if not isinstance(ask, ItemAsk):
-            return self._tell_one(ask, event, made)
+            return self._tell_one(ask, event, operation_id)
         if isinstance(event, Event) and event.kind in OF_ITEM:
-            return self._remark(ask.item, event, made)
+            return self._remark(ask.item, event, operation_id)
         if not (isinstance(event, Event) and event.kind == "skip") and len(ask.asks) > 1:
             raise InputError(
                 "This item has several questions: answer with the name of each, as "
                 f'tell(item, {{"{next(iter(ask.asks))}": ...}}).'
             )
-        return self._tell_each(ask, dict.fromkeys(ask.asks, event), made)
+        return self._tell_each(ask, dict.fromkeys(ask.asks, event), operation_id)
 
     def _tell_one(self, ask: Ask | str, event: Event | str, operation: str) -> bool:
         ask_id = ask.id if isinstance(ask, Ask) else ask
@@ -272,12 +280,14 @@ class Several(Opened):
             raise InputError(f"A question cannot be answered with {event.kind!r}; use the session's method.")
         more = dict(event.payload)
         label, item = str(more.pop("class", "")), int(more.pop("item", -1))
-        done = self._do(event.kind, operation, ask=ask_id, label=label, item=item, seen=False, more=more)
-        return done.status == "saved"
+        acknowledgement = self._do(
+            event.kind, operation, ask=ask_id, label=label, item=item, seen=False, more=more
+        )
+        return acknowledgement.status == "saved"
 
     def _remark(self, item: int, event: Event, operation: str) -> bool:
-        own = ("on", "reason", "text", "item")
-        more = {key: value for key, value in event.payload.items() if key not in own}
+        own_fields = ("on", "reason", "text", "item")
+        more = {key: value for key, value in event.payload.items() if key not in own_fields}
         on, text = event.payload.get("on", True), event.payload.get("reason", event.payload.get("text", ""))
         return self._do(event.kind, operation, item=item, on=on, text=text, more=more).status == "saved"
 
@@ -290,9 +300,11 @@ class Several(Opened):
             asks = (ask.id if isinstance(ask, Ask) else ask,)
             item = self._answers.asked(self.state, asks[0]).item
         also = [self.question(str(name)) for name in answers]
-        named = dict(zip([one.question_name for one in also], answers.values(), strict=True))
-        done = self._do("answers", operation, also, item=item, answers=named, asks=asks, seen=False)
-        return done.status == "saved" and not done.why
+        by_question = dict(zip([one.question_name for one in also], answers.values(), strict=True))
+        acknowledgement = self._do(
+            "answers", operation, also, item=item, answers=by_question, asks=asks, seen=False
+        )
+        return acknowledgement.status == "saved" and not acknowledgement.why
 
     def _as_event(self, value: Any, *, new: bool = False) -> Event:
         """Answer of somebody to this question; with `new`, of a class that there may not be yet."""
@@ -312,8 +324,8 @@ class Several(Opened):
             provenance({key: of for key, of in value.payload.items() if key not in ("item", "class")})
             if value.kind != "label":
                 return value
-            named = {"class": name_of(self.state, str(value.payload["class"]))}
-            return replace(value, payload={**value.payload, **named})
+            fields = {"class": name_of(self.state, str(value.payload["class"]))}
+            return replace(value, payload={**value.payload, **fields})
         raise InputError(
             f"{self.question_name!r} is answered with the name of a class, None or an event; got {value!r}."
         )
@@ -410,11 +422,11 @@ class Several(Opened):
         Returns:
             The items, one event for all; those that are neither are not among them.
         """
-        chosen = None if items is None else [int(item) for item in items]
-        if chosen == []:
+        selection = None if items is None else [int(item) for item in items]
+        if selection == []:
             return []
-        done = self._do("requeue", items=chosen or ())
-        return [] if done.event is None else list(done.event.payload["items"])
+        acknowledgement = self._do("requeue", items=selection or ())
+        return [] if acknowledgement.event is None else list(acknowledgement.event.payload["items"])
 
     def want(self, items: Sequence[int], how: str = "") -> Event:
         """Be asked about these items before anything else, in their order.
@@ -444,7 +456,7 @@ class Several(Opened):
         """
         if items is None:
             state = self.state
-            mine = [
+            own_items = [
                 item
                 for item, votes in state.votes.items()
                 if self.annotator in votes
@@ -453,7 +465,7 @@ class Several(Opened):
                 and votes[self.annotator].role != "imported"
             ]
             rng = generator(int(self.settings["seed"]), state.n_events, SECOND)
-            items = rng.permutation(np.asarray(mine, dtype=np.int64))[:n].tolist()
+            items = rng.permutation(np.asarray(own_items, dtype=np.int64))[:n].tolist()
         return self._event("want", items=items, text="a second pass", second=True)
 
     def confirm(
@@ -480,33 +492,35 @@ class Several(Opened):
         """
         return self._do("confirm", given_id(operation), label=name, asks=ask_ids, rejected=rejected)
 
-    def _event(self, kind: str, **given: Any) -> Event:
+    def _event(self, kind: str, **fields: Any) -> Event:
         """Do one operation; the event that records it."""
-        recorded = self._do(kind, **given).event
+        recorded = self._do(kind, **fields).event
         assert recorded is not None
         return recorded
 
     @retried
-    def _do(self, kind: str, operation: str = "", also: Sequence[Self] = (), **given: Any) -> Acknowledgement:
+    def _do(
+        self, kind: str, operation: str = "", also: Sequence[Self] = (), **fields: Any
+    ) -> Acknowledgement:
         """Do one operation, under an id made for it unless it has one.
 
         Args:
             kind: of the operation.
             operation: its id.
             also: sessions of questions that it may be about beside those that are asked.
-            given: further fields of the operation.
+            fields: further fields of the operation.
 
         Raises:
             InputError: it is refused.
         """
-        made = Operation(operation or made_id(), kind, **given)
+        request = Operation(operation or made_id(), kind, **fields)
         also = (*also, *self._aside()) if kind in _STEPS else also
         # of many questions those that have no part in it are left alone: each costs a look into its log
         with self._writing(*also, alone=kind not in _OF_ALL) as sessions:
-            done = self._operate(made, sessions[1:])
-        if done.status == "refused":
-            raise InputError(done.why)
-        return done
+            acknowledgement = self._operate(request, sessions[1:])
+        if acknowledgement.status == "refused":
+            raise InputError(acknowledgement.why)
+        return acknowledgement
 
     # --- transactions -------------------------------------------------------------------------
 
@@ -514,12 +528,14 @@ class Several(Opened):
         """The sessions of the questions that are asked beside this one."""
         if len(self._family.listed()) < 2:
             return []
-        return [one for one in self.asked() if one.id != self.id]
+        return [session for session in self.asked() if session.id != self.id]
 
     def _aside(self) -> list[Self]:
         """The sessions of the other questions that were put aside, of which an act may be, too."""
-        every = [one.id for one in self._family.listed() if one.aside and one.id != self.id]
-        return [self._on(self._family.parts(one), self.annotator) for one in every]
+        every = [
+            question.id for question in self._family.listed() if question.aside and question.id != self.id
+        ]
+        return [self._on(self._family.parts(question), self.annotator) for question in every]
 
     @contextmanager
     def _writing(self, *also: Self, alone: bool = False) -> Iterator[list[Self]]:
@@ -532,10 +548,10 @@ class Several(Opened):
         Yields:
             This session and those of the other questions: of them it stays, whatever is added meanwhile.
         """
-        others = [] if alone else self._others()
+        other_sessions = [] if alone else self._others()
         log = self._project.log
         with log.together(), log.whole():  # who come at once share a transaction
-            yield list({one.id: one for one in (self, *others, *also)}.values())
+            yield list({session.id: session for session in (self, *other_sessions, *also)}.values())
 
     @retried
     def together(self, work: Callable[[], T]) -> T:
@@ -546,9 +562,9 @@ class Several(Opened):
                 again where the database server cut it off, so its operations have ids. What takes time (a fit
                 that is taken up, pictures) stays outside: others who write wait meanwhile.
         """
-        for one in (self, *self._others()):
+        for session in (self, *self._others()):
             # the transaction begins with what others have stored: no need to look for it twice
-            one._prepare(one._project.known())
+            session._prepare(session._project.known())
         with self._project.log.together():
             return work()
 
@@ -565,171 +581,179 @@ class Several(Opened):
         Returns:
             One acknowledgement each, in the same order. One that fails leaves the others as they are.
         """
-        refused = [self._checked(given) for given in operations]
-        aside = self._aside() if any(given.kind in _STEPS for given in operations) else []
+        refused = [self._checked(operation) for operation in operations]
+        aside = self._aside() if any(operation.kind in _STEPS for operation in operations) else []
         with self._writing() as sessions:
             return [
-                why or self._operate(given, [*sessions[1:], *(aside if given.kind in _STEPS else ())])
-                for given, why in zip(operations, refused, strict=True)
+                why or self._operate(operation, [*sessions[1:], *(aside if operation.kind in _STEPS else ())])
+                for operation, why in zip(operations, refused, strict=True)
             ]
 
     @staticmethod
-    def _checked(given: Operation) -> Acknowledgement | None:
+    def _checked(operation: Operation) -> Acknowledgement | None:
         """That an operation is refused, where it is none of a client's."""
         try:
-            checked(given)
+            checked(operation)
         except InputError as error:
-            if not isinstance(given, Operation):
+            if not isinstance(operation, Operation):
                 raise
-            return Acknowledgement(given.id, "refused", str(error))
+            return Acknowledgement(operation.id, "refused", str(error))
         return None
 
-    def _operate(self, given: Operation, others: Sequence[Self]) -> Acknowledgement:
-        if given.kind in ("answers", "amend"):
-            return self._answer_row(given, others)
-        if given.kind == "want" and given.every:
-            return self._want_each(given, others)
-        if given.question and given.question != self.question_name:
-            of = next((one for one in others if one.question_name == given.question), None)
+    def _operate(self, operation: Operation, other_sessions: Sequence[Self]) -> Acknowledgement:
+        if operation.kind in ("answers", "amend"):
+            return self._answer_row(operation, other_sessions)
+        if operation.kind == "want" and operation.every:
+            return self._want_each(operation, other_sessions)
+        if operation.question and operation.question != self.question_name:
+            of = next(
+                (session for session in other_sessions if session.question_name == operation.question), None
+            )
             if of is None:
-                names = [one.question_name for one in (self, *others)]
-                return Acknowledgement(given.id, "refused", str(unknown_question(given.question, names)))
-            return of._operate(given, [self, *(one for one in others if one is not of)])
-        if given.kind in _STEPS:
-            return self._step(given, (self, *others))
-        known = given.id in self.state.operations
+                names = [session.question_name for session in (self, *other_sessions)]
+                return Acknowledgement(
+                    operation.id, "refused", str(unknown_question(operation.question, names))
+                )
+            return of._operate(
+                operation, [self, *(session for session in other_sessions if session is not of)]
+            )
+        if operation.kind in _STEPS:
+            return self._step(operation, (self, *other_sessions))
+        is_repeat = operation.id in self.state.operations
         with self._project.recording() as transaction:
-            done = self._answers.operate(transaction, given)
-        if known or done.status != "saved" or done.event is None:
-            return done
-        if given.kind in OF_ITEM:
-            for one in others:
-                with one._project.recording() as transaction:
-                    one._answers.operate(transaction, given)
-        elif given.kind == "skip" and done.event.item is not None:
-            for one in others:
-                one._skip(done.event.item, given)
-        return done
+            acknowledgement = self._answers.operate(transaction, operation)
+        if is_repeat or acknowledgement.status != "saved" or acknowledgement.event is None:
+            return acknowledgement
+        if operation.kind in OF_ITEM:
+            for session in other_sessions:
+                with session._project.recording() as transaction:
+                    session._answers.operate(transaction, operation)
+        elif operation.kind == "skip" and acknowledgement.event.item is not None:
+            for session in other_sessions:
+                session._skip(acknowledgement.event.item, operation)
+        return acknowledgement
 
-    def _want_each(self, given: Operation, others: Sequence[Self]) -> Acknowledgement:
+    def _want_each(self, operation: Operation, other_sessions: Sequence[Self]) -> Acknowledgement:
         """Have the items asked about next with every question that is open about them."""
-        why, found = "", False
-        every = (self, *others)
-        if any(given.id in one.state.operations for one in every):
-            return Acknowledgement(given.id, "saved")
-        for one in every:
-            with one._project.recording() as transaction:
-                done = one._answers.operate(transaction, given)
-            found, why = found or done.status == "saved", why or done.why
-        if not found:
-            return Acknowledgement(given.id, "refused", why)
-        for one in every:  # what waits in a question without any of them would come before these
-            one.release([ask.id for ask in one._questions.waiting(one.state, self.annotator)])
-        return Acknowledgement(given.id, "saved")
+        why, is_saved = "", False
+        every = (self, *other_sessions)
+        if any(operation.id in session.state.operations for session in every):
+            return Acknowledgement(operation.id, "saved")
+        for session in every:
+            with session._project.recording() as transaction:
+                acknowledgement = session._answers.operate(transaction, operation)
+            is_saved, why = is_saved or acknowledgement.status == "saved", why or acknowledgement.why
+        if not is_saved:
+            return Acknowledgement(operation.id, "refused", why)
+        for session in every:  # what waits in a question without any of them would come before these
+            session.release([ask.id for ask in session._questions.waiting(session.state, self.annotator)])
+        return Acknowledgement(operation.id, "saved")
 
-    def _skip(self, item: int, given: Operation) -> None:
+    def _skip(self, item: int, operation: Operation) -> None:
         """Set an item aside that was skipped in another question, where it is open."""
         state = self.state
-        if given.id in state.operations:
+        if operation.id in state.operations:
             return
         waiting = self._questions.waiting(state, self.annotator)
-        ask_id = next((one.id for one in waiting if one.item == item), "")
+        ask_id = next((ask.id for ask in waiting if ask.item == item), "")
         # what is drawn to measure on is open for whoever is asked
         if not ask_id and item not in set(self._questions.askable(state).tolist()):
             return
-        skip = Event("skip", {**given.more, "item": item})
+        skip = Event("skip", {**operation.more, "item": item})
         try:
             events = self._answers.answered(state, ask_id, skip, late=True) if ask_id else [skip]
         except Conflict:  # it is somebody else's by now, and stays open
             return
         with self._project.recording() as transaction:
-            self._answers.record(transaction, events, given.id)
+            self._answers.record(transaction, events, operation.id)
 
-    def _answer_row(self, given: Operation, others: Sequence[Self]) -> Acknowledgement:
+    def _answer_row(self, operation: Operation, other_sessions: Sequence[Self]) -> Acknowledgement:
         """Answers to several questions about one item, or that it is set aside, as one operation.
 
         Those that are open are stored; of the others it is said which they are, where something else stands.
         """
-        every = {one.question_name: one for one in (self, *others)}
+        every = {session.question_name: session for session in (self, *other_sessions)}
         left_out: list[str] = []
         try:
-            for one in every.values():
-                if given.id in one.state.operations:
-                    event = numbered(one.events, one.state.operations[given.id])
-                    if event is None or (event.annotator, event.item) != (self.annotator, given.item):
-                        return Acknowledgement(given.id, "refused", taken_id(given.id))
-                    return Acknowledgement(given.id, "saved")
+            for session in every.values():
+                if operation.id in session.state.operations:
+                    event = numbered(session.events, session.state.operations[operation.id])
+                    if event is None or (event.annotator, event.item) != (self.annotator, operation.item):
+                        return Acknowledgement(operation.id, "refused", taken_id(operation.id))
+                    return Acknowledgement(operation.id, "saved")
             with self._project.log.whole():
-                left_out = self._row(given, every)
+                left_out = self._row(operation, every)
         except InputError as error:
-            return Acknowledgement(given.id, "refused", str(error))
+            return Acknowledgement(operation.id, "refused", str(error))
         if not left_out:
-            return Acknowledgement(given.id, "saved")
+            return Acknowledgement(operation.id, "saved")
         names = ", ".join(map(repr, left_out))
-        stored = any(given.id in one.state.operations for one in every.values())
+        stored = any(operation.id in session.state.operations for session in every.values())
         why = f"{names}: answered for this item, or somebody else is being asked."
         if stored:
-            return Acknowledgement(given.id, "saved", f"Saved without {why}")
-        return Acknowledgement(given.id, "conflict", why)
+            return Acknowledgement(operation.id, "saved", f"Saved without {why}")
+        return Acknowledgement(operation.id, "conflict", why)
 
-    def _row(self, given: Operation, every: Mapping[str, Self]) -> list[str]:
+    def _row(self, operation: Operation, every: Mapping[str, Self]) -> list[str]:
         """Do what an operation says of a row; names of the questions that are left out."""
-        item = self._answers.checked(given.item)
-        if given.text == SKIPPED:
-            for one in every.values():
-                one._skip(item, given)
+        item = self._answers.checked(operation.item)
+        if operation.text == SKIPPED:
+            for session in every.values():
+                session._skip(item, operation)
             return []
-        unknown = [name for name in given.answers if name not in every]
+        unknown = [name for name in operation.answers if name not in every]
         if unknown:
             raise unknown_question(unknown[0], list(every))
         # all of it is looked at before anything is written
-        fresh = {n for n in given.adds if n in every and given.answers.get(n) not in every[n].classes}
-        told = [
+        fresh = {n for n in operation.adds if n in every and operation.answers.get(n) not in every[n].classes}
+        answers = [
             (every[name], every[name]._as_event(value, new=name in fresh))
-            for name, value in given.answers.items()
+            for name, value in operation.answers.items()
         ]
-        if given.kind == "amend":
-            self._amend(item, told, given, fresh)
+        if operation.kind == "amend":
+            self._amend(item, answers, operation, fresh)
             return []
         left_out = []
-        for one, event in told:
-            event = replace(event, payload={**event.payload, **given.more})
-            ask_id = next((ask for ask in given.asks if ask in one.state.asks), "")
-            if ask_id and one.state.asks[ask_id].item != item:
-                about = one.state.asks[ask_id].item
+        for session, event in answers:
+            event = replace(event, payload={**event.payload, **operation.more})
+            ask_id = next((ask for ask in operation.asks if ask in session.state.asks), "")
+            if ask_id and session.state.asks[ask_id].item != item:
+                about = session.state.asks[ask_id].item
                 raise InputError(f"The question is about item {about}, and the answer about item {item}.")
-            with one._project.recording() as transaction:
-                recorded = one._answers.answer(
+            with session._project.recording() as transaction:
+                recorded = session._answers.answer(
                     transaction,
                     item,
                     event,
                     ask_id,
-                    given.id,
-                    seen=given.seen,
-                    new=one.question_name in fresh,
+                    operation.id,
+                    seen=operation.seen,
+                    new=session.question_name in fresh,
                 )
-            if not recorded and not one._answers.stands(one.state, item, event):
-                left_out.append(one.question_name)
+            if not recorded and not session._answers.stands(session.state, item, event):
+                left_out.append(session.question_name)
         return left_out
 
     def _amend(
-        self, item: int, told: Sequence[tuple[Self, Event]], given: Operation, fresh: Container[str]
+        self, item: int, answers: Sequence[tuple[Self, Event]], operation: Operation, fresh: Container[str]
     ) -> None:
         """Answer several questions about an item again that this annotator answered before."""
-        for one, event in told:
+        for session, event in answers:
             if event.kind == "skip":
                 raise InputError(
                     "An answer is amended to a class, or to None; it cannot be skipped any more."
                 )
-            state = one.state
-            mine = self.annotator in state.votes.get(item, {})
-            if not mine and item not in state.skipped and item not in state.unsure:
-                raise InputError(f"There is no answer of yours to {one.question_name!r} about this item.")
-        for one, event in told:
-            label, new = str(event.payload.get("class", "")), one.question_name in fresh
-            with one._project.recording() as transaction:
-                events = one._answers.correction(transaction.state, replace(given, label=label, new=new))
-                one._answers.record(transaction, events, given.id, given.more)
+            state = session.state
+            has_answered = self.annotator in state.votes.get(item, {})
+            if not has_answered and item not in state.skipped and item not in state.unsure:
+                raise InputError(f"There is no answer of yours to {session.question_name!r} about this item.")
+        for session, event in answers:
+            label, new = str(event.payload.get("class", "")), session.question_name in fresh
+            with session._project.recording() as transaction:
+                events = session._answers.correction(
+                    transaction.state, replace(operation, label=label, new=new)
+                )
+                session._answers.record(transaction, events, operation.id, operation.more)
 
     def undo(self, of: int | None = None) -> Event | None:
         """Take back the annotator's own last event, in all questions where it was said of several.
@@ -750,35 +774,36 @@ class Several(Opened):
         """Put back what the annotator's last undo took; returns it, or None when there is nothing."""
         return self._do("redo").about
 
-    def _step(self, given: Operation, every: Sequence[Self]) -> Acknowledgement:
+    def _step(self, operation: Operation, every: Sequence[Self]) -> Acknowledgement:
         """Take the annotator's last act back, or put it back, in all questions that it is of."""
-        known = next((one for one in every if given.id in one.state.operations), None)
-        if known is not None:
-            with known._project.recording() as transaction:
-                return known._answers.operate(transaction, given)
-        undo = given.kind == "undo"
-        last = last_acts([one.state for one in every], self.annotator)[not undo]
+        holder = next((session for session in every if operation.id in session.state.operations), None)
+        if holder is not None:
+            with holder._project.recording() as transaction:
+                return holder._answers.operate(transaction, operation)
+        undo = operation.kind == "undo"
+        last = last_acts([session.state for session in every], self.annotator)[not undo]
         if last is None:
-            return Acknowledgement(given.id, "conflict", f"There is nothing to {given.kind}.")
-        if given.takes and last.act != given.takes:
-            name = next(one.question_name for one in every if one.id == last.question)
+            return Acknowledgement(operation.id, "conflict", f"There is nothing to {operation.kind}.")
+        if operation.takes and last.act != operation.takes:
+            name = next(session.question_name for session in every if session.id == last.question)
             since = "since" if last.question == self.id else f"in {name!r} since"
-            why = f"You did something else {since}: {given.kind} that first."
-            return Acknowledgement(given.id, "conflict", why)
+            why = f"You did something else {since}: {operation.kind} that first."
+            return Acknowledgement(operation.id, "conflict", why)
         tops = [
-            (one, (one.state.undoable if undo else one.state.redoable).get(self.annotator)) for one in every
+            (session, (session.state.undoable if undo else session.state.redoable).get(self.annotator))
+            for session in every
         ]
-        of_act = [(one, top) for one, top in tops if top is not None and top.act == last.act]
-        made = []
-        for one, top in of_act:
-            with one._project.recording() as transaction:
-                step = Event(given.kind, {"of": top.id})
-                made.append(one._answers.record(transaction, [step], given.id, given.more))
-        return Acknowledgement(given.id, "saved", about=of_act[0][1], event=made[0])
+        of_act = [(session, top) for session, top in tops if top is not None and top.act == last.act]
+        events = []
+        for session, top in of_act:
+            with session._project.recording() as transaction:
+                step = Event(operation.kind, {"of": top.id})
+                events.append(session._answers.record(transaction, [step], operation.id, operation.more))
+        return Acknowledgement(operation.id, "saved", about=of_act[0][1], event=events[0])
 
     @property
     def _summary(self) -> ProjectSummary:
-        return next(one for one in self._family.listed() if one.id == self.id)
+        return next(summary for summary in self._family.listed() if summary.id == self.id)
 
 
 def _of_items(item: int | Sequence[int]) -> dict[str, Any]:

@@ -63,11 +63,13 @@ class Common:
             most: bytes that may be kept.
         """
         with self._lock:
-            found = next((one for one in self._latents if one.features is features), None)
-            if found is None:
-                found = PoolLatents(features, most)
-                self._latents = [*self._latents, found][-_VIEWS:]
-            return found
+            pool_latents = next(
+                (candidate for candidate in self._latents if candidate.features is features), None
+            )
+            if pool_latents is None:
+                pool_latents = PoolLatents(features, most)
+                self._latents = [*self._latents, pool_latents][-_VIEWS:]
+            return pool_latents
 
 
 class Leader(Protocol):

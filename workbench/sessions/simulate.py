@@ -111,10 +111,10 @@ def simulate(
     check_share(uniform_share)
     check_measured(measured)
     check_asked_among(asked_among)
-    known = answerable(pool)
+    candidates = answerable(pool)
     if pool.test is None:
         pool = pool.split(seed, test_fraction)
-        known = answerable(pool)
+        candidates = answerable(pool)
     if batch < 1 or budget < 0:
         raise InputError(f"The batch must be at least 1 and the budget not negative; got {batch}, {budget}.")
     if initial == "none" and not guess:
@@ -135,12 +135,14 @@ def simulate(
         at = _resumed(learner, progress, callback)
     else:
         start = (
-            initial_items(pool, initial, seed) if isinstance(initial, str) else given_items(initial, known)
+            initial_items(pool, initial, seed)
+            if isinstance(initial, str)
+            else given_items(initial, candidates)
         )
         at = _Labelled(0, start, truth[start], start, truth[start], None)
-    unanswerable = np.setdiff1d(pool.trainable, known)
+    unanswerable = np.setdiff1d(pool.trainable, candidates)
     asking = _Asking(
-        pool, policy, selector, known, unanswerable, seed, budget, batch, uniform_share, asked_among
+        pool, policy, selector, candidates, unanswerable, seed, budget, batch, uniform_share, asked_among
     )
     yield from _rounds(learner, asking, at, truth, test, callback)
 
@@ -158,13 +160,13 @@ class _Labelled(NamedTuple):
 
 def _resumed(learner: Learner, progress: Checkpoint, callback: FitCallback | None) -> _Labelled:
     """Where an interrupted run goes on: rounds after the last posterior kept are fitted again."""
-    done = list(progress.rounds)
-    number = done[-1].number + 1
+    rounds = list(progress.rounds)
+    number = rounds[-1].number + 1
     state: Mapping[str, Array] | None = progress.state
     for again in range(number if progress.at is None else progress.at + 1, number):
-        fit = learner.fit(*labelled_at(done, again), number=again, previous=state, callback=callback)
+        fit = learner.fit(*labelled_at(rounds, again), number=again, previous=state, callback=callback)
         state = fit.state
-    return _Labelled(number, *labelled_at(done, number), done[0].initial, done[0].initial_labels, state)
+    return _Labelled(number, *labelled_at(rounds, number), rounds[0].initial, rounds[0].initial_labels, state)
 
 
 class _Asking(NamedTuple):
@@ -183,16 +185,16 @@ class _Asking(NamedTuple):
 
     def query(self, model: FittedModel, at: _Labelled) -> Query | None:
         """The next questions; None when the budget or the pool is used up."""
-        items, known, seed = at.items, self.known, self.seed
-        left = min(self.budget - (items.size - at.start.size), known.size - items.size, self.batch)
-        if left <= 0:
+        items, candidates, seed = at.items, self.known, self.seed
+        count = min(self.budget - (items.size - at.start.size), candidates.size - items.size, self.batch)
+        if count <= 0:
             return None
 
         def answered(belief: Belief) -> Query:
-            answer = query(self.policy, belief, left, generator(seed, model.number, QUERY), self.selector)
+            answer = query(self.policy, belief, count, generator(seed, model.number, QUERY), self.selector)
             return mix_uniform(answer, belief, self.uniform_share, generator(seed, model.number, UNIFORM))
 
-        open_ = without(known, items, len(self.pool)) if self.asked_among else known
+        open_ = without(candidates, items, len(self.pool)) if self.asked_among else candidates
         among = drawn(open_, seed, model.number, self.asked_among)
         return query_among(model, among, self.unanswerable, answered)
 
@@ -213,18 +215,18 @@ def _rounds(
             ask=lambda model, at=at: asking.query(model, at),  # type: ignore[misc]
             callback=callback,
         )
-        asked: Ints = np.empty(0, dtype=np.int64)
-        uniform = asked
+        indices: Ints = np.empty(0, dtype=np.int64)
+        uniform = indices
         utilities: Floats = np.empty(0)
         if turn.answer is not None:
-            asked, utilities = turn.answer.indices, turn.answer.utilities[turn.answer.indices]
-            uniform = asked[:0] if turn.answer.uniform is None else asked[turn.answer.uniform]
+            indices, utilities = turn.answer.indices, turn.answer.utilities[turn.answer.indices]
+            uniform = indices[:0] if turn.answer.uniform is None else indices[turn.answer.uniform]
         first = at.number == 0
         yield Round(
             number=at.number,
             n_labelled=int(at.items.size),
-            queried=asked,
-            labels=truth[asked],
+            queried=indices,
+            labels=truth[indices],
             utilities=utilities,
             uniform=uniform,
             initial=at.start if first else np.empty(0, dtype=np.int64),
@@ -235,12 +237,12 @@ def _rounds(
             program=version_of(PROGRAM) or "unknown",
             **turn.figures,
         )
-        if not asked.size:
+        if not indices.size:
             return
         at = at._replace(
             number=at.number + 1,
-            items=np.concatenate([at.items, asked]),
-            codes=np.concatenate([at.codes, truth[asked]]),
+            items=np.concatenate([at.items, indices]),
+            codes=np.concatenate([at.codes, truth[indices]]),
             state=turn.model.state,
         )
 
@@ -290,10 +292,10 @@ def drop_states(rounds: Iterator[Round], every: float = STATE_EVERY) -> Iterator
         The rounds; `state` is None where it need not be kept.
     """
     spent = 0.0
-    for one in rounds:
-        spent += one.seconds.get("fit", 0.0)
-        if one.number and one.queried.size and spent < every:
-            yield replace(one, state=None)
+    for fit_round in rounds:
+        spent += fit_round.seconds.get("fit", 0.0)
+        if fit_round.number and fit_round.queried.size and spent < every:
+            yield replace(fit_round, state=None)
         else:
             spent = 0.0
-            yield one
+            yield fit_round

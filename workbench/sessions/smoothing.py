@@ -52,15 +52,15 @@ class Smoothing:
     behind: Mapping[str, int] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        said = f"leans on neighbours: {STRENGTHS[self.strength].said}"
-        here, alone = self.losses.get(self.strength), self.losses.get("none")
-        if here is None or alone is None:
-            return said
+        sentence = f"leans on neighbours: {STRENGTHS[self.strength].said}"
+        own_loss, alone = self.losses.get(self.strength), self.losses.get("none")
+        if own_loss is None or alone is None:
+            return sentence
         if self.strength == "none":
             best = min((loss for name, loss in self.losses.items() if name != "none"), default=None)
             with_them = "" if best is None else f", with them at best {best:.2f}"
-            return f"{said}; loss on labels it had not seen {alone:.2f}{with_them}"
-        return f"{said}; loss on labels it had not seen {here:.2f}, without them {alone:.2f}"
+            return f"{sentence}; loss on labels it had not seen {alone:.2f}{with_them}"
+        return f"{sentence}; loss on labels it had not seen {own_loss:.2f}, without them {alone:.2f}"
 
     def to_state(self) -> dict[str, Array]:
         """Strength in a round's state; nothing where nothing was ever chosen."""
@@ -81,10 +81,12 @@ class Smoothing:
         """That of a round's state."""
         if state is None or f"{_OURS}smoothing" not in state:
             return cls()
-        found = cls(**json.loads(str(state[f"{_OURS}smoothing"])))
-        if found.strength not in STRENGTHS:
-            raise InputError(f"This state leans on neighbours by {found.strength!r}, which is no strength.")
-        return found
+        smoothing = cls(**json.loads(str(state[f"{_OURS}smoothing"])))
+        if smoothing.strength not in STRENGTHS:
+            raise InputError(
+                f"This state leans on neighbours by {smoothing.strength!r}, which is no strength."
+            )
+        return smoothing
 
 
 def without_smoothing(state: Mapping[str, Array]) -> dict[str, Array]:
@@ -129,12 +131,12 @@ def in_turn(before: Smoothing, strengths: Sequence[str], labels: int) -> list[st
     """
     if labels >= MANY and "both" in strengths:
         return ["none", "both"]
-    others = [name for name in strengths if name not in ("none", before.strength)]
+    alternatives = [name for name in strengths if name not in ("none", before.strength)]
     if labels >= IN_TURNS:
-        others = others[before.looks % 2 :: 2]
+        alternatives = alternatives[before.looks % 2 :: 2]
     if before.looks % _AGAIN:
-        others = [name for name in others if before.behind.get(name, 0) < _HOPELESS]
-    return list(dict.fromkeys(("none", before.strength, *others)))
+        alternatives = [name for name in alternatives if before.behind.get(name, 0) < _HOPELESS]
+    return list(dict.fromkeys(("none", before.strength, *alternatives)))
 
 
 def choose(
@@ -148,7 +150,7 @@ def choose(
         judge: strength -> [n] leave-one-out log-likelihoods.
         labels: how many there are.
     """
-    found: dict[str, Floats] = {}
+    trials: dict[str, Floats] = {}
     failed: dict[str, str] = {}
     stands = labels < MANY or before.strength in strengths
     present = before.strength if stands else "both"
@@ -159,18 +161,18 @@ def choose(
             failed[name] = str(error) or type(error).__name__
             continue
         if np.isfinite(losses).all():
-            found[name] = losses
+            trials[name] = losses
         else:
             failed[name] = "its likelihood is not finite"
-    best = present if present in found else "none"
-    for name in (name for name in strengths if name in found):
-        if best not in found or clearly_less(found[name], found[best], _STANDARD_ERRORS):
+    best = present if present in trials else "none"
+    for name in (name for name in strengths if name in trials):
+        if best not in trials or clearly_less(trials[name], trials[best], _STANDARD_ERRORS):
             best = name
     behind = dict(before.behind)
-    for name, losses in found.items():
-        far = best in found and clearly_less(found[best], losses, _FAR_BEHIND)
+    for name, losses in trials.items():
+        far = best in trials and clearly_less(trials[best], losses, _FAR_BEHIND)
         behind[name] = behind.get(name, 0) + 1 if far else 0
-    losses_of = {name: float(losses.mean()) for name, losses in found.items()}
+    losses_of = {name: float(losses.mean()) for name, losses in trials.items()}
     return Smoothing(
         best, labels, losses_of, before.looks + 1, failed, {k: n for k, n in behind.items() if n}
     )
@@ -208,8 +210,8 @@ class NeighbourhoodBuild:
     @property
     def at_hand(self) -> bool:
         """True if a graph is there, or is made in no time; nothing is begun."""
-        made = self.neighbourhood
-        return not made.too_few and (len(made) <= AT_ONCE or made.is_kept())
+        graph = self.neighbourhood
+        return not graph.too_few and (len(graph) <= AT_ONCE or graph.is_kept())
 
     @property
     def running(self) -> bool:

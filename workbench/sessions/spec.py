@@ -37,10 +37,10 @@ def with_choice(classifier: Any, options: Mapping[str, Any]) -> dict[str, Any]:
         classifier: a registry name, or anything else.
         options: of the classifier.
     """
-    given = dict(options)
-    if classifier == _CHOOSER and "choice" not in given:
-        given["choice"] = "fixed" if any(name in given for name in _CHOSEN) else "auto"
-    return given
+    settings = dict(options)
+    if classifier == _CHOOSER and "choice" not in settings:
+        settings["choice"] = "fixed" if any(name in settings for name in _CHOSEN) else "auto"
+    return settings
 
 
 @dataclass(frozen=True)
@@ -145,9 +145,9 @@ class RunSpec:
         except InputError:
             raise
         except (TypeError, ValueError) as error:
-            given = ", ".join(f"{name}={value!r}" for name, value in options.items())
+            arguments = ", ".join(f"{name}={value!r}" for name, value in options.items())
             raise InputError(
-                f"Pool {self.pool!r} cannot be made with {given or 'no options'}: {error}."
+                f"Pool {self.pool!r} cannot be made with {arguments or 'no options'}: {error}."
             ) from error
         return pool if pool.test is not None else pool.split(self.seed, self.test_fraction)
 
@@ -173,10 +173,10 @@ class RunSpec:
         Raises:
             InputError: fields there are not, or values of the wrong kind.
         """
-        known = {f.name for f in fields(cls)}
-        unknown = sorted(set(document) - known)
+        names = {f.name for f in fields(cls)}
+        unknown = sorted(set(document) - names)
         if unknown:
-            raise InputError(f"A run has no {unknown[0]!r}. It has: {', '.join(sorted(known))}.")
+            raise InputError(f"A run has no {unknown[0]!r}. It has: {', '.join(sorted(names))}.")
         from workbench.documents.checking import checked
         from workbench.documents.runs import Spec
 
@@ -193,7 +193,7 @@ def check_guess(guess: Any, initial: str = "") -> None:
     Raises:
         InputError: says so.
     """
-    if isinstance(guess, str) or not all(isinstance(one, str) and one for one in guess):
+    if isinstance(guess, str) or not all(isinstance(source, str) and source for source in guess):
         raise InputError(f"Guesses are a list of texts such as names or column:llm_label; got {guess!r}.")
     if len(set(guess)) != len(guess):
         raise InputError(f"A guess is named twice: {', '.join(guess)}.")

@@ -30,9 +30,9 @@ def initial_items(pool: Pool, initial: str, seed: int) -> Ints:
         InputError: no truth to start from, or fewer than two classes in it.
     """
     kind, number = parse_initial(initial)
-    known = answerable(pool)
+    candidates = answerable(pool)
     assert pool.truth is not None
-    present = np.unique(pool.truth[known])
+    present = np.unique(pool.truth[candidates])
     if present.size < 2:
         raise InputError(
             f"Pool {pool.name!r} has {present.size} class(es) among the items that may be asked; "
@@ -42,11 +42,13 @@ def initial_items(pool: Pool, initial: str, seed: int) -> Ints:
         return np.empty(0, dtype=np.int64)
     rng = generator(seed, 0, INITIAL)
     if kind == "one-per-class":
-        return np.asarray([rng.choice(known[pool.truth[known] == code]) for code in present], dtype=np.int64)
-    n = min(number or 2 * present.size, known.size)
+        return np.asarray(
+            [rng.choice(candidates[pool.truth[candidates] == code]) for code in present], dtype=np.int64
+        )
+    n = min(number or 2 * present.size, candidates.size)
     if kind == "random":
-        return rng.choice(known, n, replace=False).astype(np.int64)
-    return diverse_items(pool, known, n, seed)
+        return rng.choice(candidates, n, replace=False).astype(np.int64)
+    return diverse_items(pool, candidates, n, seed)
 
 
 def given_items(items: Sequence[int], known: Ints) -> Ints:
@@ -59,12 +61,12 @@ def given_items(items: Sequence[int], known: Ints) -> Ints:
     Raises:
         InputError: one of them is not among those, or none is given.
     """
-    chosen = np.asarray(list(items), dtype=np.int64)
-    bad = chosen[~np.isin(chosen, known)]
-    if bad.size or not chosen.size:
-        what = f"item {bad[0]} is not among those" if bad.size else "no item is given"
-        raise InputError(f"A run starts from items whose class is known and that may be asked: {what}.")
-    return chosen
+    selection = np.asarray(list(items), dtype=np.int64)
+    bad = selection[~np.isin(selection, known)]
+    if bad.size or not selection.size:
+        problem = f"item {bad[0]} is not among those" if bad.size else "no item is given"
+        raise InputError(f"A run starts from items whose class is known and that may be asked: {problem}.")
+    return selection
 
 
 def answerable(pool: Pool) -> Ints:
@@ -101,14 +103,14 @@ def diverse_items(pool: Pool, rows: Ints, n: int, seed: int, further: int = 0) -
     if rows.size > _MAX_ROWS:
         rows = np.sort(rng.choice(rows, _MAX_ROWS, replace=False))
     X = standardised(pool.features[rows], pool.common_scale)
-    chosen = diverse_rows(X, n, int(rng.integers(2**31 - 1))).tolist()
-    if further and chosen:
-        gaps = np.min([((X - X[row]) ** 2).sum(axis=1) for row in chosen], axis=0)
+    places = diverse_rows(X, n, int(rng.integers(2**31 - 1))).tolist()
+    if further and places:
+        gaps = np.min([((X - X[row]) ** 2).sum(axis=1) for row in places], axis=0)
         while further and gaps.max() > 0:
             further -= 1
-            chosen.append(int(gaps.argmax()))
-            gaps = np.minimum(gaps, ((X - X[chosen[-1]]) ** 2).sum(axis=1))
-    return rows[np.asarray(chosen, dtype=np.int64)]
+            places.append(int(gaps.argmax()))
+            gaps = np.minimum(gaps, ((X - X[places[-1]]) ** 2).sum(axis=1))
+    return rows[np.asarray(places, dtype=np.int64)]
 
 
 def diverse_rows(X: Array, n: int, seed: int) -> Ints:
@@ -127,12 +129,12 @@ def diverse_rows(X: Array, n: int, seed: int) -> Ints:
         means = KMeans(n, n_init=1, random_state=seed).fit(X)
     distances = means.transform(X)
     sizes = np.bincount(means.labels_, minlength=n)
-    chosen: list[int] = []
+    places: list[int] = []
     for cluster in np.argsort(-sizes, kind="stable"):
         members = np.flatnonzero(means.labels_ == cluster)
         if members.size:
-            chosen.append(int(members[np.argmin(distances[members, cluster])]))
-    return np.asarray(chosen, dtype=np.int64)
+            places.append(int(members[np.argmin(distances[members, cluster])]))
+    return np.asarray(places, dtype=np.int64)
 
 
 def standardised(features: Array, common_scale: bool) -> Array:

@@ -108,9 +108,9 @@ def replay(
     learner = Learner(pool, spec.classifier, spec.options, seed=spec.seed, mean=mean)
     watched = stop_set(len(pool), spec.seed, None if pool.test is None else pool.test.test)
     state = None
-    for one in rounds:
-        items, codes = labelled_at(rounds, one.number)
-        model = learner.fit(items, codes, number=one.number, previous=state, callback=callback)
+    for fit_round in rounds:
+        items, codes = labelled_at(rounds, fit_round.number)
+        model = learner.fit(items, codes, number=fit_round.number, previous=state, callback=callback)
         state = model.state
         yield observe(model, watched)
 
@@ -243,5 +243,5 @@ def advise(history: History, rule: str | Callable[[History], Advice], **options:
         if stop and first is None:
             first = history[end - 1].number
     values = getattr(function, "values", None)
-    given = np.empty(0) if values is None else values(history)
-    return Advised(name, stop, reason, given, first, getattr(function, "limit", None))
+    series = np.empty(0) if values is None else values(history)
+    return Advised(name, stop, reason, series, first, getattr(function, "limit", None))

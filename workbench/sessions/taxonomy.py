@@ -28,8 +28,8 @@ def key_of(state: ProjectState, name: str) -> str:
     Raises:
         InputError: there is none.
     """
-    for key, shown in state.class_names.items():
-        if shown == name:
+    for key, title in state.class_names.items():
+        if title == name:
             return key
     if name in state.class_names:
         return name
@@ -83,13 +83,13 @@ def new_key(state: ProjectState, name: str, also: Iterable[str] = ()) -> str:
     A class that was removed under this very name gives its key back.
     """
     key, number = name.strip(), 2
-    taken = {
+    keys = {
         *state.class_names,
         *state.merged,
         *(k for k, last in state.removed.items() if last != key),
         *also,
     }
-    while key in taken:
+    while key in keys:
         key, number = f"{name.strip()}#{number}", number + 1
     return key
 
@@ -119,8 +119,8 @@ def removable(state: ProjectState, name: str, pool: Pool) -> str:
             f"{n:,} {'label names' if n == 1 else 'labels name'} class {name!r}: merge it instead."
         )
     if pool.truth is not None:
-        ours = [code for code, known in enumerate(pool.classes) if state.resolve(known) == key]
-        n = int(np.isin(pool.truth, ours).sum())
+        codes = [code for code, class_name in enumerate(pool.classes) if state.resolve(class_name) == key]
+        n = int(np.isin(pool.truth, codes).sum())
         if n:
             raise InputError(f"The pool's own column knows {n:,} of class {name!r}: merge it instead.")
     if len(state.class_names) <= 2:
@@ -134,21 +134,21 @@ def described(state: ProjectState, key: str, about: Mapping[str, str]) -> dict[s
     Raises:
         InputError: a line that is too long, or a key or colour that is none or another class's.
     """
-    made = {name: " ".join(str(value).split()) for name, value in about.items()}
-    if len(made.get("guidance", "")) > LONGEST_GUIDANCE:
+    description = {name: " ".join(str(value).split()) for name, value in about.items()}
+    if len(description.get("guidance", "")) > LONGEST_GUIDANCE:
         raise InputError(f"Guidance is one line of at most {LONGEST_GUIDANCE} characters.")
-    if colour := made.get("colour", "").lower():
+    if colour := description.get("colour", "").lower():
         if not _COLOUR.fullmatch(colour):
             raise InputError(f"A colour is written like #2a9d5c; got {colour!r}.")
-        made["colour"] = colour
-    if shortcut := made.get("shortcut", "").lower():
+        description["colour"] = colour
+    if shortcut := description.get("shortcut", "").lower():
         if not (len(shortcut) == 1 and shortcut.isascii() and shortcut.isalnum()):
             raise InputError(f"The key of a class is one letter or digit; got {shortcut!r}.")
-        for other, said in state.class_about.items():
-            if other != key and other in state.class_names and said.get("shortcut") == shortcut:
-                raise InputError(f"Key {shortcut} is that of class {state.class_names[other]!r}.")
-        made["shortcut"] = shortcut
-    return made
+        for other_key, entry in state.class_about.items():
+            if other_key != key and other_key in state.class_names and entry.get("shortcut") == shortcut:
+                raise InputError(f"Key {shortcut} is that of class {state.class_names[other_key]!r}.")
+        description["shortcut"] = shortcut
+    return description
 
 
 def with_key(state: ProjectState, answer: Event, new: bool) -> list[Event]:
@@ -217,7 +217,7 @@ def code_book(state: ProjectState) -> list[dict[str, Any]]:
     for name in state.shown_classes:
         key = by_name[name]
         about = state.class_about.get(key, {})
-        merged = [one for one in state.merged if state.resolve(one) == key]
+        merged = [merged_key for merged_key in state.merged if state.resolve(merged_key) == key]
         rows.append(
             {
                 "class": name,

@@ -76,13 +76,13 @@ def uncertain_items(model: FittedModel, items: Ints, *, most: int = 3, size: int
         return UncertainItems(int(unsure.size), len(items), ())
     two = np.argsort(-p[unsure], axis=1, kind="stable")[:, :2]
     pairs = two if p.shape[1] == 2 else np.sort(two, axis=1)
-    found, which = np.unique(pairs, axis=0, return_inverse=True)
-    weight = np.bincount(which.ravel(), weights=away[unsure], minlength=len(found))
+    class_pairs, which = np.unique(pairs, axis=0, return_inverse=True)
+    weight = np.bincount(which.ravel(), weights=away[unsure], minlength=len(class_pairs))
     groups = []
     for number in np.argsort(-weight, kind="stable")[:most]:
         rows = unsure[which.ravel() == number]
         rows = rows[np.argsort(-away[rows], kind="stable")]
-        groups.append(Group(_names(model.classes, found[number], p[rows]), _first(items, rows, size)))
+        groups.append(Group(_names(model.classes, class_pairs[number], p[rows]), _first(items, rows, size)))
     return UncertainItems(int(unsure.size), len(items), tuple(groups))
 
 

@@ -58,10 +58,10 @@ class ClassRecall:
     @property
     def line(self) -> str:
         """Its line: "8 labels of 260, 0 of 2 measured found, 21 of your last 50 questions"."""
-        found = (
+        recall_words = (
             f"{self.found:,} of {self.measured:,} measured found" if self.measured else "none measured yet"
         )
-        line = f"{self.labels:,} of {self.of:,} labels, {found}"
+        line = f"{self.labels:,} of {self.of:,} labels, {recall_words}"
         return f"{line}, {self.hits:,} of the last {self.asked:,} questions" if self.asked else line
 
 
@@ -82,11 +82,20 @@ def class_recalls(
     Returns:
         One a class, in their order.
     """
-    given, hits, pairs = Counter(labels), Counter(asked), list(measured)
-    there, found = Counter(name for name, _ in pairs), Counter(a for a, b in pairs if a == b)
-    of = sum(given.values())
+    label_counts, hits, pairs = Counter(labels), Counter(asked), list(measured)
+    measured_counts, found_counts = Counter(name for name, _ in pairs), Counter(a for a, b in pairs if a == b)
+    of = sum(label_counts.values())
     return tuple(
-        ClassRecall(name, given[name], of, len(classes), there[name], found[name], len(asked), hits[name])
+        ClassRecall(
+            name,
+            label_counts[name],
+            of,
+            len(classes),
+            measured_counts[name],
+            found_counts[name],
+            len(asked),
+            hits[name],
+        )
         for name in classes
     )
 
@@ -108,21 +117,23 @@ class ModelVerdict:
     @property
     def rare(self) -> tuple[ClassRecall, ...]:
         """Classes that are rare in the labels."""
-        return tuple(one for one in self.classes if one.is_rare)
+        return tuple(recall for recall in self.classes if recall.is_rare)
 
     @property
     def balanced_error(self) -> float:
         """Mean over the measured classes of the share that was not found; NaN where none is measured."""
-        missed = [1.0 - one.found / one.measured for one in self.classes if one.measured]
+        missed = [1.0 - recall.found / recall.measured for recall in self.classes if recall.measured]
         return sum(missed) / len(missed) if missed else math.nan
 
     @property
     def unseen(self) -> str:
         """A few words on the classes of which nothing was found, or nothing measured; "" without any."""
         missed = [
-            f"{one.name} (0 of {one.measured:,})" for one in self.classes if one.measured and not one.found
+            f"{recall.name} (0 of {recall.measured:,})"
+            for recall in self.classes
+            if recall.measured and not recall.found
         ]
-        unknown = [one.name for one in self.classes if not one.measured]
+        unknown = [recall.name for recall in self.classes if not recall.measured]
         parts = [f"it found none of {_named(missed)}"] if missed else []
         parts += [f"nothing of {_named(unknown)} is measured yet"] if unknown else []
         return ", and ".join(parts)
@@ -140,25 +151,25 @@ class ModelVerdict:
     @property
     def between(self) -> str:
         """The measured interval: "of 30 measured between 4 and 31 % wrong"."""
-        found = self.measured
-        if not found.n:
+        interval = self.measured
+        if not interval.n:
             return "nothing is measured yet"
-        ends = f"{100 * found.low:.0f} and {100 * found.high:.0f} %"
-        return f"of {found.n:,} measured between {ends} wrong"
+        ends = f"{100 * interval.low:.0f} and {100 * interval.high:.0f} %"
+        return f"of {interval.n:,} measured between {ends} wrong"
 
     @property
     def at_most(self) -> str:
         """The upper end, which is all that is promised: "at most 8 % wrong, as 150 measured items tell"."""
-        found = self.measured
-        return f"at most {_upwards(found.high)} % wrong, as {found.n:,} measured items tell"
+        interval = self.measured
+        return f"at most {_upwards(interval.high)} % wrong, as {interval.n:,} measured items tell"
 
     @property
     def against_itself(self) -> str:
         """Sentence where the model expects less to be wrong than was measured; else ""."""
         if not self.boasts:
             return ""
-        said = f"It expects {100 * self.doubt:.0f} % to be wrong"
-        return f"{said}, but {self.between}: do not trust its doubts yet."
+        sentence = f"It expects {100 * self.doubt:.0f} % to be wrong"
+        return f"{sentence}, but {self.between}: do not trust its doubts yet."
 
     def of_no_doubt(self, n: int) -> str:
         """A sentence for a model that doubts no open item.
@@ -182,12 +193,12 @@ class ModelVerdict:
             fits: number of fits.
             changed: the largest share of predictions that one of them changed.
         """
-        said = f"the last {fits} fits changed at most {math.ceil(1_000 * changed)} of 1,000 predictions"
+        sentence = f"the last {fits} fits changed at most {math.ceil(1_000 * changed)} of 1,000 predictions"
         if self.told and self.unseen:
-            return f"{said}, and {self.at_most}, but {self.unseen}: go on"
+            return f"{sentence}, and {self.at_most}, but {self.unseen}: go on"
         if self.told:
-            return f"{said}, and {self.at_most}: this may be enough"
-        return f"{said}; {self.between}: too few to tell"
+            return f"{sentence}, and {self.at_most}: this may be enough"
+        return f"{sentence}; {self.between}: too few to tell"
 
     def of_the_rest(self, n: int) -> str:
         """A few words on the number of wrong labels among those that the machine would give.
@@ -195,13 +206,13 @@ class ModelVerdict:
         Args:
             n: of the labels.
         """
-        found = self.measured
-        if not found.n:
+        interval = self.measured
+        if not interval.n:
             return "nobody has measured how many of them are wrong"
-        low, high = math.floor(found.low * n), math.ceil(found.high * n)
+        low, high = math.floor(interval.low * n), math.ceil(interval.high * n)
         if self.told:
-            return f"at most about {high:,} of them wrong, as {found.n:,} measured items tell"
-        return f"between {low:,} and {high:,} of them wrong ({found.n:,} measured: too few to tell)"
+            return f"at most about {high:,} of them wrong, as {interval.n:,} measured items tell"
+        return f"between {low:,} and {high:,} of them wrong ({interval.n:,} measured: too few to tell)"
 
 
 def _named(names: Sequence[str]) -> str:

@@ -81,9 +81,9 @@ class Audit(Database):
         from sqlalchemy import select
 
         c = tables().audit.c
-        wanted = ((c.project, project), (c.person, person), (c.what, what))
+        conditions = ((c.project, project), (c.person, person), (c.what, what))
         query = select(c.what, c.name, c.person, c.project, c.called, c.detail, c.octets, c.time)
-        query = query.where(*(column == value for column, value in wanted if value is not None))
+        query = query.where(*(column == value for column, value in conditions if value is not None))
         with self._read() as connection:
             rows = connection.execute(query.order_by(c.time.desc(), c.id).limit(most)).all()
         return [AuditEntry(*row) for row in rows]

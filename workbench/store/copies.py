@@ -83,10 +83,10 @@ class Copies(Projects):
         place = Path(path).expanduser()
         if not place.is_file():
             raise InputError(f"There is no file {place}.")
-        held = self._held()
-        if held and not replace:
+        contents = self._held()
+        if contents and not replace:
             raise InputError(
-                f"{self._shown} holds {held}. With --replace they are put aside and the copy takes "
+                f"{self._shown} holds {contents}. With --replace they are put aside and the copy takes "
                 "their place; or point WORKBENCH_HOME at an empty folder."
             )
         with TemporaryDirectory() as folder:
@@ -98,10 +98,10 @@ class Copies(Projects):
             except sqlite3.Error as error:
                 raise InputError(f"{place} is no copy of a database: {error}.") from error
             Database(address_of(copy)).close()
-            with closing(sqlite3.connect(copy)) as taken:
-                pool_files.take_out(taken)
+            with closing(sqlite3.connect(copy)) as connection:
+                pool_files.take_out(connection)
             aside = None
-            if held:
+            if contents:
                 moment = now().partition("+")[0].replace(":", "").replace("-", "").replace(".", "-")
                 home = workbench_home() / "workbench"
                 database = Path(str(self._engine.url.database)) if self._is_file else home
@@ -146,10 +146,10 @@ class Copies(Projects):
     def _take_tables_from(self, path: Path) -> None:
         """All rows of an SQLite file in the place of those here, in one transaction."""
         with closing(Database(address_of(path))) as copy, copy._read() as plain, self._write() as target:
-            ours = tables().metadata.sorted_tables
-            names = ", ".join(table.name for table in ours)
+            own_tables = tables().metadata.sorted_tables
+            names = ", ".join(table.name for table in own_tables)
             target.exec_driver_sql(f"LOCK TABLE {names} IN EXCLUSIVE MODE")
-            for table in reversed(ours):
+            for table in reversed(own_tables):
                 target.execute(table.delete())
             _copy_rows(plain.execution_options(yield_per=_ROWS), target)
 

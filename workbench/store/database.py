@@ -244,8 +244,8 @@ def _connect(address: str) -> Engine:
         raise
     except SQLAlchemyError as error:
         engine.dispose()
-        said = str(getattr(error, "orig", None) or error)
-        raise InputError(f"The database {url.render_as_string()} cannot be opened: {said}") from error
+        message = str(getattr(error, "orig", None) or error)
+        raise InputError(f"The database {url.render_as_string()} cannot be opened: {message}") from error
     return engine
 
 

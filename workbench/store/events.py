@@ -124,12 +124,12 @@ class Event:
     def n_items(self) -> int:
         """The items that a pool must have for this event to mean something there."""
         payload = self.payload
-        named = payload.get("item", -1), *payload.get("items", ()), *payload.get("rejected", ())
+        items = payload.get("item", -1), *payload.get("items", ()), *payload.get("rejected", ())
         if self.kind == "asked":
-            named += tuple(ask["item"] for ask in payload["asks"])
+            items += tuple(ask["item"] for ask in payload["asks"])
         elif self.kind == "imported":
-            named += tuple(entry[0] for entry in payload["labels"])
-        return max(int(payload.get("n_items", 0)), 1 + max(named))
+            items += tuple(entry[0] for entry in payload["labels"])
+        return max(int(payload.get("n_items", 0)), 1 + max(items))
 
     @property
     def act(self) -> str | None:
@@ -321,7 +321,7 @@ class Event:
 
         They are of a pool of `n_items`.
         """
-        return cls("guesses-changed", {"sources": [dict(one) for one in sources], "n_items": n_items})
+        return cls("guesses-changed", {"sources": [dict(source) for source in sources], "n_items": n_items})
 
     @classmethod
     def checks_started(cls, plan: Mapping[str, Any]) -> Event:

@@ -140,10 +140,10 @@ class EventFold:
         elif kind == "certified":
             self._own("certified").append(event)
         elif kind == "undo":
-            done = self._done.get(event.annotator)
+            acts = self._done.get(event.annotator)
             of = event.payload.get("of")
-            if done and (of is None or self.events[done[-1]].id == of):
-                self._step(done, event.annotator, undo=True)
+            if acts and (of is None or self.events[acts[-1]].id == of):
+                self._step(acts, event.annotator, undo=True)
         elif kind == "redo":
             undone = self._undone.get(event.annotator, [])
             if undone:
@@ -156,9 +156,9 @@ class EventFold:
                     asks[id_] = replace(asks[id_], released=True, expires=0.0)
                     self._unwait(asks[id_])
         elif kind == "model-changed":
-            known = ("classifier", "options", "policy")
-            chosen = {name: event.payload[name] for name in known if name in event.payload}
-            self._model = {**self._model, **chosen}
+            names = ("classifier", "options", "policy")
+            settings = {name: event.payload[name] for name in names if name in event.payload}
+            self._model = {**self._model, **settings}
         elif kind == "question-changed":
             self._model = {**self._model, "question": str(event.payload["question"])}
         elif kind == "names-hidden":
@@ -177,14 +177,14 @@ class EventFold:
                 mentions = self._mentions.setdefault(key, [])
                 if not mentions or mentions[-1] != position:
                     mentions.append(position)
-            found = self._items.get(item)
-            if found is None:
-                found = self._items[item] = ItemFold()
+            item_fold = self._items.get(item)
+            if item_fold is None:
+                item_fold = self._items[item] = ItemFold()
                 self._history[item] = []
             # The second of two items of one event comes after the first.
             place = position << 32 | index
             self._history[item].append((place, key))
-            found.apply(place, event, key)
+            item_fold.apply(place, event, key)
             self._touched[item] = None
 
     def _step(self, stack: list[int], annotator: str, undo: bool) -> None:
@@ -234,17 +234,17 @@ class EventFold:
     def _rebuild_classes(self) -> None:
         steps = {p: "" for p in self._class_events if p not in self._inactive}
         firsts = [(self._first_mention(key, -1), key) for key in self._mentions]
-        before, made = self._classes, ClassFold()
-        self._classes = made
+        before, classes = self._classes, ClassFold()
+        self._classes = classes
         for position, key in sorted([*steps.items(), *(f for f in firsts if f[0] >= 0)]):
             if position in steps:
-                made.apply(self.events[position])
+                classes.apply(self.events[position])
             else:
                 # An import may bring several classes: in the order in which it names them.
-                named = [k for _, k in self.events[position].said if k is not None]
-                for k in dict.fromkeys(named) if len(named) > 1 else (key,):
-                    made.names.setdefault(k, k)
-        if (list(before.names.items()), before.merged) != (list(made.names.items()), made.merged):
+                keys = [k for _, k in self.events[position].said if k is not None]
+                for k in dict.fromkeys(keys) if len(keys) > 1 else (key,):
+                    classes.names.setdefault(k, k)
+        if (list(before.names.items()), before.merged) != (list(classes.names.items()), classes.merged):
             self._recode = True
 
     # --- questions ----------------------------------------------------------------------------
@@ -286,24 +286,24 @@ class EventFold:
         reclaimed: list[str] = []
         for ask in event.payload["asks"]:
             id_ = str(ask["id"])
-            known = asks.get(id_)
+            previous = asks.get(id_)
             record = AskRecord(
                 id=id_,
                 item=int(ask["item"]),
                 role=str(ask.get("role", "")),
                 annotator=event.annotator,
                 expires=expires,
-                event=event.id if known is None else known.event,
+                event=event.id if previous is None else previous.event,
                 answered=id_ in self._answered_asks,
                 details=ask,
             )
-            if known is not None and known.annotator != record.annotator:
-                self._unwait(known)
+            if previous is not None and previous.annotator != record.annotator:
+                self._unwait(previous)
             asks[id_] = record
-            self._places += _is_drawn(record) - (known is not None and _is_drawn(known))
+            self._places += _is_drawn(record) - (previous is not None and _is_drawn(previous))
             if not record.answered:
                 # looked at by the person: it stands before what was asked meanwhile
-                looked_at = known is not None and (known.released or event.payload.get("first", False))
+                looked_at = previous is not None and (previous.released or event.payload.get("first", False))
                 (reclaimed if looked_at else fresh).append(id_)
             if record.role == "evaluation" and record.item not in self._maps["evaluation"]:
                 self._own("evaluation").add(record.item)
@@ -322,26 +322,28 @@ class EventFold:
         if self._left is not None:
             return self._left
         answered = self._maps["answered"]
-        found: tuple[dict[str, tuple[int, ...]], dict[str, tuple[int, ...]]] = ({}, {})
+        wishes: tuple[dict[str, tuple[int, ...]], dict[str, tuple[int, ...]]] = ({}, {})
         for position in self._wanted:
             if position in self._inactive:
                 continue
             event = self.events[position]
             who, items = event.annotator, map(int, event.payload["items"])
             if event.payload.get("second"):
-                left = (i for i in items if self._looks_again(i, who, event.id))
+                open_items = (i for i in items if self._looks_again(i, who, event.id))
             else:
-                left = (i for i in items if i not in answered)
-            kind = found[1 if event.payload.get("second") else 0]
-            if more := tuple(dict.fromkeys((*kind.get(who, ()), *left))):
+                open_items = (i for i in items if i not in answered)
+            kind = wishes[1 if event.payload.get("second") else 0]
+            if more := tuple(dict.fromkeys((*kind.get(who, ()), *open_items))):
                 kind[who] = more
-        self._left = found
-        return found
+        self._left = wishes
+        return wishes
 
-    def _looks_again(self, item: int, annotator: str, asked: int) -> bool:
+    def _looks_again(self, item: int, annotator: str, event_id: int) -> bool:
         about = self._items.get(item)
         return (
-            about is not None and annotator in about.votes and (about.seconds or {}).get(annotator, 0) < asked
+            about is not None
+            and annotator in about.votes
+            and (about.seconds or {}).get(annotator, 0) < event_id
         )
 
     def _own(self, name: str) -> Any:
@@ -381,36 +383,36 @@ class EventFold:
         sort = mixed = False
         code_of = self._classes.code_of(self._gone)
         for item in items:
-            found = self._items[item]
-            self._member("skipped", item, found.skipped)
-            self._member("unsure", item, found.unsure)
-            self._member("requeued", item, found.requeued)
-            self._member("answered", item, bool(found.votes) or found.skipped or found.unsure)
-            self._value("flagged", item, found.flag)
-            self._value("notes", item, found.notes or None)
-            self._value("checks", item, found.checks or None)
-            if self._placed.get(item, found.since) != found.since or not found.votes:
+            item_fold = self._items[item]
+            self._member("skipped", item, item_fold.skipped)
+            self._member("unsure", item, item_fold.unsure)
+            self._member("requeued", item, item_fold.requeued)
+            self._member("answered", item, bool(item_fold.votes) or item_fold.skipped or item_fold.unsure)
+            self._value("flagged", item, item_fold.flag)
+            self._value("notes", item, item_fold.notes or None)
+            self._value("checks", item, item_fold.checks or None)
+            if self._placed.get(item, item_fold.since) != item_fold.since or not item_fold.votes:
                 self._placed.pop(item, None)
                 for name in ("votes", "standing", "codes", "training"):
                     self._value(name, item, None)
-            if not found.votes:
+            if not item_fold.votes:
                 self._member("undecided", item, False)
                 continue
             if item not in self._placed:
-                self._placed[item] = found.since
-                sort = sort or found.since < last
-                last = max(last, found.since)
-            if self._maps["votes"].get(item) != found.votes:
-                self._own("votes")[item] = found.votes
-            standing = self._stand(item, found.votes)
+                self._placed[item] = item_fold.since
+                sort = sort or item_fold.since < last
+                last = max(last, item_fold.since)
+            if self._maps["votes"].get(item) != item_fold.votes:
+                self._own("votes")[item] = item_fold.votes
+            standing = self._stand(item, item_fold.votes)
             if not self._recode:
                 code = code_of[standing.key]
                 self._value("codes", item, code)
                 learnt = item not in self._maps["evaluation"] and item not in self._maps["undecided"]
                 if learnt and item not in self._maps["training"]:
                     # one that was a tie, or came back: its place may be before others
-                    mixed = mixed or found.since < last_learnt
-                    last_learnt = max(last_learnt, found.since)
+                    mixed = mixed or item_fold.since < last_learnt
+                    last_learnt = max(last_learnt, item_fold.since)
                 self._value("training", item, code if learnt else None)
         self._touched.clear()
         if self._recode:
@@ -433,22 +435,24 @@ class EventFold:
     def _count_uses(self, items: Iterable[int]) -> None:
         """Count the votes for each class, and drop classes without any; before the items' maps change."""
         for item in items:
-            found, before = self._items[item].votes, self._maps["votes"].get(item, {})
+            votes, before = self._items[item].votes, self._maps["votes"].get(item, {})
             if item not in self._maps["evaluation"]:
-                self._learnable += digest(item, found) - digest(item, before)
+                self._learnable += digest(item, votes) - digest(item, before)
             for vote in before.values():
                 self._uses[vote.key] -= 1
-            for vote in found.values():
+            for vote in votes.values():
                 self._uses[vote.key] += 1
-            if len(found) > 1:
+            if len(votes) > 1:
                 self._several.add(item)
             else:
                 self._several.discard(item)
-        gone = self._classes.removed
-        if gone:
-            gone = self._classes.removed - {self._classes.root(key) for key, n in self._uses.items() if n}
-        if gone != self._gone:
-            self._gone = frozenset(gone)
+        removed_keys = self._classes.removed
+        if removed_keys:
+            removed_keys = self._classes.removed - {
+                self._classes.root(key) for key, n in self._uses.items() if n
+            }
+        if removed_keys != self._gone:
+            self._gone = frozenset(removed_keys)
             self._recode = True
 
     def _stand(self, item: int, votes: Mapping[str, Vote]) -> Vote:
@@ -464,14 +468,14 @@ class EventFold:
         reopened: dict[str, tuple[int, ...]] = {}
         for annotator, undone in self._undone.items():
             if undone:
-                taken = [self.events[p] for p in reversed(undone)]
+                events = [self.events[p] for p in reversed(undone)]
                 # a check comes up again where checks are answered, and nowhere else
-                back = [e.item for e in taken if e.kind in ANSWERS and "check" not in e.payload]
+                back = [e.item for e in events if e.kind in ANSWERS and "check" not in e.payload]
                 items = tuple(dict.fromkeys(i for i in back if i is not None and i not in answered))
                 if items:
                     reopened[annotator] = items
         self._shared = set(self._maps)
-        wanted, second = self._chosen()
+        wishes, second = self._chosen()
         classes = self._classes
         return ProjectState(
             class_names=distinct_names(classes.standing(self._gone)),
@@ -485,7 +489,7 @@ class EventFold:
             pictures=self._instructions.pictures,
             read=self._instructions.read,
             examples=self._instructions.examples,
-            wanted=wanted,
+            wanted=wishes,
             second=second,
             reopened=reopened,
             undoable={a: self.events[p[-1]] for a, p in self._done.items() if p},

@@ -25,13 +25,13 @@ class ClassFold:
             if key in self.removed:  # as if it had never been there
                 self.removed.discard(key)
                 self.names[key] = str(event.payload["name"])
-                self.about = {k: said for k, said in self.about.items() if k != key}
+                self.about = {k: details for k, details in self.about.items() if k != key}
             self.names.setdefault(key, str(event.payload["name"]))
         elif event.kind == "class-removed":
             self.removed.add(key)
         elif event.kind == "class-described":
-            given = {k: str(event.payload[k]) for k in ABOUT if k in event.payload}
-            about = {**self.about.get(key, {}), **given}
+            description = {k: str(event.payload[k]) for k in ABOUT if k in event.payload}
+            about = {**self.about.get(key, {}), **description}
             self.about = {**self.about, key: {k: v for k, v in about.items() if v}}
         elif event.kind == "class-renamed":
             self.names[key] = str(event.payload["name"])
@@ -65,12 +65,12 @@ def distinct_names(names: dict[str, str]) -> dict[str, str]:
     """The names of classes, each once: an undone renaming may give one back that another took meanwhile."""
     if len(set(names.values())) == len(names):
         return names
-    taken: set[str] = set()
-    found = {}
+    titles: set[str] = set()
+    unique_names = {}
     for key, name in names.items():
-        shown, number = name, 2
-        while shown in taken:
-            shown, number = f"{name} ({number})", number + 1
-        found[key] = shown
-        taken.add(shown)
-    return found
+        title, number = name, 2
+        while title in titles:
+            title, number = f"{name} ({number})", number + 1
+        unique_names[key] = title
+        titles.add(title)
+    return unique_names

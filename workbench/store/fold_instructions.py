@@ -21,8 +21,8 @@ class InstructionFold:
         payload = event.payload
         if event.kind == "instructions-written":
             version = len(self.versions) + 1
-            made = Instructions(version, str(payload["text"]), event.annotator, event.time, event.id)
-            self.versions = (*self.versions, made)
+            instructions = Instructions(version, str(payload["text"]), event.annotator, event.time, event.id)
+            self.versions = (*self.versions, instructions)
             # whoever writes a version knows it
             self._reads(event, version)
         elif event.kind == "instructions-read":
@@ -32,10 +32,10 @@ class InstructionFold:
         elif event.kind == "example-picked":
             item, key = int(payload["item"]), str(payload["class"])
             # an item is an example of one class at most
-            self.examples = {k: tuple(i for i in given if i != item) for k, given in self.examples.items()}
+            self.examples = {k: tuple(i for i in items if i != item) for k, items in self.examples.items()}
             if payload["on"]:
                 self.examples[key] = (*self.examples.get(key, ()), item)
 
     def _reads(self, event: Event, version: int) -> None:
-        read = (*self.read.get(event.annotator, ()), (event.id, version))
-        self.read = {**self.read, event.annotator: read}
+        readings = (*self.read.get(event.annotator, ()), (event.id, version))
+        self.read = {**self.read, event.annotator: readings}

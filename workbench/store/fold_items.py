@@ -57,10 +57,10 @@ class ItemFold:
         before = self.votes.get(who)
         again = role == _SECOND and not event.payload.get("corrected")
         first = "" if before is None else before.key if again else before.first
-        own = "" if before is None or not (final or role == REVIEW) else before.by_themselves
+        own_key = "" if before is None or not (final or role == REVIEW) else before.by_themselves
         if final and event.kind == IMPORTED:
-            own = key  # the truth of a file is what its person said
-        vote = Vote(key, who, event.id, time, role, final, first, own)
+            own_key = key  # the truth of a file is what its person said
+        vote = Vote(key, who, event.id, time, role, final, first, own_key)
         self.votes = {**self.votes, who: vote}  # a new one: states hold the one before
         self.skipped = self.unsure = self.requeued = False
 
@@ -134,8 +134,8 @@ def digest(item: int, votes: Mapping[str, Vote]) -> int:
     for vote in votes.values():
         # of several decisions the last one counts, and votes of one file may tie
         at = vote.event if vote.final or vote.role == IMPORTED else 0
-        said = (_number(vote.annotator), _number(vote.key), _number(vote.by_themselves))
-        total += hash((item, at, vote.final, *said))  # of integers, which no process salts
+        numbers = (_number(vote.annotator), _number(vote.key), _number(vote.by_themselves))
+        total += hash((item, at, vote.final, *numbers))  # of integers, which no process salts
     return total
 
 

@@ -34,9 +34,13 @@ class LayeredMapping(Mapping[K, V]):
         """Another version, to be changed."""
         if len(self._changed) + len(self._gone) + len(self._added) > MOST:
             return LayeredMapping(dict(self.items()))
-        made = LayeredMapping(self._base)
-        made._changed, made._gone, made._added = self._changed.copy(), self._gone.copy(), self._added.copy()
-        return made
+        version = LayeredMapping(self._base)
+        version._changed, version._gone, version._added = (
+            self._changed.copy(),
+            self._gone.copy(),
+            self._added.copy(),
+        )
+        return version
 
     def __getitem__(self, key: K) -> V:
         if key in self._added:
@@ -68,8 +72,8 @@ class LayeredMapping(Mapping[K, V]):
 
     def __iter__(self) -> Iterator[K]:
         if self._gone:
-            gone = self._gone
-            yield from (key for key in self._base if key not in gone)
+            removed_keys = self._gone
+            yield from (key for key in self._base if key not in removed_keys)
         else:
             yield from self._base
         yield from self._added
@@ -89,9 +93,9 @@ class LayeredMapping(Mapping[K, V]):
     def pairs(self) -> Iterator[tuple[K, V]]:
         """Layers that `items` goes through."""
         if self._gone or self._changed:
-            gone, changed = self._gone, self._changed
+            removed_keys, changed = self._gone, self._changed
             for key, value in self._base.items():
-                if key not in gone:
+                if key not in removed_keys:
                     yield key, changed.get(key, value)
         else:
             yield from self._base.items()

@@ -106,14 +106,14 @@ class Log(Database):
         from sqlalchemy import select
 
         c = tables().events.c
-        found: dict[str, list[str]] = {}
+        people: dict[str, list[str]] = {}
         query = select(c.project, c.annotator).where(c.kind.in_(UNDOABLE)).distinct()
         query = query.order_by(c.project, c.annotator)
         with self._read() as connection:
             for row in connection.execute(query):
                 if row.annotator != SOURCE:
-                    found.setdefault(row.project, []).append(row.annotator)
-        return found
+                    people.setdefault(row.project, []).append(row.annotator)
+        return people
 
 
 class Recorder:
@@ -168,8 +168,8 @@ class Recorder:
             insert_round(self._connection, question, number, record, state)
         if self.added:
             touched = {event.question for event in self.added}
-            others = {id_: n for id_, n in self._counted.items() if id_ not in touched}
-            _insert(self._connection, self._project_id, self.added, others | self.n_labelled)
+            counts = {id_: n for id_, n in self._counted.items() if id_ not in touched}
+            _insert(self._connection, self._project_id, self.added, counts | self.n_labelled)
 
     def add_round(self, record: Mapping[str, Any], state: Mapping[str, Array], question: str = "") -> int:
         """Store a finished round of a question; the states of earlier ones are dropped.
@@ -276,15 +276,15 @@ def events_of(connection: Connection, question_id: str, after: int = 0) -> list[
     return _events(connection, (c.project == project, c.question == question_id, c.id > after), None)
 
 
-def _events(connection: Connection, where: Sequence[Any], known: Event | None) -> list[Event]:
-    """Events, oldest first; of `known` its payload is not read again."""
+def _events(connection: Connection, where: Sequence[Any], last_event: Event | None) -> list[Event]:
+    """Events, oldest first; of `last_event` its payload is not read again."""
     from sqlalchemy import Text, case, cast, select
 
     c = tables().events.c
     # The payloads as texts, parsed all at once: half the time of one by one.
     payload: Any = cast(c.payload, Text)
-    if known is not None:
-        payload = case((c.id == known.id, "{}"), else_=payload)
+    if last_event is not None:
+        payload = case((c.id == last_event.id, "{}"), else_=payload)
     query = select(c.id, c.kind, payload, c.annotator, c.time, c.question).where(*where).order_by(c.id)
     rows = connection.execute(query).all()
     text = f"[{','.join([row[2] for row in rows])}]"
@@ -296,12 +296,12 @@ def _events(connection: Connection, where: Sequence[Any], known: Event | None) -
     ]
 
 
-def _news(connection: Connection, project_id: str, known: Event | None) -> News:
+def _news(connection: Connection, project_id: str, last_event: Event | None) -> News:
     c = tables().events.c
-    if known is not None:
-        found = _events(connection, (c.project == project_id, c.id >= known.id), known)
-        if found and replace(found[0], payload=known.payload) == known:
-            return News(found[1:])
+    if last_event is not None:
+        events = _events(connection, (c.project == project_id, c.id >= last_event.id), last_event)
+        if events and replace(events[0], payload=last_event.payload) == last_event:
+            return News(events[1:])
         # The last event that is known is not there: a copy of the database was put in its place.
     return News(_events(connection, (c.project == project_id,), None), afresh=True)
 

@@ -32,10 +32,10 @@ class People(Database):
         name = " ".join(valid_text(name).split())[:60] or key[:60]
         if name == SOURCE:  # what a pool brings is called so
             name = f"{name} ({also or key})"[:120]
-        for shown in (name, f"{name} ({also or key})"[:120], f"{name} {secrets.token_hex(4)}"):
+        for candidate in (name, f"{name} ({also or key})"[:120], f"{name} {secrets.token_hex(4)}"):
             with self._read() as connection:
                 rows = connection.execute(
-                    select(c.key, c.name, c.address).where(or_(c.key == key, c.name == shown))
+                    select(c.key, c.name, c.address).where(or_(c.key == key, c.name == candidate))
                 ).all()
             for row in rows:
                 if row.key == key:
@@ -46,9 +46,9 @@ class People(Database):
             if not rows:
                 with suppress(IntegrityError), self._write() as connection:
                     connection.execute(
-                        t.people.insert().values(key=key, name=shown, address=address, seen=now())
+                        t.people.insert().values(key=key, name=candidate, address=address, seen=now())
                     )
-                    return shown
+                    return candidate
                 return self.known_as(key, name, also, address)  # somebody was faster
         raise AssertionError("unreachable")
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 def workbench_home() -> Path:
     """The folder of projects and database: WORKBENCH_HOME, else the user's data folder."""
-    given = os.environ.get("WORKBENCH_HOME")
-    if given:
-        return Path(given).expanduser()
+    folder = os.environ.get("WORKBENCH_HOME")
+    if folder:
+        return Path(folder).expanduser()
     from platformdirs import user_data_path
 
     return Path(user_data_path("workbench", appauthor=False))

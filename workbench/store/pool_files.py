@@ -41,8 +41,8 @@ def keep_upload(name: str, data: bytes) -> Path:
         ending = f".{ending}" if len(ending.encode()) < 20 else ""
         plain = short_name(stem, _LONGEST - len(ending.encode())) + ending
     folder = workbench_home() / FOLDER / sha256(data).hexdigest()[:16]
-    for made in (workbench_home(), folder.parent, folder):
-        private_folder(made)
+    for directory in (workbench_home(), folder.parent, folder):
+        private_folder(directory)
     path = folder / plain
     if not path.is_file() or path.stat().st_size != len(data):
         write_whole(path, data, private=True)
@@ -66,8 +66,8 @@ def found_here(document: Any) -> Any:
     parts = _UPLOAD.fullmatch(document)
     if parts is None or Path(parts["path"]).exists():
         return document
-    here = workbench_home() / FOLDER / parts["hash"] / parts["name"]
-    return f"{parts['before']}{here}{parts['after'] or ''}" if here.is_file() else document
+    path = workbench_home() / FOLDER / parts["hash"] / parts["name"]
+    return f"{parts['before']}{path}{parts['after'] or ''}" if path.is_file() else document
 
 
 def put_in(copy: sqlite3.Connection) -> int:
@@ -80,15 +80,15 @@ def put_in(copy: sqlite3.Connection) -> int:
     copy.execute("CREATE TABLE pool_files (folder TEXT, name TEXT, data BLOB)")
     copy.execute("CREATE TABLE pool_files_home (path TEXT)")
     copy.executemany("INSERT INTO pool_files_home VALUES (?)", [(path,) for path in _spellings(home)])
-    found = 0
+    count = 0
     for path in sorted(home.glob("*/*")):
         data = path.read_bytes() if _HASH.fullmatch(path.parent.name) and path.is_file() else None
         # half of a file that is being uploaded has another name and other contents
         if data is not None and _is_whole(path.parent.name, data):
             copy.execute("INSERT INTO pool_files VALUES (?, ?, ?)", (path.parent.name, path.name, data))
-            found += 1
+            count += 1
     copy.commit()
-    return found
+    return count
 
 
 def take_out(copy: sqlite3.Connection) -> int:
@@ -102,12 +102,12 @@ def take_out(copy: sqlite3.Connection) -> int:
     tables = {row[0] for row in copy.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if "pool_files" not in tables:
         return 0
-    listed = copy.execute("SELECT rowid, folder, name FROM pool_files").fetchall()
+    files = copy.execute("SELECT rowid, folder, name FROM pool_files").fetchall()
 
     def data_of(row: int) -> bytes:
         return bytes(copy.execute("SELECT data FROM pool_files WHERE rowid = ?", (row,)).fetchone()[0])
 
-    for row, folder, name in listed:
+    for row, folder, name in files:
         plain = isinstance(name, str) and name == Path(name).name and name not in ("", ".", "..")
         if (
             not plain
@@ -117,22 +117,22 @@ def take_out(copy: sqlite3.Connection) -> int:
         ):
             raise InputError("The copy is damaged: a pool's file in it is not what was put there.")
     home = workbench_home() / FOLDER
-    for made in (workbench_home(), home, *(home / folder for _, folder, _ in listed)):
-        private_folder(made)
-    for row, folder, name in listed:
+    for directory in (workbench_home(), home, *(home / folder for _, folder, _ in files)):
+        private_folder(directory)
+    for row, folder, name in files:
         place = home / folder / name
         if not place.is_file():
             write_whole(place, data_of(row), private=True)
     old = [str(path) for (path,) in copy.execute("SELECT path FROM pool_files_home")]
     for table, column in _NAMED_IN:
         for row, text in copy.execute(f"SELECT rowid, {column} FROM {table}").fetchall():
-            moved = json.dumps(_moved(json.loads(text), old, str(home)))
-            copy.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", (moved, row))
+            document = json.dumps(_moved(json.loads(text), old, str(home)))
+            copy.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", (document, row))
     copy.execute("DROP TABLE pool_files")
     copy.execute("DROP TABLE pool_files_home")
     copy.commit()
     copy.execute("VACUUM")
-    return len(listed)
+    return len(files)
 
 
 def _is_whole(folder: str, data: bytes) -> bool:
@@ -146,9 +146,9 @@ def _spellings(path: Path) -> list[str]:
 def _moved(value: Any, old: list[str], new: str) -> Any:
     """A JSON document whose texts name files of another home, naming those of this one."""
     if isinstance(value, dict):
-        return {key: _moved(one, old, new) for key, one in value.items()}
+        return {key: _moved(element, old, new) for key, element in value.items()}
     if isinstance(value, list):
-        return [_moved(one, old, new) for one in value]
+        return [_moved(element, old, new) for element in value]
     if isinstance(value, str):
         for folder in old:
             at = value.find(folder)

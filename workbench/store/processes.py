@@ -72,5 +72,5 @@ def is_alive(owner: str, renewed: float) -> bool:
 
     if not psutil.pid_exists(int(pid)):
         return False
-    now = _started(int(pid))
-    return not now or now == started  # of a process of somebody else the start may not be told
+    start = _started(int(pid))
+    return not start or start == started  # of a process of somebody else the start may not be told

@@ -66,17 +66,17 @@ class ProgramKeys(Database):
             raise InputError("A key stands for somebody: give a name.")
         secret = PREFIX + secrets.token_urlsafe(30)
         t = tables()
-        made = ApiKey(secrets.token_hex(4), project, person, name, purpose, now())
+        api_key = ApiKey(secrets.token_hex(4), project, person, name, purpose, now())
         with self._write() as connection:
             count = select(func.count()).where(t.program_keys.c.project == project)
             if connection.execute(count).scalar_one() >= MOST_KEYS:
                 raise InputError(f"A project has {MOST_KEYS} keys at most: revoke one that is not used.")
             values = {
-                name: getattr(made, name)
+                name: getattr(api_key, name)
                 for name in ("id", "project", "person", "name", "purpose", "created")
             }
             connection.execute(t.program_keys.insert().values(**values, digest=_digest(secret)))
-        return made, secret
+        return api_key, secret
 
     @retried
     def keys_of(self, project: str) -> list[ApiKey]:
@@ -102,11 +102,13 @@ class ProgramKeys(Database):
             row = connection.execute(query.where(c.digest == _digest(secret))).one_or_none()
         if row is None:
             return None
-        found = ApiKey(*row)
-        if _older(found.used):
+        api_key = ApiKey(*row)
+        if _older(api_key.used):
             with self._write() as connection:
-                connection.execute(tables().program_keys.update().where(c.id == found.id).values(used=now()))
-        return found
+                connection.execute(
+                    tables().program_keys.update().where(c.id == api_key.id).values(used=now())
+                )
+        return api_key
 
     @retried
     def revoke_key(self, project: str, key_id: str) -> ApiKey:
@@ -115,13 +117,13 @@ class ProgramKeys(Database):
         Raises:
             InputError: the project has none of this id.
         """
-        found = next((key for key in self.keys_of(project) if key.id == key_id), None)
-        if found is None:
+        api_key = next((key for key in self.keys_of(project) if key.id == key_id), None)
+        if api_key is None:
             raise InputError(f"The project has no key {key_id!r}.")
         c = tables().program_keys.c
         with self._write() as connection:
             connection.execute(tables().program_keys.delete().where(c.project == project, c.id == key_id))
-        return found
+        return api_key
 
 
 def _digest(secret: str) -> str:
@@ -129,10 +131,10 @@ def _digest(secret: str) -> str:
     return sha256(secret.encode("utf-8", "replace")).hexdigest()
 
 
-def _older(used: str | None) -> bool:
-    if used is None:
+def _older(moment: str | None) -> bool:
+    if moment is None:
         return True
     try:
-        return (datetime.now(UTC) - datetime.fromisoformat(used)).total_seconds() > _SEEN_EVERY
+        return (datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds() > _SEEN_EVERY
     except ValueError:
         return True

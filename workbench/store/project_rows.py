@@ -71,16 +71,16 @@ def joined(*more: Any) -> Any:
 
     p, q = (t := tables()).projects.c, t.questions.c
     shared = (p.name, p.pool, p.changed, p.n_labelled, p.owner, p.access, p.members)
-    mine = (q.id, q.settings, q.created, q.kind, q.position, q.aside)
-    named = (q.project.label("family"), q.name.label("question"))
-    return select(*shared, *mine, *named, *more).join_from(t.questions, t.projects)
+    own_columns = (q.id, q.settings, q.created, q.kind, q.position, q.aside)
+    labels = (q.project.label("family"), q.name.label("question"))
+    return select(*shared, *own_columns, *labels, *more).join_from(t.questions, t.projects)
 
 
 def pack_ids(ids: Sequence[str]) -> bytes:
     """Ids as compressed JSON; plain row numbers as their count."""
-    listed = [str(i) for i in ids]
-    numbers = all(text == str(i) for i, text in enumerate(listed))
-    document = {"rows": len(listed)} if numbers else listed
+    texts = [str(i) for i in ids]
+    numbers = all(text == str(i) for i, text in enumerate(texts))
+    document = {"rows": len(texts)} if numbers else texts
     return zlib.compress(json.dumps(document, ensure_ascii=False).encode("utf-8", "surrogatepass"))
 
 
@@ -92,8 +92,8 @@ def unpack_ids(packed: bytes) -> list[str]:
 
 def summary_of(row: Any) -> dict[str, Any]:
     """The fields that a `ProjectSummary` and a `ProjectRecord` share, of a row of `joined`."""
-    own = ("id", "name", "settings", "created", "family", "question", "kind", "position")
-    of_row = {name: getattr(row, name) for name in own}
+    names = ("id", "name", "settings", "created", "family", "question", "kind", "position")
+    of_row = {name: getattr(row, name) for name in names}
     counted = {"n_labelled": row.n_labelled.get(row.id), "aside": bool(row.aside)}
     return {**of_row, **counted, "pool": found_here(row.pool), **_shown_to(row)}
 

@@ -254,8 +254,8 @@ class ProjectState:
     @cached_property
     def counts(self) -> Mapping[str, int]:
         """Class name -> number of labelled items."""
-        found = Counter(self.codes.values())
-        return {name: found[code] for code, name in enumerate(self.classes)}
+        counter = Counter(self.codes.values())
+        return {name: counter[code] for code, name in enumerate(self.classes)}
 
     @cached_property
     def trained_classes(self) -> AbstractSet[int]:
@@ -264,14 +264,14 @@ class ProjectState:
 
     def version_at(self, event: int) -> int:
         """The version of the instructions in force when an event was recorded; 0 before the first."""
-        return bisect_left(self.instructions, event, key=lambda one: one.event)
+        return bisect_left(self.instructions, event, key=lambda version: version.event)
 
     def version_read(self, annotator: str, event: int | None = None) -> int:
         """The latest version that a person has read, or had read before an event; 0 for none."""
-        read = self.read.get(annotator, ())
+        readings = self.read.get(annotator, ())
         if event is not None:
-            read = read[: bisect_left(read, (event, 0))]
-        return max((version for _, version in read), default=0)
+            readings = readings[: bisect_left(readings, (event, 0))]
+        return max((version for _, version in readings), default=0)
 
     @property
     def n_labelled(self) -> int:

@@ -104,9 +104,9 @@ class Projects(Log, Rounds, People):
         first = NewQuestion(question, kind, settings, events, moment)
         with self._write() as connection:
             insert_project(connection, record, ids)
-            for place, one in enumerate((first, *others)):
+            for place, new_question in enumerate((first, *others)):
                 insert_question(
-                    connection, record.id, secrets.token_hex(6) if place else record.id, one, place
+                    connection, record.id, secrets.token_hex(6) if place else record.id, new_question, place
                 )
         return record
 
@@ -130,12 +130,12 @@ class Projects(Log, Rounds, People):
         with self._write() as connection:
             family = self._family_of(connection, project_id)
             self._locked(connection, family)
-            there = connection.execute(select(c.name, c.position).where(c.project == family)).all()
-            if new.name in {row.name for row in there}:
+            rows = connection.execute(select(c.name, c.position).where(c.project == family)).all()
+            if new.name in {row.name for row in rows}:
                 raise InputError(f"There is a question {new.name!r} already; give another name.")
-            made = secrets.token_hex(6)
-            insert_question(connection, family, made, new, max(row.position for row in there) + 1)
-        return made
+            question_id = secrets.token_hex(6)
+            insert_question(connection, family, question_id, new, max(row.position for row in rows) + 1)
+        return question_id
 
     @retried
     def questions(self, project_id: str) -> list[ProjectSummary]:
@@ -148,8 +148,8 @@ class Projects(Log, Rounds, People):
 
         c = tables().questions.c
         family = select(c.project).where(c.id == project_id).scalar_subquery()
-        found = self._summaries(c.project == family)
-        return sorted(found, key=lambda one: one.position)
+        summaries = self._summaries(c.project == family)
+        return sorted(summaries, key=lambda summary: summary.position)
 
     @retried
     def change_question(
@@ -171,8 +171,8 @@ class Projects(Log, Rounds, People):
             with self._write() as connection:
                 connection.execute(t.questions.update().where(c.id == question_id).values(**values))
                 family = self._family_of(connection, question_id)
-                left = select(func.count()).where(c.project == family, c.aside == 0)
-                if not connection.execute(left).scalar_one():
+                query = select(func.count()).where(c.project == family, c.aside == 0)
+                if not connection.execute(query).scalar_one():
                     raise InputError("It is the last question that is asked; add another one first.")
         except IntegrityError as error:
             raise InputError(f"There is a question {name!r} already; give another name.") from error
@@ -186,10 +186,10 @@ class Projects(Log, Rounds, People):
         from sqlalchemy import select
 
         c = tables().questions.c
-        found = connection.execute(select(c.project).where(c.id == project_id)).scalar_one_or_none()
-        if found is None:
+        family = connection.execute(select(c.project).where(c.id == project_id)).scalar_one_or_none()
+        if family is None:
             raise InputError(f"There is no project {project_id!r} in {self._shown}.")
-        return str(found)
+        return str(family)
 
     @retried
     def project(self, project_id: str) -> ProjectRecord:
@@ -225,31 +225,31 @@ class Projects(Log, Rounds, People):
         Raises:
             InputError: there is none, or several are called so; says which there are.
         """
-        found = self._named(project)
-        if question is None and found.id != found.family:
-            return found
-        asked = self.questions(found.id)
-        wanted = [q for q in asked if q.question == question or (question is None and not q.aside)]
-        if not wanted:
+        summary = self._named(project)
+        if question is None and summary.id != summary.family:
+            return summary
+        questions = self.questions(summary.id)
+        matches = [q for q in questions if q.question == question or (question is None and not q.aside)]
+        if not matches:
             raise InputError(
-                f"There is no question {question!r} in {found.name!r}. There are: "
-                f"{', '.join(q.question for q in asked)}."
+                f"There is no question {question!r} in {summary.name!r}. There are: "
+                f"{', '.join(q.question for q in questions)}."
             )
-        return wanted[0]
+        return matches[0]
 
     def _named(self, project: str) -> ProjectSummary:
-        one = self.summary(project)
-        if one is not None:
-            return one
+        summary = self.summary(project)
+        if summary is not None:
+            return summary
         every = self._summaries()
-        found = [p for p in every if p.name == project]
-        if not found:
-            known = ", ".join(f"{p.name} ({p.id})" for p in every[:8]) or "none yet"
-            raise InputError(f"There is no project {project!r}. There are: {known}.")
-        if len(found) > 1:
-            ids = ", ".join(p.id for p in found)
-            raise InputError(f"{len(found)} projects are called {project!r}; give the id: {ids}.")
-        return found[0]
+        matches = [p for p in every if p.name == project]
+        if not matches:
+            listing = ", ".join(f"{p.name} ({p.id})" for p in every[:8]) or "none yet"
+            raise InputError(f"There is no project {project!r}. There are: {listing}.")
+        if len(matches) > 1:
+            ids = ", ".join(p.id for p in matches)
+            raise InputError(f"{len(matches)} projects are called {project!r}; give the id: {ids}.")
+        return matches[0]
 
     @retried
     def projects(self) -> list[ProjectSummary]:
@@ -259,8 +259,8 @@ class Projects(Log, Rounds, People):
     @retried
     def summary(self, project_id: str) -> ProjectSummary | None:
         """A project or question without what grows with its pool; None where there is none with this id."""
-        found = self._summaries(tables().questions.c.id == project_id)
-        return found[0] if found else None
+        summaries = self._summaries(tables().questions.c.id == project_id)
+        return summaries[0] if summaries else None
 
     def _summaries(self, which: Any = None) -> list[ProjectSummary]:
         """Those questions that `which` chooses; the first of each project unless given."""
@@ -283,12 +283,12 @@ class Projects(Log, Rounds, People):
         Returns:
             Id of the project -> both numbers.
         """
-        found = dict.fromkeys(project_ids, (0, 0))
-        for one in self._summaries(tables().questions.c.aside == 0):
-            if one.family in found:
-                n, questions = found[one.family]
-                found[one.family] = n + self.n_labelled(one), questions + 1
-        return found
+        counts = dict.fromkeys(project_ids, (0, 0))
+        for summary in self._summaries(tables().questions.c.aside == 0):
+            if summary.family in counts:
+                n, questions = counts[summary.family]
+                counts[summary.family] = n + self.n_labelled(summary), questions + 1
+        return counts
 
     def n_labelled(self, project: ProjectSummary) -> int:
         """Items with a label: as the list says, else counted."""
@@ -339,8 +339,8 @@ class Projects(Log, Rounds, People):
                 family = self._family_of(connection, project_id)
                 connection.execute(p.update().where(p.c.id == family).values(**values))
             if settings is not None:
-                own = {"settings": dict(settings)}
-                connection.execute(q.update().where(q.c.id == project_id).values(**own))
+                own_values = {"settings": dict(settings)}
+                connection.execute(q.update().where(q.c.id == project_id).values(**own_values))
 
     @retried
     def delete_project(self, project_id: str) -> None:
@@ -403,17 +403,17 @@ class Projects(Log, Rounds, People):
         with self._snapshot() as connection:
             family = self._family_of(connection, project_id)
             ids = select(q.id).where(q.project == family).order_by(q.position)
-            first, *others = [
+            first, *siblings = [
                 WholeProject(
-                    self._record(connection, one),
-                    tuple(events_of(connection, one)),
-                    tuple(rounds_of(connection, one)),
-                    round_state_of(connection, one),
+                    self._record(connection, question_id),
+                    tuple(events_of(connection, question_id)),
+                    tuple(rounds_of(connection, question_id)),
+                    round_state_of(connection, question_id),
                 )
-                for one in connection.execute(ids).scalars()
+                for question_id in connection.execute(ids).scalars()
             ]
             packed = connection.execute(select(p.item_ids).where(p.id == family)).scalar_one()
-        return replace(first, item_ids=tuple(unpack_ids(packed)), others=tuple(others))
+        return replace(first, item_ids=tuple(unpack_ids(packed)), others=tuple(siblings))
 
     @retried
     def restore_project(self, whole: WholeProject, owner: str = "") -> ProjectRecord:
@@ -430,10 +430,10 @@ class Projects(Log, Rounds, People):
             InputError: its events are not numbered from 1 without a gap.
         """
         every = (whole, *whole.others)
-        numbers = list(merge(*([event.id for event in one.events] for one in every)))
+        numbers = list(merge(*([event.id for event in part.events] for part in every)))
         if numbers != list(range(1, len(numbers) + 1)):
             raise InputError("The events of a project are numbered from 1 without a gap; these are not.")
-        made = replace(
+        record = replace(
             whole.record,
             id=(family := secrets.token_hex(6)),
             family=family,
@@ -445,16 +445,16 @@ class Projects(Log, Rounds, People):
             changed=whole.record.created,
         )
         with self._write() as connection:
-            insert_project(connection, made, whole.item_ids)
-            for place, one in enumerate(every):
-                id_, of = secrets.token_hex(6) if place else family, one.record
-                new = NewQuestion(of.question, of.kind, of.settings, one.events, of.created, of.aside)
+            insert_project(connection, record, whole.item_ids)
+            for place, part in enumerate(every):
+                id_, of = secrets.token_hex(6) if place else family, part.record
+                new = NewQuestion(of.question, of.kind, of.settings, part.events, of.created, of.aside)
                 insert_question(connection, family, id_, new, place)
-                state_of, state = one.state or (-1, {})
-                for stored in one.rounds:
+                state_of, state = part.state or (-1, {})
+                for stored in part.rounds:
                     blob = arrays_to_bytes(state) if stored.number == state_of else None
                     insert_round(connection, id_, stored.number, stored.record, blob)
-        return made
+        return record
 
     def duplicate_project(self, project_id: str, name: str, owner: str = "") -> ProjectRecord:
         """A second project with the same history, which goes its own way from here on.
@@ -462,10 +462,10 @@ class Projects(Log, Rounds, People):
         Raises:
             InputError: there is none with this id.
         """
-        whole = self.whole_project(project_id)
-        settings = {key: value for key, value in whole.record.settings.items() if key not in OWN}
-        copy = replace(whole.record, name=name, created=now(), settings=settings)
-        return self.restore_project(replace(whole, record=copy), owner)
+        project = self.whole_project(project_id)
+        settings = {key: value for key, value in project.record.settings.items() if key not in OWN}
+        copy = replace(project.record, name=name, created=now(), settings=settings)
+        return self.restore_project(replace(project, record=copy), owner)
 
     def archive_project(self, project_id: str, on: bool = True) -> None:
         """Put a project aside, or take it back into the list."""

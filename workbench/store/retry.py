@@ -30,24 +30,26 @@ def retried(method: Callable[P, T]) -> Callable[P, T]:
     """
 
     @wraps(method)
-    def again(*given: P.args, **named: P.kwargs) -> T:
+    def again(*originals: P.args, **keywords: P.kwargs) -> T:
         # arguments are used again
-        arguments: Any = [list(one) if isinstance(one, Iterator) else one for one in given]
+        arguments: Any = [
+            list(argument) if isinstance(argument, Iterator) else argument for argument in originals
+        ]
         for pause in PAUSES:
             try:
-                return method(*arguments, **named)
+                return method(*arguments, **keywords)
             except Exception as error:
                 if not was_cut_off(error):
                     raise
             time.sleep(pause)
         try:
-            return method(*arguments, **named)
+            return method(*arguments, **keywords)
         except Exception as error:
             if not was_cut_off(error):
                 raise
-            said = cut(" ".join(str(getattr(error, "orig", error)).split()))
+            message = cut(" ".join(str(getattr(error, "orig", error)).split()))
             raise InputError(
-                f"The database server does not answer ({said}). What was saved is kept; "
+                f"The database server does not answer ({message}). What was saved is kept; "
                 "try again when it is back."
             ) from error
 

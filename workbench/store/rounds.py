@@ -51,8 +51,8 @@ class Rounds(Database):
 
     def round(self, owner: str, number: int) -> Mapping[str, Any] | None:
         """The record of one round of a run or a project; None where there is none."""
-        found = self.rounds(owner, number - 1, until=number)
-        return found[0].record if found else None
+        rounds = self.rounds(owner, number - 1, until=number)
+        return rounds[0].record if rounds else None
 
     @retried
     def rounds(self, owner: str, after: int = -1, *, until: int | None = None) -> list[RoundRecord]:

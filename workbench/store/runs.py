@@ -107,11 +107,11 @@ class Runs(Database):
         """Say that this process is still at work on the runs that it began or took over."""
         c = (t := tables()).runs.c
         with self._beginning:
-            ours = sorted(self._at_work)
-        if ours:
-            mine = (c.id.in_(ours), c.owner == this_process(), c.status == "running")
+            run_ids = sorted(self._at_work)
+        if run_ids:
+            conditions = (c.id.in_(run_ids), c.owner == this_process(), c.status == "running")
             with self._write() as connection:
-                connection.execute(t.runs.update().where(*mine).values(updated=now()))
+                connection.execute(t.runs.update().where(*conditions).values(updated=now()))
 
     def run(self, run_id: str) -> RunRecord:
         """One run.
@@ -119,16 +119,16 @@ class Runs(Database):
         Raises:
             InputError: there is none with this id.
         """
-        found = self._runs(tables().runs.c.id == run_id)
-        if not found:
+        records = self._runs(tables().runs.c.id == run_id)
+        if not records:
             raise InputError(f"There is no run {run_id!r} in {self._shown}.")
-        return found[0]
+        return records[0]
 
     def runs(self, *, project: str | None = None, study: str | None = None) -> list[RunRecord]:
         """All runs (of a project, of a study), newest first; those whose program died are "interrupted"."""
         c = tables().runs.c
-        given = ((c.project, project), (c.study, study))
-        return self._runs(*(column == value for column, value in given if value is not None))
+        conditions = ((c.project, project), (c.study, study))
+        return self._runs(*(column == value for column, value in conditions if value is not None))
 
     @retried
     def _runs(self, *conditions: Any) -> list[RunRecord]:
@@ -184,10 +184,10 @@ class Runs(Database):
         Raises:
             InputError: there is none with this id.
         """
-        found = next((study for study in self.studies() if study.id == study_id), None)
-        if found is None:
+        record = next((study for study in self.studies() if study.id == study_id), None)
+        if record is None:
             raise InputError(f"There is no study {study_id!r} in {self._shown}.")
-        return found
+        return record
 
     @retried
     def studies(self) -> list[StudyRecord]:

@@ -172,18 +172,18 @@ class Companion:
         ended = threading.Event()
 
         def watch() -> None:
-            quiet, known = 0.0, -1
+            quiet, received = 0.0, -1
             while not ended.wait(_LOOK):
                 # looks are counted: a machine that slept is no silence
-                quiet = quiet + _LOOK if self._listening and self._received == known else 0.0
-                known = self._received
-                told = stop is not None and stop()
-                if told:
+                quiet = quiet + _LOOK if self._listening and self._received == received else 0.0
+                received = self._received
+                is_stopped = stop is not None and stop()
+                if is_stopped:
                     with suppress(OSError, ValueError):
                         self._tell(process, None, PATIENCE)
                     if ended.wait(PATIENCE):
                         return
-                if told or quiet > SILENCE:
+                if is_stopped or quiet > SILENCE:
                     process.kill()
                     process.wait()  # the next call sees that it is gone
                     return
@@ -285,7 +285,7 @@ def main() -> None:
     # the pipe is for answers alone: what is printed goes where errors go
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    given = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
+    pipe = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
     if hasattr(os, "nice"):
         os.nice(NICE)
     calls: list[Any] = []
@@ -294,7 +294,7 @@ def main() -> None:
     def listen() -> None:
         try:
             while True:
-                message = _receive(given)
+                message = _receive(pipe)
                 if message is None:
                     stop.set()
                 else:

@@ -51,11 +51,11 @@ def spread(
         Cancelled: told to stop.
         InputError: a job that kept killing its workers, or a scheduler that is gone, or workers.
     """
-    left = enumerate(jobs)
+    numbered_jobs = enumerate(jobs)
     running: dict[Any, int] = {}
 
     def submit() -> None:
-        for index, arguments in left:
+        for index, arguments in numbered_jobs:
             running[workers.submit(function, arguments)] = index
             return
 
@@ -111,12 +111,12 @@ def stream(
     listener = Thread(target=_listen, args=(queue, arrived), daemon=True)
     listener.start()
     stop = Event(f"{token}-stop", client=client)
-    left = enumerate(jobs)
+    numbered_jobs = enumerate(jobs)
     running: dict[int, Any] = {}
     heard: dict[int, int] = {}
 
     def submit() -> None:
-        for index, (arguments, first) in left:
+        for index, (arguments, first) in numbered_jobs:
             heard[index] = first - 1
             running[index] = workers.submit(run_remotely, (token, index, function, arguments, first))
             return
@@ -128,16 +128,16 @@ def stream(
             if should_stop is not None and should_stop():
                 raise Cancelled("the work")
             workers.check()
-            done = [index for index, future in running.items() if future.done()]
-            for message in _take(arrived, POLL if not done else 0.02):
+            finished_jobs = [index for index, future in running.items() if future.done()]
+            for message in _take(arrived, POLL if not finished_jobs else 0.02):
                 if isinstance(message, BaseException):
                     raise InputError(lost.format(error=message))
                 index, several = message
-                for number, said in several:
+                for number, content in several:
                     if index in running and number == heard[index] + 1:
                         heard[index] = number
-                        yield index, said
-            for index in done:
+                        yield index, content
+            for index in finished_jobs:
                 try:
                     last = workers.result(running[index], killed(index), lost)
                 except DiedError as error:
@@ -222,10 +222,10 @@ def _listen(queue: Any, arrived: SimpleQueue[Any]) -> None:
 
 def _take(arrived: SimpleQueue[Any], seconds: float) -> list[Any]:
     """Messages that have arrived, after waiting a while for a first one."""
-    taken = []
+    messages = []
     try:
-        taken.append(arrived.get(timeout=seconds))
+        messages.append(arrived.get(timeout=seconds))
         while True:
-            taken.append(arrived.get_nowait())
+            messages.append(arrived.get_nowait())
     except Empty:
-        return taken
+        return messages

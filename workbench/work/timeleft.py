@@ -42,13 +42,13 @@ class TimeLeft:
         """At the pace since the first step; None while nothing is known, that is before the second."""
         if not 0.0 < fraction <= 1.0:
             return None
-        now = self._clock()
+        moment = self._clock()
         if self._first is None:
-            self._first = (fraction, now)
+            self._first = (fraction, moment)
         share, since = self._first
         if fraction == 1.0:
             return 0.0
-        return (now - since) * (1.0 - fraction) / (fraction - share) if fraction > share else None
+        return (moment - since) * (1.0 - fraction) / (fraction - share) if fraction > share else None
 
     def words(self, fraction: float) -> str:
         """Time left, in words, for something that takes long; "" for what does not.
@@ -57,13 +57,13 @@ class TimeLeft:
             fraction: done so far, 0 to 1.
         """
         spent = self._clock() - self._began
-        left = self.seconds_left(fraction)
-        if left is None:
+        seconds = self.seconds_left(fraction)
+        if seconds is None:
             # no step has ended: what has passed already is all that is known
             return f"the first step takes {duration(spent)} so far" if spent >= self._notice else ""
         # once it was long it stays so: words that come and go tell nobody anything
-        self._long = self._long or (spent >= self._settle and spent + left >= self._notice)
-        return f"at most {duration(left)} left" if self._long else ""
+        self._long = self._long or (spent >= self._settle and spent + seconds >= self._notice)
+        return f"at most {duration(seconds)} left" if self._long else ""
 
 
 def duration(seconds: float) -> str:

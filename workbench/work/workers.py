@@ -134,10 +134,10 @@ class Cluster:
         Raises:
             InputError: there has been no worker for too long.
         """
-        now = monotonic()
-        if now - self._looked < min(_LOOK, self._timeout / 2):
+        moment = monotonic()
+        if moment - self._looked < min(_LOOK, self._timeout / 2):
             return
-        self._looked = now
+        self._looked = moment
         try:
             present = bool(self.client.nthreads())
         except (OSError, TimeoutError):
@@ -145,8 +145,8 @@ class Cluster:
         if present:
             self._alone = None
         elif self._alone is None:
-            self._alone = now
-        elif now - self._alone > self._timeout:
+            self._alone = moment
+        elif moment - self._alone > self._timeout:
             raise InputError(
                 f"No worker has been there for {self._timeout:.0f} seconds. Start some again and go on: "
                 "finished work is kept."

@@ -54,21 +54,21 @@ def record(
 
     if login.required():
         by = by or login.of_page()
-    shown = by.name if by is not None else name or current.person(_user())
-    entry = AuditEntry(what, shown, "" if by is None else by.key, project, called, detail, octets)
+    actor = by.name if by is not None else name or current.person(_user())
+    entry = AuditEntry(what, actor, "" if by is None else by.key, project, called, detail, octets)
     try:
         Store.open().record_deed(entry)
     except InputError as error:
-        _log.error("What %s did (%s) could not be recorded: %s", shown, what, error)
+        _log.error("What %s did (%s) could not be recorded: %s", actor, what, error)
     else:
-        _log.info("%s %s %s%s", shown, what, cut(called), f" ({detail})" if detail else "")
+        _log.info("%s %s %s%s", actor, what, cut(called), f" ({detail})" if detail else "")
 
 
 def opened(session: Session) -> None:
     """Record that whoever sits here opened a project: once in each visit of a browser's tab."""
-    seen = st.session_state.setdefault("audited", set())
-    if session.id not in seen:
-        seen.add(session.id)
+    session_ids = st.session_state.setdefault("audited", set())
+    if session.id not in session_ids:
+        session_ids.add(session.id)
         record("opened", project=session.id, called=session.project.name)
 
 
@@ -79,10 +79,8 @@ def exported(session: Session, file: str) -> Callable[[login.Person | None], Non
         session: of whoever the page was drawn for.
         file: its name.
     """
-    project, called, name = session.id, session.project.name, session.annotator
-    return lambda person: record(
-        "exported", project=project, called=called, detail=file, by=person, name=name
-    )
+    project, title, name = session.id, session.project.name, session.annotator
+    return lambda person: record("exported", project=project, called=title, detail=file, by=person, name=name)
 
 
 def table(project: ProjectSummary) -> None:
@@ -91,12 +89,12 @@ def table(project: ProjectSummary) -> None:
 
     from workbench.store import Store
 
-    found = Store.open().audited(project=project.id, most=MOST)
-    if not found:
+    entries = Store.open().audited(project=project.id, most=MOST)
+    if not entries:
         st.caption("Nothing yet.")
         return
     st.dataframe(
-        pd.DataFrame(rows(found)),
+        pd.DataFrame(rows(entries)),
         hide_index=True,
         key="audit-table",
         alt="Who opened, exported and shared the project, newest first",
@@ -127,13 +125,13 @@ def room_for_project() -> None:
     """
     from workbench.store import Store
 
-    most, person = login.limit("projects"), login.of_page() if login.required() else None
-    if most is None or person is None:
+    quota, person = login.limit("projects"), login.of_page() if login.required() else None
+    if quota is None or person is None:
         return
-    n = sum(found.owner == person.key for found in Store.open().projects())
-    if n >= most:
+    n = sum(project.owner == person.key for project in Store.open().projects())
+    if n >= quota:
         raise InputError(
-            f"You have {n} projects, and one person may have {most} on this server. Delete one, or ask "
+            f"You have {n} projects, and one person may have {quota} on this server. Delete one, or ask "
             "whoever runs it ([workbench] projects)."
         )
 
@@ -146,16 +144,18 @@ def room_for_upload(octets: int) -> None:
     """
     from workbench.store import Store
 
-    most, person = login.limit("uploads_mb"), login.of_page() if login.required() else None
-    if most is None or person is None:
+    quota, person = login.limit("uploads_mb"), login.of_page() if login.required() else None
+    if quota is None or person is None:
         return
-    found = {one.detail: one.octets or 0 for one in Store.open().audited(person=person.key, what="uploaded")}
-    held = sum(n for place, n in found.items() if Path(place).is_file())
-    if held + octets > most << 20:
-        now, then = held / 2**20, (held + octets) / 2**20
+    sizes = {
+        entry.detail: entry.octets or 0 for entry in Store.open().audited(person=person.key, what="uploaded")
+    }
+    usage = sum(n for place, n in sizes.items() if Path(place).is_file())
+    if usage + octets > quota << 20:
+        mb, total = usage / 2**20, (usage + octets) / 2**20
         raise InputError(
-            f"You have uploaded {now:.1f} MB, and with this file it would be {then:.1f}: one person may have "
-            f"{most} MB on this server. Ask whoever runs it ([workbench] uploads_mb)."
+            f"You have uploaded {mb:.1f} MB, and with this file it would be {total:.1f}: one person may have "
+            f"{quota} MB on this server. Ask whoever runs it ([workbench] uploads_mb)."
         )
 
 
@@ -172,9 +172,9 @@ def kept(name: str, data: bytes) -> Path:
     if person is None:
         return uploads.keep(name, data)
     uploads.check(name, data)
-    mine = [Path(one.detail) for one in Store.open().audited(person=person.key, what="uploaded")]
+    files = [Path(entry.detail) for entry in Store.open().audited(person=person.key, what="uploaded")]
     same = sha256(data).hexdigest()
-    again = any(same.startswith(file.parent.name) and file.is_file() for file in mine)
+    again = any(same.startswith(file.parent.name) and file.is_file() for file in files)
     if not again:
         room_for_upload(len(data))
     place = uploads.keep(name, data)

@@ -34,10 +34,10 @@ _LOCK = threading.Lock()
 
 def project_id() -> str | None:
     """The id in the address; after a page change, which drops it from there, the mirrored one."""
-    given = st.query_params.get(PARAMETER)
-    if given:
-        st.session_state[_MIRROR] = given
-        return str(given)
+    project = st.query_params.get(PARAMETER)
+    if project:
+        st.session_state[_MIRROR] = project
+        return str(project)
     mirrored = st.session_state.get(_MIRROR)
     if mirrored:
         st.query_params[PARAMETER] = mirrored
@@ -84,9 +84,9 @@ def person(fallback: str) -> str:
     if login.required():
         logged_in = login.of_page()
         return fallback if logged_in is None else logged_in.name
-    given = st.session_state.get(_PERSON)
-    if given:
-        return str(given)
+    name = st.session_state.get(_PERSON)
+    if name:
+        return str(name)
     return unquote(str(st.context.cookies.get(PERSON_COOKIE, ""))).strip()[:80] or fallback
 
 
@@ -118,7 +118,7 @@ def opened(project: str) -> Session:
         opening = _OPENING.setdefault(project, threading.Lock())
     with opening:
         with _LOCK:
-            for one in [id_ for id_, held in _OPEN.items() if held.outgrown]:
+            for one in [id_ for id_, open_session in _OPEN.items() if open_session.outgrown]:
                 del _OPEN[one]  # the pool is opened again, as long as it is now
             present = _OPEN.get(project)
             if present is not None:
@@ -126,17 +126,17 @@ def opened(project: str) -> Session:
                 return present
         with _LOCK:
             # of its questions one pool is loaded, and one log is open
-            beside = next((one for one in _OPEN.values() if project in one.question_ids), None)
-        if beside is None:
-            known = fit_process.ask_known(project)
-            made = Session.open(project)
-            fit_process.take_up_known(made, known)
+            sibling = next((one for one in _OPEN.values() if project in one.question_ids), None)
+        if sibling is None:
+            last_fit = fit_process.ask_known(project)
+            session = Session.open(project)
+            fit_process.take_up_known(session, last_fit)
         else:
-            made = beside.question(project)
+            session = sibling.question(project)
         give_back()  # what reading a table took, and a first fit would not
         with _LOCK:
-            _keep(made)
-        return made
+            _keep(session)
+        return session
 
 
 def if_open() -> Session | None:
@@ -146,11 +146,11 @@ def if_open() -> Session | None:
     """
     project = project_id()
     with _LOCK:
-        held = None if project is None else _OPEN.get(project)
-    if held is None:
+        session = None if project is None else _OPEN.get(project)
+    if session is None:
         return None
     person = login.of_page() if login.required() else None
-    return held if login.who_may(person, held.id, "open") else None
+    return session if login.who_may(person, session.id, "open") else None
 
 
 @contextmanager
@@ -179,15 +179,15 @@ def keep(made: Session) -> None:
 def forget(project: str) -> None:
     """Let go of the sessions of a project, so that it is opened anew."""
     with _LOCK:
-        for one in [id_ for id_, held in _OPEN.items() if project in (id_, *held.question_ids)]:
-            del _OPEN[one]
+        for key in [id_ for id_, session in _OPEN.items() if project in (id_, *session.question_ids)]:
+            del _OPEN[key]
 
 
-def _keep(made: Session) -> None:
-    _OPEN[made.id] = made
-    _OPEN.move_to_end(made.id)
+def _keep(session: Session) -> None:
+    _OPEN[session.id] = session
+    _OPEN.move_to_end(session.id)
     # One that is fitted stays: its job publishes to it, and a second one would be fitted beside it.
-    idle = [p for p in _OPEN if p != made.id and not manager().active(p)]
+    idle = [p for p in _OPEN if p != session.id and not manager().active(p)]
     while idle and memory.is_above(memory.machine() // 4):
         del _OPEN[idle.pop(0)]  # the one that was used longest ago
         give_back()
@@ -195,10 +195,10 @@ def _keep(made: Session) -> None:
 
 def keep_fitting_all(current: Session) -> None:
     """Refit one question after the other in the background, this one first; with one it is `keep_fitting`."""
-    sessions = [current, *(one for one in current.asked() if one.id != current.id)]
-    jobs = [manager().get(one.id, "refit") for one in sessions]
+    sessions = [current, *(session for session in current.asked() if session.id != current.id)]
+    jobs = [manager().get(session.id, "refit") for session in sessions]
     if not any(job is not None and job.active for job in jobs):
-        waiting = (one for one in sessions if one.stale and fit_comes(one))
+        waiting = (session for session in sessions if session.stale and fit_comes(session))
         keep_fitting(next(waiting, current))
 
 
@@ -234,17 +234,17 @@ def _fit_what_is_new(current: Session, job: Job) -> int:
     """Fit until no label is left that the model has not seen; returns how many it has learnt from."""
     while current.stale:
         # a stored fit that could not be taken up is made again, and the reason stands beside the bar
-        what = "fitting" + (f" again: {current.fit_problem}" if current.fit_problem else "")
+        message = "fitting" + (f" again: {current.fit_problem}" if current.fit_problem else "")
         timing, job.about = TimeLeft(), ""
-        job.report(0.0, what, partial=_fitted_on(current))
+        job.report(0.0, message, partial=_fitted_on(current))
 
-        def watch(fraction: float, _objective: float, what: str = what, t: TimeLeft = timing) -> bool:
+        def watch(fraction: float, _objective: float, message: str = message, t: TimeLeft = timing) -> bool:
             job.about = t.words(fraction)
-            job.report(fraction, what)
+            job.report(fraction, message)
             return False
 
-        made = fit_process.refit(current, watch, partial(setattr, job, "about"), job.should_stop)
-        if not made:
+        is_new = fit_process.refit(current, watch, partial(setattr, job, "about"), job.should_stop)
+        if not is_new:
             break
     model = current.model
     return 0 if model is None else model.n_labelled

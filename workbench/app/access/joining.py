@@ -24,9 +24,9 @@ def is_guest() -> bool:
 def base_address() -> str:
     """Where students find this page: this machine's address in its network, instead of 127.0.0.1."""
     base = (st.context.url or "").partition("?")[0]
-    for own in ("//127.0.0.1", "//localhost"):
-        if own in base:
-            return base.replace(own, f"//{network_address()}")
+    for host in ("//127.0.0.1", "//localhost"):
+        if host in base:
+            return base.replace(host, f"//{network_address()}")
     return base
 
 
@@ -62,10 +62,10 @@ def qr_code(text: str) -> str:
         import segno
     except ImportError:
         return ""
-    drawn: str = segno.make(text, error="m", micro=False).svg_inline(
+    svg: str = segno.make(text, error="m", micro=False).svg_inline(
         scale=8, border=3, dark="#000", light="#fff"
     )
-    return drawn
+    return svg
 
 
 def only_here() -> bool:

@@ -131,16 +131,16 @@ def _check_document(document: Mapping[str, Any], where: str) -> None:
         missing = [key for key in _NEEDED if not str(section.get(key, ""))]
         if missing:
             raise InputError(f"{where} lacks {', '.join(missing)} for the provider {name}.")
-    ours = document.get("workbench", {})
-    people = ours.get("people", []) if isinstance(ours, Mapping) else None
-    if not isinstance(people, list) or not all(isinstance(one, str) for one in people):
+    settings = document.get("workbench", {})
+    people = settings.get("people", []) if isinstance(settings, Mapping) else None
+    if not isinstance(people, list) or not all(isinstance(address, str) for address in people):
         raise InputError(
             f'{where}: [workbench] people is a list of addresses: ["ann@example.org", "*@example.org"].'
         )
-    for name, what in LIMITS.items():
-        most = ours.get(name)
-        if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
-            raise InputError(f"{where}: [workbench] {name} is {what}: a whole number, at least 1.")
+    for name, meaning in LIMITS.items():
+        quota = settings.get(name)
+        if quota is not None and (isinstance(quota, bool) or not isinstance(quota, int) or quota < 1):
+            raise InputError(f"{where}: [workbench] {name} is {meaning}: a whole number, at least 1.")
 
 
 def lock(file: Path) -> None:
@@ -159,8 +159,8 @@ def names_in(file: Path) -> list[str]:
 
 def providers(auth: Mapping[str, Any]) -> list[str]:
     """Names of the providers of a table [auth]; "default" for one without a name."""
-    named = [name for name, value in auth.items() if isinstance(value, Mapping) and name != "client_kwargs"]
-    return named or ["default"]
+    names = [name for name, value in auth.items() if isinstance(value, Mapping) and name != "client_kwargs"]
+    return names or ["default"]
 
 
 def _document(file: Path) -> dict[str, Any]:
@@ -200,16 +200,16 @@ class _Settings:
     def _take(self, files: Sequence[str]) -> None:
         guarded = "auth" in self._held
         problem = ""
-        found: dict[str, Any] = {}
+        document: dict[str, Any] = {}
         for file in files:
             try:
-                found |= _document(Path(file)) if Path(file).suffix == ".toml" else {}
+                document |= _document(Path(file)) if Path(file).suffix == ".toml" else {}
             except InputError as error:
                 if not isinstance(error.__cause__, FileNotFoundError):
                     problem = str(error)
         if guarded and not problem:
             try:
-                _check_document(found, _where(files[-1]))
+                _check_document(document, _where(files[-1]))
             except InputError as error:
                 problem = str(error)
         if problem:
@@ -218,29 +218,29 @@ class _Settings:
             self._held = self._held or {"auth": {}}
         else:
             before = self._held.get("workbench", {}).get("people") if guarded else None
-            if before and not found.get("workbench", {}).get("people"):
+            if before and not document.get("workbench", {}).get("people"):
                 _log.warning(
                     'The log-in names no people any more: those named before stay. ["*"] is everybody.'
                 )
-                found = {**found, "workbench": {**found.get("workbench", {}), "people": before}}
-            self._held = found
+                document = {**document, "workbench": {**document.get("workbench", {}), "people": before}}
+            self._held = document
         if (problem and guarded) or self._given:
             self._give()
 
     def _give(self) -> None:
-        kept: dict[str, Any] = {
+        secrets: dict[str, Any] = {
             name: self._held[name] for name in ("auth", "workbench") if name in self._held
         }
-        streamlit_private.give_secrets(kept)
+        streamlit_private.give_secrets(secrets)
         self._given = True
 
 
 def _stamp(file: str) -> tuple[int, ...] | None:
     try:
-        found = Path(file).stat()
+        status = Path(file).stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
 
 
 _SETTINGS = _Settings()
@@ -258,8 +258,8 @@ def limit(name: str) -> int | None:
     """
     if not required():
         return None
-    most = _secrets().get("workbench", {}).get(name)
-    return most if isinstance(most, int) and most > 0 else None
+    quota = _secrets().get("workbench", {}).get(name)
+    return quota if isinstance(quota, int) and quota > 0 else None
 
 
 # --------------------------------------------------------------------------- who it is
@@ -300,8 +300,8 @@ def of_cookies(cookies: Mapping[str, str]) -> Person | None:
         claims = json.loads(signed or b"null")
     except ValueError:
         return None
-    theirs = isinstance(claims, dict) and claims.get("origin") == _origin()
-    return person_of(claims) if theirs else None
+    is_valid = isinstance(claims, dict) and claims.get("origin") == _origin()
+    return person_of(claims) if is_valid else None
 
 
 def person_of(claims: Mapping[str, Any]) -> Person | None:
@@ -322,8 +322,8 @@ def person_of(claims: Mapping[str, Any]) -> Person | None:
     if not name or address != person.address:
         from workbench.store import Store
 
-        called = str(claims.get("name") or claims.get("preferred_username") or email or subject)
-        name = Store.open().known_as(key, called, email or subject, person.address)
+        full_name = str(claims.get("name") or claims.get("preferred_username") or email or subject)
+        name = Store.open().known_as(key, full_name, email or subject, person.address)
         _KNOWN[key] = name, person.address
     return replace(person, name=name)
 
@@ -435,8 +435,8 @@ class Entrance:
         from starlette.requests import cookie_parser
         from starlette.responses import JSONResponse
 
-        given = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"cookie"]
-        person = await run_in_threadpool(of_cookies, cookie_parser("; ".join(given)))
+        cookies = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"cookie"]
+        person = await run_in_threadpool(of_cookies, cookie_parser("; ".join(cookies)))
         if not who_may(person, None, "use"):
             answer = JSONResponse({"why": "You are not logged in any more: open this page anew."}, 403)
             await answer(scope, receive, send)
@@ -454,8 +454,8 @@ def page() -> None:
     with st.container(horizontal_alignment="center"), st.container(key="log-in", width=420):
         st.title("Workbench")
         if st.user.to_dict().get("is_logged_in"):
-            called = str(st.user.to_dict().get("email") or st.user.to_dict().get("name") or "somebody")
-            st.error(f"{verbatim(called, 80)} may not use this server.", icon=":material/lock:")
+            account = str(st.user.to_dict().get("email") or st.user.to_dict().get("name") or "somebody")
+            st.error(f"{verbatim(account, 80)} may not use this server.", icon=":material/lock:")
             if st.button("Log in as somebody else", key="log-out"):
                 st.logout()
             return

@@ -53,8 +53,8 @@ def another_sits(project: str, name: str, browser: tuple[str, str], now: float) 
     """
     with _LOCK:
         seats = _SEATS.setdefault((project, name), {})
-        for other in [other for other, came in seats.items() if now - came > _LONGEST]:
-            del seats[other]
+        for seat in [seat for seat, came in seats.items() if now - came > _LONGEST]:
+            del seats[seat]
         if seats and browser not in seats:
             return True
         seats[browser] = now
@@ -68,11 +68,11 @@ def _browser() -> tuple[str, str]:
 
 def ask(session: Session) -> None:
     """The question, in the place of the desk."""
-    here = verbatim(session.annotator, 30)
+    name = verbatim(session.annotator, 30)
     with st.container(border=True, key="who-are-you"):
         st.markdown("## Who are you?")
         st.markdown(
-            f"Somebody labels here as **{here}**, in another browser. Under a name of your own, your answers "
+            f"Somebody labels here as **{name}**, in another browser. Under a name of your own, your answers "
             "are yours: Undo takes back your last one, and agreement can be told."
         )
         with (
@@ -82,7 +82,7 @@ def ask(session: Session) -> None:
             st.text_input("Your first name", key=_NAME, max_chars=80, width=280)
             st.form_submit_button("Start labelling", type="primary", on_click=_take)
         st.button(
-            f"I am {here}",
+            f"I am {name}",
             key="same-person",
             type="tertiary",
             on_click=current.call_me,

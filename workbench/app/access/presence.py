@@ -21,19 +21,19 @@ def table(shared: Session) -> None:
     import pandas as pd
 
     with shared.snapshot():
-        people, now = people_of(shared.state, shared.events), datetime.now(UTC)
+        people, moment = people_of(shared.state, shared.events), datetime.now(UTC)
     if not people:
         return
-    here = sum(one.last is not None and now - one.last <= LATELY for one in people)
-    st.caption(f"{plural(here, 'person', 'people')} answered in the last ten minutes")
+    n_active = sum(person.last is not None and moment - person.last <= LATELY for person in people)
+    st.caption(f"{plural(n_active, 'person', 'people')} answered in the last ten minutes")
     rows = [
         {
-            "Person": one.name,
-            "Labels": one.labels,
-            "A minute": one.a_minute or None,
-            "Last answer": one.last,
+            "Person": person.name,
+            "Labels": person.labels,
+            "A minute": person.a_minute or None,
+            "Last answer": person.last,
         }
-        for one in people
+        for person in people
     ]
     st.dataframe(
         pd.DataFrame(rows),

@@ -88,7 +88,7 @@ def _saved(record: ProjectSummary) -> str:
 
 
 def _form(record: ProjectSummary, person: login.Person, names: Mapping[str, str]) -> None:
-    others = {key: name for key, name in names.items() if key != person.key}
+    other_names = {key: name for key, name in names.items() if key != person.key}
     if not record.owner:
         st.caption("It belongs to nobody yet, and is open. Whoever saves this owns it.")
     access = st.radio(
@@ -103,9 +103,9 @@ def _form(record: ProjectSummary, person: login.Person, names: Mapping[str, str]
     if access == "shared":
         members = st.multiselect(
             "With",
-            sorted(others, key=lambda key: others[key].casefold()),
-            default=[key for key in record.members if key in others],
-            format_func=lambda key: others[key],
+            sorted(other_names, key=lambda key: other_names[key].casefold()),
+            default=[key for key in record.members if key in other_names],
+            format_func=lambda key: other_names[key],
             key=f"access-members-{record.id}",
             help="People who have logged in here at least once.",
             placeholder="Choose people",
@@ -115,14 +115,14 @@ def _form(record: ProjectSummary, person: login.Person, names: Mapping[str, str]
         from workbench.store import Store
 
         store = Store.open()
-        now = store.summary(record.id)
-        if now is None or not login.may_change(now):
+        summary = store.summary(record.id)
+        if summary is None or not login.may_change(summary):
             st.error("The project is not yours to share.", icon=":material/error:")
             return
         try:
             store.share_project(record.id, person.key, access or "private", members)
-            called = [names.get(key, key) for key in members] if access == "shared" else []
-            words = " with ".join([access or "private", *([", ".join(called)] if called else [])])
+            member_names = [names.get(key, key) for key in members] if access == "shared" else []
+            words = " with ".join([access or "private", *([", ".join(member_names)] if member_names else [])])
             auditing.record("shared", project=record.id, called=record.name, detail=words, by=person)
         except InputError as error:
             st.error(verbatim(error), icon=":material/error:")

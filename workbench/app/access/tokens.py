@@ -101,20 +101,20 @@ def _key(folder: str) -> bytes:
     if not path.exists():
         private_folder(path.parent)
         # whole under another name first: of two servers that start at once one names it, and both read it
-        made = path.with_name(f".{_FILE}.{secrets.token_hex(8)}")
-        write_whole(made, secrets.token_bytes(_BYTES), private=True)
+        draft = path.with_name(f".{_FILE}.{secrets.token_hex(8)}")
+        write_whole(draft, secrets.token_bytes(_BYTES), private=True)
         with suppress(FileExistsError):
             try:
-                os.link(made, path)
+                os.link(draft, path)
             except FileExistsError:
                 raise
             except OSError:  # a disk without links
-                made.replace(path)
-        made.unlink(missing_ok=True)
-    found = path.read_bytes()
-    if len(found) < _BYTES:
+                draft.replace(path)
+        draft.unlink(missing_ok=True)
+    key = path.read_bytes()
+    if len(key) < _BYTES:
         raise InputError(
             f"The key of the desk, {path}, is cut short: anybody could sign with it. Delete it; pages that "
             "are open then ask to be opened anew."
         )
-    return found
+    return key

@@ -33,8 +33,10 @@ class WayBack:
         changed = None
         if scope["type"] == "http" and scope["method"] == "GET" and login.required():
             path, query = below_base(str(scope["path"])), scope.get("query_string", b"").decode("latin-1")
-            given = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"cookie"]
-            cookies = cookie_parser("; ".join(given))
+            cookie_headers = [
+                value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"cookie"
+            ]
+            cookies = cookie_parser("; ".join(cookie_headers))
             names = dict(parse_qsl(query))
             if path == login.CALLBACK and ("state" in names or "error" in names):
                 changed = _led_back(cookies.get(COOKIE, ""), denied="error" in names)
@@ -67,9 +69,9 @@ def _kept(path: str, query: str) -> Any:
     return changed
 
 
-def _led_back(kept: str, *, denied: bool) -> Any:
+def _led_back(page: str, *, denied: bool) -> Any:
     """Headers of the answer that ends a log-in: it leads to the page that was kept."""
-    target = unquote(kept)
+    target = unquote(page)
     target = target if _TARGET.fullmatch(target) else "/"
     if denied:
         target += f"{'&' if '?' in target else '?'}{login.DENIED}=denied"
@@ -78,8 +80,8 @@ def _led_back(kept: str, *, denied: bool) -> Any:
         if status // 100 != 3:
             return headers
         to = (b"location", from_root(target).encode())
-        others = [(name, value) for name, value in headers if name.lower() != b"location"]
-        return [*others, to] if denied else [*others, to, _cookie("")]
+        other_headers = [(name, value) for name, value in headers if name.lower() != b"location"]
+        return [*other_headers, to] if denied else [*other_headers, to, _cookie("")]
 
     return changed
 

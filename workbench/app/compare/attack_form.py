@@ -41,19 +41,19 @@ def choose(token: str | None) -> None:
 
 def chosen() -> str | None:
     """The id of the experiment that the page shows, if any."""
-    given = st.query_params.get(robustness.PARAMETER) or st.session_state.get("attack")
-    if given:
-        choose(given)
-    return given
+    experiment = st.query_params.get(robustness.PARAMETER) or st.session_state.get("attack")
+    if experiment:
+        choose(experiment)
+    return experiment
 
 
 def sources() -> dict[str, str]:
     """Images to fit on: of the open project, if it has pixels; bundled and known sets, other projects."""
-    found = robustness.pools()
-    own = robustness.own_pools(current.project_id(), found)
+    pools = robustness.pools()
+    projects = robustness.own_pools(current.project_id(), pools)
     opened = opened_project()
     first = f"{robustness.OWN}{opened.id}" if opened is not None and opened.pool.image_shape else ""
-    return {name: title for name, title in own.items() if name == first} | found | own
+    return {name: title for name, title in projects.items() if name == first} | pools | projects
 
 
 def opened_project() -> Session | None:
@@ -77,10 +77,10 @@ def cannot(opened: Session) -> str:
 def subject_of(opened: Session | None) -> str:
     """Choice of the model to attack: the open project's own ("project"), or one fitted for this ("fresh")."""
     if opened is None:
-        other = current.session()
-        if other is not None:
+        session = current.session()
+        if session is not None:
             st.markdown(
-                f"**{verbatim(other.project.name, 40)}** holds no pictures, so there are no pixels to "
+                f"**{verbatim(session.project.name, 40)}** holds no pictures, so there are no pixels to "
                 "change. Try it on pictures that are here:"
             )
         return "fresh"
@@ -110,11 +110,11 @@ def form() -> None:
             with left:
                 own_model(project, classifier)
         else:
-            right, beside = widgets.split([1, 1], "attack-columns", below=900)
+            right, model_column = widgets.split([1, 1], "attack-columns", below=900)
             pools = sources()
             pool = right.selectbox("Images", list(pools), format_func=pools.get, key="attack-pool")
             models = robustness.classifiers()
-            with beside:
+            with model_column:
                 classifier = forms.choice(
                     "Model",
                     models,
@@ -211,7 +211,7 @@ def usual_attacks(classifier: str, project: Session | None) -> list[str]:
 
 def which_attacks(default: list[str]) -> list[str]:
     """The attacks to try."""
-    chosen: list[str] = st.pills(
+    attacks: list[str] = st.pills(
         "Attacks",
         list(ATTACKS),
         selection_mode="multi",
@@ -219,13 +219,13 @@ def which_attacks(default: list[str]) -> list[str]:
         format_func=lambda n: ATTACKS[n].title,
         key="attack-names" if "adaptive-pgd" in default else f"attack-names-{default[0]}",
     )
-    return chosen
+    return attacks
 
 
 def what_is_tried(attacks: list[str]) -> str:
     """A line for each attack: what it does, then its name; the control last."""
     lines = ["Each image is changed in these ways, from nothing to the strongest:"]
-    for name in sorted(attacks, key=lambda one: one == CONTROL):
+    for name in sorted(attacks, key=lambda attack: attack == CONTROL):
         words = verbatim(re.sub(r" \([^)]*\)", "", ATTACKS[name].summary))
         lines.append(f"- **{verbatim(ATTACKS[name].title)}**: {words}")
     return "\n".join(lines)
@@ -239,7 +239,7 @@ def model_title(classifier: str) -> str:
 def own_model(opened: Session, classifier: str) -> None:
     """Model of the open project that is attacked, and the images."""
     items, _ = opened.held_out()
-    known = (
+    images = (
         f"{plural(len(items), 'image')} it never learns from, with known classes"
         if len(items)
         else "images it was not trained on; their classes are unknown, so its answer on the clean image "
@@ -251,7 +251,7 @@ def own_model(opened: Session, classifier: str) -> None:
         f"**{verbatim(opened.project.name, 40)}**: {model_title(classifier)}, trained on "
         f"{plural(opened.model.n_labelled, 'label')}"
     )
-    st.caption(f"Attacked are {known}.")
+    st.caption(f"Attacked are {images}.")
     if opened.model.seen is not None:
         st.caption(ALONE, help=explain("leans on neighbours"))
 

@@ -33,8 +33,8 @@ def detector_words(title: str) -> str:
 def pictures(outcome: AttackOutcome, k: int, names: dict[str, str], attack: str, strength: float) -> None:
     """Some images before and after, with what the model says of them."""
     result, detector = outcome.robustness, list(names.values())[k]
-    kept = result.examples
-    if kept is None:
+    examples = result.examples
+    if examples is None:
         return
     a, s = result.row(attack, strength)
     order = worked_on(result, a, s)
@@ -55,13 +55,13 @@ def pictures(outcome: AttackOutcome, k: int, names: dict[str, str], attack: str,
     )
     grid = st.container(key="examples")
     for i in order:
-        item = int(kept.items[i])
+        item = int(examples.items[i])
         with grid, st.container(key=f"example-{i}", gap="xsmall"):
-            trio(kept.clean[i], kept.attacked[a, s, i], outcome.image_shape, strength)
+            trio(examples.clean[i], examples.attacked[a, s, i], outcome.image_shape, strength)
             before, after = int(result.clean_codes[item]), int(result.codes[a, s, item])
             true = int(result.truth[item])
-            now = f":{'green' if after == true else 'red'}[{name(after)}]"
-            st.markdown(f"**{name(true)}**, said {name(before)}, now **{now}**")
+            answer = f":{'green' if after == true else 'red'}[{name(after)}]"
+            st.markdown(f"**{name(true)}**, said {name(before)}, now **{answer}**")
             form = "{:.0%}" if result.detectors[k] in SHARES else "{:.3f}"
             doubt = (form.format(v) for v in (result.clean_scores[k, item], result.scores[a, s, k, item]))
             # eight stand in a row at 1,024 pixels, and a pair of per cents is not torn apart
@@ -85,10 +85,10 @@ def worked_on(result: Robustness, a: int, s: int) -> list[int]:
 
 def closely(outcome: AttackOutcome, attack: str, strength: float) -> None:
     """The class functions of one image before and after."""
-    result, kept = outcome.robustness, outcome.robustness.examples
+    result, examples = outcome.robustness, outcome.robustness.examples
     a, s = result.row(attack, strength)
     order = worked_on(result, a, s)
-    if not order or kept is None or kept.latent is None or kept.clean_latent is None:
+    if not order or examples is None or examples.latent is None or examples.clean_latent is None:
         st.caption("There is no image to look at: this model has no functions to draw, or none was misled.")
         return
     picked = st.segmented_control(
@@ -100,13 +100,13 @@ def closely(outcome: AttackOutcome, attack: str, strength: float) -> None:
         key=f"closer-{len(order)}-{a}-{s}",
     )
     i = picked if picked in order else order[0]
-    clean = kept.clean_latent
+    clean = examples.clean_latent
     drawn(
         figures.latent_bars(
             (clean.mean[i], np.sqrt(clean.variance[i])),
-            (kept.latent.mean[a, s, i], np.sqrt(kept.latent.variance[a, s, i])),
+            (examples.latent.mean[a, s, i], np.sqrt(examples.latent.variance[a, s, i])),
             result.classes,
-            truth=int(result.truth[int(kept.items[i])]),
+            truth=int(result.truth[int(examples.items[i])]),
         ),
         "latent-bars",
         "The class functions of this image before and after the attack, with two standard deviations",

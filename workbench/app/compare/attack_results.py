@@ -48,16 +48,16 @@ def shown(outcome: AttackOutcome) -> None:
     detector = picked if picked in names else next(iter(names))
     k = result.detectors.index(detector)
     # the sentence stands above the controls that it depends on
-    said, seen = st.container(), st.container()
+    heading, gallery = st.container(), st.container()
     attack, strength = shown_attack(result)
-    with said:
+    with heading:
         sentence, meaning = verdict(result, k, attack, strength)
         st.markdown(f"**{verbatim(sentence)}**")
         st.markdown(meaning)
-        mine = opened_project() if outcome.spec.project else None
-        if mine is not None and mine.model is not None and mine.model.seen is not None:
+        project = opened_project() if outcome.spec.project else None
+        if project is not None and project.model is not None and project.model.seen is not None:
             st.caption(ALONE, help=explain("leans on neighbours"))
-    with seen:
+    with gallery:
         pictures(outcome, k, names, attack, strength)
     with st.expander("How it grows with the strength", key="attack-grows", on_change="rerun") as box:
         if box.open:
@@ -79,7 +79,7 @@ def facts(outcome: AttackOutcome) -> list[str]:
     """Target of the attack, for a line below the figures."""
     result, spec = outcome.robustness, outcome.spec
     n = plural(len(result.truth), "image")
-    found = [
+    parts = [
         model_title(spec.classifier),
         f"the own model of {verbatim(spec.project, 60)}"
         if spec.project
@@ -91,8 +91,8 @@ def facts(outcome: AttackOutcome) -> list[str]:
         else f"{n} attacked, classes unknown: the answer on the clean image counts as right",
     ]
     if outcome.softmax_accuracy is not None:
-        found.append(f"softmax network {percent(outcome.softmax_accuracy)}")
-    return found
+        parts.append(f"softmax network {percent(outcome.softmax_accuracy)}")
+    return parts
 
 
 def choose_detector(names: dict[str, str]) -> None:
@@ -111,7 +111,7 @@ def choose_detector(names: dict[str, str]) -> None:
 
 def shown_attack(result: Robustness) -> tuple[str, float]:
     """The attack and the strength that every panel shows, from one pair of controls."""
-    some = [float(s) for s in result.strengths if s > 0] or [float(result.strengths[-1])]
+    strengths = [float(s) for s in result.strengths if s > 0] or [float(result.strengths[-1])]
     with st.container(horizontal=True, gap="large", vertical_alignment="bottom", key="attack-shown-tools"):
         attack = st.segmented_control(
             "Attack",
@@ -121,12 +121,12 @@ def shown_attack(result: Robustness) -> tuple[str, float]:
             format_func=title_of,
             key="attack-shown",
         )
-        strength = some[0]
-        if len(some) > 1:
+        strength = strengths[0]
+        if len(strengths) > 1:
             strength = st.select_slider(
                 "Strength",
-                some,
-                value=some[len(some) // 2],
+                strengths,
+                value=strengths[len(strengths) // 2],
                 format_func=lambda s: f"{s:.3g}",
                 key="attack-at",
                 width=320,
@@ -147,18 +147,18 @@ def verdict(result: Robustness, k: int, attack: str, strength: float) -> tuple[s
 
     a, s = result.row(attack, strength)
     curve = roc(result.clean_scores[k], result.scores[a, s, k])
-    found = float(np.max(curve.true_positive[curve.false_positive <= 0.05 + 1e-12], initial=0))
+    share = float(np.max(curve.true_positive[curve.false_positive <= 0.05 + 1e-12], initial=0))
     before, after = float(np.mean(result.clean_codes == result.truth)), float(result.accuracy[a, s])
     sentence = (
         f"Tampered with by {title_of(attack)} at strength {strength:.3g}, the model is right on "
         f"{percent(after, 0)} of the images instead of {percent(before, 0)}, and notices "
-        f"{percent(found, 0)} of them, if it may sound 5 false alarms in 100."
+        f"{percent(share, 0)} of them, if it may sound 5 false alarms in 100."
     )
     if before - after < 0.05:
         return sentence, "At this strength the answers hold. Make it stronger to see where they break."
-    if found >= 0.8:
+    if share >= 0.8:
         return sentence, "Let it put aside what it is unsure of: most of these images would reach a person."
-    if found >= 0.3:
+    if share >= 0.3:
         return sentence, "Putting aside what it is unsure of catches a part of them. Do not rely on it alone."
     return sentence, "Its doubt is no alarm here: whoever may change your images can change its answers."
 
@@ -251,8 +251,8 @@ def detection(outcome: AttackOutcome, k: int, names: dict[str, str], attack: str
     with right:
         attacked = result.scores[a, s, k]
         attacked = attacked[result.successful[a, s]] if successful else attacked
-        both = np.concatenate([clean, attacked])
-        low, high = float(both.min()), float(both.max())
+        scores = np.concatenate([clean, attacked])
+        low, high = float(scores.min()), float(scores.max())
         if high <= low or not len(attacked):
             st.caption("There is nothing to tell apart here.")
             return

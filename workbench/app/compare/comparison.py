@@ -141,8 +141,8 @@ def expected(spec: StudySpec, workers: int, *, begin: bool) -> Job | None:
         return present
 
     def work(job: Job) -> Expected:
-        found: Expected = background.compute(job, "expected", spec, workers, where=background.long_work)
-        return found
+        estimate: Expected = background.compute(job, "expected", spec, workers, where=background.long_work)
+        return estimate
 
     return manager().submit(owner, EXPECTED, work, title="Timing a few rounds", lane="study")
 
@@ -163,10 +163,10 @@ def find(token: str) -> Comparison:
     Raises:
         InputError: there is none.
     """
-    found = next((c for c in all_of() if c.id == token), None)
-    if found is None:
+    comparison = next((c for c in all_of() if c.id == token), None)
+    if comparison is None:
         raise InputError(f"There is no comparison {token!r}. It may have been deleted with its runs.")
-    return found
+    return comparison
 
 
 def all_of() -> list[Comparison]:
@@ -179,7 +179,7 @@ def all_of() -> list[Comparison]:
     from workbench.store import Store
     from workbench.studies.study import study_from
 
-    store, made = Store.open(), []
+    store, comparisons = Store.open(), []
     projects = store.projects()
     present, visible = {p.id for p in projects}, {p.id for p in sharing.visible(projects)}
     person = login.of_page() if login.required() else None
@@ -202,8 +202,8 @@ def all_of() -> list[Comparison]:
         except InputError:
             continue  # of another version, with settings that are not known here
         records = tuple(runs.get(study.id, ()))
-        made.append(Comparison(study.id, spec, study.created, records, study.project, study.workers))
-    return made
+        comparisons.append(Comparison(study.id, spec, study.created, records, study.project, study.workers))
+    return comparisons
 
 
 def round_model(comparison: Comparison, policy: str, seed: int, number: int) -> FittedModel:
@@ -220,7 +220,7 @@ def rounds_of(record: RunRecord) -> list[Round]:
     from workbench.sessions import Round
     from workbench.store import Store
 
-    return [Round.from_json(one.record) for one in Store.open().rounds(record.id)]
+    return [Round.from_json(row.record) for row in Store.open().rounds(record.id)]
 
 
 def _round_model(record: RunRecord, number: int) -> FittedModel:
@@ -230,10 +230,10 @@ def _round_model(record: RunRecord, number: int) -> FittedModel:
     from workbench.studies.runner import pool_of_run
 
     spec, rounds = RunSpec.from_json(record.spec), rounds_of(record)
-    if background.uses_processes() and any(one.number == number for one in rounds):
-        given = spec, Store.open().url, record.id, number
-        state = background.compute(Job(record.id, "round", "A model of a round"), "state_of_run", *given)
-        rounds = [replace(one, state=state) if one.number == number else one for one in rounds]
+    if background.uses_processes() and any(round_.number == number for round_ in rounds):
+        arguments = spec, Store.open().url, record.id, number
+        state = background.compute(Job(record.id, "round", "A model of a round"), "state_of_run", *arguments)
+        rounds = [replace(round_, state=state) if round_.number == number else round_ for round_ in rounds]
     return run_model(spec, pool_of_run(record), rounds, number)
 
 
@@ -262,10 +262,10 @@ def advice(comparison: Comparison, policy: str, seed: int) -> Job:
         from workbench.store import Store
 
         spec = RunSpec.from_json(record.spec)
-        found: tuple[list[int], list[Advised]] = background.compute(
+        outcome: tuple[list[int], list[Advised]] = background.compute(
             job, "advised_run", spec, Store.open().url, record.id
         )
-        return found
+        return outcome
 
     return manager().submit(owner, ADVICE, work, title="Stopping advice", lane="short")
 
@@ -284,8 +284,8 @@ def _submit(token: str, spec: StudySpec, project: str | None, workers: int) -> J
         from workbench.studies import StudyResult
 
         planned = spec.runs()
-        total = sum(one.n_rounds for one in planned)
-        found: dict[tuple[str, int], tuple[RunSpec, list[Round]]] = {}
+        total = sum(run.n_rounds for run in planned)
+        histories: dict[tuple[str, int], tuple[RunSpec, list[Round]]] = {}
         done = ended = 0
         speed = _Speed(total)
 
@@ -293,19 +293,19 @@ def _submit(token: str, spec: StudySpec, project: str | None, workers: int) -> J
             nonlocal done, ended, speed
             if not news:
                 done, ended, speed = 0, 0, _Speed(total)
-                found.clear()
+                histories.clear()
                 return
-            for one, finished in news:
-                found.setdefault((one.policy, one.seed), (one, []))[1].append(finished)
+            for run, finished in news:
+                histories.setdefault((run.policy, run.seed), (run, []))[1].append(finished)
                 done += 1
                 ended += not finished.queried.size
             # copies: the page reads while the next round is added
-            runs = [(one, list(rounds)) for one, rounds in found.values()]
+            runs = [(run, list(rounds)) for run, rounds in histories.values()]
             words = f"{ended} of {len(planned)} runs finished{speed(monotonic(), done)}"
             job.report(done / total, words, partial=StudyResult(spec, runs, "cancelled"))
 
         job.report(0.0, "starting")
-        made: StudyResult = background.compute(
+        outcome: StudyResult = background.compute(
             job,
             "compared",
             spec,
@@ -316,7 +316,7 @@ def _submit(token: str, spec: StudySpec, project: str | None, workers: int) -> J
             where=background.long_work,
             hear=hear,
         )
-        return made
+        return outcome
 
     # here, before the work imports it: Plotly stumbles over a pandas that another thread is importing
     import pandas  # noqa: F401
@@ -335,9 +335,9 @@ class _Speed:
         self._marks.append((moment, done))
         while moment - self._marks[0][0] > 30:
             self._marks.popleft()
-        begun, before = self._marks[0]
-        if moment - begun < 1 or done == before:
+        start, before = self._marks[0]
+        if moment - start < 1 or done == before:
             return ""
-        rate = (done - before) / (moment - begun)
-        left = (self._total - done) / rate
-        return f" · {rate:.1f} rounds a second · about {duration(left)} left"
+        rate = (done - before) / (moment - start)
+        seconds = (self._total - done) / rate
+        return f" · {rate:.1f} rounds a second · about {duration(seconds)} left"

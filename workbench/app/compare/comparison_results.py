@@ -32,15 +32,15 @@ def results(comparison: Comparison) -> StudyResult:
 
     records = {(r.spec["policy"], r.spec["seed"]): r for r in comparison.records}
     runs = []
-    for one in comparison.spec.runs():
-        record = records.get((one.policy, one.seed))
+    for run in comparison.spec.runs():
+        record = records.get((run.policy, run.seed))
         if record is None:
             continue
         rounds = computed(rounds_of, record) if record.status == "finished" else rounds_of(record)
         if rounds:
-            runs.append((one, rounds))
-    whole = comparison.n_finished == len(comparison.spec.runs())
-    return StudyResult(comparison.spec, runs, "finished" if whole else "cancelled")
+            runs.append((run, rounds))
+    is_complete = comparison.n_finished == len(comparison.spec.runs())
+    return StudyResult(comparison.spec, runs, "finished" if is_complete else "cancelled")
 
 
 def curves(found: StudyResult | None, policies: Sequence[str], measure: str) -> list[Curve]:
@@ -48,12 +48,12 @@ def curves(found: StudyResult | None, policies: Sequence[str], measure: str) -> 
     from workbench.figures.curves import summarise
     from workbench.policies.registry import title_of
 
-    made = []
+    lines = []
     for policy in policies:
         runs = [] if found is None else list(found.of(policy).values())
         pairs = [([r.n_labelled for r in rounds], [getattr(r, measure) for r in rounds]) for rounds in runs]
-        made.append(summarise(title_of(policy), pairs, baseline=policy == BASELINE))
-    return made
+        lines.append(summarise(title_of(policy), pairs, baseline=policy == BASELINE))
+    return lines
 
 
 def paired_curves(found: StudyResult, measure: str) -> Curves | None:
@@ -119,10 +119,10 @@ def ranking(several: Sequence[StudyResult], measure: str) -> tuple[Ranking, int]
     """
     from workbench.studies.statistics import rank_policies
 
-    found = [c for c in (paired_curves(one, measure) for one in several) if c is not None]
-    n_pools = len({c.pool for c in found})
+    all_curves = [c for c in (paired_curves(study, measure) for study in several) if c is not None]
+    n_pools = len({c.pool for c in all_curves})
     try:
-        return (rank_policies(found), n_pools) if n_pools > 1 else None
+        return (rank_policies(all_curves), n_pools) if n_pools > 1 else None
     except InputError:
         return None  # policies that are not shared, or a measure without a value
 
@@ -132,4 +132,4 @@ def rows_csv(several: Sequence[StudyResult]) -> str:
     from workbench.csv_writing import csv_text
     from workbench.studies.study import COLUMNS
 
-    return csv_text((*COLUMNS, *MEASURES), [row for one in several for row in one.rows()])
+    return csv_text((*COLUMNS, *MEASURES), [row for study in several for row in study.rows()])

@@ -43,16 +43,16 @@ def at_one_round(found: comparison.Comparison, results: StudyResult) -> None:
         except InputError as error:
             st.error(verbatim(error), icon=":material/error:")
             return
-        one = rounds[int(number)]
+        row = rounds[int(number)]
         st.caption(
-            f"Seed {seed}, {plural(one.n_labelled, 'label')}: error {percent(one.error)}, NLL {one.nll:.3f}, "
-            f"ECE {percent(one.ece)}. The model is fitted again on that round's labels."
+            f"Seed {seed}, {plural(row.n_labelled, 'label')}: error {percent(row.error)}, NLL {row.nll:.3f}, "
+            f"ECE {percent(row.ece)}. The model is fitted again on that round's labels."
         )
         fig = learning_curve(
             comparison_results.curves(results, policies, "error"),
             measure="Test error",
             height=280,
-            marks={"this round": float(one.n_labelled)},
+            marks={"this round": float(row.n_labelled)},
         )
         widgets.figure(fig, "round-curve", "Test error against the number of labels, this round marked")
         downloads.figure_downloads(fig, f"curve-round-{number}", "save-round-curve")
@@ -102,12 +102,12 @@ def _reliability_and_map(model: Any, number: int) -> None:
         downloads.figure_downloads(fig, f"reliability-round-{number}", "save-round-reliability")
     with right:
         name = "variation-ratio" if model.latent is not None else "entropy"
-        seen = insight.pool_map(model, name, limit=4000)
+        view = insight.pool_map(model, name, limit=4000)
         fig = pool_map(
-            seen.plane.points,
-            items=seen.items,
+            view.plane.points,
+            items=view.items,
             values=insight.measure(model, name),
-            measure=seen.title,
+            measure=view.title,
             classes=model.classes,
             labels=_labels_of(model),
             height=_ROUND_HEIGHT,

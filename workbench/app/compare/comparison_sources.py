@@ -70,7 +70,7 @@ def _opened(source: Source) -> Source:
             "Choose a pool with a column of classes."
         )
     assert pool.truth is not None
-    n_classes, known = len(pool.classes), int((pool.truth >= 0).sum())
+    n_classes, n_known = len(pool.classes), int((pool.truth >= 0).sum())
     guesses = [source for source in source.guesses if source != "names"]
     telling = sum(names_say_something(pool.classes)) >= 2
     if names_speak(pool) and (telling or pool.kind != "text"):
@@ -79,7 +79,7 @@ def _opened(source: Source) -> Source:
         source,
         kind=pool.kind,
         n_classes=n_classes,
-        n_asked=asked_of(known, n_classes),
+        n_asked=asked_of(n_known, n_classes),
         guesses=tuple(guesses),
     )
 
@@ -106,35 +106,35 @@ def sources(project: str | None = None) -> dict[str, Source]:
     from workbench.pools import POOLS, present_sets
     from workbench.store import Store
 
-    found = {
+    catalogue = {
         e.name: Source(e.title, e.name, {}, e.kind, e.n_classes, asked_of(e.n_items, e.n_classes))
         for e in POOLS.values()
     }
-    asked = {} if project is None else answered_questions(project)
-    own: dict[str, Source] = {}
+    questions = {} if project is None else answered_questions(project)
+    own_sources: dict[str, Source] = {}
     for record in sharing.visible(Store.open().projects()):
         name, options = str(record.pool["name"]), dict(record.pool.get("options", {}))
         if name in POOLS and not options:
-            key, source = name, found[name]
+            key, source = name, catalogue[name]
         else:
-            known = record.settings.get("guesses") or ()
-            columns = [str(one["source"]) for one in known if str(one["source"]).startswith("column")]
+            guesses = record.settings.get("guesses") or ()
+            columns = [str(entry["source"]) for entry in guesses if str(entry["source"]).startswith("column")]
             key = f"project:{record.id}"
             source = Source(f"{record.name} (your project)", name, options, guesses=tuple(columns))
-        if record.id == project and not (asked and record.settings.get("test") is None):
-            found = {key: source, **{k: v for k, v in found.items() if k != key}}
-        elif (name, options) not in [(one.pool, one.options) for one in own.values()]:
-            own.setdefault(key, source)
+        if record.id == project and not (questions and record.settings.get("test") is None):
+            catalogue = {key: source, **{k: v for k, v in catalogue.items() if k != key}}
+        elif (name, options) not in [(entry.pool, entry.options) for entry in own_sources.values()]:
+            own_sources.setdefault(key, source)
     for e in present_sets():
         kind = "image" if e.group == "images" else "table"
         words = f"{e.name.replace('_', ' ')} ({e.group})"
-        found.setdefault(
+        catalogue.setdefault(
             e.full_name, Source(words, e.full_name, {}, kind, e.n_classes, asked_of(e.n_items, e.n_classes))
         )
-    if asked:  # after what the open project's pool knows by itself
-        first = {k: v for k, v in list(found.items())[:1] if k == f"project:{project}"}
-        found = {**first, **asked, **{k: v for k, v in found.items() if k not in first}}
-    return {**found, **{key: source for key, source in own.items() if key not in found}}
+    if questions:  # after what the open project's pool knows by itself
+        first = {k: v for k, v in list(catalogue.items())[:1] if k == f"project:{project}"}
+        catalogue = {**first, **questions, **{k: v for k, v in catalogue.items() if k not in first}}
+    return {**catalogue, **{key: source for key, source in own_sources.items() if key not in catalogue}}
 
 
 def answered_questions(project: str) -> dict[str, Source]:
@@ -148,14 +148,14 @@ def answered_questions(project: str) -> dict[str, Source]:
     from workbench.sessions.answered import FEWEST, answered_source
     from workbench.store import Store
 
-    store, found = Store.open(), {}
-    for one in sorted(store.questions(project), key=lambda one: one.id != project):
-        n = store.n_labelled(one)
-        if n >= FEWEST and one.settings.get("test") is None:
-            name, options = answered_source(one.id, store)
-            words = f"{one.name}: {one.question} ({n:,} answers so far)"
-            found[name] = Source(words, name, options, guesses=("names",))
-    return found
+    store, sources = Store.open(), {}
+    for record in sorted(store.questions(project), key=lambda record: record.id != project):
+        n = store.n_labelled(record)
+        if n >= FEWEST and record.settings.get("test") is None:
+            name, options = answered_source(record.id, store)
+            words = f"{record.name}: {record.question} ({n:,} answers so far)"
+            sources[name] = Source(words, name, options, guesses=("names",))
+    return sources
 
 
 def guess_title(source: str) -> str:

@@ -31,13 +31,13 @@ def named(one: comparison.Comparison) -> str:
 
 def ranks(several: list[StudyResult], measure: str) -> None:
     """Mean ranks of the policies over several pools."""
-    found = comparison_results.ranking(several, measure)
-    if found is None:
+    pair = comparison_results.ranking(several, measure)
+    if pair is None:
         return
     from workbench.figures.ranks import critical_difference_diagram
     from workbench.studies.statistics import FEWEST_POOLS
 
-    ranking, n = found
+    ranking, n = pair
     st.subheader(f"Mean ranks over {plural(n, 'pool')}")
     titles = [title_of(p) for p in ranking.names]
     tested = n >= FEWEST_POOLS
@@ -64,8 +64,10 @@ def summary(several: list[tuple[comparison.Comparison, StudyResult]], measure: s
     """A row a policy: at the end, over the curve, against random."""
     from workbench.studies.statistics import summarise
 
-    found = [(named(one), comparison_results.paired_curves(results, measure)) for one, results in several]
-    rows = [(of, r) for of, paired in found if paired is not None for r in summarise(paired)]
+    titled_curves = [
+        (named(entry), comparison_results.paired_curves(results, measure)) for entry, results in several
+    ]
+    rows = [(of, r) for of, paired in titled_curves if paired is not None for r in summarise(paired)]
     if not rows:
         return
     import pandas as pd
@@ -108,11 +110,11 @@ def summary(several: list[tuple[comparison.Comparison, StudyResult]], measure: s
             hide_index=True,
             alt=f"{title} of each policy",
         )
-    better = "lower" if next(paired for _, paired in found if paired).lower_is_better else "higher"
-    whole = f" ({plural(runs.pop(), 'whole run')} each)" if len(runs) == 1 else ""
+    better = "lower" if next(paired for _, paired in titled_curves if paired).lower_is_better else "higher"
+    run_note = f" ({plural(runs.pop(), 'whole run')} each)" if len(runs) == 1 else ""
     with st.expander("How these numbers are reckoned", key="comparison-reckoned"):
         st.caption(
-            f"Means over the seeds that every policy has finished{whole}; over the curve: its height over "
+            f"Means over the seeds that every policy has finished{run_note}; over the curve: its height over "
             f"the labels spent. Better: a {better} mean over the curve than random's with the same seed. "
             "Verdict: Wilcoxon's test of these means on paired seeds, corrected for the "
             "policies of one comparison (Holm)."
@@ -124,7 +126,7 @@ def summary(several: list[tuple[comparison.Comparison, StudyResult]], measure: s
                 else ""
             )
         )
-    _policy_pairs([(of, paired) for of, paired in found if paired is not None], len(several) > 1)
+    _policy_pairs([(of, paired) for of, paired in titled_curves if paired is not None], len(several) > 1)
 
 
 def _verdict(words: str, test: PairedTest | None) -> str:
@@ -134,22 +136,24 @@ def _verdict(words: str, test: PairedTest | None) -> str:
     return words + (f" (p = {test.p_holm:.2g})" if test.n >= MIN_SEEDS else "")
 
 
-def _saved(found: LabelsSaved | None, n: int) -> str:
+def _saved(saving: LabelsSaved | None, n: int) -> str:
     """Labels saved, with how far that is known."""
-    if found is None:
+    if saving is None:
         return "–"
-    if not found.n_arrived:
+    if not saving.n_arrived:
         return "not on one seed"
-    span = f" ({found.low:.0f} to {found.high:.0f})" if found.n_arrived >= 3 else ""
-    on = f", on {found.n_arrived} of {plural(n, 'seed')}" if found.n_arrived < n else ""
-    return f"{found.bound} {found.mean:.0f}{span}{on}".lstrip()
+    span = f" ({saving.low:.0f} to {saving.high:.0f})" if saving.n_arrived >= 3 else ""
+    on = f", on {saving.n_arrived} of {plural(n, 'seed')}" if saving.n_arrived < n else ""
+    return f"{saving.bound} {saving.mean:.0f}{span}{on}".lstrip()
 
 
-def _policy_pairs(found: list[tuple[str, Curves]], several: bool) -> None:
+def _policy_pairs(titled_curves: list[tuple[str, Curves]], several: bool) -> None:
     """The policies against each other."""
     from workbench.studies.statistics import pairwise
 
-    rows = [(of, test) for of, paired in found for test in pairwise(paired, comparison_results.BASELINE)]
+    rows = [
+        (of, test) for of, paired in titled_curves for test in pairwise(paired, comparison_results.BASELINE)
+    ]
     if not rows:
         return
     import pandas as pd

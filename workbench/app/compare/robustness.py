@@ -41,13 +41,13 @@ def start(spec: AttackSpec, session: Session | None = None, fresh: Session | Non
     if session is not None and session.model is None:
         raise InputError("This project has no model yet. Label some images first.")
     of = session or fresh
-    given = (spec, "", None) if of is None else (spec, of.store.url, of.id)
+    arguments = (spec, "", None) if of is None else (spec, of.store.url, of.id)
 
     def work(job: Job) -> Any:
         return background.compute(
             job,
             "attacked",
-            *given,
+            *arguments,
             session is None,
             where=background.long_work,
             hear=Countdown(job).hear,
@@ -79,11 +79,11 @@ def pools() -> dict[str, str]:
     """Pools of images with known classes that are at hand: name -> title."""
     from workbench.pools import POOLS, present_sets
 
-    found = {entry.name: entry.title for entry in POOLS.values() if entry.kind == "image"}
+    titles = {entry.name: entry.title for entry in POOLS.values() if entry.kind == "image"}
     for entry in present_sets():
         if entry.group == "images":
-            found[entry.full_name] = f"{entry.name.replace('_', ' ')} ({entry.n_items:,} images)"
-    return found
+            titles[entry.full_name] = f"{entry.name.replace('_', ' ')} ({entry.n_items:,} images)"
+    return titles
 
 
 OWN = "project:"
@@ -102,7 +102,7 @@ def own_pools(first: str | None, bundled: Mapping[str, str]) -> dict[str, str]:
     from workbench.app.words.text import verbatim
     from workbench.store import Store
 
-    found = {}
+    titles = {}
     for record in sorted(sharing.visible(Store.open().projects())[:50], key=lambda r: r.id != first):
         name = str(record.pool["name"])
         if name in bundled:
@@ -112,9 +112,9 @@ def own_pools(first: str | None, bundled: Mapping[str, str]) -> dict[str, str]:
             opened = current.session()
             image = opened is not None and opened.pool.kind == "image"
         if image:
-            mine = " (this project)" if record.id == first else " (project)"
-            found[f"{OWN}{record.id}"] = verbatim(record.name, 40) + mine
-    return found
+            suffix = " (this project)" if record.id == first else " (project)"
+            titles[f"{OWN}{record.id}"] = verbatim(record.name, 40) + suffix
+    return titles
 
 
 def classifiers() -> list[str]:

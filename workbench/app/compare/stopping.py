@@ -36,18 +36,18 @@ def project_advice(session: Session, *, again: bool = False) -> Job | None:
         return job
     rounds = session.rounds
     picked = np.unique(np.linspace(0, len(rounds) - 1, min(MOST_ROUNDS, len(rounds))).astype(int))
-    chosen = [rounds[i] for i in picked]
+    sample = [rounds[i] for i in picked]
 
     def work(job: Job) -> tuple[list[int], list[Any]]:
-        numbers = [one.number for one in chosen]
-        found: tuple[list[int], list[Any]] = background.compute(
+        numbers = [round_.number for round_ in sample]
+        advice: tuple[list[int], list[Any]] = background.compute(
             job, "advised_project", session.store.url, session.id, numbers, session=session
         )
-        return found
+        return advice
 
-    made = manager().submit(session.id, KIND, work, title="When to stop", lane="short")
-    made.about = len(rounds)
-    return made
+    new_job = manager().submit(session.id, KIND, work, title="When to stop", lane="short")
+    new_job.about = len(rounds)
+    return new_job
 
 
 def of_project(session: Session) -> None:

@@ -92,9 +92,9 @@ def drop_zone() -> None:
         path = st.text_input("Path", key="folder-path", placeholder="/home/me/photos", max_chars=4_000)
         # never disabled: the press that follows the typing would meet the button before it knows of the text
         if st.button("Open", key="open-folder"):
-            found = place_of(path.strip()) if path.strip() else None
-            if found is not None:
-                bring(found)
+            place = place_of(path.strip()) if path.strip() else None
+            if place is not None:
+                bring(place)
             elif not path.strip():
                 st.error("Type the path of a folder or a file.", icon=":material/error:")
             else:
@@ -161,42 +161,42 @@ def bundle(path: str) -> None:
     from workbench.store import Store
 
     st.markdown("This is a project with all its history: labels, events, fits and settings.")
-    wanted, place = wanted_by(path), None
+    needs, place = wanted_by(path), None
     options: dict[str, Any] = {}
-    if login.may_name_paths() and wanted.pool:
+    if login.may_name_paths() and needs.pool:
         st.markdown("Its pool, a file or a folder, is not in it.")
         place = st.text_input("Where its pool lies here", key="bundle-pool", max_chars=4_000).strip()
-    if wanted.fetch:
+    if needs.fetch:
         fetch = "Fetch its pictures from the web addresses in its table"
         options["fetch"] = st.checkbox(fetch, key="bundle-fetch")
     person = login.of_page() if login.required() else None
-    given = Store.open().url, place or None, options, "" if person is None else person.key
+    arguments = Store.open().url, place or None, options, "" if person is None else person.key
     pressed = st.button("Open the project", type="primary", key="open-bundle", icon=":material/folder_open:")
-    key = f"bundle-{path}-{given!r}"
+    key = f"bundle-{path}-{arguments!r}"
     if pressed:
         auditing.room_for_project()
         st.session_state[OPENING] = key, token_hex(8)
-    begun, press = st.session_state.get(OPENING, ("", ""))
-    if begun != key:
+    pressed_key, press = st.session_state.get(OPENING, ("", ""))
+    if pressed_key != key:
         return
     try:
-        made = background_files.read(
+        project = background_files.read(
             "files",
             f"bundle-{press}",
             "bundle_opened",
             path,
-            *given,
+            *arguments,
             title="Reading the bundle and its pool",
             tries=1,
         )
     except InputError:
         st.session_state.pop(OPENING, None)
         raise
-    if made is not None:
-        auditing.record("made", project=made[0], called=made[1], detail="from a bundle")
+    if project is not None:
+        auditing.record("made", project=project[0], called=project[1], detail="from a bundle")
         leave()
-        current.choose(made[0])
-        st.switch_page(frame.page("label"), query_params={current.PARAMETER: made[0]})
+        current.choose(project[0])
+        st.switch_page(frame.page("label"), query_params={current.PARAMETER: project[0]})
 
 
 # --- tables ---------------------------------------------------------------------------------------
@@ -212,17 +212,17 @@ def table(path: str, file: File) -> None:
         head = st.container()
         options["columns"] = editor(report, path)
         report = looked_at(path, options)
-        asked = further.chosen("own-further", report)
-        if columns := further.columns_of(asked):
+        questions = further.chosen("own-further", report)
+        if columns := further.columns_of(questions):
             options["columns"] = {**options["columns"], **{name: {"use": "leave out"} for name in columns}}
             report = looked_at(path, options)
         with head:
-            chosen = summary(report)
-        if chosen is not None:
-            decide(options | {"columns": chosen})
+            new_uses = summary(report)
+        if new_uses is not None:
+            decide(options | {"columns": new_uses})
         guesses = guessed_columns(report)
     else:
-        guesses, asked = [], further.chosen("own-further")
+        guesses, questions = [], further.chosen("own-further")
     problems(report, options)
     widgets.held(own_encoder=widgets.CHECKBOX, own_vectors=widgets.CHECKBOX)
     pictured = any(column.use is not None and column.use.use == "picture" for column in report.columns)
@@ -231,10 +231,10 @@ def table(path: str, file: File) -> None:
     uses = [column.use.use for column in report.columns if column.use is not None]
     of_text = not pictured and uses.count("text") == 1 and not _numeric(uses)
     if of_text and st.checkbox("Read the texts with an encoder", key="own-encoder", width="stretch"):
-        named = own_encoder("text")
-        if named is None:
+        encoder = own_encoder("text")
+        if encoder is None:
             return
-        options["features"] = named
+        options["features"] = encoder
     vectors = "features" not in options and st.checkbox(
         "Use vectors of my own in place of these columns", key="own-vectors", width="stretch"
     )
@@ -257,7 +257,7 @@ def table(path: str, file: File) -> None:
         path,
         options,
         guesses=guesses,
-        asked=asked,
+        asked=questions,
         called=next((c.name for c in report.columns if c.use and c.use.use == "class"), ""),
     )
 
@@ -268,11 +268,11 @@ def _numeric(uses: list[str]) -> bool:
 
 def first_choices(path: str) -> dict[str, Any]:
     """Guesses for everything: the columns' uses, and the encoding of a text that is not UTF-8."""
-    report, chosen = _table_beside(path, None)
-    if report.columns and chosen.get("columns") == report.columns_option:
+    report, options = _table_beside(path, None)
+    if report.columns and options.get("columns") == report.columns_option:
         # the same uses, said instead of guessed: the same report, which ten thousand columns make dear
-        looked_at(path, chosen, report)
-    return chosen
+        looked_at(path, options, report)
+    return options
 
 
 def looked_at(path: str, options: Mapping[str, Any], known: TableReport | None = None) -> TableReport:
@@ -289,10 +289,10 @@ def _table_beside(path: str, options: Mapping[str, Any] | None) -> tuple[TableRe
     person = login.of_page() if login.required() else None
     who = "" if person is None else person.key
     kind = sha256(repr((path, stamp(path, options or {}), options, who)).encode()).hexdigest()[:16]
-    found = background_files.read(
+    contents = background_files.read(
         "files", f"table-{kind}", "table_looked_at", path, options, title="Reading the table"
     )
-    if found is None:
+    if contents is None:
         # the browser forgets what is not drawn in this run
         names = [str(name) for name in st.session_state if str(name).startswith("own-")]
         st.session_state.setdefault(INPUTS, {name: st.session_state[name] for name in names})
@@ -300,7 +300,7 @@ def _table_beside(path: str, options: Mapping[str, Any] | None) -> tuple[TableRe
     for name, value in st.session_state.pop(INPUTS, {}).items():
         with suppress(StreamlitAPIException):  # one that this run has drawn already
             st.session_state[name] = value
-    report, guessed = found
+    report, guessed = contents
     return report, guessed or {}
 
 
@@ -322,10 +322,10 @@ def problems(report: TableReport, options: dict[str, Any]) -> None:
     said_above = [problem for problem in notes if problem.message.startswith("Empty cells of ")]
     if len(said_above) > 1:
         notes = [problem for problem in notes if problem not in said_above]
-        named = {problem.column for problem in said_above}
-        n = sum(column.n_missing for column in report.columns if column.name in named)
+        names = {problem.column for problem in said_above}
+        n = sum(column.n_missing for column in report.columns if column.name in names)
         st.caption(
-            f":material/info: {n:,} cells of {len(named)} columns are empty; what they become is said above."
+            f":material/info: {n:,} cells of {len(names)} columns are empty; what they become is said above."
         )
     for problem in notes:
         st.caption(f":material/info: {verbatim(for_people(problem.message))}")
@@ -394,35 +394,35 @@ def own_encoder(kind: str) -> str | None:
         )
         return None
     learnt = "shapes" if kind == "image" else "pieces"
-    both = st.toggle(
+    is_beside = st.toggle(
         "Beside features made from the pool",
         value=True,
         key=f"encoder-{kind}-both",
         help="Both sets of features count alike.",
     )
-    return f"{learnt}+{entry.name}" if both else str(entry.name)
+    return f"{learnt}+{entry.name}" if is_beside else str(entry.name)
 
 
 def images(path: str, file: File) -> None:
     """Images: a look at them, what the model sees of them, and the start."""
-    seen = st.container(key="images-seen")  # first, though they are read by what is chosen below
+    place = st.container(key="images-seen")  # first, though they are read by what is chosen below
     features = st.selectbox(
         "Features", list(FEATURES), format_func=lambda key: FEATURES[key][0], key="images-features"
     )
     st.caption(FEATURES[features][1])
-    asked = {"vectors": own_vectors, "encoder": lambda: own_encoder("image")}
-    source = asked[features]() if features in asked else features
+    sources = {"vectors": own_vectors, "encoder": lambda: own_encoder("image")}
+    source = sources[features]() if features in sources else features
     if source is None:
         return
     options: dict[str, Any] = {"features": source}
     if file.plain_name.endswith(".zip") or file.is_folder:
-        chosen: dict[str, Any] = {}
+        choices: dict[str, Any] = {}
         if features == "pixels":
             left, middle = st.columns(2, gap="medium", vertical_alignment="bottom")
             size = left.selectbox("Size", list(SIZES), key="images-size", help="Networks like small images.")
             mode = middle.selectbox("Colours", list(MODES), key="images-mode")
-            chosen = {"resize": SIZES[size], "mode": MODES[mode]}
-        options |= {name: value for name, value in chosen.items() if value is not None}
+            choices = {"resize": SIZES[size], "mode": MODES[mode]}
+        options |= {name: value for name, value in choices.items() if value is not None}
     try:
         if opening.learns(options):
             pool = opening.pool_of(path, options)
@@ -436,7 +436,7 @@ def images(path: str, file: File) -> None:
         if "resize=" in str(error) or "mode=" in str(error):
             st.caption("Size and colours above bring all images to one; shapes take them as they are.")
         return
-    with seen:
+    with place:
         preview(pool)
     start("own", "image", file.stem, len(pool.classes), not pool.has_truth, "cat\ndog", path, options, pool)
 
@@ -468,9 +468,9 @@ def preview(pool: Any) -> None:
         shape = verbatim(pool.description.rstrip("."))
         st.markdown(f"**{shape}**" + (f"; {classes}." if classes else "."))
         step = max(1, len(pool) // 24)
-        shown = [tile(pool.items.show(i).image, 96) for i in range(0, len(pool), step)[:24]]
+        tiles = [tile(pool.items.show(i).image, 96) for i in range(0, len(pool), step)[:24]]
         st.image(
-            sheet(shown, 12, gap=4, ground=128),
+            sheet(tiles, 12, gap=4, ground=128),
             alt="Some of the images",
             output_format="PNG",
             width="stretch",
@@ -502,17 +502,17 @@ def start(
     called: str = "",
 ) -> None:
     """The last part: class names where the data has none, settings, and the one green button."""
-    wanted = f"start-{key}-wanted"
-    if wanted in st.session_state and st.session_state[wanted][2:] == (path, options):
+    state_key = f"start-{key}-wanted"
+    if state_key in st.session_state and st.session_state[state_key][2:] == (path, options):
         # started before its features were learnt: the page shows how far they are, and then goes on
         try:
             pool = opening.pool_of(path, options)
             if pool is None:
                 return
-            chosen, page, *_ = st.session_state.pop(wanted)
-            forms.start(path, chosen, options=options, pool=pool, then=leave, page=page)
+            project_settings, page, *_ = st.session_state.pop(state_key)
+            forms.start(path, project_settings, options=options, pool=pool, then=leave, page=page)
         except InputError as error:
-            st.session_state.pop(wanted, None)
+            st.session_state.pop(state_key, None)
             said(error)
         return
     if asked is None:
@@ -523,7 +523,7 @@ def start(
             return
     typed = typed_classes(example, bool(asked), bool(guesses)) if ask_classes else ""
     of_vectors = kind != "text" and pool is not None and knows_classes(pool)
-    named = (kind == "text" or of_vectors) and begins_with_names(of_vectors)
+    uses_names = (kind == "text" or of_vectors) and begins_with_names(of_vectors)
     with st.expander("Model, policy and seed", icon=":material/tune:", key=f"{key}-settings"):
         settings = forms.settings(f"new-{key}", stem, kind, n_classes, measures=ask_classes)
     checks = any(source.startswith("column:") for source in guesses)
@@ -544,18 +544,22 @@ def start(
             classes = None
             if ask_classes:
                 classes = forms.class_names(typed) if typed.strip() else ()
-            by_names = named and (of_vectors or speaking(classes, path, options))
+            by_names = uses_names and (of_vectors or speaking(classes, path, options))
             sources = [*guesses, *(["names"] if by_names else [])]
-            chosen = replace(settings, classes=classes, guess=guesses_for(settings.classifier, sources))
+            project_settings = replace(
+                settings, classes=classes, guess=guesses_for(settings.classifier, sources)
+            )
             if asked:
-                own = not ask_classes or bool(classes) or bool(guesses)
-                every = further.with_first(asked, called, classes, own=own)
-                chosen = replace(chosen, classes=None, questions=every)
+                has_first = not ask_classes or bool(classes) or bool(guesses)
+                every = further.with_first(asked, called, classes, own=has_first)
+                project_settings = replace(project_settings, classes=None, questions=every)
             if pool is None and opening.learns(options):
-                st.session_state[wanted] = (chosen, page, path, options)
+                st.session_state[state_key] = (project_settings, page, path, options)
                 st.rerun()
             with st.status("Opening", expanded=True) as stages:
-                forms.start(path, chosen, options=options, stages=stages, pool=pool, then=leave, page=page)
+                forms.start(
+                    path, project_settings, options=options, stages=stages, pool=pool, then=leave, page=page
+                )
         except InputError as error:
             said(error)
 
@@ -623,5 +627,5 @@ def guesses_for(classifier: str, sources: Sequence[str]) -> tuple[str, ...]:
     """The sources, where the classifier takes any; names are no reason not to start with another."""
     from workbench.sessions.guessing import takes_guess
 
-    asked = [source for source in sources if source != "names"]
-    return tuple(sources if asked or takes_guess(classifier) else ())
+    other_sources = [source for source in sources if source != "names"]
+    return tuple(sources if other_sources or takes_guess(classifier) else ())

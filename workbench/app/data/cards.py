@@ -27,8 +27,8 @@ def picture(name: str, kind: str) -> Path:
     Returns:
         Path of an SVG file.
     """
-    own = FOLDER / f"card-{name}.svg"
-    return own if own.is_file() else FOLDER / f"kind-{kind}.svg"
+    path = FOLDER / f"card-{name}.svg"
+    return path if path.is_file() else FOLDER / f"kind-{kind}.svg"
 
 
 def face(title: str, drawing: Path, lines: Sequence[str]) -> str:
@@ -61,9 +61,9 @@ def project_picture(record: Any) -> Path:
     """The picture of a project's card: of its own images, else of its pool, else of its kind."""
     from workbench.pools import POOLS
 
-    own = thumbnail(record.id)
-    if own.is_file():
-        return own
+    path = thumbnail(record.id)
+    if path.is_file():
+        return path
     name, options = str(record.pool["name"]), record.pool.get("options") or {}
     if name in POOLS:
         return picture(name, POOLS[name].kind)
@@ -89,8 +89,8 @@ def draw(project: str, pool: Pool) -> None:
     place = thumbnail(project)
     # nobody is kept from labelling by a picture of a card
     with suppress(Exception):
-        shown = [pool.items.show(i).image for i in range(0, len(pool), max(1, len(pool) // 18))[:18]]
-        image = sheet([tile(one, 64) for one in shown if one is not None], 6, gap=4, ground=255)
+        images = [pool.items.show(i).image for i in range(0, len(pool), max(1, len(pool) // 18))[:18]]
+        image = sheet([tile(picture, 64) for picture in images if picture is not None], 6, gap=4, ground=255)
         private_folder(place.parent)
         with whole_file(place, private=True, synced=False) as file:
             Image.fromarray(image).save(file, "PNG")

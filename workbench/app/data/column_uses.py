@@ -41,11 +41,11 @@ def needs_look(report: TableReport) -> list[str]:
     """Columns to look at: the classes or what may hold them, guesses, codes, and what stands in the way."""
     problems = {problem.column for problem in report.problems if not is_told(problem)}
     uses = {column.name: "" if column.use is None else column.use.use for column in report.columns}
-    wanted = {*likely_guesses(report), *codes(report), *problems}
+    names = {*likely_guesses(report), *codes(report), *problems}
     if "class" not in uses.values():
         # one with gaps may hold the classes of those rows that are labelled already
-        wanted |= {c.name for c in report.columns if uses[c.name] == "category" and c.n_missing}
-    return [column.name for column in report.columns if column.name in wanted or uses[column.name] == "class"]
+        names |= {c.name for c in report.columns if uses[c.name] == "category" and c.n_missing}
+    return [column.name for column in report.columns if column.name in names or uses[column.name] == "class"]
 
 
 def editor(report: TableReport, path: str) -> dict[str, Any]:
@@ -74,9 +74,9 @@ def editor(report: TableReport, path: str) -> dict[str, Any]:
     digest = sha256(repr((path, [row["Column"] for row in rows])).encode()).hexdigest()[:8]
     key = f"uses-{digest}-{st.session_state[VERSION]}"
     # and a column stays in the part where it was
-    given, first = st.session_state.setdefault(f"{key}-rows", (rows, needs_look(report)))
-    look = [row for row in given if row["Column"] in first or len(given) <= FEW]
-    rest = [row for row in given if row not in look]
+    first_rows, first = st.session_state.setdefault(f"{key}-rows", (rows, needs_look(report)))
+    look = [row for row in first_rows if row["Column"] in first or len(first_rows) <= FEW]
+    rest = [row for row in first_rows if row not in look]
     widgets.style(
         "[data-testid=stLayoutWrapper]:has(> .st-key-columns) { container-type: inline-size; }"
         f"@container (max-width: {NARROW}px) {{ [class*=st-key-table-uses-] {{ display: none; }} }}"
@@ -84,18 +84,18 @@ def editor(report: TableReport, path: str) -> dict[str, Any]:
         " { display: none; } }" + _LIST
     )
     with st.container(key="columns"):
-        chosen = _edited(look, key) if look else []
+        edited_rows = _edited(look, key) if look else []
         place = st.container(key="columns-one")
         if rest:
             words = plural(len(rest), "other column") if look else plural(len(rest), "column")
             with st.expander(f"{words}: nothing to decide", key="columns-rest"):
-                chosen += _edited(rest, f"{key}-rest")
-    st.session_state[GUESSES] = [str(row["Column"]) for row in chosen if row["Use as"] == A_GUESS]
-    places = {row["Column"]: place for place, row in enumerate(given)}
-    chosen.sort(key=lambda row: places[row["Column"]])
+                edited_rows += _edited(rest, f"{key}-rest")
+    st.session_state[GUESSES] = [str(row["Column"]) for row in edited_rows if row["Use as"] == A_GUESS]
+    places = {row["Column"]: place for place, row in enumerate(first_rows)}
+    edited_rows.sort(key=lambda row: places[row["Column"]])
     with place:
-        _one(chosen, report)
-    return uses_of_rows(chosen, report)
+        _one(edited_rows, report)
+    return uses_of_rows(edited_rows, report)
 
 
 _LIST = (
@@ -139,22 +139,24 @@ def _one(rows: Sequence[Mapping[Any, Any]], report: TableReport) -> None:
         return
     row = rows[names.index(name)]
     key = f"columns-one-{st.session_state[VERSION]}-{sha256(name.encode()).hexdigest()[:8]}"
-    given = (rows, report, name, key)
+    arguments = (rows, report, name, key)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        _choice("Use as", [*USES, A_GUESS], row, f"{key}-use", given)
-        _choice("Empty cells", [*EMPTY.values(), KEPT], row, f"{key}-empty", given)
+        _choice("Use as", [*USES, A_GUESS], row, f"{key}-use", arguments)
+        _choice("Empty cells", [*EMPTY.values(), KEPT], row, f"{key}-empty", arguments)
 
 
-def _choice(which: str, options: list[str], row: Mapping[Any, Any], key: str, given: tuple[Any, ...]) -> None:
-    now = row[which]
+def _choice(
+    which: str, options: list[str], row: Mapping[Any, Any], key: str, arguments: tuple[Any, ...]
+) -> None:
+    value = row[which]
     st.selectbox(
         which,
         options,
-        index=options.index(now) if now in options else None,
+        index=options.index(value) if value in options else None,
         key=key,
         width=160,
         on_change=_changed,
-        args=given,
+        args=arguments,
         placeholder="",
     )
 
@@ -162,13 +164,15 @@ def _choice(which: str, options: list[str], row: Mapping[Any, Any], key: str, gi
 def _changed(rows: Sequence[Mapping[Any, Any]], report: TableReport, name: str, key: str) -> None:
     """Read the table with what was chosen for one column."""
     use, empty = st.session_state[f"{key}-use"], st.session_state[f"{key}-empty"]
-    now = [{**row, "Use as": use, "Empty cells": empty} if row["Column"] == name else row for row in rows]
-    st.session_state[GUESSES] = [str(row["Column"]) for row in now if row["Use as"] == A_GUESS]
-    st.session_state[CHOICES] = st.session_state[CHOICES] | {"columns": uses_of_rows(now, report)}
+    new_rows = [
+        {**row, "Use as": use, "Empty cells": empty} if row["Column"] == name else row for row in rows
+    ]
+    st.session_state[GUESSES] = [str(row["Column"]) for row in new_rows if row["Use as"] == A_GUESS]
+    st.session_state[CHOICES] = st.session_state[CHOICES] | {"columns": uses_of_rows(new_rows, report)}
     st.session_state[VERSION] += 1
 
 
-def _edited(given: Sequence[Mapping[str, Any]], key: str) -> list[dict[Any, Any]]:
+def _edited(rows: Sequence[Mapping[str, Any]], key: str) -> list[dict[Any, Any]]:
     """One editable table; its rows as they are now."""
     import pandas as pd
 
@@ -178,12 +182,12 @@ def _edited(given: Sequence[Mapping[str, Any]], key: str) -> list[dict[Any, Any]
     numbers = {
         name: st.column_config.NumberColumn(disabled=True, width="small") for name in ("Empty", "Different")
     }
-    few = len(given) <= MOST_ROWS
+    few = len(rows) <= MOST_ROWS
     place = f"table-{key}"
-    widgets.held(**{place: widgets.table_height(len(given)) if few else "460px"})
+    widgets.held(**{place: widgets.table_height(len(rows)) if few else "460px"})
     with st.container(key=place):
         edited = st.data_editor(
-            pd.DataFrame(given),
+            pd.DataFrame(rows),
             hide_index=True,
             num_rows="fixed",
             key=key,
@@ -207,9 +211,9 @@ def _edited(given: Sequence[Mapping[str, Any]], key: str) -> list[dict[Any, Any]
                 ),
             },
         )
-    now = list(edited.to_dict("records"))
-    st.html(_listed(now))
-    return now
+    new_rows = list(edited.to_dict("records"))
+    st.html(_listed(new_rows))
+    return new_rows
 
 
 def uses_of_rows(rows: Sequence[Mapping[Any, Any]], report: TableReport) -> dict[str, Any]:
@@ -219,19 +223,19 @@ def uses_of_rows(rows: Sequence[Mapping[Any, Any]], report: TableReport) -> dict
         rows: with "Column", "Use as" and "Empty cells".
         report: of the table as it was shown; a column that stays a date or a number keeps how it is written.
     """
-    known = {words: name for name, words in EMPTY.items()}
+    empty_names = {words: name for name, words in EMPTY.items()}
     before = {column.name: column.use for column in report.columns}
     uses: dict[str, Any] = {}
     for row in rows:
         name, use = str(row["Column"]), row["Use as"]
         use = "leave out" if use == A_GUESS else use
-        chosen = {"use": use, "empty": known.get(row["Empty cells"], "")}
+        column_use = {"use": use, "empty": empty_names.get(row["Empty cells"], "")}
         was = before.get(name)
         if was is not None and was.use == use:
-            chosen |= {"format": was.format, "decimal": was.decimal}
+            column_use |= {"format": was.format, "decimal": was.decimal}
         # what nobody changed stays a guess, and what it decides is told
-        as_before = was is not None and was.guessed and was.use == use and was.empty == chosen["empty"]
-        uses[name] = {key: value for key, value in (chosen | {"guessed": as_before}).items() if value}
+        as_before = was is not None and was.guessed and was.use == use and was.empty == column_use["empty"]
+        uses[name] = {key: value for key, value in (column_use | {"guessed": as_before}).items() if value}
     return uses
 
 
@@ -250,12 +254,12 @@ def guessed_columns(report: TableReport) -> list[str]:
     marked = st.session_state.get(GUESSES, [])
     if marked:
         likely = likely_guesses(report)
-        found = [name for name in marked if name in likely]
+        likely_names = [name for name in marked if name in likely]
         words = ", ".join(f"**{verbatim(name, 40)}**" for name in marked)
         st.caption(
             f":material/lightbulb: {words}: a guess at the class, neither the class nor a feature. The model "
             "begins with it, and your labels decide how far it is trusted."
-            + (" Taken for one by its name; if it is none, change it under *Use as*." if found else "")
+            + (" Taken for one by its name; if it is none, change it under *Use as*." if likely_names else "")
         )
     return sources_of_columns(marked)
 
@@ -269,15 +273,15 @@ def summary(report: TableReport) -> dict[str, Any] | None:
     Returns:
         The uses of its columns where somebody said that its codes are categories; else None.
     """
-    known = sum(report.classes.values())
-    to_ask = report.n_rows - known
-    said = [plural(report.n_rows, "row")]
+    n_labels = sum(report.classes.values())
+    to_ask = report.n_rows - n_labels
+    parts = [plural(report.n_rows, "row")]
     names = [c.name for c in report.columns if c.use is not None and c.use.use == "class"]
     if names and report.classes:
-        asked = f", {to_ask:,} to ask" if to_ask > 0 else ""
-        said.append(f"the class is {verbatim(names[0], 30)}, {plural(known, 'label')} taken over{asked}")
-    said.append(plural(len(report.columns), "column"))
-    st.markdown(f"**{'; '.join(said)}.**")
+        suffix = f", {to_ask:,} to ask" if to_ask > 0 else ""
+        parts.append(f"the class is {verbatim(names[0], 30)}, {plural(n_labels, 'label')} taken over{suffix}")
+    parts.append(plural(len(report.columns), "column"))
+    st.markdown(f"**{'; '.join(parts)}.**")
     if report.classes:
         chips(report.classes)
     elif report.ready:
@@ -293,10 +297,10 @@ def summary(report: TableReport) -> dict[str, Any] | None:
 def chips(classes: Mapping[str, int | None], one: str = "class", several: str = "classes") -> None:
     """Classes as chips, the most frequent first, with how many items each has; or what `one` says."""
     order = sorted(classes.items(), key=lambda pair: -(pair[1] or 0))
-    shown = [f"{_chip(name)}{'' if n is None else f' {n:,}'}" for name, n in order[:MOST_CHIPS]]
+    badges = [f"{_chip(name)}{'' if n is None else f' {n:,}'}" for name, n in order[:MOST_CHIPS]]
     more = f" and {len(order) - MOST_CHIPS} more" if len(order) > MOST_CHIPS else ""
     words = plural(len(order), one, several)
-    st.markdown(f"{words}: " + " ".join(f":blue-badge[{name}]" for name in shown) + more)
+    st.markdown(f"{words}: " + " ".join(f":blue-badge[{name}]" for name in badges) + more)
 
 
 def _chip(name: str) -> str:
@@ -306,20 +310,20 @@ def _chip(name: str) -> str:
 
 def _codes(report: TableReport) -> dict[str, Any] | None:
     """Ask whether columns of few whole numbers are categories; the uses where somebody says so."""
-    found = codes(report)
-    if not found:
+    names = codes(report)
+    if not names:
         return None
-    named = ", ".join(f"**{verbatim(name, 30)}**" for name in found[:MOST_NAMED])
-    named += f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
-    one = len(found) == 1
+    listing = ", ".join(f"**{verbatim(name, 30)}**" for name in names[:MOST_NAMED])
+    listing += f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    is_single = len(names) == 1
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="codes"):
-        what = (
+        question = (
             "holds few whole numbers: is it a category"
-            if one
+            if is_single
             else "hold few whole numbers: are they categories"
         )
-        st.markdown(f":material/help: {named} {what}?", width="content")
-        button = "Yes, a category" if one else "Yes, categories"
+        st.markdown(f":material/help: {listing} {question}?", width="content")
+        button = "Yes, a category" if is_single else "Yes, categories"
         if not st.button(button, key="codes-are-categories", help="A code says which, not how much."):
             return None
-    return report.columns_option | {name: {"use": "category"} for name in found}
+    return report.columns_option | {name: {"use": "category"} for name in names}

@@ -111,10 +111,10 @@ def suggestion(policies: Sequence[str]) -> tuple[int, str]:
     from workbench.policies import POLICIES
     from workbench.policies.suggestion import suggested
 
-    found = suggested()
-    said = found.of_default and found.policy in policies
-    words = f"{POLICIES[found.policy].title} – {found.words}." if said else ""
-    first = found.policy if said and found.full else DEFAULT_POLICY
+    advice = suggested()
+    has_words = advice.of_default and advice.policy in policies
+    words = f"{POLICIES[advice.policy].title} – {advice.words}." if has_words else ""
+    first = advice.policy if has_words and advice.full else DEFAULT_POLICY
     return policies.index(first) if first in policies else 0, words
 
 
@@ -140,7 +140,7 @@ def choice(label: str, names: Sequence[str], registry: Any, *, key: str, first: 
     few = few if first in few else [first, *few]
     rest = [name for name in names if name not in few]
     lines = [verbatim(registry[n].advice or registry[n].summary) if n in registry else "" for n in few]
-    chosen = st.radio(
+    short_choice = st.radio(
         label,
         [*few, ALL] if rest else few,
         index=few.index(first),
@@ -149,12 +149,12 @@ def choice(label: str, names: Sequence[str], registry: Any, *, key: str, first: 
         key=f"{key}-few",
         help=help,
     )
-    if chosen != ALL:
-        return str(chosen)
-    found = st.selectbox(f"{label}, all", names, index=names.index(first), format_func=title, key=key)
-    if found in registry:
-        st.caption(verbatim(registry[found].summary))
-    return str(found)
+    if short_choice != ALL:
+        return str(short_choice)
+    full_choice = st.selectbox(f"{label}, all", names, index=names.index(first), format_func=title, key=key)
+    if full_choice in registry:
+        st.caption(verbatim(registry[full_choice].summary))
+    return str(full_choice)
 
 
 def settings(key: str, name: str, kind: Kind, n_classes: int, measures: bool = False) -> Settings:
@@ -227,20 +227,20 @@ def _numbers(key: str, title: str, classifier: str, policy: str, measures: bool)
         help="Drawn uniformly whatever the policy, so that no part of the pool is overlooked; "
         "the model learns from them.",
     )
-    called = title.strip() or None
-    made = Settings(classifier, policy, seed, called, uniform_share=percent / 100)
+    name = title.strip() or None
+    settings = Settings(classifier, policy, seed, name, uniform_share=percent / 100)
     if measures:
-        kept = _number(
+        evaluation_percent = _number(
             numbers,
             "Measuring questions, %",
             0,
             90,
-            round(100 * made.evaluation_share),
+            round(100 * settings.evaluation_share),
             f"{key}-evaluation",
             help="Drawn uniformly and kept for measuring: the model never learns from them. One in four "
             "until 20 are answered, since before that no error can be told; 0 for none.",
         )
-        made = replace(made, evaluation_share=kept / 100)
+        settings = replace(settings, evaluation_share=evaluation_percent / 100)
     several = st.container(horizontal=True, vertical_alignment="bottom", key=f"{key}-several")
     worth = st.session_state.get(f"{key}-worth", False)
     shared = _number(
@@ -280,14 +280,14 @@ def _numbers(key: str, title: str, classifier: str, policy: str, measures: bool)
     )
     from workbench.sessions.spec import WORTH
 
-    return replace(made, overlap=WORTH if worth else shared / 100, people=people, twins=twins)
+    return replace(settings, overlap=WORTH if worth else shared / 100, people=people, twins=twins)
 
 
 def _number(
     place: Any,
     label: str,
-    least: int,
-    most: int,
+    minimum: int,
+    maximum: int,
     value: int,
     key: str,
     *,
@@ -295,7 +295,7 @@ def _number(
     width: int = NUMBER,
     **more: Any,
 ) -> int:
-    return int(place.number_input(label, least, most, value, step, key=key, width=width, **more))
+    return int(place.number_input(label, minimum, maximum, value, step, key=key, width=width, **more))
 
 
 EXISTING = "existing-project"
@@ -331,9 +331,9 @@ def start(
     from workbench.pools import load_pool
     from workbench.sessions import Session
 
-    given = dict(options or {})
-    if not again and (found := existing(source, given)):
-        st.session_state[EXISTING] = (found, source, chosen, given)
+    pool_options = dict(options or {})
+    if not again and (project := existing(source, pool_options)):
+        st.session_state[EXISTING] = (project, source, chosen, pool_options)
         st.rerun()
 
     person = login.of_page() if login.required() else None
@@ -346,7 +346,7 @@ def start(
         auditing.room_for_project()
         if pool is None:
             now("Reading the data and learning what the model sees of it")
-            pool = load_pool(source, **given)
+            pool = load_pool(source, **pool_options)
         now(f"Starting the project: {len(pool):,} items")
         if chosen.classes == () and chosen.guess:  # nobody named classes, and a guess does
             chosen = replace(chosen, classes=None)
@@ -354,7 +354,7 @@ def start(
             "source": source,
             "owner": "" if person is None else person.key,
             "name": _unused(chosen.name),
-            "pool_options": given,
+            "pool_options": pool_options,
             "classifier": chosen.classifier,
             "policy": chosen.policy,
             "seed": chosen.seed,
@@ -368,28 +368,28 @@ def start(
             "questions": list(chosen.questions) or None,
         }
         try:
-            made = Session.create(pool, **settings, guess=chosen.guess)
+            session = Session.create(pool, **settings, guess=chosen.guess)
         except InputError:
             if NAMES not in chosen.guess:
                 raise
             # names that tell the items nothing are no reason not to start
-            chosen = replace(chosen, guess=tuple(one for one in chosen.guess if one != NAMES))
-            made = Session.create(pool, **settings, guess=chosen.guess)
+            chosen = replace(chosen, guess=tuple(guess for guess in chosen.guess if guess != NAMES))
+            session = Session.create(pool, **settings, guess=chosen.guess)
         if chosen.guess:
             now("Beginning with the guess")
-            made.refit()  # so that the first question is chosen already
-        draw(made.id, pool)
+            session.refit()  # so that the first question is chosen already
+        draw(session.id, pool)
     except InputError as error:
         if stages is not None:
             stages.update(label="Not started", state="error")
             raise
         st.error(verbatim(error), icon=":material/error:")
         return
-    auditing.record("made", project=made.id, called=made.project.name)
-    current.keep(made)
-    current.choose(made.id)
+    auditing.record("made", project=session.id, called=session.project.name)
+    current.keep(session)
+    current.choose(session.id)
     then()
-    st.switch_page(frame.page(page), query_params={current.PARAMETER: made.id})
+    st.switch_page(frame.page(page), query_params={current.PARAMETER: session.id})
 
 
 def _unused(name: str | None) -> str | None:
@@ -399,9 +399,9 @@ def _unused(name: str | None) -> str | None:
 
     if name is None:
         return None
-    there = {record.name for record in sharing.visible(Store.open().projects())}
-    numbered = (f"{name[:75]} {n}" for n in range(2, len(there) + 3))
-    return name if name not in there else next(one for one in numbered if one not in there)
+    names = {record.name for record in sharing.visible(Store.open().projects())}
+    numbered = (f"{name[:75]} {n}" for n in range(2, len(names) + 3))
+    return name if name not in names else next(candidate for candidate in numbered if candidate not in names)
 
 
 def existing(source: Any, options: Mapping[str, Any]) -> str | None:

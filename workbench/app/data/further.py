@@ -56,11 +56,11 @@ def chosen(key: str, report: TableReport | None = None) -> tuple[Any, ...]:
             help="A name alone is answered by yes or no. With names of classes behind a colon an item has "
             "one of these.",
         )
-        made = questions_in(typed)
-        if made:
-            names = [one if isinstance(one, str) else one[0] for one in made]
+        questions = questions_in(typed)
+        if questions:
+            names = [question if isinstance(question, str) else question[0] for question in questions]
             chips(dict.fromkeys(names), "question", "questions")
-    return (*(f"column:{name}" for name in columns), *made)
+    return (*(f"column:{name}" for name in columns), *questions)
 
 
 def columns_of(asked: Sequence[Any]) -> list[str]:
@@ -102,10 +102,10 @@ def questions_in(typed: str) -> list[Any]:
     Raises:
         InputError: a line without a name, or with less than two classes behind the colon.
     """
-    found: list[Any] = []
+    questions: list[Any] = []
     for line in filter(None, map(str.strip, typed.splitlines())):
         name, colon, rest = (part.strip() for part in line.partition(":"))
-        classes = [one.strip() for one in rest.split(",") if one.strip()]
+        classes = [class_name.strip() for class_name in rest.split(",") if class_name.strip()]
         if not name:
             raise InputError(f"The line {line!r} has no name of a question before the colon.")
         if colon and len(classes) < 2:
@@ -113,8 +113,8 @@ def questions_in(typed: str) -> list[Any]:
                 f"{name!r} needs two classes or more behind the colon, with commas between; or no colon, for "
                 "yes or no."
             )
-        found.append((name, classes) if colon else name)
-    return found
+        questions.append((name, classes) if colon else name)
+    return questions
 
 
 def with_first(

@@ -46,8 +46,8 @@ def pool_of(path: str, options: Mapping[str, Any]) -> Pool | None:
     if job is None:
         job = _submit(path, options, key)
     if job.status == "done":
-        made, job.result = job.result, None  # kept with the others that were looked at, and let go with them
-        return computed(load, path, options, at=key, known=made)
+        pool, job.result = job.result, None  # kept with the others that were looked at, and let go with them
+        return computed(load, path, options, at=key, known=pool)
     if job.status == "failed" and not job.details:
         manager().forget(job)  # what was wrong may be mended meanwhile
         raise InputError(job.error)
@@ -70,11 +70,11 @@ def _key(path: str, options: Mapping[str, Any]) -> str:
 
 
 def _submit(path: str, options: Mapping[str, Any], key: str) -> Job:
-    given = dict(options)
+    pool_options = dict(options)
 
     def work(job: Job) -> Any:
         with watched(job.report):
-            return load(path, given)
+            return load(path, pool_options)
 
     return manager().submit(_OWNER, key, work, title="Opening", lane="open")
 

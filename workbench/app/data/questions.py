@@ -31,32 +31,35 @@ def dialog(record: ProjectSummary) -> None:
         "Each question has its own classes, model and figures; at the desk all of them stand below the item."
     )
     may = login.may_change(record)
-    asked = session.every_question
-    first = len(asked) > FEW
+    questions = session.every_question
+    first = len(questions) > FEW
     if may and first:
         _another(session)
-    for one in asked:
-        _row(session, one, may)
+    for question in questions:
+        _row(session, question, may)
     if may and not first:
         _another(session)
     if not may:
         st.caption("Its owner adds questions and changes them.")
 
 
-def _row(session: Session, one: ProjectSummary, may: bool) -> None:
-    with st.container(horizontal=True, vertical_alignment="bottom", key=f"question-row-{one.id}"):
-        n = one.n_labelled or 0
-        label = plural(n, "item") + " answered" + (", not asked any more" if one.aside else "")
+def _row(session: Session, record: ProjectSummary, may: bool) -> None:
+    with st.container(horizontal=True, vertical_alignment="bottom", key=f"question-row-{record.id}"):
+        n = record.n_labelled or 0
+        label = plural(n, "item") + " answered" + (", not asked any more" if record.aside else "")
         name = st.text_input(
-            verbatim(label), value=one.question, key=f"question-name-{one.id}", disabled=not may
+            verbatim(label), value=record.question, key=f"question-name-{record.id}", disabled=not may
         )
         if not may:
             return
-        if st.button("Rename", key=f"question-rename-{one.id}", type="tertiary") and name != one.question:
-            _done(lambda: session.rename_question(one.id, name))
-        words, aside = ("Ask again", False) if one.aside else ("Put aside", True)
-        if st.button(words, key=f"question-aside-{one.id}", type="tertiary"):
-            _done(lambda: session.archive_question(one.id, aside))
+        if (
+            st.button("Rename", key=f"question-rename-{record.id}", type="tertiary")
+            and name != record.question
+        ):
+            _done(lambda: session.rename_question(record.id, name))
+        words, aside = ("Ask again", False) if record.aside else ("Put aside", True)
+        if st.button(words, key=f"question-aside-{record.id}", type="tertiary"):
+            _done(lambda: session.archive_question(record.id, aside))
 
 
 def _another(session: Session) -> None:
@@ -65,13 +68,13 @@ def _another(session: Session) -> None:
         st.container(horizontal=True, vertical_alignment="bottom"),
     ):
         name = st.text_input("One more question", max_chars=100, placeholder="urgent")
-        given = st.text_input(
+        text = st.text_input(
             "Classes, with commas between",
             placeholder="empty: yes or no",
             help="An item has one of them. Without any the question is a switch, yes or no.",
         )
         if st.form_submit_button("Add", icon=":material/add:"):
-            classes = [one.strip() for one in given.split(",") if one.strip()]
+            classes = [class_name.strip() for class_name in text.split(",") if class_name.strip()]
             _done(lambda: session.add_question((name, classes) if classes else name))
 
 

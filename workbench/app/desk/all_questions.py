@@ -36,35 +36,37 @@ def asked(session: Session) -> tuple[list[dict[str, Any]], dict[str, str]]:
     searched by typing.
     """
     sessions = session.asked()
-    now = {one.id: one for one in sessions}
-    most, switches = _in_need([now.get(one.id) or session.question(one.id) for one in session.every_question])
-    if most + len(switches) > MAX_BUTTONS:
-        most, switches = _in_need(sessions)
-    places = [f"class number {place}" for place in range(most)]
-    found = keys_for([*places, *(f"switch {name}" for name in switches)])
+    by_id = {question.id: question for question in sessions}
+    n_keys, switches = _in_need(
+        [by_id.get(question.id) or session.question(question.id) for question in session.every_question]
+    )
+    if n_keys + len(switches) > MAX_BUTTONS:
+        n_keys, switches = _in_need(sessions)
+    places = [f"class number {place}" for place in range(n_keys)]
+    all_keys = keys_for([*places, *(f"switch {name}" for name in switches)])
     few = keys_for(places)
-    of_classes = list((found.classes or few.classes)[:most])
-    of_switches = dict(zip(switches, found.classes[most:], strict=False))
+    of_classes = list((all_keys.classes or few.classes)[:n_keys])
+    of_switches = dict(zip(switches, all_keys.classes[n_keys:], strict=False))
     documents = []
-    for one in sessions:
-        about: dict[str, Any] = {"name": one.question_name, "kind": one.question_kind}
-        about["words"] = str(one.settings.get("question") or "")
-        if one.question_kind == YES_NO:
-            about["key"] = of_switches.get(one.question_name, "")
+    for question in sessions:
+        about: dict[str, Any] = {"name": question.question_name, "kind": question.question_kind}
+        about["words"] = str(question.settings.get("question") or "")
+        if question.question_kind == YES_NO:
+            about["key"] = of_switches.get(question.question_name, "")
         else:
-            names = one.state.shown_classes
+            names = question.state.shown_classes
             keys = [*of_classes, *[""] * len(names)][: len(names)]
             about["classes"] = [{"name": n, "key": k} for n, k in zip(names, keys, strict=True)]
         documents.append(about)
-    commands = found.commands if found.classes else {**COMMANDS, **found.commands}
+    commands = all_keys.commands if all_keys.classes else {**COMMANDS, **all_keys.commands}
     return documents, dict(commands)
 
 
 def _in_need(sessions: Sequence[Session]) -> tuple[int, list[str]]:
     """Number of keys that the classes of these questions share, and the switches, which have one each."""
-    many = [len(one.classes) for one in sessions if one.question_kind != YES_NO]
-    most = max((n if n <= MAX_BUTTONS else FEW_KEYS for n in many), default=0)
-    return most, [one.question_name for one in sessions if one.question_kind == YES_NO]
+    counts = [len(session.classes) for session in sessions if session.question_kind != YES_NO]
+    n_keys = max((n if n <= MAX_BUTTONS else FEW_KEYS for n in counts), default=0)
+    return n_keys, [session.question_name for session in sessions if session.question_kind == YES_NO]
 
 
 def card(sessions: Mapping[str, Session], ask: ItemAsk, picture: str) -> dict[str, Any]:
@@ -76,15 +78,15 @@ def card(sessions: Mapping[str, Session], ask: ItemAsk, picture: str) -> dict[st
         picture: address of pictures, with {item} in it.
     """
     name = next((n for n, one in ask.asks.items() if one.role != "together"), next(iter(ask.asks)))
-    found = cards.card(sessions[name], ask.asks[name], picture)
+    document = cards.card(sessions[name], ask.asks[name], picture)
     for alone in ("guess", "guess_order", "near", "said", "differs", "early", "twins"):
-        found.pop(alone, None)
+        document.pop(alone, None)
     questions = []
-    known = any(sessions[one].model is not None for one in ask.asks)
-    for one, given in ask.asks.items():
+    has_model = any(sessions[one].model is not None for one in ask.asks)
+    for one, question_ask in ask.asks.items():
         about: dict[str, Any] = {"name": one}
         session = sessions[one]
-        if session.model is not None and given.role not in cards.BLIND:
+        if session.model is not None and question_ask.role not in cards.BLIND:
             foretold = session.predict_item(ask.item)
             if session.question_kind == YES_NO:
                 about["p"] = round(foretold.get(YES, 0.0), 3)
@@ -92,10 +94,10 @@ def card(sessions: Mapping[str, Session], ask: ItemAsk, picture: str) -> dict[st
             else:
                 guess, p = max(foretold.items(), key=lambda pair: pair[1])
                 about |= {"guess": guess, "p": round(p, 3), "unsure": p < UNSURE[1]}
-        elif session.model is None and known:
+        elif session.model is None and has_model:
             about["new"] = True  # beside others that stand at a guess it stands at none
         questions.append(about)
-    return found | {"ask": first_of(ask), "questions": questions, "why": f"{name}: {found['why']}"}
+    return document | {"ask": first_of(ask), "questions": questions, "why": f"{name}: {document['why']}"}
 
 
 def first_of(ask: ItemAsk) -> str:
@@ -105,35 +107,41 @@ def first_of(ask: ItemAsk) -> str:
 
 def model_number(sessions: Sequence[Session]) -> int | None:
     """A number that grows with every fit of any question; None before the first."""
-    numbers = [one.model.number + 1 for one in sessions if one.model is not None]
+    numbers = [session.model.number + 1 for session in sessions if session.model is not None]
     return sum(numbers) if numbers else None
 
 
 def release_old(sessions: Sequence[Session], screen: str) -> None:
     """Give back what was chosen by older models, but for the item on screen."""
-    shown = next((one.state.asks[screen].item for one in sessions if screen in one.state.asks), -1)
-    for one in sessions:
-        state = one.state
-        waiting = state.waiting.get(one.annotator, ())
-        old = [i for i in waiting if state.asks[i].item != shown and not state.asks[i].released]
-        chosen = ("policy", "uniform", "cold-start", "together")
-        one.release([i for i in old if state.asks[i].role in chosen])
+    screen_item = next(
+        (session.state.asks[screen].item for session in sessions if screen in session.state.asks), -1
+    )
+    for session in sessions:
+        state = session.state
+        waiting = state.waiting.get(session.annotator, ())
+        old = [i for i in waiting if state.asks[i].item != screen_item and not state.asks[i].released]
+        roles = ("policy", "uniform", "cold-start", "together")
+        session.release([i for i in old if state.asks[i].role in roles])
 
 
 def reclaim(sessions: Sequence[Session], screen: str) -> None:
     """Take the item on screen back, where it was given back while the browser turned to it."""
-    of = next((one.state for one in sessions if screen in one.state.asks), None)
+    of = next((session.state for session in sessions if screen in session.state.asks), None)
     if of is None or not of.asks[screen].released:
         return
     item = of.asks[screen].item
-    for one in sessions:
-        mine = [ask for ask in one.state.asks.values() if (ask.item, ask.annotator) == (item, one.annotator)]
-        one.reclaim([ask.id for ask in mine[-1:] if ask.released])
+    for session in sessions:
+        own_asks = [
+            ask
+            for ask in session.state.asks.values()
+            if (ask.item, ask.annotator) == (item, session.annotator)
+        ]
+        session.reclaim([ask.id for ask in own_asks[-1:] if ask.released])
 
 
 def answered(sessions: Sequence[Session], ask_ids: Sequence[str]) -> list[str]:
     """Those items of a browser, called as `first_of` does, that need no answer any more."""
-    still = {ask for one in sessions for ask in one.still_open(ask_ids)}
+    still = {ask for session in sessions for ask in session.still_open(ask_ids)}
     return [ask for ask in ask_ids if ask not in still]
 
 
@@ -147,10 +155,10 @@ def history(session: Session, n: int, picture: str) -> dict[str, Any]:
     """
     sessions = session.asked()
     items = []
-    for item, said in earlier(sessions, session.annotator, n).items():
-        about = {"item": item, "id": str(session.pool.items.ids[item]), "open": False, "said": said}
-        about |= {"kind": "answers" if said else "skip", "flag": item in session.state.flagged}
-        names = said or [one.question_name for one in sessions if item in one.state.skipped]
+    for item, answers in earlier(sessions, session.annotator, n).items():
+        about = {"item": item, "id": str(session.pool.items.ids[item]), "open": False, "said": answers}
+        about |= {"kind": "answers" if answers else "skip", "flag": item in session.state.flagged}
+        names = answers or [question.question_name for question in sessions if item in question.state.skipped]
         about["questions"] = [{"name": name} for name in names]
         items.append(about | {"face": cards.face(session.pool, item, picture)})
     return {"items": items, "open": [], "askable": 0, "total": len(items)}
@@ -167,47 +175,49 @@ def earlier(sessions: Sequence[Session], person: str, n: int) -> dict[int, dict[
     Returns:
         Item -> name of a question -> class, or None for unsure; without those that were set aside.
     """
-    found: dict[int, str] = {}
-    for one in sessions:
-        answered, seen = one.state.answered, 0
-        for event in reversed(one.events):
-            mine = event.annotator == person and event.kind in ("label", "skip", "unsure")
-            if not mine or event.item is None or event.item not in answered:
+    times: dict[int, str] = {}
+    for session in sessions:
+        answered, n_items = session.state.answered, 0
+        for event in reversed(session.events):
+            is_own = event.annotator == person and event.kind in ("label", "skip", "unsure")
+            if not is_own or event.item is None or event.item not in answered:
                 continue
-            seen += event.item not in found
-            found[event.item] = max(event.time, found.get(event.item, event.time))
-            if seen == n:
+            n_items += event.item not in times
+            times[event.item] = max(event.time, times.get(event.item, event.time))
+            if n_items == n:
                 break
-    newest = sorted(found, key=lambda item: found[item], reverse=True)[:n]
+    newest = sorted(times, key=lambda item: times[item], reverse=True)[:n]
     return {item: _said(sessions, person, item) for item in newest}
 
 
 def standing(sessions: Sequence[Session], item: int) -> dict[str, str | None]:
     """Answers of an item in each question that is answered: a class, or None for unsure."""
-    said: dict[str, str | None] = {}
-    for one in sessions:
-        if item in one.state.labels:
-            said[one.question_name] = one.state.labels[item]
-        elif item in one.state.unsure:
-            said[one.question_name] = None
-    return said
+    answers: dict[str, str | None] = {}
+    for session in sessions:
+        if item in session.state.labels:
+            answers[session.question_name] = session.state.labels[item]
+        elif item in session.state.unsure:
+            answers[session.question_name] = None
+    return answers
 
 
 def askable(sessions: Sequence[Session]) -> set[int]:
     """Items about which a question is open."""
-    return {item for one in sessions for item in set(one.pool.trainable.tolist()) - one.state.answered}
+    return {
+        item for session in sessions for item in set(session.pool.trainable.tolist()) - session.state.answered
+    }
 
 
 def _said(sessions: Sequence[Session], person: str, item: int) -> dict[str, str | None]:
-    said: dict[str, str | None] = {}
-    for one in sessions:
-        state = one.state
+    answers: dict[str, str | None] = {}
+    for session in sessions:
+        state = session.state
         vote = state.votes.get(item, {}).get(person)
         if vote is not None:
-            said[one.question_name] = state.class_names.get(state.resolve(vote.key))
+            answers[session.question_name] = state.class_names.get(state.resolve(vote.key))
         elif item in state.unsure:
-            said[one.question_name] = None
-    return said
+            answers[session.question_name] = None
+    return answers
 
 
 def grid(
@@ -229,37 +239,41 @@ def grid(
     Raises:
         InputError: no question has a model, or none has an item left.
     """
-    there, why = [], "There is no question."
-    for one in sessions:
+    pairs, why = [], "There is no question."
+    for session in sessions:
         try:
-            there += [(one, taken) for taken in one.grid_classes()]
+            pairs += [(session, group) for group in session.grid_classes()]
         except InputError as error:
             why = str(error)
-    if not there:
+    if not pairs:
         raise InputError(why)
-    there.sort(key=lambda each: (_is_no(*each), -each[1].sure))
-    wanted = [(one, taken) for one, taken in there if (one.question_name, taken.name) == (question, name)]
-    of, chosen = (wanted or there)[0]
-    others = [
-        {"question": one.question_name, "class": taken.name, "n": taken.n_items}
-        for one, taken in there[:MOST_GRIDS]
+    pairs.sort(key=lambda pair: (_is_no(*pair), -pair[1].sure))
+    matches = [
+        (session, group)
+        for session, group in pairs
+        if (session.question_name, group.name) == (question, name)
     ]
-    about = {"question": of.question_name, "switch": of.question_kind == YES_NO, "others": others}
-    return of, chosen.name, about
+    of, first_group = (matches or pairs)[0]
+    alternatives = [
+        {"question": session.question_name, "class": group.name, "n": group.n_items}
+        for session, group in pairs[:MOST_GRIDS]
+    ]
+    about = {"question": of.question_name, "switch": of.question_kind == YES_NO, "others": alternatives}
+    return of, first_group.name, about
 
 
-def _is_no(one: Session, taken: Taken) -> bool:
-    return one.question_kind == YES_NO and taken.name != YES
+def _is_no(session: Session, group: Taken) -> bool:
+    return session.question_kind == YES_NO and group.name != YES
 
 
 def numbers(session: Session, sessions: Sequence[Session], person: str, fitting: bool) -> dict[str, Any]:
     """The numbers of a reply, over all questions."""
-    states = [one.state for one in sessions]
+    states = [question.state for question in sessions]
     undoable, redoable = last_acts(states, person)
     return {
         "labelled": len({item for state in states for item in state.codes}),
         "total": int(session.pool.trainable.size),
-        "left": max((one.n_left for one in sessions), default=0),
+        "left": max((question.n_left for question in sessions), default=0),
         "skipped": max((len(state.skipped) for state in states), default=0),
         "unsure": max((len(state.unsure) for state in states), default=0),
         "undoable": undoable is not None,
@@ -267,7 +281,9 @@ def numbers(session: Session, sessions: Sequence[Session], person: str, fitting:
         "last": acts.operation(undoable),
         "put": acts.operation(redoable),
         "model": model_number(sessions),
-        "learned": max((one.model.n_labelled for one in sessions if one.model is not None), default=0),
+        "learned": max(
+            (question.model.n_labelled for question in sessions if question.model is not None), default=0
+        ),
         "fitting": fitting,
     }
 

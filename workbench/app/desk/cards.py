@@ -65,7 +65,7 @@ def card(session: Session, ask: Ask, picture: str) -> dict[str, Any]:
     Returns:
         A JSON document; the component draws it without asking further.
     """
-    found: dict[str, Any] = {
+    document: dict[str, Any] = {
         "ask": ask.id,
         "item": ask.item,
         "id": str(session.pool.items.ids[ask.item]),
@@ -78,46 +78,49 @@ def card(session: Session, ask: Ask, picture: str) -> dict[str, Any]:
         "twins": len(session.open_twins(ask.item)),
         "notes": [[note.annotator, note.text] for note in session.state.notes.get(ask.item, ())],
     }
-    if "rows" in found["face"]:
+    if "rows" in document["face"]:
         # the column that names the item is its title already
-        said = _naming(session.pool) | _guessed(session)
-        said |= session.hidden_from_checks() if ask.check else frozenset()
-        found["face"]["rows"] = [row for row in found["face"]["rows"] if row[0] not in said]
+        hidden_columns = _naming(session.pool) | _guessed(session)
+        hidden_columns |= session.hidden_from_checks() if ask.check else frozenset()
+        document["face"]["rows"] = [row for row in document["face"]["rows"] if row[0] not in hidden_columns]
     if session.pool.n_features == 2:
-        found["at"] = _on_plane(session.pool)[ask.item].tolist()
+        document["at"] = _on_plane(session.pool)[ask.item].tolist()
     model = session.model
     if model is not None and ask.role not in BLIND:
         foretold = sorted(session.predict_item(ask.item).items(), key=lambda pair: -pair[1])
         # whole per cents, rounded as the sentence above them is: the two say one number
-        found["guess"] = [[name, round(100 * p) / 100] for name, p in foretold[:_GUESSES]]
-        found["guess_order"] = [name for name, _ in foretold[:_LISTED]]
+        document["guess"] = [[name, round(100 * p) / 100] for name, p in foretold[:_GUESSES]]
+        document["guess_order"] = [name for name, _ in foretold[:_LISTED]]
         if model.mean is not None:
             said_now = said_of(session.guesses, ask.item, model, session.fitted_with)
-            found["early"] = model.n_labelled < FEW
-            found["said"] = [
+            document["early"] = model.n_labelled < FEW
+            document["said"] = [
                 [source_words(source), name, weight_words(weight, model.n_labelled)]
                 for source, name, weight in said_now
             ]
-            found["differs"] = _disagreement(said_now, foretold[0][0], model.n_labelled)
+            document["differs"] = _disagreement(said_now, foretold[0][0], model.n_labelled)
         classes = session.classes
         near = explanations.nearest_labelled(session, ask.item, _NEAR)
         faces = neighbour_faces(session.pool, [item for item, _, _ in near], ask.item, picture)
-        found["near"] = [
-            {"face": one, "class": classes[code]} for one, (_, code, _) in zip(faces, near, strict=True)
+        document["near"] = [
+            {"face": neighbour, "class": classes[code]}
+            for neighbour, (_, code, _) in zip(faces, near, strict=True)
         ]
-    return found
+    return document
 
 
-def _disagreement(said: Sequence[tuple[str, str, float]], predicted: str, n_labelled: int) -> str:
+def _disagreement(statements: Sequence[tuple[str, str, float]], predicted: str, n_labelled: int) -> str:
     """A sentence where a source that counts says another class than the model does.
 
     While labels are too few to judge the sources each of them counts.
     """
     few = n_labelled < FEW
-    others = [(source, name) for source, name, weight in said if name != predicted and (few or weight > 0)]
-    if not others:
+    objections = [
+        (source, name) for source, name, weight in statements if name != predicted and (few or weight > 0)
+    ]
+    if not objections:
         return ""
-    source, name = others[0]
+    source, name = objections[0]
     words = source_words(source)
     words = f"{words[0].upper()}{words[1:]} says {name}"
     if not few:
@@ -129,7 +132,7 @@ def _disagreement(said: Sequence[tuple[str, str, float]], predicted: str, n_labe
 
 def _guessed(session: Session) -> frozenset[str]:
     """Columns that a guess of the project reads: what they say is beside the item, where it can be hidden."""
-    sources = [str(one["source"]) for one in session.settings.get("guesses") or ()]
+    sources = [str(guess["source"]) for guess in session.settings.get("guesses") or ()]
     if not sources:
         return frozenset()
     names = list(map(str, session.pool.items.show(0).row or {}))
@@ -155,36 +158,41 @@ def face(pool: Pool, item: int, picture: str) -> dict[str, Any]:
         item: its index.
         picture: address of pictures, with {item} in it.
     """
-    made = computed(_face, pool, item)
+    document = computed(_face, pool, item)
     src = picture.format(item=item)
-    return made | {name: made[name].replace(_HERE, src) for name in ("src", "large") if name in made}
+    return document | {
+        name: document[name].replace(_HERE, src) for name in ("src", "large") if name in document
+    }
 
 
 def _face(pool: Pool, item: int) -> dict[str, Any]:
     src = _HERE
     # where its folder is a class, the path would give the answer away
-    found: dict[str, Any] = {"kind": "image", "alt": f"Item {str(pool.items.ids[item]).rpartition('/')[2]}"}
+    document: dict[str, Any] = {
+        "kind": "image",
+        "alt": f"Item {str(pool.items.ids[item]).rpartition('/')[2]}",
+    }
     if isinstance(pool.items, PhotoItems) and (longest := pool.items.photos.longest(item)) > SMALL:
         # a photo of many pixels is decoded when the browser asks for it, at the size it asks for
-        found |= {"small": False, "src": src}
-        return found if longest <= SHOWN else found | {"src": f"{src}&side={SHOWN}", "large": src}
-    shown = pool.items.show(item)
-    if shown.kind == "image" and shown.image is not None:
-        height, width = shown.image.shape[:2]
-        found["small"] = max(height, width) <= SMALL
-        if found["small"]:
-            octets = encoded(shown.image, "PNG")
+        document |= {"small": False, "src": src}
+        return document if longest <= SHOWN else document | {"src": f"{src}&side={SHOWN}", "large": src}
+    view = pool.items.show(item)
+    if view.kind == "image" and view.image is not None:
+        height, width = view.image.shape[:2]
+        document["small"] = max(height, width) <= SMALL
+        if document["small"]:
+            octets = encoded(view.image, "PNG")
             if len(octets) <= INLINE:
-                return found | {"src": "data:image/png;base64," + base64.b64encode(octets).decode()}
+                return document | {"src": "data:image/png;base64," + base64.b64encode(octets).decode()}
         if max(height, width) <= SHOWN:
-            return found | {"src": src}
-        return found | {"src": f"{src}&side={SHOWN}", "large": src}
-    if shown.text is not None:
-        return {"kind": "text", "text": shown.text} | _beside(_cells(pool, item))
+            return document | {"src": src}
+        return document | {"src": f"{src}&side={SHOWN}", "large": src}
+    if view.text is not None:
+        return {"kind": "text", "text": view.text} | _beside(_cells(pool, item))
     if column := item_text(pool):
-        others = _cells(pool, item)
-        return {"kind": "text", "text": others[column]} | _beside(
-            {name: cell for name, cell in others.items() if name != column}
+        cells = _cells(pool, item)
+        return {"kind": "text", "text": cells[column]} | _beside(
+            {name: cell for name, cell in cells.items() if name != column}
         )
     row, places = _cells(pool, item), _places(pool, item)
     # an empty cell has no place among the others: what the model takes in its stead is not the item's
@@ -222,8 +230,8 @@ def _item_text(pool: Pool) -> str:
     words = {
         name: float(np.median([len(plain(row.get(name, "")).split()) for row in rows])) for name in columns
     }
-    most = max(words, key=words.__getitem__)
-    return most if words[most] >= LONG_TEXT else ""
+    text_column = max(words, key=words.__getitem__)
+    return text_column if words[text_column] >= LONG_TEXT else ""
 
 
 def model_input(pool: Pool, item: int) -> dict[str, Any]:
@@ -236,32 +244,32 @@ def model_input(pool: Pool, item: int) -> dict[str, Any]:
 
     if not 0 <= item < len(pool):
         raise InputError(f"There is no item {item}.")
-    made = model_input_of(pool, item)
-    if made is None:
+    model_view = model_input_of(pool, item)
+    if model_view is None:
         return {"words": "The values that are shown.", "terms": []}
-    found: dict[str, Any] = {"words": made.words, "terms": [list(term) for term in made.terms]}
-    if made.image is not None and max(made.image.shape[:2]) <= SMALL:
-        found["src"] = "data:image/png;base64," + base64.b64encode(encoded(made.image)).decode()
-    return found
+    document: dict[str, Any] = {"words": model_view.words, "terms": [list(term) for term in model_view.terms]}
+    if model_view.image is not None and max(model_view.image.shape[:2]) <= SMALL:
+        document["src"] = "data:image/png;base64," + base64.b64encode(encoded(model_view.image)).decode()
+    return document
 
 
 def thumbnail_face(pool: Pool, item: int, picture: str) -> dict[str, Any]:
     """Look of an item among many: a small picture and the whole one where it is enlarged, a short row."""
-    found = face(pool, item, picture)
-    if found["kind"] == "row":
-        used = _used(pool)
-        rows = sorted(found["rows"], key=lambda row: row[0] not in used)
+    document = face(pool, item, picture)
+    if document["kind"] == "row":
+        used_columns = _used(pool)
+        rows = sorted(document["rows"], key=lambda row: row[0] not in used_columns)
         # one column too many takes no more room than the words that say so
         few = rows if len(rows) <= _TILE_ROWS + 1 else rows[:_TILE_ROWS]
-        return found | {"rows": few, "more": len(rows) - len(few) + found.get("more", 0)}
-    if found["kind"] == "text":
-        return _alone(found)
-    if found["kind"] == "image" and not str(found["src"]).startswith("data:"):
-        return found | {
+        return document | {"rows": few, "more": len(rows) - len(few) + document.get("more", 0)}
+    if document["kind"] == "text":
+        return _alone(document)
+    if document["kind"] == "image" and not str(document["src"]).startswith("data:"):
+        return document | {
             "src": f"{picture.format(item=item)}&side={2 * SMALL}",
             "large": picture.format(item=item),
         }
-    return found
+    return document
 
 
 def neighbour_faces(pool: Pool, items: Sequence[int], shown: int, picture: str) -> list[dict[str, Any]]:
@@ -274,32 +282,36 @@ def neighbour_faces(pool: Pool, items: Sequence[int], shown: int, picture: str) 
         picture: address of pictures.
     """
     if pool.kind != "table":
-        found = [(item, _alone(face(pool, item, picture))) for item in items]
+        faces = [(item, _alone(face(pool, item, picture))) for item in items]
         return [
-            one | ({"src": f"{picture.format(item=item)}&side={SMALL}"} if "large" in one else {})
-            for item, one in found
+            document | ({"src": f"{picture.format(item=item)}&side={SMALL}"} if "large" in document else {})
+            for item, document in faces
         ]
     # once for all of them: there may be thousands of columns
-    theirs, at, used = _cells(pool, shown), _places(pool, shown), _used(pool)
+    shown_cells, at, used_columns = _cells(pool, shown), _places(pool, shown), _used(pool)
 
     def beside(item: int) -> dict[str, Any]:
-        mine, places = _cells(pool, item), _places(pool, item)
+        cells, places = _cells(pool, item), _places(pool, item)
         # what the model does not look at, such as a number of the customer, differs without a meaning
-        names = [name for name, value in mine.items() if name in used and value != theirs.get(name, "")]
+        names = [
+            name
+            for name, value in cells.items()
+            if name in used_columns and value != shown_cells.get(name, "")
+        ]
 
         def apart(name: str) -> float:
-            if mine[name] in BLANKS or theirs.get(name, "") in BLANKS or name not in places:
+            if cells[name] in BLANKS or shown_cells.get(name, "") in BLANKS or name not in places:
                 return 1.0
             return abs(places[name] - at[name])
 
         def here(name: str) -> str:
-            cell = theirs.get(name, "")
+            cell = shown_cells.get(name, "")
             return f" (here {cell or NOTHING})" if len(cell) <= _BESIDE else ""
 
         # of columns that are equally far apart the first
-        most = heapq.nsmallest(_DIFFERING, names, key=lambda name: -apart(name))
-        rows = [[n, (mine[n] or NOTHING) + here(n), None] for n in most]
-        return {"kind": "row", "rows": rows, "same": len(mine) - len(names)}
+        columns = heapq.nsmallest(_DIFFERING, names, key=lambda name: -apart(name))
+        rows = [[n, (cells[n] or NOTHING) + here(n), None] for n in columns]
+        return {"kind": "row", "rows": rows, "same": len(cells) - len(names)}
 
     return [beside(item) for item in items]
 
@@ -342,10 +354,10 @@ def encoded(image: Array, form: str = "PNG", side: int = 0) -> bytes:
         top = 255.0 if values.max(initial=0.0) <= 1.0 else 255.0 / float(values.max())
         values = np.clip(values * top, 0, 255)
     out = io.BytesIO()
-    made = Image.fromarray(values.astype(np.uint8))
-    if side and max(made.size) > side:
-        made.thumbnail((side, side), reducing_gap=2.0)
-    made.save(out, form, **({"quality": 92} if form == "JPEG" else {}))
+    picture = Image.fromarray(values.astype(np.uint8))
+    if side and max(picture.size) > side:
+        picture.thumbnail((side, side), reducing_gap=2.0)
+    picture.save(out, form, **({"quality": 92} if form == "JPEG" else {}))
     return out.getvalue()
 
 
@@ -367,12 +379,12 @@ def _used(pool: Pool) -> frozenset[str]:
 
 def _naming(pool: Pool) -> frozenset[str]:
     """Columns that hold the items' ids and nothing else, and that the model does not look at."""
-    some = range(0, len(pool), max(1, len(pool) // 20))
-    ids = [str(pool.items.ids[i]) for i in some]
-    rows = [pool.items.show(i).row or {} for i in some]
+    sample = range(0, len(pool), max(1, len(pool) // 20))
+    ids = [str(pool.items.ids[i]) for i in sample]
+    rows = [pool.items.show(i).row or {} for i in sample]
     names = set(map(str, rows[0])) - _used(pool)
     return frozenset(
-        n for n in names if all(plain(row.get(n)) == one for one, row in zip(ids, rows, strict=True))
+        n for n in names if all(plain(row.get(n)) == id_ for id_, row in zip(ids, rows, strict=True))
     )
 
 

@@ -34,11 +34,11 @@ def next_cards(session: Session, now: FinishState | None, n: int, on: bool) -> l
 
 def numbers(session: Session, person: str, now: FinishState | None) -> dict[str, Any]:
     """The numbers of a reply: those of the desk, and what the checks say."""
-    state, found = session.state, figures(now)
+    state, check_figures = session.state, figures(now)
     return {
         "labelled": len(state.codes),
         "total": int(session.pool.trainable.size),
-        "left": found.get("unchecked", 0),
+        "left": check_figures.get("unchecked", 0),
         "skipped": len(state.skipped),
         "unsure": len(state.unsure),
         "undoable": person in state.undoable,
@@ -46,7 +46,7 @@ def numbers(session: Session, person: str, now: FinishState | None) -> dict[str,
         "model": None,
         "learned": 0,
         "fitting": False,
-        "check": found,
+        "check": check_figures,
     }
 
 

@@ -44,12 +44,12 @@ def _held(session: Session) -> tuple[str, tokens.Bearer]:
     import streamlit as st
 
     key = f"desk-token-{session.id}-{session.annotator}"
-    held = tokens.bearer(st.session_state.get(key, ""))
-    if held is None:
+    bearer = tokens.bearer(st.session_state.get(key, ""))
+    if bearer is None:
         st.session_state[key] = tokens.issue(session.id, session.annotator)
-        held = tokens.bearer(st.session_state[key])
-        assert held is not None
-    return st.session_state[key], held
+        bearer = tokens.bearer(st.session_state[key])
+        assert bearer is not None
+    return st.session_state[key], bearer
 
 
 def _common(session: Session) -> dict[str, Any]:
@@ -86,8 +86,12 @@ def mount_gallery(
         stamp: of the choice they are; while it stays, what was changed in the browser stays too.
         everywhere: whether they are of several questions, each card with the name of its own.
     """
-    asked = {one.question_name: class_keys(one)[0] for one in session.asked()} if everywhere else {}
-    data = _common(session) | {"cards": cards, "stamp": stamp, "asked": asked}
+    question_classes = (
+        {question.question_name: class_keys(question)[0] for question in session.asked()}
+        if everywhere
+        else {}
+    )
+    data = _common(session) | {"cards": cards, "stamp": stamp, "asked": question_classes}
     return _registered("review")(key=f"gallery-{session.id}", data=data, on_renew_change=lambda: None)
 
 
@@ -140,7 +144,7 @@ def mount_every(
         on_mode: as for `mount`.
         figures: as for `mount`.
     """
-    asked, commands = all_questions.asked(session)
+    questions, commands = all_questions.asked(session)
     data = _common(session) | {
         "cookie": PERSON_COOKIE,
         "ahead": AHEAD,
@@ -148,7 +152,7 @@ def mount_every(
         "mode": all_questions.MODE,
         "classes": [],
         "commands": commands,
-        "asked": asked,
+        "asked": questions,
         "several": on_mode is not None,
         "below": _below(figures),
     }

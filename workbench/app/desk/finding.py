@@ -48,9 +48,9 @@ def find(pool: Pool, words: str) -> Ints:
         raise InputError(f"At most {MOST_WORDS} words.")
     keep = np.ones(len(pool), dtype=bool)
     for name, look in terms:
-        held = columns[name] if name else computed(_everything, pool)
+        texts = columns[name] if name else computed(_everything, pool)
         for i in np.flatnonzero(keep).tolist():
-            keep[i] = look in held[i]
+            keep[i] = look in texts[i]
     return np.flatnonzero(keep)
 
 
@@ -59,10 +59,10 @@ def _of_columns(words: str, names: Sequence[str]) -> tuple[list[tuple[str, str]]
     if ":" not in words or not names:
         return [], words
     # of two names that fit the longer one is meant
-    listed = "|".join(re.escape(name) for name in sorted(filter(None, names), key=len, reverse=True))
-    found = re.compile(rf'(?:^|(?<=\s))(?:"({listed})"|({listed})):(?:"([^"]+)"|([^\s"]\S*))')
-    terms = [(a or b, c or d) for a, b, c, d in found.findall(words)]
-    return terms, found.sub(" ", words)
+    alternatives = "|".join(re.escape(name) for name in sorted(filter(None, names), key=len, reverse=True))
+    pattern = re.compile(rf'(?:^|(?<=\s))(?:"({alternatives})"|({alternatives})):(?:"([^"]+)"|([^\s"]\S*))')
+    terms = [(a or b, c or d) for a, b, c, d in pattern.findall(words)]
+    return terms, pattern.sub(" ", words)
 
 
 def like(session: Session, item: int, k: int) -> Ints:
@@ -95,8 +95,8 @@ def _columns(pool: Pool) -> dict[str, Sequence[str]]:
 def _everything(pool: Pool) -> Sequence[str]:
     """All that can be read of each item, in small letters."""
     columns = [*computed(_columns, pool).values(), getattr(pool.items, "texts", None)]
-    told = [column for column in columns if column is not None]
+    text_columns = [column for column in columns if column is not None]
     return [
-        "\n".join([str(name), *(str(column[i]) for column in told)]).lower()
+        "\n".join([str(name), *(str(column[i]) for column in text_columns)]).lower()
         for i, name in enumerate(pool.items.ids)
     ]

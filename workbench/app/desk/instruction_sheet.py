@@ -37,8 +37,8 @@ def blocks(session: Session, version: int, base: str, token: str) -> list[dict[s
 
 def numbers(session: Session) -> dict[str, int]:
     """The version in force, 0 where there are no instructions, and the one that the person has read."""
-    now = session.instructions
-    version = 0 if now is None else now.version
+    instructions = session.instructions
+    version = 0 if instructions is None else instructions.version
     return {"told": version, "read": session.state.version_read(session.annotator)}
 
 
@@ -57,41 +57,41 @@ def sheet(session: Session, base: str, token: str, *, examples: bool = True) -> 
         (item, id, face, picked).
     """
     state = session.state
-    now = session.instructions
+    instructions = session.instructions
     about = numbers(session)
-    found: dict[str, Any] = {
+    document: dict[str, Any] = {
         "version": about["told"],
         "read": about["read"],
-        "author": "" if now is None else now.annotator,
-        "time": "" if now is None else now.time,
+        "author": "" if instructions is None else instructions.annotator,
+        "time": "" if instructions is None else instructions.time,
         "blocks": blocks(session, about["told"], base, token),
     }
     if 0 < about["read"] < about["told"]:
         before = blocks(session, about["read"], base, token)
-        found["blocks"] = [one | {"fresh": one not in before} for one in found["blocks"]]
+        document["blocks"] = [entry | {"fresh": entry not in before} for entry in document["blocks"]]
     at = session.annotator, state.last_event
-    shown = computed(type(session).examples_of_all, session, at=at) if examples else {}
+    all_examples = computed(type(session).examples_of_all, session, at=at) if examples else {}
     picture = f"{base}/{session.id}/image/{{item}}?k={token}"
     keys = {name: key for key, name in state.class_names.items()}
-    found["classes"] = [
+    document["classes"] = [
         {
             "name": name,
             "help": state.class_about.get(keys[name], {}).get("guidance", ""),
             "colour": state.class_about.get(keys[name], {}).get("colour", ""),
             "examples": [
                 {
-                    "item": one.item,
-                    "id": str(session.pool.items.ids[one.item]),
-                    "face": cards.thumbnail_face(session.pool, one.item, picture),
-                    "picked": one.picked,
+                    "item": entry.item,
+                    "id": str(session.pool.items.ids[entry.item]),
+                    "face": cards.thumbnail_face(session.pool, entry.item, picture),
+                    "picked": entry.picked,
                 }
-                for one in shown.get(name, ())
+                for entry in all_examples.get(name, ())
             ],
         }
         for name in state.shown_classes[:MOST_CLASSES]
     ]
-    found["more"] = len(state.shown_classes) - len(found["classes"])
-    return found
+    document["more"] = len(state.shown_classes) - len(document["classes"])
+    return document
 
 
 MOST_CLASSES = 60

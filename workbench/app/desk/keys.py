@@ -63,37 +63,43 @@ def keys_for(
         The keys.
     """
     if len(classes) > MAX_BUTTONS:
-        moved = {n: f"Alt+{key}" if key.isalpha() and len(key) == 1 else key for n, key in COMMANDS.items()}
-        return Keys((), moved | _of_review(moved, (), {"choose": ("Alt+x",)}))
-    wanted = {name: key for name, key in (shortcuts or {}).items() if name in classes}
-    own = [name.lower() if _is_key(name) else "" for name in classes]
-    single = all(len(name) == 1 for name in classes) and len(set(own) - {""}) == sum(k != "" for k in own)
-    if single and any(own):
-        free = [k for k in _DIGITS + _LETTERS if k not in own]
-        chosen = [k or (free.pop(0) if free else "") for k in own]
+        alt_keys = {
+            n: f"Alt+{key}" if key.isalpha() and len(key) == 1 else key for n, key in COMMANDS.items()
+        }
+        return Keys((), alt_keys | _of_review(alt_keys, (), {"choose": ("Alt+x",)}))
+    class_shortcuts = {name: key for name, key in (shortcuts or {}).items() if name in classes}
+    own_keys = [name.lower() if _is_key(name) else "" for name in classes]
+    single = all(len(name) == 1 for name in classes) and len(set(own_keys) - {""}) == sum(
+        k != "" for k in own_keys
+    )
+    if single and any(own_keys):
+        free = [k for k in _DIGITS + _LETTERS if k not in own_keys]
+        keys = [k or (free.pop(0) if free else "") for k in own_keys]
     else:
-        chosen = list((_DIGITS + _LETTERS)[: len(classes)])
-    if wanted:
-        held = set(wanted.values())
-        spare = [k for k in _DIGITS + _LETTERS if k not in held and k not in chosen]
-        others = [
-            key if key not in held else spare.pop(0) if spare else ""
-            for key in (chosen[i] for i, name in enumerate(classes) if name not in wanted)
+        keys = list((_DIGITS + _LETTERS)[: len(classes)])
+    if class_shortcuts:
+        shortcut_keys = set(class_shortcuts.values())
+        spare = [k for k in _DIGITS + _LETTERS if k not in shortcut_keys and k not in keys]
+        other_keys = [
+            key if key not in shortcut_keys else spare.pop(0) if spare else ""
+            for key in (keys[i] for i, name in enumerate(classes) if name not in class_shortcuts)
         ]
-        chosen = [wanted.get(name) or others.pop(0) for name in classes]
-    taken = set(chosen)
-    commands = {name: key if key not in taken else f"Shift+{key}" for name, key in COMMANDS.items()}
-    return Keys(tuple(chosen), commands | _of_review(commands, chosen))
+        keys = [class_shortcuts.get(name) or other_keys.pop(0) for name in classes]
+    class_keys = set(keys)
+    commands = {name: key if key not in class_keys else f"Shift+{key}" for name, key in COMMANDS.items()}
+    return Keys(tuple(keys), commands | _of_review(commands, keys))
 
 
 def _of_review(
-    commands: Mapping[str, str], classes: Sequence[str], others: Mapping[str, tuple[str, ...]] | None = None
+    commands: Mapping[str, str],
+    classes: Sequence[str],
+    other_commands: Mapping[str, tuple[str, ...]] | None = None,
 ) -> dict[str, str]:
     """The gallery's own commands: each has the first of its keys that nothing else has, "" with none left."""
-    held = {*commands.values(), *classes}
+    used_keys = {*commands.values(), *classes}
     return {
-        name: next((key for key in keys if key not in held), "")
-        for name, keys in {**REVIEW, **(others or {})}.items()
+        name: next((key for key in keys if key not in used_keys), "")
+        for name, keys in {**REVIEW, **(other_commands or {})}.items()
     }
 
 

@@ -110,8 +110,8 @@ def _runs(tokens: Sequence[Token], pictures: Mapping[str, str]) -> list[Node]:
             places.pop()
         elif token.nesting > 0:
             kind, to = _MARKS[token.type.removesuffix("_open")], str(token.attrs.get("href", ""))
-            drawn = kind != "link" or to.lower().startswith(_SCHEMES)
-            if drawn and len(places) <= _DEEPEST:
+            is_allowed = kind != "link" or to.lower().startswith(_SCHEMES)
+            if is_allowed and len(places) <= _DEEPEST:
                 inner: list[Node] = []
                 places[-1].append({"kind": kind, **({"to": to} if kind == "link" else {}), "runs": inner})
                 places.append(inner)

@@ -89,7 +89,7 @@ def _name(value: Any) -> str:
 def _answers(value: Any) -> dict[str, str | None]:
     if not isinstance(value, dict) or len(value) > MOST_QUESTIONS:
         raise _WrongError(f"up to {MOST_QUESTIONS} questions, each with the name of a class or null")
-    return {_name(name): None if said is None else _name(said) for name, said in value.items()}
+    return {_name(name): None if answer is None else _name(answer) for name, answer in value.items()}
 
 
 def _mode(value: Any) -> str:
@@ -103,7 +103,7 @@ def _list(of: Callable[[Any], Any], most: int, *, least: int = 0) -> Callable[[A
         if not isinstance(value, list) or not least <= len(value) <= most:
             raise _WrongError(f"a list of {least} to {most}")
         try:
-            return tuple(of(one) for one in value)
+            return tuple(of(element) for element in value)
         except _WrongError as wrong:
             raise _WrongError(f"a list, each of it {wrong}") from None
 
@@ -162,12 +162,12 @@ def checked(given: Any, person: str, project: str) -> Operation:
     fields = _KINDS.get(kind) if isinstance(kind, str) else None
     if not isinstance(kind, str) or fields is None:
         raise InputError(f"The field kind must be one of {', '.join(_KINDS)}; got {_shown(kind)}.")
-    known = _COMMON | fields
-    strange = [name for name in given if name not in known]
+    checks = _COMMON | fields
+    strange = [name for name in given if name not in checks]
     if strange:
         raise InputError(f"The field {_shown(strange[0])} is none of a {kind!r}.")
-    found: dict[str, Any] = {}
-    for name, check in known.items():
+    values: dict[str, Any] = {}
+    for name, check in checks.items():
         value = given.get(name, _UNSAID)
         if value is _UNSAID:
             if name not in _OPTIONAL:
@@ -176,7 +176,7 @@ def checked(given: Any, person: str, project: str) -> Operation:
         if check is str:
             continue
         try:
-            found[name] = check(value)
+            values[name] = check(value)
         except _WrongError as wrong:
             raise InputError(f"The field {name} must be {wrong}; got {_shown(value)}.") from None
     if given["person"] != person:
@@ -185,28 +185,28 @@ def checked(given: Any, person: str, project: str) -> Operation:
     if given["project"] != project:
         raise InputError("The field project names another project: this was not done here.")
     more: dict[str, Any] = {"source": "grid" if kind == "grid" else "desk"}
-    if found.get("ms") is not None:
-        more["seconds"] = found["ms"]
-    if "shown" in found:
-        more["guess_shown"] = found["shown"]
+    if values.get("ms") is not None:
+        more["seconds"] = values["ms"]
+    if "shown" in values:
+        more["guess_shown"] = values["shown"]
     return Operation(
-        id=found["op"],
+        id=values["op"],
         kind="confirm" if kind == "grid" else kind,
-        ask=found.get("ask", ""),
-        item=found.get("item", -1),
-        items=found.get("items", ()),
-        on=found.get("on", True),
-        label=found.get("class", ""),
-        new=found.get("new", False),
-        version=found.get("version", 0),
-        text=SKIPPED if found.get("skip") else found.get("text", ""),
-        answers=found.get("answers", {}),
-        adds=found.get("adds", ()),
-        question=found.get("question", ""),
-        asks=found.get("asks", ()),
-        rejected=found.get("rejected", ()),
-        takes=found.get("target", ""),
-        every=found.get("mode") == EVERY,
+        ask=values.get("ask", ""),
+        item=values.get("item", -1),
+        items=values.get("items", ()),
+        on=values.get("on", True),
+        label=values.get("class", ""),
+        new=values.get("new", False),
+        version=values.get("version", 0),
+        text=SKIPPED if values.get("skip") else values.get("text", ""),
+        answers=values.get("answers", {}),
+        adds=values.get("adds", ()),
+        question=values.get("question", ""),
+        asks=values.get("asks", ()),
+        rejected=values.get("rejected", ()),
+        takes=values.get("target", ""),
+        every=values.get("mode") == EVERY,
         more=more,
     )
 
@@ -247,8 +247,8 @@ def ids(body: Mapping[str, Any], name: str, *, most: int) -> list[str]:
 
 def named(given: Any) -> Any:
     """Name of an operation in an acknowledgement, also where it is no operation: its id, if it has one."""
-    found = given.get("op") if isinstance(given, Mapping) else None
-    return found if isinstance(found, str) else None
+    op_id = given.get("op") if isinstance(given, Mapping) else None
+    return op_id if isinstance(op_id, str) else None
 
 
 def _shown(value: Any) -> str:

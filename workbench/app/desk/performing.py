@@ -43,12 +43,12 @@ def perform(session: Session, given: Sequence[Any], *, check: bool = False) -> l
         acks.extend(_told(session, run))
         run.clear()
 
-    for one in given:
+    for document in given:
         try:
-            operation = operations.checked(one, session.annotator, session.id)
+            operation = operations.checked(document, session.annotator, session.id)
         except InputError as error:
             finish()
-            acks.append({"op": operations.named(one), "status": "refused", "why": str(error)})
+            acks.append({"op": operations.named(document), "status": "refused", "why": str(error)})
             continue
         if operation.kind in ("label", "skip", "unsure") and not operation.ask:
             # an item that was taken back and answered before its new question arrived
@@ -64,24 +64,24 @@ def _told(session: Session, run: Sequence[Operation]) -> list[dict[str, Any]]:
     if not run:
         return []
     try:
-        done = session.apply(run)
+        acks = session.apply(run)
     except InputError:
         raise
     except (ValueError, TypeError, ArithmeticError, LookupError) as error:
         # not the place where things are kept, which is tried again, but what is to be kept there
         if len(run) > 1:
-            return [ack for one in run for ack in _told(session, [one])]
+            return [ack for entry in run for ack in _told(session, [entry])]
         _log.exception("An operation could not be done")
         why = f"It could not be stored ({type(error).__name__})."
         return [{"op": run[0].id, "status": "refused", "why": why}]
-    return [_acknowledged(session, one) for one in done]
+    return [_acknowledged(session, entry) for entry in acks]
 
 
-def _acknowledged(session: Session, done: Acknowledgement) -> dict[str, Any]:
-    more: dict[str, Any] = {"left_out": len(done.left_out)} if done.left_out else {}
-    if done.about is not None:
-        more["about"] = acts.about(session, done.about)
-    return {"op": done.operation, "status": done.status, "why": done.why, **more}
+def _acknowledged(session: Session, ack: Acknowledgement) -> dict[str, Any]:
+    more: dict[str, Any] = {"left_out": len(ack.left_out)} if ack.left_out else {}
+    if ack.about is not None:
+        more["about"] = acts.about(session, ack.about)
+    return {"op": ack.operation, "status": ack.status, "why": ack.why, **more}
 
 
 def _question_of(session: Session, item: int, check: bool = False) -> str:

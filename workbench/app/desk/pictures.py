@@ -24,11 +24,11 @@ def picture(project: str, item: int, side: int = 0) -> tuple[bytes, str]:
     inside = 0 <= item < len(pool)
     if inside and side and isinstance(pool.items, PhotoItems) and pool.items.photos.longest(item) > side:
         return cards.encoded(pool.items.photos.brought(side=side)[item], "JPEG"), "image/jpeg"
-    shown = pool.items.show(item) if inside else None
-    if shown is None or shown.image is None:
+    view = pool.items.show(item) if inside else None
+    if view is None or view.image is None:
         raise InputError(f"There is no picture of item {item}.")
-    form = "PNG" if shown.image.size <= 200_000 else "JPEG"
-    return cards.encoded(shown.image, form, side), f"image/{form.lower()}"
+    form = "PNG" if view.image.size <= 200_000 else "JPEG"
+    return cards.encoded(view.image, form, side), f"image/{form.lower()}"
 
 
 def picture_told(project: str, name: str) -> tuple[bytes, str]:
@@ -43,5 +43,5 @@ def picture_told(project: str, name: str) -> tuple[bytes, str]:
     """
     from workbench.app.access import current
 
-    found = current.opened(project).picture(name)
-    return found.data, found.media
+    picture = current.opened(project).picture(name)
+    return picture.data, picture.media

@@ -77,8 +77,8 @@ async def answered(request: Request, work: Any) -> Response:
         return json_reply({"why": str(error), "wait": error.seconds}, 429)
     except RefusedError as refused:
         # sent again it would be refused again, unlike what a person can do something about
-        said = {"why": refused.why, "never": refused.status in (400, 413), "shut": refused.shut}
-        return json_reply(said, refused.status)
+        refusal = {"why": refused.why, "never": refused.status in (400, 413), "shut": refused.shut}
+        return json_reply(refusal, refused.status)
     except StorageError as error:
         # the browser keeps what it has and tries again
         return json_reply({"why": f"the server cannot store answers ({error})"}, 503)
@@ -136,12 +136,12 @@ async def json_body(request: Request) -> dict[str, Any]:
         raise RefusedError(408, f"The request did not come within {SECONDS:.0f} seconds.") from None
     try:
         # a number of thousands of digits is no integer here, and refused where it stands
-        found = json.loads(octets, parse_int=lambda digits: int(digits) if len(digits) < 40 else inf)
+        body = json.loads(octets, parse_int=lambda digits: int(digits) if len(digits) < 40 else inf)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        body = None
+    if not isinstance(body, dict):
         raise RefusedError(400, "The desk takes a JSON object.")
-    return found
+    return body
 
 
 def _allowed(request: Request, token: str, use: str = "desk") -> tokens.Bearer:

@@ -56,10 +56,10 @@ def routes() -> list[Any]:
 async def _sync(request: Request) -> Response:
     from starlette.background import BackgroundTask
 
-    async def work(holder: tokens.Bearer, given: dict[str, Any]) -> tuple[Any, Any]:
-        ops = given.get("ops")
+    async def work(holder: tokens.Bearer, body: dict[str, Any]) -> tuple[Any, Any]:
+        ops = body.get("ops")
         limits.LIMITS.operations(holder.person, len(ops) if isinstance(ops, list) else 0)
-        reply = await threaded(sync, holder.project, holder.person, given, tokens.for_pictures(holder))
+        reply = await threaded(sync, holder.project, holder.person, body, tokens.for_pictures(holder))
         # whether a fit is due is looked at after the reply has left
         return reply, BackgroundTask(threaded, keep_fitting, holder.project, holder.person)
 
@@ -80,8 +80,8 @@ def _posted(answer: Callable[[str, str, Mapping[str, Any], str], Any]) -> Callab
 
 
 async def _image(request: Request) -> Response:
-    given = str(request.query_params.get("side", "0"))
-    side = min(int(given), 4096) if given.isascii() and given.isdigit() and len(given) < 6 else 0
+    text = str(request.query_params.get("side", "0"))
+    side = min(int(text), 4096) if text.isascii() and text.isdigit() and len(text) < 6 else 0
     return await pictured(request, picture, request.path_params["item"], side)
 
 
@@ -121,26 +121,26 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
         return _sync_every(session, person, body, token)
     have = operations.ids(body, "have", most=4 * MOST_CARDS)
     want = operations.field(body, "want", most=MOST_CARDS, default=0)
-    given = body.get("ops", [])
-    if not isinstance(given, list):
+    ops = body.get("ops", [])
+    if not isinstance(ops, list):
         raise InputError("The field ops must be a list of operations.")
     with session.snapshot():
         acks: list[dict[str, Any]] = []
-        given = given[:MOST_OPERATIONS]
+        ops = ops[:MOST_OPERATIONS]
 
         def exchange() -> _Exchanged:
-            return _exchanged(session, body, given, have, want)
+            return _exchanged(session, body, ops, have, want)
 
-        while len(given) > MOST_TOGETHER:  # others come between
-            before, given = given[:MOST_TOGETHER], given[MOST_TOGETHER:]
+        while len(ops) > MOST_TOGETHER:  # others come between
+            before, ops = ops[:MOST_TOGETHER], ops[MOST_TOGETHER:]
             acks += session.together(partial(perform, session, before))
         # a page that only looks again writes nothing, and waits for nobody who does
-        writes = given or want or _is_newer(session.model, body.get("model"))
-        done = session.together(exchange) if writes else exchange()
-        model, number, asks, known = done.model, done.number, done.asks, done.known
-        acks += done.acks
+        writes = ops or want or _is_newer(session.model, body.get("model"))
+        outcome = session.together(exchange) if writes else exchange()
+        model, number, asks, known_ids = outcome.model, outcome.number, outcome.asks, outcome.known
+        acks += outcome.acks
         picture = f"{ADDRESS}/{project}/image/{{item}}?k={token}"
-        queue = [cards.card(session, ask, picture) for ask in asks if ask.id not in known]
+        queue = [cards.card(session, ask, picture) for ask in asks if ask.id not in known_ids]
         state = session.state
         numbers = {
             "labelled": len(state.codes),
@@ -158,14 +158,14 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
             "fitting": _fitting(session),
             **instruction_sheet.numbers(session),
         }
-        drawn = cards.plane(session) if number is None or body.get("model") != number else None
+        plane = cards.plane(session) if number is None or body.get("model") != number else None
         classes, commands = class_keys(session)
     return {
-        "plane": drawn,
+        "plane": plane,
         "acks": acks,
         "queue": queue,
-        "gone": done.gone,
-        "released": done.released,
+        "gone": outcome.gone,
+        "released": outcome.released,
         "first": asks[0].id if asks else None,
         "numbers": numbers,
         "classes": classes,
@@ -173,8 +173,8 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
     }
 
 
-def _is_newer(present: FittedModel | None, known: object) -> bool:
-    return present is not None and known != present.number
+def _is_newer(present: FittedModel | None, number: object) -> bool:
+    return present is not None and number != present.number
 
 
 @dataclass(frozen=True)
@@ -194,60 +194,60 @@ class _Exchanged:
 
 
 def _exchanged(
-    session: Session, body: Mapping[str, Any], given: Sequence[Any], have: list[str], want: int
+    session: Session, body: Mapping[str, Any], ops: Sequence[Any], have: list[str], want: int
 ) -> _Exchanged:
-    acks = perform(session, given)
+    acks = perform(session, ops)
     model = session.model
     number = None if model is None else model.number
-    gone, released = _closed(session, have), []
+    closed_ids, released = _closed(session, have), []
     screen = str(body.get("screen") or "")
-    if screen in have and screen not in gone:
+    if screen in have and screen not in closed_ids:
         # given back, or put behind others, while the browser turned to it: a reload shows it all the same
         session.reclaim([screen], first=bool(body.get("turned")))
     if number is not None and body.get("model") != number:
         # choices of an older model: all but the one on screen are given back and chosen anew
-        old = [ask for ask in have if ask not in gone and ask != screen]
+        old = [ask for ask in have if ask not in closed_ids and ask != screen]
         released = session.release(old) if old else []
         want += len(released)
-        if not have and (left := _left(session, number)):
-            session.release(left)
+        if not have and (leftovers := _left(session, number)):
+            session.release(leftovers)
     asks_now = session.state.asks
     # questions given back because the person wanted others first
-    others = [
+    returned_ids = [
         ask
         for ask in have
-        if ask not in gone and ask not in released and ask != screen and asks_now[ask].released
+        if ask not in closed_ids and ask not in released and ask != screen and asks_now[ask].released
     ]
-    released, want = released + others, want + len(others)
-    known = [ask for ask in have if ask not in gone and ask not in released]
-    asks = session.ask(max(1, min(len(known) + want, 2 * MOST_CARDS))) if known or want else []
-    return _Exchanged(acks, model, gone, released, known, asks)
+    released, want = released + returned_ids, want + len(returned_ids)
+    known_ids = [ask for ask in have if ask not in closed_ids and ask not in released]
+    asks = session.ask(max(1, min(len(known_ids) + want, 2 * MOST_CARDS))) if known_ids or want else []
+    return _Exchanged(acks, model, closed_ids, released, known_ids, asks)
 
 
 def _sync_checks(session: Session, person: str, body: Mapping[str, Any], token: str) -> dict[str, Any]:
     """The same of the desk in check mode: cards in the frozen order, and what the checks say."""
     have = operations.ids(body, "have", most=4 * MOST_CARDS)
     want = operations.field(body, "want", most=MOST_CARDS, default=0)
-    given = body.get("ops", [])
-    if not isinstance(given, list):
+    ops = body.get("ops", [])
+    if not isinstance(ops, list):
         raise InputError("The field ops must be a list of operations.")
     with session.snapshot():
-        acks = perform(session, given[:MOST_OPERATIONS], check=True)
-        now = session.finish_state()
-        gone = _closed(session, have)
-        known = [ask for ask in have if ask not in gone]
-        n = min(len(known) + want, 2 * MOST_CARDS)
-        asks = checking.next_cards(session, now, n, bool(body.get("on")))
+        acks = perform(session, ops[:MOST_OPERATIONS], check=True)
+        state = session.finish_state()
+        closed_ids = _closed(session, have)
+        known_ids = [ask for ask in have if ask not in closed_ids]
+        n = min(len(known_ids) + want, 2 * MOST_CARDS)
+        asks = checking.next_cards(session, state, n, bool(body.get("on")))
         picture = f"{ADDRESS}/{session.id}/image/{{item}}?k={token}"
         classes, commands = class_keys(session)
         return {
             "plane": None,
             "acks": acks,
-            "queue": [cards.card(session, ask, picture) for ask in asks if ask.id not in known],
-            "gone": gone,
+            "queue": [cards.card(session, ask, picture) for ask in asks if ask.id not in known_ids],
+            "gone": closed_ids,
             "released": [],
             "first": asks[0].id if asks else None,
-            "numbers": checking.numbers(session, person, now) | instruction_sheet.numbers(session),
+            "numbers": checking.numbers(session, person, state) | instruction_sheet.numbers(session),
             "classes": classes,
             "commands": commands,
         }
@@ -257,8 +257,8 @@ def _sync_every(session: Session, person: str, body: Mapping[str, Any], token: s
     """The same of the desk that asks all questions about an item: a card is an item with those open."""
     have = operations.ids(body, "have", most=4 * MOST_CARDS)
     want = operations.field(body, "want", most=MOST_CARDS, default=0)
-    given = body.get("ops", [])
-    if not isinstance(given, list):
+    ops = body.get("ops", [])
+    if not isinstance(ops, list):
         raise InputError("The field ops must be a list of operations.")
     screen = str(body.get("screen") or "")
     sessions = session.asked()
@@ -266,35 +266,37 @@ def _sync_every(session: Session, person: str, body: Mapping[str, Any], token: s
     newer = number is not None and body.get("model") != number
 
     def exchange() -> tuple[list[dict[str, Any]], list[ItemAsk]]:
-        acks = perform(session, given[:MOST_OPERATIONS])
+        acks = perform(session, ops[:MOST_OPERATIONS])
         all_questions.reclaim(sessions, screen)
         if newer:
             all_questions.release_old(sessions, screen)
         n = min(len(have) + want, 2 * MOST_CARDS)
         return acks, session.ask_items(n) if n else []
 
-    acks, asks = session.together(exchange) if given or want or newer else exchange()
-    now = [all_questions.first_of(ask) for ask in asks]
-    gone = all_questions.answered(sessions, have)
-    named = {one.question_name: one for one in sessions}
+    acks, asks = session.together(exchange) if ops or want or newer else exchange()
+    ask_ids = [all_questions.first_of(ask) for ask in asks]
+    closed_ids = all_questions.answered(sessions, have)
+    by_name = {question.question_name: question for question in sessions}
     picture = f"{ADDRESS}/{session.id}/image/{{item}}?k={token}"
-    known = set(have)
-    asked, commands = all_questions.asked(session)
+    known_ids = set(have)
+    questions, commands = all_questions.asked(session)
     return {
         "plane": None,
         "acks": acks,
         "queue": [
-            all_questions.card(named, ask, picture)
-            for ask, id_ in zip(asks, now, strict=True)
-            if id_ not in known
+            all_questions.card(by_name, ask, picture)
+            for ask, id_ in zip(asks, ask_ids, strict=True)
+            if id_ not in known_ids
         ],
-        "gone": gone,
+        "gone": closed_ids,
         # the item on screen stays there, whatever was chosen anew meanwhile
-        "released": [ask for ask in have if ask not in now and ask not in gone],
-        "first": now[0] if now else None,
-        "numbers": all_questions.numbers(session, sessions, person, any(_fitting(one) for one in sessions))
+        "released": [ask for ask in have if ask not in ask_ids and ask not in closed_ids],
+        "first": ask_ids[0] if ask_ids else None,
+        "numbers": all_questions.numbers(
+            session, sessions, person, any(_fitting(question) for question in sessions)
+        )
         | instruction_sheet.numbers(session),
-        "asked": asked,
+        "asked": questions,
         "classes": [],
         "commands": commands,
     }
@@ -306,12 +308,14 @@ def class_keys(session: Session) -> tuple[list[dict[str, str]], dict[str, str]]:
 
     state = session.state
     about = {
-        state.class_names[key]: said for key, said in state.class_about.items() if key in state.class_names
+        state.class_names[key]: details
+        for key, details in state.class_about.items()
+        if key in state.class_names
     }
     names = state.shown_classes
-    shortcuts = {name: said["shortcut"] for name, said in about.items() if "shortcut" in said}
-    found = keys_for(names, shortcuts)
-    letters = found.classes or ("",) * len(names)
+    shortcuts = {name: details["shortcut"] for name, details in about.items() if "shortcut" in details}
+    keys = keys_for(names, shortcuts)
+    letters = keys.classes or ("",) * len(names)
     classes = [
         {
             "name": name,
@@ -321,7 +325,7 @@ def class_keys(session: Session) -> tuple[list[dict[str, str]], dict[str, str]]:
         }
         for name, key in zip(names, letters, strict=True)
     ]
-    return classes, dict(found.commands)
+    return classes, dict(keys.commands)
 
 
 def look(project: str, person: str, body: Mapping[str, Any], token: str) -> dict[str, Any]:
@@ -353,46 +357,46 @@ def look(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
     if body.get("kind") == "history" and of_all:
         return all_questions.history(session, n, f"{ADDRESS}/{project}/image/{{item}}?k={token}")
     if body.get("kind") == "history":
-        found = _own_answers(session, person, n)
+        hits = _own_answers(session, person, n)
         askable: set[int] = set()
     else:
         if body.get("kind") == "like":
-            found = finding.like(session, _item(session, body), n).tolist()
+            hits = finding.like(session, _item(session, body), n).tolist()
         else:
-            found = finding.find(session.pool, str(body.get("words", ""))).tolist()
+            hits = finding.find(session.pool, str(body.get("words", ""))).tolist()
         askable = all_questions.askable(of_all or [session])
     picture = f"{ADDRESS}/{project}/image/{{item}}?k={token}"
     items = []
-    for item in found[:n]:
+    for item in hits[:n]:
         # one's own answers stand on the stage, found items among others
-        drawn = cards.face if body.get("kind") == "history" else cards.thumbnail_face
-        face = drawn(session.pool, item, picture)
+        face_of = cards.face if body.get("kind") == "history" else cards.thumbnail_face
+        face = face_of(session.pool, item, picture)
         stands = acts.stands(state, item)
         vote = state.votes.get(item, {}).get(person)
         if vote:
             stands["class"] = state.class_names.get(state.resolve(vote.key), "")
         about = {"id": str(session.pool.items.ids[item]), "face": face, "open": item in askable}
-        said = all_questions.standing(of_all, item)
-        if said:
-            about |= {"kind": "answers", "said": said}
+        answers = all_questions.standing(of_all, item)
+        if answers:
+            about |= {"kind": "answers", "said": answers}
         items.append(stands | about)
-    wanted = [item for item in found if item in askable]
-    at_once = wanted[: operations.MOST_ITEMS]
-    return {"items": items, "open": at_once, "askable": len(wanted), "total": len(found)}
+    open_items = [item for item in hits if item in askable]
+    at_once = open_items[: operations.MOST_ITEMS]
+    return {"items": items, "open": at_once, "askable": len(open_items), "total": len(hits)}
 
 
 def _own_answers(session: Session, person: str, n: int) -> list[int]:
     """The items a person decided about last, newest first, that still have a decision."""
     answered = session.state.answered
-    found: dict[int, None] = {}
+    items: dict[int, None] = {}
     for event in reversed(session.events):
         if event.annotator != person or event.item is None or event.kind not in ("label", "skip", "unsure"):
             continue
         if event.item in answered:
-            found.setdefault(event.item)
-        if len(found) == n:
+            items.setdefault(event.item)
+        if len(items) == n:
             break
-    return list(found)
+    return list(items)
 
 
 def grid(project: str, person: str, body: Mapping[str, Any], token: str) -> dict[str, Any]:
@@ -458,8 +462,8 @@ def _left(session: Session, number: int) -> list[str]:
     asks = session.state.asks
     waiting = [i for i in session.state.waiting.get(session.annotator, ()) if not asks[i].released]
     behind = [asks[i] for i in session.still_open(waiting)[1:]]
-    chosen = [ask for ask in behind if ask.role in ("policy", "uniform", "cold-start")]
-    return [ask.id for ask in chosen if ask.details.get("round") != number]
+    candidates = [ask for ask in behind if ask.role in ("policy", "uniform", "cold-start")]
+    return [ask.id for ask in candidates if ask.details.get("round") != number]
 
 
 def _item(session: Session, body: Mapping[str, Any]) -> int:

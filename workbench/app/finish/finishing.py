@@ -77,23 +77,23 @@ def failed(session: Session, now: FinishState) -> None:
     promise_line(now)
 
 
-def _next_step(now: FinishState) -> str:
-    if now.promise.of != MODEL:
-        wrong = round(now.estimate * now.frozen.size)
+def _next_step(state: FinishState) -> str:
+    if state.promise.of != MODEL:
+        wrong = round(state.estimate * state.frozen.size)
         return (
-            f"About {wrong:,} of the {now.frozen.size:,} labels are wrong. Mend those that are most likely "
+            f"About {wrong:,} of the {state.frozen.size:,} labels are wrong. Mend those that are most likely "
             "wrong and check again: what people say counts, and is no part of what is checked next."
         )
-    if not _is_worth_it(now):
+    if not _is_worth_it(state):
         return (
             "The machine is wrong too often: give it more labels, or allow a larger error, and check again."
         )
-    return f"Label {now.advice:,} more where it is unsure and check again."
+    return f"Label {state.advice:,} more where it is unsure and check again."
 
 
-def _is_worth_it(now: FinishState) -> bool:
+def _is_worth_it(state: FinishState) -> bool:
     """True if labelling what is least sure leaves the machine most of its labels."""
-    return 0 < now.advice <= now.frozen.size / 2
+    return 0 < state.advice <= state.frozen.size / 2
 
 
 def anew() -> None:
@@ -193,10 +193,10 @@ def certified(session: Session, now: FinishState) -> None:
         st.button("Another promise", key="finish-again", on_click=anew)
 
 
-def _machine_left(session: Session, now: FinishState) -> int:
+def _machine_left(session: Session, state: FinishState) -> int:
     from workbench.sessions.certifying import machine_part
 
-    return len(machine_part(now, session.state))
+    return len(machine_part(state, session.state))
 
 
 def takeaway(session: Session, certificate: Any) -> None:
@@ -206,7 +206,7 @@ def takeaway(session: Session, certificate: Any) -> None:
 
     formats = [f for f in FORMATS if f not in OF_IMAGES or session.pool.kind == "image"]
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="finish-downloads"):
-        chosen = st.selectbox(
+        file_format = st.selectbox(
             "Format",
             formats,
             format_func=lambda f: NAMES.get(f, f),
@@ -218,11 +218,11 @@ def takeaway(session: Session, certificate: Any) -> None:
         downloads.button(
             "Download the finished set",
             background_files.of_project(
-                "labels_written", session, "The finished set", chosen, "finished", rows=len(session.pool)
+                "labels_written", session, "The finished set", file_format, "finished", rows=len(session.pool)
             ),
-            f"{stem(session)}-finished{FORMATS[chosen]}",
+            f"{stem(session)}-finished{FORMATS[file_format]}",
             "download-finished",
-            taken=auditing.exported(session, f"the finished set, {NAMES.get(chosen, chosen)}"),
+            taken=auditing.exported(session, f"the finished set, {NAMES.get(file_format, file_format)}"),
         )
         downloads.button(
             "Certificate (JSON)",
@@ -249,20 +249,20 @@ def sets(now: FinishState) -> None:
     import pandas as pd
 
     rows = now.sets()
-    best = [one for one in rows if math.isfinite(one.bound)]
-    shown = (
+    best = [row for row in rows if math.isfinite(row.bound)]
+    table_rows = (
         best if len(best) <= 6 else [best[i] for i in np.unique(np.linspace(0, len(best) - 1, 6).astype(int))]
     )
     st.table(
         pd.DataFrame(
             [
                 {
-                    "The surest": f"{one.size:,} ({percent(one.size / now.frozen.size, 0)})",
-                    "Checks": f"{one.checks:,}, {one.wrong:,} called wrong",
-                    "At most wrong": percent(one.bound),
-                    f"At {percent(now.promise.error)}": "certified" if one.certified else "not yet",
+                    "The surest": f"{row.size:,} ({percent(row.size / now.frozen.size, 0)})",
+                    "Checks": f"{row.checks:,}, {row.wrong:,} called wrong",
+                    "At most wrong": percent(row.bound),
+                    f"At {percent(now.promise.error)}": "certified" if row.certified else "not yet",
                 }
-                for one in shown
+                for row in table_rows
             ]
         ),
         border="horizontal",
@@ -279,19 +279,19 @@ def classes(certificate: Any) -> None:
     """Precision and recall of each class."""
     import pandas as pd
 
-    def said(one: Any, which: int) -> str:
-        low, high = (one.precision, one.recall)[which]
-        return "too few checks" if one.too_few[which] else f"{percent(low)} to {percent(high)}"
+    def said(class_: Any, which: int) -> str:
+        low, high = (class_.precision, class_.recall)[which]
+        return "too few checks" if class_.too_few[which] else f"{percent(low)} to {percent(high)}"
 
     rows = [
         {
-            "Class": verbatim(one.name, 60),
-            "Labels": f"{one.labels:,}",
-            "Checks": f"{one.checks:,}",
-            "Precision": said(one, 0),
-            "Recall": said(one, 1),
+            "Class": verbatim(class_.name, 60),
+            "Labels": f"{class_.labels:,}",
+            "Checks": f"{class_.checks:,}",
+            "Precision": said(class_, 0),
+            "Recall": said(class_, 1),
         }
-        for one in certificate.classes
+        for class_ in certificate.classes
     ]
     st.table(
         pd.DataFrame(rows),

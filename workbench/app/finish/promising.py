@@ -36,14 +36,14 @@ _WAITING = (
 def sources(session: Session) -> list[str]:
     """Sources whose labels can be checked: the model, and columns that the project knows."""
     offered = (*_used(session), *session.guesses_offered())
-    columns = [one for one in offered if one.startswith("column:")]
+    columns = [source for source in offered if source.startswith("column:")]
     model = [MODEL] if session.model is not None else []
     # whoever brought a column and labelled nothing came to check it
     return [*model, *dict.fromkeys(columns)] if session.state.codes else [*dict.fromkeys(columns), *model]
 
 
 def _used(session: Session) -> list[str]:
-    return [one.source for one in session.guesses if one.guess is not None]
+    return [guess.source for guess in session.guesses if guess.guess is not None]
 
 
 def title_of(of: str) -> str:
@@ -53,11 +53,11 @@ def title_of(of: str) -> str:
 
 def lead(session: Session, of: str, n: int) -> str:
     """Offer of this project, in two sentences: how many labels, how wrong they may be, what a person does."""
-    what = "Decide how wrong they may be, check some at random, and take them with a bound that holds."
+    steps = "Decide how wrong they may be, check some at random, and take them with a bound that holds."
     if of != MODEL:
-        return f"**{title_of(of).capitalize()} has {plural(n, 'label')} that nobody has looked at.** {what}"
+        return f"**{title_of(of).capitalize()} has {plural(n, 'label')} that nobody has looked at.** {steps}"
     return (
-        f"**The machine can label the other {plural(n, 'item')}, {session.verdict.of_the_rest(n)}.** {what}"
+        f"**The machine can label the other {plural(n, 'item')}, {session.verdict.of_the_rest(n)}.** {steps}"
     )
 
 
@@ -75,13 +75,13 @@ def counts(session: Session, of: str, n: int) -> None:
 def _expected(session: Session, of: str) -> tuple[str, str]:
     if of != MODEL:
         return "unknown", "Nobody has looked at these labels yet: the checks say how wrong they are."
-    found = session.evaluation
+    rate = session.evaluation
     if not session.verdict.told:
-        value = f"{percent(found.low, 0)} to {percent(found.high, 0)}" if found.n else "unknown"
+        value = f"{percent(rate.low, 0)} to {percent(rate.high, 0)}" if rate.n else "unknown"
         return value, f"Too few to tell: {session.verdict.between}."
     return (
-        f"{percent(found.error)} ({percent(found.low)} to {percent(found.high)})",
-        f"95 % interval {percent(found.low)} to {percent(found.high)}, on {found.where}; a forecast for the "
+        f"{percent(rate.error)} ({percent(rate.low)} to {percent(rate.high)})",
+        f"95 % interval {percent(rate.low)} to {percent(rate.high)}, on {rate.where}; a forecast for the "
         "labels that are left, and no promise.",
     )
 
@@ -178,8 +178,8 @@ def start(session: Session) -> None:
         if job.active:
             watched(job, forecast is None)
         elif job.status == "done":
-            chosen, plans = job.result
-            picture(of, chosen, plans, n)
+            plan, plans = job.result
+            picture(of, plan, plans, n)
         else:
             widgets.job_panel(job, "finish-forecasting", again=True)
 
@@ -193,11 +193,11 @@ def _percent(label: str, scale: tuple[float, float, float, float], key: str, ter
         key: of the widget.
         term: of the glossary, which explains the slider.
     """
-    least, most, start_value, step = scale
+    minimum, maximum, start_value, step = scale
     percent = st.slider(
         label,
-        least,
-        most,
+        minimum,
+        maximum,
         start_value,
         step,
         format="%g",
@@ -218,11 +218,11 @@ def census(session: Session, n: int, error: float, confidence: float) -> bool:
     from workbench.certificates import confidence_at
     from workbench.sessions.finish_state import census_words, is_census
 
-    here = confidence_at(confidence, session.attempt_next)
-    if not is_census(n, error, here):
+    level = confidence_at(confidence, session.attempt_next)
+    if not is_census(n, error, level):
         return False
     with st.container(border=True, key="finish-census"):
-        st.markdown(census_words(n, error, here))
+        st.markdown(census_words(n, error, level))
         frame.link("label", f"Label all {n:,}", ":material/arrow_forward:")
     return True
 
@@ -301,9 +301,9 @@ def forecast_job(session: Session, of: str, error: float, confidence: float, tab
         session,
     )
     job = manager().compute(session.id, inputs, _forecast, title="Forecast", lane="map")
-    for other in manager().active(session.id):
-        if other is not job and other.title == job.title and other.about == tab:
-            other.cancel()  # of a slider that was moved on
+    for other_job in manager().active(session.id):
+        if other_job is not job and other_job.title == job.title and other_job.about == tab:
+            other_job.cancel()  # of a slider that was moved on
     if job.status == "cancelled":
         manager().forget(job)
         job = manager().compute(session.id, inputs, _forecast, title="Forecast", lane="map")
@@ -311,19 +311,19 @@ def forecast_job(session: Session, of: str, error: float, confidence: float, tab
     return job
 
 
-def _forecast(job: Job, given: Forecasting) -> tuple[Plan, list[Plan]]:
-    session = given.session
-    found = session.candidates(given.of)
+def _forecast(job: Job, inputs: Forecasting) -> tuple[Plan, list[Plan]]:
+    session = inputs.session
+    candidates = session.candidates(inputs.of)
 
     def at(error: float) -> Plan:
-        return session.forecast(error, given.confidence, given.of, found=found)
+        return session.forecast(error, inputs.confidence, inputs.of, found=candidates)
 
-    chosen = at(given.error)
+    plan = at(inputs.error)
     plans = []
     for number, error in enumerate(ERRORS):
-        job.report(number / len(ERRORS), "other errors", partial=chosen)
+        job.report(number / len(ERRORS), "other errors", partial=plan)
         plans.append(at(error))
-    return chosen, plans
+    return plan, plans
 
 
 def words(forecast: Plan, of: str) -> str:
@@ -350,20 +350,20 @@ def picture(of: str, forecast: Plan, plans: list[Plan], n: int) -> None:
     """Human answers against the allowed error."""
     from workbench.figures.finish import Cost, answers_needed
 
-    def cost(one: Plan, error: float) -> Cost:
-        best = one.options[-1] if of != MODEL else one.choice
+    def cost(plan: Plan, error: float) -> Cost:
+        best = plan.options[-1] if of != MODEL else plan.choice
         if best is None:
-            return Cost(error, float(one.size), float(one.size), float(one.size), 0)
+            return Cost(error, float(plan.size), float(plan.size), float(plan.size), 0)
         low, high = best.answers_range
         return Cost(error, best.answers, low, high, best.size)
 
-    costs = [cost(one, error) for one, error in zip(plans, ERRORS, strict=True)]
-    chosen = cost(forecast, forecast.error)
+    costs = [cost(plan, error) for plan, error in zip(plans, ERRORS, strict=True)]
+    current_cost = cost(forecast, forecast.error)
     widgets.figure(
-        answers_needed(costs, chosen, n),
+        answers_needed(costs, current_cost, n),
         "finish-costs",
-        f"Human answers needed against the allowed error; about {chosen.answers:,.0f} at "
-        f"{percent(chosen.error)}, {n:,} for labelling everything.",
+        f"Human answers needed against the allowed error; about {current_cost.answers:,.0f} at "
+        f"{percent(current_cost.error)}, {n:,} for labelling everything.",
     )
     st.caption(
         "A forecast from what the model says of its own errors, measured where it can be; the band holds 8 "

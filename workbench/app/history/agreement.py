@@ -101,32 +101,34 @@ def shared_labels(state: ProjectState) -> dict[int, dict[str, int]]:
     that they gave before.
     """
     codes = {key: code for code, key in enumerate(state.keys)}
-    found = {}
+    labels = {}
     for item, votes in state.votes.items():
         if len(votes) > 1:
-            own = {v.annotator: state.resolve(v.by_themselves) for v in votes.values() if v.by_themselves}
-            given = {person: codes[key] for person, key in own.items() if key in codes}
-            if len(given) > 1:
-                found[item] = given
-    return found
+            own_keys = {
+                v.annotator: state.resolve(v.by_themselves) for v in votes.values() if v.by_themselves
+            }
+            by_person = {person: codes[key] for person, key in own_keys.items() if key in codes}
+            if len(by_person) > 1:
+                labels[item] = by_person
+    return labels
 
 
 def pairs(shared: Mapping[int, Mapping[str, int]]) -> list[tuple[str, str, Agreement]]:
     """Cohen's kappa of each two people with items in common, the pair with most items first."""
-    people = list(dict.fromkeys(person for given in shared.values() for person in given))
-    found = []
+    people = list(dict.fromkeys(person for codes in shared.values() for person in codes))
+    agreements = []
     for a, b in itertools.combinations(people, 2):
-        both = [(given[a], given[b]) for given in shared.values() if a in given and b in given]
-        if both:
-            found.append((a, b, cohen_kappa([x for x, _ in both], [y for _, y in both])))
-    return sorted(found, key=lambda pair: -pair[2].n_items)
+        ratings = [(codes[a], codes[b]) for codes in shared.values() if a in codes and b in codes]
+        if ratings:
+            agreements.append((a, b, cohen_kappa([x for x, _ in ratings], [y for _, y in ratings])))
+    return sorted(agreements, key=lambda pair: -pair[2].n_items)
 
 
 def group(shared: Mapping[int, Mapping[str, int]], n_classes: int) -> Agreement | None:
     """Krippendorff's alpha of everybody; None for fewer than three people."""
-    if len({person for given in shared.values() for person in given}) < 3:
+    if len({person for codes in shared.values() for person in codes}) < 3:
         return None
-    counts = [np.bincount(list(given.values()), minlength=n_classes) for given in shared.values()]
+    counts = [np.bincount(list(codes.values()), minlength=n_classes) for codes in shared.values()]
     return krippendorff_alpha(np.stack(counts))
 
 
@@ -147,9 +149,9 @@ def in_words(who: str, found: Agreement, *, together: bool = False, oneself: boo
         words = f"Looked at twice, {items} got the same label in {same}"
     else:
         words = f"{who} labelled {items} both, and agree in {same}"
-    called = "Krippendorff's alpha" if together else "kappa"
+    measure = "Krippendorff's alpha" if together else "kappa"
     if np.isnan(found.kappa):
-        return f"{words}. All are of one class, so {called} says nothing yet."
+        return f"{words}. All are of one class, so {measure} says nothing yet."
     if found.n_items < ENOUGH:
-        return f"{words}. {called[0].upper()}{called[1:]} is told from {ENOUGH} items on."
-    return f"{words}; chance alone gives {percent(found.expected, 0)}, so {called} is {found.kappa:.2f}."
+        return f"{words}. {measure[0].upper()}{measure[1:]} is told from {ENOUGH} items on."
+    return f"{words}; chance alone gives {percent(found.expected, 0)}, so {measure} is {found.kappa:.2f}."

@@ -102,8 +102,8 @@ def decisions(session: Session) -> list[Decision]:
     payloads = {event.id: event.payload for event in session.events}
     aside = {e.item: e for e in session.events if e.kind in ("skip", "unsure")}
     disputed = frozenset(state.conflicts)
-    beside = sorted({*state.skipped, *state.unsure, *state.flagged, *state.notes})
-    items = dict.fromkeys((*state.votes, *beside))
+    marked_items = sorted({*state.skipped, *state.unsure, *state.flagged, *state.notes})
+    items = dict.fromkeys((*state.votes, *marked_items))
     rows = []
     for item in items:
         more: dict[str, Any] = {
@@ -161,27 +161,30 @@ def opinions(
     if model.classes != state.classes or len(state.classes) < 2:
         return {}
     learnt = frozenset(model.items.tolist())
-    others = [item for item in state.codes if item not in learnt]
-    items, parts = others, [model.probabilities[np.asarray(others, dtype=np.int64)]] if others else []
+    unseen_items = [item for item in state.codes if item not in learnt]
+    items, parts = (
+        unseen_items,
+        [model.probabilities[np.asarray(unseen_items, dtype=np.int64)]] if unseen_items else [],
+    )
     if crossed is not None:
         # a label that was taken back since has no opinion
         rows = [i for i, item in enumerate(crossed[0].tolist()) if item in state.codes]
-        items = [*others, *crossed[0][rows].tolist()]
+        items = [*unseen_items, *crossed[0][rows].tolist()]
         parts = [*parts, crossed[2][rows]]
     if not items:
         return {}
     p = np.concatenate(parts)
-    asked = [state.standing[item].role == "policy" for item in items]
-    found = mistakes([state.codes[item] for item in items], p, groups=asked)
+    groups = [state.standing[item].role == "policy" for item in items]
+    estimate = mistakes([state.codes[item] for item in items], p, groups=groups)
     best = p.argmax(axis=1)
     return {
         item: Opinion(
             state.classes[best[i]],
             float(p[i, best[i]]),
-            float(1.0 - found.wrong[i]),
-            bool(found.wrong[i] > 0.5),
+            float(1.0 - estimate.wrong[i]),
+            bool(estimate.wrong[i] > 0.5),
             int(best[i]) != state.codes[item],
-            (float(found.low[i]), float(found.high[i])),
+            (float(estimate.low[i]), float(estimate.high[i])),
         )
         for i, item in enumerate(items)
     }
@@ -206,13 +209,13 @@ def tiles(
     from workbench.app.desk.cards import thumbnail_face
 
     kinds = {LABELLED: "label", SKIPPED: "skip", UNSURE: "unsure"}
-    made = []
+    gallery = []
     for row in rows:
         opinion = found.get(row.item)
         verdict = ""
         if opinion is not None:
             verdict = "wrong" if opinion.wrong else "disagrees" if opinion.disagrees else "agrees"
-        made.append(
+        gallery.append(
             {
                 "item": row.item,
                 "id": str(pool.items.ids[row.item]),
@@ -230,7 +233,7 @@ def tiles(
                 "chance": None if opinion is None else round(opinion.right, 3),
             }
         )
-    return made
+    return gallery
 
 
 def in_doubt_first(rows: Iterable[Decision], found: Mapping[int, Opinion]) -> list[Decision]:
@@ -298,11 +301,11 @@ def verdict(rows: Sequence[Decision], found: Mapping[int, Opinion]) -> str:
         )
     if alike == n:
         return f"{words} A model that did not see them says the same of each."
-    named = f"; {wrong:,} of them {'looks' if wrong == 1 else 'look'} wrong" if wrong else ""
+    clause = f"; {wrong:,} of them {'looks' if wrong == 1 else 'look'} wrong" if wrong else ""
     doubted = [o for row in rows if (o := found.get(row.item)) is not None and o.disagrees]
     mostly = "Most of these are right: people err in 1 to 5 of 100 labels. "
     return (
-        f"{words} A model that did not see them expected another class for {n - alike:,}{named}. "
+        f"{words} A model that did not see them expected another class for {n - alike:,}{clause}. "
         f"{mostly if 2 * sum(1.0 - o.right for o in doubted) < len(doubted) else ''}"
         "The likeliest mistakes come first."
     )
@@ -314,6 +317,6 @@ def likely_wrong(said: Sequence[Opinion]) -> str:
     Args:
         said: what is known of each.
     """
-    low, high = (sum(one.usual[end] for one in said) for end in (0, 1))
+    low, high = (sum(opinion.usual[end] for opinion in said) for end in (0, 1))
     low, high = int(low), min(math.ceil(high), len(said))
     return f"about {low:,} to {high:,}" if high > low else f"about {high:,}"

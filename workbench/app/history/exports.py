@@ -68,11 +68,11 @@ def model_download(session: Any) -> None:
     )
 
 
-def _rows(session: Any, state: Any, what: str) -> int:
+def _rows(session: Any, state: Any, scope: str) -> int:
     """About how many rows an export holds."""
-    if what == HISTORY:
+    if scope == HISTORY:
         return int(state.n_events)
-    return len(state.labels) if what in (PAIRS, "labels", QUESTIONS) else len(session.pool)
+    return len(state.labels) if scope in (PAIRS, "labels", QUESTIONS) else len(session.pool)
 
 
 def stem(session: Any) -> str:
@@ -99,7 +99,7 @@ def downloads(session: Any, state: Any) -> None:
         width="content",
     ):
         with st.popover("Download", icon=":material/download:", key="export"):
-            chosen = st.selectbox(
+            file_format = st.selectbox(
                 "Format",
                 formats,
                 format_func=lambda f: NAMES.get(f, f),
@@ -107,12 +107,22 @@ def downloads(session: Any, state: Any) -> None:
                 width="stretch",
                 persist_state="session",
             )
-            scopes = [what for what in SCOPES if what != "predictions" or session.model is not None]
-            scopes = [what for what in scopes if what != "history" or chosen in CARRIED_BY]
-            scopes = [what for what in scopes if what != "finished" or state.certified]
-            if len(session.every_question) > 1 and chosen in OF_QUESTIONS:
+            scopes = [
+                export_scope
+                for export_scope in SCOPES
+                if export_scope != "predictions" or session.model is not None
+            ]
+            scopes = [
+                export_scope
+                for export_scope in scopes
+                if export_scope != "history" or file_format in CARRIED_BY
+            ]
+            scopes = [
+                export_scope for export_scope in scopes if export_scope != "finished" or state.certified
+            ]
+            if len(session.every_question) > 1 and file_format in OF_QUESTIONS:
                 scopes = [QUESTIONS, *scopes]
-            what = st.selectbox(
+            export_scope = st.selectbox(
                 "What",
                 scopes,
                 format_func=lambda scope: _WHAT[scope],
@@ -127,13 +137,23 @@ def downloads(session: Any, state: Any) -> None:
             button(
                 "Download the labels",
                 background_files.of_project(
-                    "labels_written", session, "The labels", chosen, what, rows=_rows(session, state, what)
+                    "labels_written",
+                    session,
+                    "The labels",
+                    file_format,
+                    export_scope,
+                    rows=_rows(session, state, export_scope),
                 ),
-                f"{stem(session)}{FORMATS[chosen]}",
+                f"{stem(session)}{FORMATS[file_format]}",
                 "download-labels",
-                disabled=what in (PAIRS, "labels", QUESTIONS)
-                and not any(one.state.codes for one in (session.asked() if what == QUESTIONS else [session])),
-                taken=auditing.exported(session, f"{_WHAT[what].lower()}, {NAMES.get(chosen, chosen)}"),
+                disabled=export_scope in (PAIRS, "labels", QUESTIONS)
+                and not any(
+                    question_session.state.codes
+                    for question_session in (session.asked() if export_scope == QUESTIONS else [session])
+                ),
+                taken=auditing.exported(
+                    session, f"{_WHAT[export_scope].lower()}, {NAMES.get(file_format, file_format)}"
+                ),
             )
             button(
                 "Download the project",
@@ -164,31 +184,32 @@ def _importer(session: Any) -> None:
             st.session_state.pop(name, None)
         return
     key = f"take-{session.id}-{session.annotator}-{file.file_id}-{kind}"
-    begun = st.session_state.get(_TAKEN)
+    pending_import = st.session_state.get(_TAKEN)
     try:
-        if begun is not None and begun[0] == key:
-            _take_in(session, file, kind, *begun)
+        if pending_import is not None and pending_import[0] == key:
+            _take_in(session, file, kind, *pending_import)
             return
-        looked = _looked_at(session, file, kind)
-        if looked is None:
+        preview = _looked_at(session, file, kind)
+        if preview is None:
             return
-        chosen = _asked(session, looked)
-        if st.button("Import", key="import", type="primary", disabled=chosen is None) and chosen is not None:
-            st.session_state[_TAKEN] = key, chosen
-            _take_in(session, file, kind, key, chosen)
+        choice = _asked(session, preview)
+        if st.button("Import", key="import", type="primary", disabled=choice is None) and choice is not None:
+            st.session_state[_TAKEN] = key, choice
+            _take_in(session, file, kind, key, choice)
     except InputError as error:
         st.error(verbatim(error), icon=":material/error:")
 
 
 def _looked_at(session: Any, file: Any, kind: str) -> Looked | None:
     """Changes that a file would bring, as of now; None while it is read."""
-    now = session.state.n_events
-    key = f"look-{session.id}-{session.annotator}-{file.file_id}-{kind}-{now}-{len(session.every_question)}"
-    held = st.session_state.get(_READ)
-    if held is not None and held[0] == key:
-        found: Looked = held[1]
-        return found
-    read = background_files.read(
+    n_events = session.state.n_events
+    n_questions = len(session.every_question)
+    key = f"look-{session.id}-{session.annotator}-{file.file_id}-{kind}-{n_events}-{n_questions}"
+    cache_entry = st.session_state.get(_READ)
+    if cache_entry is not None and cache_entry[0] == key:
+        preview: Looked = cache_entry[1]
+        return preview
+    new_preview = background_files.read(
         session.id,
         key,
         "labels_looked_at",
@@ -199,15 +220,15 @@ def _looked_at(session: Any, file: Any, kind: str) -> Looked | None:
         data=file.getvalue(),
         session=session,
     )
-    if read is not None:
-        st.session_state[_READ] = key, read
-    return read
+    if new_preview is not None:
+        st.session_state[_READ] = key, new_preview
+    return new_preview
 
 
-def _take_in(session: Any, file: Any, kind: str, key: str, chosen: Mapping[str, Any]) -> None:
+def _take_in(session: Any, file: Any, kind: str, key: str, choice: Mapping[str, Any]) -> None:
     """Take the labels of a file in, or show how far that is."""
     try:
-        taken = background_files.read(
+        outcome = background_files.read(
             session.id,
             key,
             "labels_taken_in",
@@ -216,7 +237,7 @@ def _take_in(session: Any, file: Any, kind: str, key: str, chosen: Mapping[str, 
             session.annotator,
             kind,
             file.name,
-            chosen,
+            choice,
             title="Taking the labels in",
             data=file.getvalue(),
             session=session,
@@ -225,17 +246,17 @@ def _take_in(session: Any, file: Any, kind: str, key: str, chosen: Mapping[str, 
     except InputError:
         st.session_state.pop(_TAKEN, None)
         raise
-    if taken is not None:
+    if outcome is not None:
         st.session_state.pop(_TAKEN, None)
-        _imported(*taken)
+        _imported(*outcome)
 
 
-def _asked(session: Any, looked: Looked) -> dict[str, Any] | None:
+def _asked(session: Any, preview: Looked) -> dict[str, Any] | None:
     """Choice for the odd rows of a file; None while something is open."""
-    if looked.answers is not None:
-        return {} if _several(session, looked.answers) else None
-    assert looked.plan is not None
-    return _choices(looked.plan, session.classes, session.pool.items.ids)
+    if preview.answers is not None:
+        return {} if _several(session, preview.answers) else None
+    assert preview.plan is not None
+    return _choices(preview.plan, session.classes, session.pool.items.ids)
 
 
 def _several(session: Any, answers: Answers) -> bool:
@@ -245,8 +266,8 @@ def _several(session: Any, answers: Answers) -> bool:
         st.caption(f"No yes / no question is called {verbatim(', '.join(answers.strange[:8]), 200)}.")
         words = f"Add {plural(len(answers.strange), 'question')} answered by yes or no"
         if st.button(words, key="import-add-questions", disabled=len(answers.strange) > MOST_ADDED):
-            for one in answers.strange:
-                session.add_question(one)
+            for question in answers.strange:
+                session.add_question(question)
             st.rerun()
     ready = not answers.strange
     if answers.unknown:
@@ -264,7 +285,7 @@ def _imported(n: int, act: int | None) -> None:
 def _choices(plan: ImportPlan, classes: Sequence[str], ids: Sequence[object]) -> dict[str, Any] | None:
     """Plan of the import, and the choice for the odd rows; None while something is open."""
     st.markdown(f"**It would bring: {verbatim(plan.words(), 300)}.**")
-    ready, named, keep = True, {}, False
+    ready, mapping, keep = True, {}, False
     for number, (name, n) in enumerate(plan.classes.items()):
         if number == MOST_NEW:
             st.caption(f"and {plural(len(plan.classes) - MOST_NEW, 'more new class', 'more new classes')}")
@@ -281,13 +302,13 @@ def _choices(plan: ImportPlan, classes: Sequence[str], ids: Sequence[object]) ->
         )
         ready = ready and to is not None
         if to is not None and to != add:
-            named[name] = str(to)
+            mapping[name] = str(to)
     if plan.differ:
-        item, (now, then) = next(iter(plan.differ.items()))
-        what = f"item {ids[item]} is {now} here and {then} in the file"
+        item, (own_label, file_label) = next(iter(plan.differ.items()))
+        example = f"item {ids[item]} is {own_label} here and {file_label} in the file"
         keep = (
             st.radio(
-                f"{plural(len(plan.differ), 'label')} differ: {verbatim(what, 160)}",
+                f"{plural(len(plan.differ), 'label')} differ: {verbatim(example, 160)}",
                 ["Take those of the file", "Keep what is here"],
                 key="import-differ",
             )
@@ -295,10 +316,10 @@ def _choices(plan: ImportPlan, classes: Sequence[str], ids: Sequence[object]) ->
         )
     out = False
     if plan.unknown:
-        some = ", ".join(plan.unknown[:3]) + (" ..." if len(plan.unknown) > 3 else "")
+        head = ", ".join(plan.unknown[:3]) + (" ..." if len(plan.unknown) > 3 else "")
         out = st.checkbox(
-            f"Leave out {plural(len(plan.unknown), 'row')} of items that are not here: {verbatim(some, 120)}",
+            f"Leave out {plural(len(plan.unknown), 'row')} of items that are not here: {verbatim(head, 120)}",
             key="import-leave-out",
         )
         ready = ready and out
-    return {"leave_out_unknown": out, "keep_mine": keep, "named": named} if ready else None
+    return {"leave_out_unknown": out, "keep_mine": keep, "named": mapping} if ready else None

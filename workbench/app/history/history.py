@@ -113,8 +113,8 @@ def _change(event: Any, state: Any) -> str:
     if kind == "example-picked":
         return f"{name(payload['class'])}{'' if payload['on'] else ', no longer'}"
     if kind == "guesses-changed":
-        used = [str(one["source"]) for one in payload["sources"] if one["on"]]
-        return ", ".join(used) or "none"
+        sources = [str(source["source"]) for source in payload["sources"] if source["on"]]
+        return ", ".join(sources) or "none"
     if kind == "checks-started":
         promise = payload["promise"]
         words = f"at most {promise['error']:.1%} wrong, attempt {promise['attempt']}"
@@ -152,9 +152,9 @@ def fit_rows(session: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _made_with(one: Any, first: Any) -> str:
+def _made_with(fit: Any, first: Any) -> str:
     """The model a fit was made with, and the policy that asked after it."""
-    classifier, policy = one.made_with
+    classifier, policy = fit.made_with
     # before they could be changed, a fit did not say
     return f"{classifier_title(classifier or first['classifier'])} · {title_of(policy or first['policy'])}"
 
@@ -165,8 +165,12 @@ def whole_numbers(rows: Sequence[dict[str, Any]]) -> Any:
 
     table = pd.DataFrame(list(rows))
     for name in table.columns:
-        given = [row.get(name) for row in rows]
-        there = [value for value in given if value is not None]
-        if len(there) < len(given) and there and all(type(value) is int for value in there):
-            table[name] = pd.array(given, dtype="Int64")
+        cells = [row.get(name) for row in rows]
+        filled_cells = [value for value in cells if value is not None]
+        if (
+            len(filled_cells) < len(cells)
+            and filled_cells
+            and all(type(value) is int for value in filled_cells)
+        ):
+            table[name] = pd.array(cells, dtype="Int64")
     return table

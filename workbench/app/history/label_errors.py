@@ -62,7 +62,7 @@ class LabelIssues:
     @property
     def n_wrong(self) -> int:
         """Number of labels that look wrong."""
-        return sum(one.said.wrong for one in self.issues)
+        return sum(issue.said.wrong for issue in self.issues)
 
 
 def find_issues(sessions: Mapping[str, Session], models: Mapping[str, FittedModel | None]) -> LabelIssues:
@@ -75,32 +75,32 @@ def find_issues(sessions: Mapping[str, Session], models: Mapping[str, FittedMode
     Returns:
         What is known by now; while its job is under way, of the questions before.
     """
-    found = LabelIssues()
+    report = LabelIssues()
     compared: list[tuple[str, Session, FittedModel, Job]] = []
     for name, one in sessions.items():
         model = models.get(name)
         if model is None or model.classes != one.state.classes:
-            found.left[name] = "no model yet" if model is None else "its classes changed since the fit"
+            report.left[name] = "no model yet" if model is None else "its classes changed since the fit"
             continue
-        if any(job.status == "cancelled" for job in found.ended):
-            found.left[name] = "not looked at: cancelled before"
+        if any(job.status == "cancelled" for job in report.ended):
+            report.left[name] = "not looked at: cancelled before"
             continue
         job = evaluation.cross_validation(one, model)
         if job.active:
-            found.job = job
+            report.job = job
             break
         if job.status == "done":
             compared.append((name, one, model, job))
         else:
-            found.left[name] = job.error or "cancelled"
-            found.ended.append(job)
-    found.n_questions = len(compared)
+            report.left[name] = job.error or "cancelled"
+            report.ended.append(job)
+    report.n_questions = len(compared)
     for name, one, model, job in compared:
         n, pairs = computed(_disagreeing, one, model, job, at=one.state.last_event)
-        found.n_labels += n
-        found.issues += [LabelIssue(name, row, said) for row, said in pairs]
-    found.issues.sort(key=lambda one: (not one.said.wrong, one.said.right))
-    return found
+        report.n_labels += n
+        report.issues += [LabelIssue(name, row, opinion) for row, opinion in pairs]
+    report.issues.sort(key=lambda one: (not one.said.wrong, one.said.right))
+    return report
 
 
 def _disagreeing(
@@ -109,7 +109,7 @@ def _disagreeing(
     """Number of labels that were compared, and those where a model expected another class."""
     opinions = decisions.opinions_of(session, model, job)
     rows = [(row, opinions[row.item]) for row in decisions.decisions(session) if row.item in opinions]
-    return len(opinions), [(row, said) for row, said in rows if said.disagrees]
+    return len(opinions), [(row, opinion) for row, opinion in rows if opinion.disagrees]
 
 
 def verdict(found: LabelIssues) -> str:
@@ -119,10 +119,10 @@ def verdict(found: LabelIssues) -> str:
     of = f"{plural(found.n_labels, 'label')} of {plural(found.n_questions, 'question')}"
     if not found.issues:
         return f"None of {of} looks wrong to a model that did not see it."
-    likely = decisions.likely_wrong([one.said for one in found.issues])
-    some = f"models that did not see them expected another class for {len(found.issues):,}"
-    named = f", of which {found.n_wrong:,} {'looks' if found.n_wrong == 1 else 'look'} wrong"
-    return f"Of {of} {some}{named if found.n_wrong else ''}: {likely} of these are likely wrong."
+    likely = decisions.likely_wrong([issue.said for issue in found.issues])
+    statement = f"models that did not see them expected another class for {len(found.issues):,}"
+    clause = f", of which {found.n_wrong:,} {'looks' if found.n_wrong == 1 else 'look'} wrong"
+    return f"Of {of} {statement}{clause if found.n_wrong else ''}: {likely} of these are likely wrong."
 
 
 # --------------------------------------------------------------------------- the part of the page
@@ -138,8 +138,8 @@ def part(session: Session) -> list[LabelIssue]:
         What looks wrong; nothing while it is looked for.
     """
     # as the models were when it was asked for: what is changed here moves no row
-    kept, models = st.session_state.get(_WANTED, ((), {}))
-    if kept != session.question_ids:
+    question_ids, models = st.session_state.get(_WANTED, ((), {}))
+    if question_ids != session.question_ids:
         st.markdown(
             "Each label of each question is compared with a model that did not see it; what looks wrong "
             "stands in one gallery."
@@ -152,29 +152,31 @@ def part(session: Session) -> list[LabelIssue]:
         ):
             _begin(session)
         return []
-    sessions = {one.question_name: one for one in session.asked()}
-    found = find_issues(sessions, models)
+    sessions = {question_session.question_name: question_session for question_session in session.asked()}
+    report = find_issues(sessions, models)
     with st.container(horizontal=True, vertical_alignment="center"):
-        if found.job is None:
-            st.markdown(f"**{verdict(found)}**", width="content")
-            _ways_on(session, sessions, models, found)
+        if report.job is None:
+            st.markdown(f"**{verdict(report)}**", width="content")
+            _ways_on(session, sessions, models, report)
         else:
-            done = found.n_questions + len(found.left)
-            st.markdown(f"**{done:,} of {plural(len(sessions), 'question')} looked at.**")
-    if found.job is not None:
-        widgets.job_panel(found.job, "every-question", height=64)
-    if found.left:
-        with st.expander(f"{plural(len(found.left), 'question')} not compared", key="every-question-left"):
-            st.markdown("\n".join(f"- {verbatim(name)}: {verbatim(why)}" for name, why in found.left.items()))
-    return found.issues if found.job is None else []
+            n_done = report.n_questions + len(report.left)
+            st.markdown(f"**{n_done:,} of {plural(len(sessions), 'question')} looked at.**")
+    if report.job is not None:
+        widgets.job_panel(report.job, "every-question", height=64)
+    if report.left:
+        with st.expander(f"{plural(len(report.left), 'question')} not compared", key="every-question-left"):
+            st.markdown(
+                "\n".join(f"- {verbatim(name)}: {verbatim(why)}" for name, why in report.left.items())
+            )
+    return report.issues if report.job is None else []
 
 
 def tiles(session: Session, issues: Sequence[LabelIssue], picture: str) -> list[dict[str, Any]]:
     """The issues as tiles of the gallery, each with its question."""
     return [
-        decisions.tiles(session.pool, [one.decision], {one.decision.item: one.said}, picture)[0]
-        | {"question": one.question}
-        for one in issues
+        decisions.tiles(session.pool, [issue.decision], {issue.decision.item: issue.said}, picture)[0]
+        | {"question": issue.question}
+        for issue in issues
     ]
 
 
@@ -188,20 +190,23 @@ def _ways_on(
     session: Session,
     sessions: Mapping[str, Session],
     models: Mapping[str, FittedModel | None],
-    found: LabelIssues,
+    report: LabelIssues,
 ) -> None:
     """Look again with newer models, or at what was not compared."""
-    newer = any(one.model is not None and one.model is not models.get(n) for n, one in sessions.items())
+    newer = any(
+        question_session.model is not None and question_session.model is not models.get(n)
+        for n, question_session in sessions.items()
+    )
     look = {"type": "tertiary", "icon": ":material/refresh:"}
     if newer and st.button("Look again", key="every-question-newer", **look):  # type: ignore[arg-type]
         _begin(session)
-    if found.ended and st.button("Try again", key="every-question-again", **look):  # type: ignore[arg-type]
-        for job in found.ended:
+    if report.ended and st.button("Try again", key="every-question-again", **look):  # type: ignore[arg-type]
+        for job in report.ended:
             manager().forget(job)
         st.rerun()
 
 
 def _begin(session: Session) -> None:
-    models = {one.question_name: one.model for one in session.asked()}
+    models = {question_session.question_name: question_session.model for question_session in session.asked()}
     st.session_state[_WANTED] = (session.question_ids, models)
     st.rerun()

@@ -43,8 +43,10 @@ def part(session: Any, state: Any) -> None:
         )
     elif hidden:
         st.caption("The owner hides names here.")
-    people = [("its file" if n == SOURCE else n, one) for n, one in shown_people(report, hidden, session.id)]
-    rows = [_row(name, one) for name, one in people]
+    people = [
+        ("its file" if n == SOURCE else n, person) for n, person in shown_people(report, hidden, session.id)
+    ]
+    rows = [_row(name, person) for name, person in people]
     table = pd.DataFrame(rows)
     for column in ("Seconds a label", "Agrees with the others", "Between", "Takes for another", "Over time"):
         if (table[column].isna() | (table[column] == "")).all():
@@ -96,8 +98,8 @@ def taken_for_another(report: PeopleReport) -> None:
         f"Model, of {report.n_guesses:,} first guesses",
     )
     rows = [
-        {"Is": one.true, "Taken for": one.said, people: one.people, model: one.model}
-        for one in report.confusions
+        {"Is": confusion.true, "Taken for": confusion.said, people: confusion.people, model: confusion.model}
+        for confusion in report.confusions
     ]
     table = pd.DataFrame(rows)
     st.markdown(
@@ -114,17 +116,17 @@ def taken_for_another(report: PeopleReport) -> None:
     )
 
 
-def _row(name: str, one: PersonReport) -> dict[str, Any]:
-    shared = one.n_shared > 0
+def _row(name: str, person: PersonReport) -> dict[str, Any]:
+    shared = person.n_shared > 0
     return {
         "Person": name,
-        "Labels": one.n_labels,
-        "Shared": one.n_shared,
-        "Agrees with the others": 100 * one.agreement if shared else None,
-        "Between": f"{one.low:.0%} and {one.high:.0%}" if shared else "",
-        "Takes for another": "; ".join(f"{a} for {b} ({n})" for a, b, n in one.confusions),
-        "Seconds a label": None if math.isnan(one.seconds) else one.seconds,
-        "Over time": "" if one.drift is None else f"{one.drift[0]:.0%}, then {one.drift[1]:.0%}",
+        "Labels": person.n_labels,
+        "Shared": person.n_shared,
+        "Agrees with the others": 100 * person.agreement if shared else None,
+        "Between": f"{person.low:.0%} and {person.high:.0%}" if shared else "",
+        "Takes for another": "; ".join(f"{a} for {b} ({n})" for a, b, n in person.confusions),
+        "Seconds a label": None if math.isnan(person.seconds) else person.seconds,
+        "Over time": "" if person.drift is None else f"{person.drift[0]:.0%}, then {person.drift[1]:.0%}",
     }
 
 
@@ -135,14 +137,14 @@ def talked(session: Any, people: list[tuple[str, PersonReport]]) -> None:
     ids = session.pool.items.ids
     rows = [
         {
-            "Item": str(ids[found.item]),
+            "Item": str(ids[disagreement.item]),
             "Person": name,
-            "Said": found.said,
-            "The others mean": found.others,
-            "Sure": 100 * found.certainty,
+            "Said": disagreement.said,
+            "The others mean": disagreement.others,
+            "Sure": 100 * disagreement.certainty,
         }
-        for name, one in people
-        for found in one.disagreements
+        for name, person in people
+        for disagreement in person.disagreements
     ]
     if not rows:
         return

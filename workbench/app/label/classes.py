@@ -64,19 +64,19 @@ def apply(session: Session, before: Sequence[Mapping[str, Any]], delta: Mapping[
     """
     problems: list[str] = []
 
-    def attempt(change: Any, *given: Any, **named: Any) -> bool:
+    def attempt(change: Any, *args: Any, **kwargs: Any) -> bool:
         try:
-            change(*given, **named)
+            change(*args, **kwargs)
         except InputError as error:
             problems.append(str(error))
             return False
         return True
 
     edited = {int(at): dict(cells) for at, cells in delta.get("edited_rows", {}).items()}
-    gone = {int(at) for at in delta.get("deleted_rows", ())}
+    deleted_rows = {int(at) for at in delta.get("deleted_rows", ())}
     places: list[tuple[float, str]] = []
     for at, row in enumerate(before):
-        if at in gone:
+        if at in deleted_rows:
             continue
         name, cells = str(row[NAME]), edited.get(at, {})
         new = str(cells.get(NAME) or name).strip()
@@ -86,9 +86,9 @@ def apply(session: Session, before: Sequence[Mapping[str, Any]], delta: Mapping[
         if about:
             attempt(session.describe_class, name, **about)
         # a class that is given a place goes before the one that has it
-        moved = PLACE in cells and cells[PLACE] is not None
-        places.append((float(cells[PLACE]) - 0.5 if moved else float(row[PLACE]), name))
-        if moved and float(cells[PLACE]) > float(row[PLACE]):
+        has_place = PLACE in cells and cells[PLACE] is not None
+        places.append((float(cells[PLACE]) - 0.5 if has_place else float(row[PLACE]), name))
+        if has_place and float(cells[PLACE]) > float(row[PLACE]):
             places[-1] = (float(cells[PLACE]) + 0.5, name)
     for cells in delta.get("added_rows", ()):
         name = str(cells.get(NAME) or "").strip()
@@ -97,7 +97,7 @@ def apply(session: Session, before: Sequence[Mapping[str, Any]], delta: Mapping[
             continue
         if attempt(session.add_class, name) and about:
             attempt(session.describe_class, name, **about)
-    for at in sorted(gone):
+    for at in sorted(deleted_rows):
         attempt(session.remove_class, str(before[at][NAME]))
     if any(PLACE in cells for cells in edited.values()):
         attempt(session.order_classes, [name for _, name in sorted(places, key=lambda p: p[0])])

@@ -49,99 +49,100 @@ def dialog(session: Session) -> None:
             "variational GPs and logistic regression can.",
             icon=":material/info:",
         )
-    found = session.guess_report()
+    reports = session.guess_report()
     n = 0 if session.model is None else session.model.n_labelled
-    for place, one in enumerate(found):
+    for place, report in enumerate(reports):
         with st.container(border=True, key=f"guess-source-{place}", gap="xsmall"):
-            _source(session, one, n, place, [r.source for r in found if r.on])
-    if not found:
+            _source(session, report, n, place, [r.source for r in reports if r.on])
+    if not reports:
         st.markdown(
             "There is none: the model begins with nothing, and the first questions are spread over the pool."
         )
-    _another(session, [one.source for one in found])
+    _another(session, [report.source for report in reports])
     _file(session)
     _language_model(session)
     if _PROBLEM in st.session_state:
         st.error(verbatim(st.session_state.pop(_PROBLEM)), icon=":material/error:")
 
 
-def _source(session: Session, one: SourceReport, n_labelled: int, place: int, on: list[str]) -> None:
-    words = source_words(one.source)
+def _source(session: Session, report: SourceReport, n_labelled: int, place: int, on: list[str]) -> None:
+    words = source_words(report.source)
     title = f"{words[0].upper()}{words[1:]}"
     widgets.switch(
         f"**{verbatim(title, 80)}**",
         f"guess-{session.id}-{place}",
-        lambda: _is_on(session, one.source),
-        lambda on: _turn(session, one.source, on),
+        lambda: _is_on(session, report.source),
+        lambda on: _turn(session, report.source, on),
     )
     takes = takes_guess(session.settings["classifier"])
-    parts = [f"Weight now: **{weight_words(one.weight, n_labelled, one.on and takes)}**"]
-    if one.weight is not None and n_labelled:
-        parts[0] += f" ({one.weight:.2f} of a margin)"
-    found = one.agreement
-    if found is not None and found.n:
-        share = percent(found.right / found.n, 0)
-        picked = picked_words(one.n_drawn, found.n)
+    parts = [f"Weight now: **{weight_words(report.weight, n_labelled, report.on and takes)}**"]
+    if report.weight is not None and n_labelled:
+        parts[0] += f" ({report.weight:.2f} of a margin)"
+    agreement = report.agreement
+    if agreement is not None and agreement.n:
+        share = percent(agreement.right / agreement.n, 0)
+        picked = picked_words(report.n_drawn, agreement.n)
         parts.append(
-            f"right on {found.right} of {plural(found.n, 'label')}{picked}: {share} "
-            f"(95 % interval {percent(found.low, 0)} to {percent(found.high, 0)})"
+            f"right on {agreement.right} of {plural(agreement.n, 'label')}{picked}: {share} "
+            f"(95 % interval {percent(agreement.low, 0)} to {percent(agreement.high, 0)})"
         )
-    elif found is not None:
+    elif agreement is not None:
         parts.append("no label to judge it by yet")
-    if found is not None:
-        parts.append(f"says something of {plural(one.n_known, 'item')}")
+    if agreement is not None:
+        parts.append(f"says something of {plural(report.n_known, 'item')}")
     st.markdown(" · ".join(parts))
-    if one.confusions:
+    if report.confusions:
         errors = "; ".join(
-            f"{verbatim(b, 40)} for {verbatim(a, 40)} ({k})" for a, b, k in one.confusions[:_CONFUSIONS]
+            f"{verbatim(b, 40)} for {verbatim(a, 40)} ({k})" for a, b, k in report.confusions[:_CONFUSIONS]
         )
         st.caption(f"It says {errors}")
-    if one.unknown or one.mapping:
-        _mapping(session, one, place)
-    for note in one.notes:
+    if report.unknown or report.mapping:
+        _mapping(session, report, place)
+    for note in report.notes:
         st.caption(f":material/info: {verbatim(note)}")
 
 
-def _mapping(session: Session, one: SourceReport, place: int) -> None:
+def _mapping(session: Session, report: SourceReport, place: int) -> None:
     """Class of each name that is none."""
-    names = list(dict.fromkeys((*one.mapping, *one.unknown)))[:_MAPPED]
+    names = list(dict.fromkeys((*report.mapping, *report.unknown)))[:_MAPPED]
     with st.container(horizontal=True, key=f"guess-mapping-{place}", gap="small"):
         for name in names:
-            key = f"guess-map-{session.id}-{one.source}-{name}"
+            key = f"guess-map-{session.id}-{report.source}-{name}"
             st.selectbox(
                 f"{verbatim(name, 30)} stands for",
                 ["", *session.classes],
-                index=([*session.classes].index(now) + 1)
-                if (now := one.mapping.get(name, "")) in session.classes
+                index=([*session.classes].index(class_name) + 1)
+                if (class_name := report.mapping.get(name, "")) in session.classes
                 else 0,
                 format_func=lambda c: c or "no class",
                 key=key,
                 width=220,
                 on_change=_map,
-                args=(session, one, name, key),
+                args=(session, report, name, key),
             )
 
 
-def _map(session: Session, one: SourceReport, name: str, key: str) -> None:
-    mapping = {**one.mapping, name: st.session_state[key]}
+def _map(session: Session, report: SourceReport, name: str, key: str) -> None:
+    mapping = {**report.mapping, name: st.session_state[key]}
     if not mapping[name]:
         del mapping[name]
-    now = list(session.settings.get("guesses") or ())
+    sources = list(session.settings.get("guesses") or ())
     _change(
-        session, [{**other, "mapping": mapping} if other["source"] == one.source else other for other in now]
+        session,
+        [{**entry, "mapping": mapping} if entry["source"] == report.source else entry for entry in sources],
     )
 
 
-def _another(session: Session, there: list[str]) -> None:
+def _another(session: Session, present_sources: list[str]) -> None:
     """One more source: the names of the classes, or a column of the table."""
-    offered = [source for source in session.guesses_offered() if source not in there]
+    offered = [source for source in session.guesses_offered() if source not in present_sources]
     if not offered:
         return
     with st.container(horizontal=True, vertical_alignment="bottom", key="guess-another"):
-        chosen = st.selectbox(
+        choice = st.selectbox(
             "One more", offered, format_func=source_words, key="guess-chosen", width="stretch"
         )
-        st.button("Add", key="guess-add", icon=":material/add:", on_click=_add, args=(session, chosen))
+        st.button("Add", key="guess-add", icon=":material/add:", on_click=_add, args=(session, choice))
 
 
 def _file(session: Session) -> None:
@@ -167,8 +168,8 @@ def _file(session: Session) -> None:
     with st.container(border=True, key="guess-plan"):
         st.markdown(f"**It would say: {verbatim(plan.words(), 300)}.**")
         if plan.unknown:
-            some = ", ".join(plan.unknown[:3]) + (" ..." if len(plan.unknown) > 3 else "")
-            st.caption(f"Rows left out, as no item here is called so: {verbatim(some, 120)}")
+            examples = ", ".join(plan.unknown[:3]) + (" ..." if len(plan.unknown) > 3 else "")
+            st.caption(f"Rows left out, as no item here is called so: {verbatim(examples, 120)}")
         mapping = _named(session, plan)
         with st.container(horizontal=True, key="guess-plan-buttons"):
             st.button(
@@ -225,12 +226,12 @@ def _ask(session: Session, source: str, server: Server, questions: Questions) ->
 def _plan(session: Session, file: Any) -> PredictionPlan | None:
     """Content of a file of guesses; None while it is read, once for the same classes."""
     key = f"guess-{session.id}-{file.file_id}-{session.classes!r}"
-    held = st.session_state.get(_READ)
-    if held is not None and held[0] == key:
-        found: PredictionPlan = held[1]
-        return found
+    cache_entry = st.session_state.get(_READ)
+    if cache_entry is not None and cache_entry[0] == key:
+        plan: PredictionPlan = cache_entry[1]
+        return plan
     with st.spinner("Reading the predictions"):
-        read: PredictionPlan | None = background_files.read(
+        new_plan: PredictionPlan | None = background_files.read(
             session.id,
             key,
             "predictions_looked_at",
@@ -242,14 +243,14 @@ def _plan(session: Session, file: Any) -> PredictionPlan | None:
             session=session,
             patience=_PATIENCE,
         )
-    if read is not None:
-        st.session_state[_READ] = key, read
-    return read
+    if new_plan is not None:
+        st.session_state[_READ] = key, new_plan
+    return new_plan
 
 
-def _take(session: Session, source: str, said: Sequence[Prediction], mapping: dict[str, str]) -> None:
+def _take(session: Session, source: str, predictions: Sequence[Prediction], mapping: dict[str, str]) -> None:
     try:
-        session.add_guess(source, said, mapping)
+        session.add_guess(source, predictions, mapping)
     except InputError as error:
         st.session_state[_PROBLEM] = str(error)
     _empty_box()
@@ -257,7 +258,7 @@ def _take(session: Session, source: str, said: Sequence[Prediction], mapping: di
 
 def _named(session: Session, plan: PredictionPlan) -> dict[str, str]:
     """Class of each name of a file that is none here, as somebody says."""
-    found = {}
+    mapping = {}
     for number, (name, n) in enumerate(list(plan.classes.items())[:_MAPPED]):
         to = st.selectbox(
             f"{verbatim(name, 30)} ({plural(n, 'row')}) stands for",
@@ -267,10 +268,10 @@ def _named(session: Session, plan: PredictionPlan) -> dict[str, str]:
             key=f"guess-class-{number}-{name}",
         )
         if to:
-            found[name] = str(to)
+            mapping[name] = str(to)
     if len(plan.classes) > _MAPPED:
         st.caption(f"{plural(len(plan.classes) - _MAPPED, 'more name')} can be given a class afterwards.")
-    return found
+    return mapping
 
 
 def _empty_box() -> None:
@@ -280,12 +281,12 @@ def _empty_box() -> None:
 
 def _is_on(session: Session, source: str) -> bool:
     sources = session.settings.get("guesses") or ()
-    return any(one["source"] == source and one.get("on", True) for one in sources)
+    return any(entry["source"] == source and entry.get("on", True) for entry in sources)
 
 
 def _turn(session: Session, source: str, on: bool) -> None:
-    now = list(session.settings.get("guesses") or ())
-    _change(session, [{**one, "on": on} if one["source"] == source else one for one in now])
+    sources = list(session.settings.get("guesses") or ())
+    _change(session, [{**entry, "on": on} if entry["source"] == source else entry for entry in sources])
 
 
 def _add(session: Session, source: str) -> None:

@@ -158,16 +158,16 @@ def _pictures(draft: dict[str, Any]) -> None:
         st.session_state[_TEXT] = f"{st.session_state[_TEXT].rstrip()}\n\n![{words}]({name})\n".lstrip()
 
 
-def _put(draft: dict[str, Any], called: str, data: bytes) -> str:
+def _put(draft: dict[str, Any], filename: str, data: bytes) -> str:
     """Take a picture into the draft; the name that the text has for it."""
-    kept = as_kept(data, called)
-    plain = re.sub(r"[^\w./-]+", "-", called).strip("-.") or "picture"
-    address = f"data:{kept.media};base64,{base64.b64encode(kept.data).decode()}"
+    picture = as_kept(data, filename)
+    plain = re.sub(r"[^\w./-]+", "-", filename).strip("-.") or "picture"
+    address = f"data:{picture.media};base64,{base64.b64encode(picture.data).decode()}"
     name, number = plain, 2
     while name in draft["pictures"] and draft["pictures"][name][1] != address:
         stem, dot, ending = plain.rpartition(".")
         name, number = f"{stem or ending}-{number}{dot}{ending if stem else ''}", number + 1
-    draft["pictures"][name] = (kept.data, address)
+    draft["pictures"][name] = (picture.data, address)
     return name
 
 
@@ -177,12 +177,12 @@ def _from_file(draft: dict[str, Any]) -> None:
         return
     draft["taken"].add(file.file_id)
     try:
-        told = read_instructions(file.getvalue(), file.name)
-        names = {called: _put(draft, called, data) for called, data in told.pictures.items()}
+        document = read_instructions(file.getvalue(), file.name)
+        names = {filename: _put(draft, filename, data) for filename, data in document.pictures.items()}
     except InputError as error:
         st.session_state[_PROBLEM] = str(error)
         return
-    text = PICTURE.sub(lambda found: f"![{found[1]}]({names.get(found[2], found[2])})", told.text)
+    text = PICTURE.sub(lambda match: f"![{match[1]}]({names.get(match[2], match[2])})", document.text)
     if len(text) > LONGEST:
         st.session_state[_PROBLEM] = f"{file.name} has {len(text):,} characters; {LONGEST:,} can be shown."
     st.session_state[_TEXT] = text[:LONGEST]
@@ -201,16 +201,16 @@ def _save(session: Session, draft: dict[str, Any]) -> None:
 
 def _earlier(versions: tuple[Instructions, ...], unsaved: bool) -> None:
     """Go back to a version: its text comes into the editor."""
-    others = versions if unsaved else versions[:-1]
+    revisions = versions if unsaved else versions[:-1]
 
     def line(version: int) -> str:
-        one = versions[version - 1]
-        words = " ".join(one.text.split())[:40] or "none"
-        return one_line(f"{version}, by {one.annotator}, {one.time[:10]}: {words}")
+        revision = versions[version - 1]
+        words = " ".join(revision.text.split())[:40] or "none"
+        return one_line(f"{version}, by {revision.annotator}, {revision.time[:10]}: {words}")
 
     st.selectbox(
         "An earlier version",
-        [one.version for one in reversed(others)],
+        [revision.version for revision in reversed(revisions)],
         index=None,
         format_func=line,
         key="instructions-version",
@@ -222,9 +222,9 @@ def _earlier(versions: tuple[Instructions, ...], unsaved: bool) -> None:
 
 
 def _take(versions: tuple[Instructions, ...]) -> None:
-    chosen = st.session_state.get("instructions-version")
-    if chosen:
-        st.session_state[_TEXT] = versions[chosen - 1].text
+    version = st.session_state.get("instructions-version")
+    if version:
+        st.session_state[_TEXT] = versions[version - 1].text
         st.session_state["instructions-version"] = None
 
 
@@ -233,9 +233,9 @@ def _who_read(session: Session) -> str:
     # labels of the pool's own column and of files are nobody's who sat at the desk
     votes = (vote for votes in state.votes.values() for vote in votes.values())
     people = {vote.annotator for vote in votes if vote.annotator != SOURCE and vote.role != "imported"}
-    now = state.instructions[-1]
-    by = f"Version {now.version}, by {now.annotator}, {now.time[:16].replace('T', ' ')} UTC"
+    latest = state.instructions[-1]
+    by = f"Version {latest.version}, by {latest.annotator}, {latest.time[:16].replace('T', ' ')} UTC"
     if not people:
         return f"{by}."
-    n = sum(state.version_read(person) >= now.version for person in people)
+    n = sum(state.version_read(person) >= latest.version for person in people)
     return f"{by}; {n} of {plural(len(people), 'person', 'people')} who labelled here have read it."

@@ -33,23 +33,28 @@ def answer_by_oracle(session: Session, n: int) -> Job:
         from workbench.sessions.oracle import ArrayOracle
 
         oracle = ArrayOracle(session.pool)
-        done = 0
-        while done < n:
-            job.report(done / n, f"{done} of {n} answered")
+        n_answered = 0
+        while n_answered < n:
+            job.report(n_answered / n, f"{n_answered} of {n} answered")
             asks = session.ask()
             if not asks:
                 break
             # the record says that nobody looked at the item
-            done += session.tell(asks[0].id, Event.label(oracle(asks[0].item), source="oracle"))
+            n_answered += session.tell(asks[0].id, Event.label(oracle(asks[0].item), source="oracle"))
             timing = TimeLeft()
 
-            def watch(fraction: float, _objective: float, done: int = done, t: TimeLeft = timing) -> bool:
+            def watch(
+                fraction: float, _objective: float, n_answered: int = n_answered, t: TimeLeft = timing
+            ) -> bool:
                 words = t.words(fraction)
-                job.report(done / n, f"{done} of {n} answered" + (f"; this fit: {words}" if words else ""))
+                job.report(
+                    n_answered / n,
+                    f"{n_answered} of {n} answered" + (f"; this fit: {words}" if words else ""),
+                )
                 return False
 
             fit_process.refit(session, watch, stop=job.should_stop)
-        return done
+        return n_answered
 
     return manager().submit(session.id, "oracle", work, title="The known classes answer", lane="oracle")
 
@@ -112,23 +117,23 @@ def baseline(session: Session, reach: int) -> tuple[Points, Job | None]:
     assert pool.truth is not None
     if len(set(pool.truth[list(start)].tolist())) < 2 or reach <= len(start):
         return [], None
-    chosen = session.settings
-    options = dict(chosen["options"])
+    settings = session.settings
+    options = dict(settings["options"])
     rival = Rival(
         pool.fingerprint,
-        str(chosen["classifier"]),
+        str(settings["classifier"]),
         repr(sorted(options.items())),
         start,
-        int(chosen.get("measured", 0)),
-        int(chosen["seed"]),
+        int(settings.get("measured", 0)),
+        int(settings["seed"]),
         reach - len(start),
-        tuple(one["source"] for one in (session.fitted_with.get("guess") or {}).get("sources", ())),
+        tuple(source["source"] for source in (session.fitted_with.get("guess") or {}).get("sources", ())),
         session,
         options,
     )
     job = manager().compute(session.id, rival, _run_rival, title="Random questions", lane="baseline")
-    found = job.result if job.status == "done" else job.partial
-    return found or [], None if job.status == "done" else job
+    points = job.result if job.status == "done" else job.partial
+    return points or [], None if job.status == "done" else job
 
 
 def first_items(session: Session) -> tuple[int, ...]:
@@ -146,7 +151,7 @@ def _run_rival(job: Job, rival: Rival) -> Points:
         "budget": rival.budget,
         "guess": rival.guess or None,
     }
-    found: Points = background.compute(
+    points: Points = background.compute(
         job,
         "random_runs",
         session.store.url,
@@ -158,7 +163,7 @@ def _run_rival(job: Job, rival: Rival) -> Points:
         where=background.long_work,
         session=session,
     )
-    return found
+    return points
 
 
 def reach_for(n_labelled: int) -> int:

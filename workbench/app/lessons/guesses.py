@@ -20,12 +20,12 @@ def parse(text: str) -> float:
     Raises:
         InputError: it is none.
     """
-    found = re.fullmatch(
+    match = re.fullmatch(
         r"(-?\d{1,12}(?:[.,]\d{1,12})?|-?[.,]\d{1,12})\s*(%|nats|of 100|sweeps)?", text.strip()
     )
-    if found is None:
+    if match is None:
         raise InputError(f"A guess is a number, such as 62; got {text.strip()[:40]!r}.")
-    return float(found[1].replace(",", "."))
+    return float(match[1].replace(",", "."))
 
 
 def give(lesson: str, who: str, value: float) -> None:
@@ -37,11 +37,11 @@ def give(lesson: str, who: str, value: float) -> None:
         value: of the guess.
     """
     with _LOCK:
-        given = _GUESSES.setdefault(lesson, OrderedDict())
-        given[who] = value
-        given.move_to_end(who)
-        while len(given) > MOST:
-            given.popitem(last=False)
+        guesses = _GUESSES.setdefault(lesson, OrderedDict())
+        guesses[who] = value
+        guesses.move_to_end(who)
+        while len(guesses) > MOST:
+            guesses.popitem(last=False)
 
 
 def given(lesson: str) -> list[float]:

@@ -77,7 +77,7 @@ def sweep(curves: Any, values: Values) -> Drawn:
     exact = next((c for c in curves if c.name == "bayes"), None)
     answer = None if exact is None else 100 * float(exact.error[:, abs(exact.noise - 0.5).argmin()].mean())
     alt = "Error, likelihood and calibration error of each likelihood against noise"
-    read = [(c, int(abs(c.noise - values["noise"]).argmin())) for c in curves]
+    readings = [(c, int(abs(c.noise - values["noise"]).argmin())) for c in curves]
     table = tuple(
         {
             "Model": c.title,
@@ -85,16 +85,16 @@ def sweep(curves: Any, values: Values) -> Drawn:
             "Negative log-likelihood": f"{c.nll[:, k].mean():.2f}",
             "Expected calibration error": f"{c.ece[:, k].mean():.3f}",
         }
-        for c, k in read
+        for c, k in readings
     )
-    return Drawn([Picture(fig, alt)], words, answer, _of_noise(read, values["noise"]), table)
+    return Drawn([Picture(fig, alt)], words, answer, _of_noise(readings, values["noise"]), table)
 
 
-def _of_noise(read: list[tuple[Any, int]], noise: float) -> str:
+def _of_noise(readings: list[tuple[Any, int]], noise: float) -> str:
     """Error of the models at a noise and the distance of their words from it, in a sentence."""
-    off = {c.title: 100 * float(c.ece[:, k].mean()) for c, k in read if c.name != "bayes"}
-    wrong = [100 * float(c.error[:, k].mean()) for c, k in read if c.name != "bayes"]
-    best = [100 * float(c.error[:, k].mean()) for c, k in read if c.name == "bayes"]
+    off = {c.title: 100 * float(c.ece[:, k].mean()) for c, k in readings if c.name != "bayes"}
+    wrong = [100 * float(c.error[:, k].mean()) for c, k in readings if c.name != "bayes"]
+    best = [100 * float(c.error[:, k].mean()) for c, k in readings if c.name == "bayes"]
     if not off:
         return ""
     return (
@@ -178,17 +178,17 @@ def outvoted(made: Any, values: Values) -> Drawn:
 
     n = values["given"]
     at = int(abs(made.labels - n).argmin())
-    good, wrong_one = (percent(one, 0) for one in made.alone)
+    good, wrong_one = (percent(share, 0) for share in made.alone)
     marks = {"labels": n}
     lines = {
         name: (made.labels, made.weights[:, j]) for j, name in enumerate(("mostly right", "mostly wrong"))
     }
     weights = series(lines, x="Labels", y="Weight of the guess, margins", marks=marks)
-    known = np.isfinite(made.without)
+    is_finite = np.isfinite(made.without)
     errors = series(
         {
             "begins with both guesses": (made.labels, made.error),
-            "begins with nothing": (made.labels[known], made.without[known]),
+            "begins with nothing": (made.labels[is_finite], made.without[is_finite]),
         },
         x="Labels",
         y="Error on 1,000 other points",
@@ -200,7 +200,7 @@ def outvoted(made: Any, values: Values) -> Drawn:
         f"At {made.labels[at]} labels: the guess that is wrong {good} of the time counts "
         f"{made.weights[at, 0]:.2f}, the one that is wrong {wrong_one} of the time "
         f"{made.weights[at, 1]:.2f}. Error {percent(made.error[at])}"
-        + (f", beginning with nothing {percent(made.without[at])}." if known[at] else ".")
+        + (f", beginning with nothing {percent(made.without[at])}." if is_finite[at] else ".")
     )
     pictures = [
         Picture(weights, "The weights of a good and a wrong guess against labels"),
@@ -228,10 +228,10 @@ def unlabelled(made: Any, values: Values) -> Drawn:
     )
     at_labels = [int(n) for n in made.labels]
     errors.update_xaxes(tickvals=at_labels, ticktext=list(map(str, at_labels)), minor_showgrid=False)
-    said = (
+    caption = (
         f"{len(made.codes)} items as the model sees them that leans on neighbours: {STRENGTHS[strength].said}"
     )
-    fig = theme.figure(x=said, height=420, legend=True)
+    fig = theme.figure(x=caption, height=420, legend=True)
     for trace in parts.class_marks(made.places[at], made.codes, made.classes, size=7):
         fig.add_trace(trace)
     fig.update_xaxes(showticklabels=False)
@@ -244,7 +244,7 @@ def unlabelled(made: Any, values: Values) -> Drawn:
     )
     pictures = [
         Picture(errors, "The error at each strength of leaning on neighbours, against labels"),
-        Picture(fig, said),
+        Picture(fig, caption),
     ]
     strong = made.strengths.index("strong")
     return Drawn(pictures, words, 100 * float(made.error[strong, few]))
@@ -303,26 +303,26 @@ def promises(made: Any, values: Values) -> Drawn:
 
 def gibbs(made: Any, _values: Values) -> Drawn:
     """Inference against Gibbs sampling, as far as it is finished."""
-    exact, *others = made
+    exact, *methods = made
     words = [f"{exact.title}: error {percent(exact.error)} on {len(exact.mean)} test items"]
     words += [
-        f"{one.title}: error {percent(one.error)}, mean distance of p {one.distance(exact):.3f}"
-        for one in others
+        f"{method.title}: error {percent(method.error)}, mean distance of p {method.distance(exact):.3f}"
+        for method in methods
     ]
     alt = "Probabilities, means and variances of each inference against those of Gibbs sampling"
-    fig = teaching.agreement({one.title: one.against(exact) for one in others})
-    off = [f"{100 * one.distance(exact):.1f} ({one.title})" for one in others]
+    fig = teaching.agreement({method.title: method.against(exact) for method in methods})
+    off = [f"{100 * method.distance(exact):.1f} ({method.title})" for method in methods]
     says = f"On average, points that a percentage is off the sampled one: {', '.join(off)}."
     table = tuple(
         {
-            "Method": one.title,
-            f"Error on {len(exact.mean)} items": percent(one.error),
-            "Mean distance of p": f"{one.distance(exact):.3f}",
+            "Method": method.title,
+            f"Error on {len(exact.mean)} items": percent(method.error),
+            "Mean distance of p": f"{method.distance(exact):.3f}",
         }
-        for one in made
+        for method in made
     )
-    pictures = [Picture(fig, alt)] if others else []
-    return Drawn(pictures, " · ".join(words), says=says if others else "", table=table)
+    pictures = [Picture(fig, alt)] if methods else []
+    return Drawn(pictures, " · ".join(words), says=says if methods else "", table=table)
 
 
 def trade(curves: Any, values: Values) -> Drawn:

@@ -144,59 +144,59 @@ class Lesson:
         return (self.name, *(values[c.name] for c in self.controls if not c.mark))
 
 
-def _options(given: Any) -> dict[Any, str]:
+def _options(options: Any) -> dict[Any, str]:
     """Value -> title of a control in the file."""
-    if given == "policies":
+    if options == "policies":
         # those that say something about every item
         return {
             e.name: e.title
             for e in POLICIES.values()
             if e.kind == "policy" and e.measure and not (e.warning or e.broken)
         }
-    if isinstance(given, Mapping):
-        return dict(given)
-    return {v[0]: v[1] for v in given} if isinstance(given[0], list) else {v: f"{v:,g}" for v in given}
+    if isinstance(options, Mapping):
+        return dict(options)
+    return {v[0]: v[1] for v in options} if isinstance(options[0], list) else {v: f"{v:,g}" for v in options}
 
 
-def _controls(given: list[dict[str, Any]], shared: Mapping[str, Any]) -> Iterator[Control]:
-    for own in given:
-        use = own.pop("use", "")
-        fields = {"name": use} | (shared[use] if use else {}) | own
+def _controls(entries: list[dict[str, Any]], shared: Mapping[str, Any]) -> Iterator[Control]:
+    for entry in entries:
+        use = entry.pop("use", "")
+        fields = {"name": use} | (shared[use] if use else {}) | entry
         yield Control(**fields | {"options": _options(fields["options"])})
 
 
-def _part(given: Mapping[str, Any]) -> Part:
-    rows = {name: tuple(v) for name, v in given.items() if name != "picture"}
-    return Part(picture=int(given.get("picture", 0)), **rows)
+def _part(entry: Mapping[str, Any]) -> Part:
+    rows = {name: tuple(v) for name, v in entry.items() if name != "picture"}
+    return Part(picture=int(entry.get("picture", 0)), **rows)
 
 
 def _compute(function: str, controls: tuple[Control, ...], long: bool, values: Values, job: Job) -> Any:
     """Have a function of the studies called; one that yields shows each result so far."""
-    given = {c.argument or c.name: values[c.name] for c in controls if not c.mark}
+    arguments = {c.argument or c.name: values[c.name] for c in controls if not c.mark}
     where = background.long_work if long else background.short_work
-    return background.compute(job, "lesson", function, given, where=where)
+    return background.compute(job, "lesson", function, arguments, where=where)
 
 
 def _read(path: Path = TEXTS) -> tuple[Lesson, ...]:
     with path.open("rb") as file:
         document = tomllib.load(file)
-    made = []
+    lessons = []
     for entry in document["lesson"]:
         controls = tuple(_controls(entry.pop("control"), document["control"]))
         guess, parts = entry.pop("guess", None), entry.pop("parts", {})
         compute = partial(_compute, entry.pop("compute"), controls, not entry["minutes"])
         draw = getattr(lesson_figures, entry.pop("draw"))
-        made.append(
+        lessons.append(
             Lesson(
                 **entry | {"look": tuple(entry["look"])},
                 controls=controls,
                 compute=compute,
                 draw=draw,
                 guess=Guess(**guess) if guess else None,
-                parts={n: _part(one) for n, one in parts.items()},
+                parts={n: _part(part) for n, part in parts.items()},
             )
         )
-    return tuple(made)
+    return tuple(lessons)
 
 
 EVERY = _read()
@@ -221,9 +221,9 @@ def start(lesson: Lesson, values: Values) -> Job:
     key = lesson.key(values)
 
     def work(job: Job) -> Any:
-        made = lesson.compute(values, job)
-        _store(key, made)
-        return made
+        outcome = lesson.compute(values, job)
+        _store(key, outcome)
+        return outcome
 
     return manager().submit(
         OWNER, _kind(key), work, title=lesson.title, lane="short" if lesson.minutes else "study"
@@ -240,9 +240,9 @@ def result(lesson: Lesson, values: Values) -> tuple[Any, Job | None]:
     Returns:
         (result, None), or (None, job); a failed job stays until the state is started again.
     """
-    found, job = present(lesson, values)
-    if found is not None:
-        return found, None
+    outcome, job = present(lesson, values)
+    if outcome is not None:
+        return outcome, None
     if job is not None and (job.active or job.status == "failed"):
         return None, job
     return None, start(lesson, values)
@@ -259,28 +259,28 @@ def drawn(lesson: Lesson, made: Any, values: Values, stage: Stage = AS_DRAWN) ->
     """
     key = (lesson.name, *values.values(), stage)
     with _LOCK:
-        held = _DRAWN.get(key)
-        if held is not None and held[0] is made:
+        cache_entry = _DRAWN.get(key)
+        if cache_entry is not None and cache_entry[0] is made:
             _DRAWN.move_to_end(key)
-            return held[1]
-    found = lesson.draw(made, values)
-    for picture in found.pictures:
+            return cache_entry[1]
+    display = lesson.draw(made, values)
+    for picture in display.pictures:
         if stage.scale != 1:
             enlarge(picture.figure, stage.scale)
         if stage.height:
-            resized(picture.figure, stage.height // len(found.pictures))
+            resized(picture.figure, stage.height // len(display.pictures))
     with _LOCK:
-        _DRAWN[key] = (made, found)
+        _DRAWN[key] = (made, display)
         while len(_DRAWN) > _PICTURES:
             _DRAWN.popitem(last=False)
-    return found
+    return display
 
 
 def places(lesson: Lesson) -> list[Values]:
     """The preset, then the other places of the first slider that computes anything."""
     first = next((c for c in lesson.controls if c.slider and not c.mark), None)
-    others = [] if first is None else [{first.name: v} for v in first.options if v != first.default]
-    return [lesson.preset | moved for moved in ({}, *others)]
+    changes = [] if first is None else [{first.name: v} for v in first.options if v != first.default]
+    return [lesson.preset | change for change in ({}, *changes)]
 
 
 def prepare(lesson: Lesson, values: Values) -> None:
@@ -320,22 +320,22 @@ def _stored(key: tuple[Any, ...]) -> Any:
         if key in _DONE:
             _DONE.move_to_end(key)
             return _DONE[key]
-    found = stored.find(_kind(key))
-    if found is not None:
-        _store(key, found)
-    return found
+    outcome = stored.find(_kind(key))
+    if outcome is not None:
+        _store(key, outcome)
+    return outcome
 
 
-def _store(key: tuple[Any, ...], made: Any) -> None:
+def _store(key: tuple[Any, ...], outcome: Any) -> None:
     with _LOCK:
-        _DONE[key] = made
+        _DONE[key] = outcome
         while len(_DONE) > _CAPACITY:
             _DONE.popitem(last=False)
 
 
 def written(lesson: Lesson) -> tuple[str, ...]:
     """All that a lesson says in words: what its title has to explain."""
-    choices = [title for one in lesson.controls for title in (one.label, *one.options.values())]
+    choices = [title for control in lesson.controls for title in (control.label, *control.options.values())]
     texts = [
         lesson.title,
         lesson.question,
@@ -358,8 +358,8 @@ def find(name: str) -> Lesson:
     for lesson in LESSONS:
         if lesson.name == name:
             return lesson
-    shown = name if len(name) <= 40 else f"{name[:39]}…"
-    raise InputError(f"There is no lesson {shown!r}. Choose one of those below.")
+    short_name = name if len(name) <= 40 else f"{name[:39]}…"
+    raise InputError(f"There is no lesson {short_name!r}. Choose one of those below.")
 
 
 def thumbnail(lesson: Lesson) -> Path:
@@ -382,9 +382,9 @@ def worksheet(lesson: Lesson) -> str:
     lines = f"{blank * 5}\n\n{blank * 5}"
     parts = [f"Name: {blank * 2}  Date: {blank}  ({lesson.minutes} minutes)", plain(lesson.story)]
     parts.append(f"**{lesson.question}**")
-    asked = []
+    tasks = []
     if lesson.guess is not None:
-        asked.append(
+        tasks.append(
             f"Guess before you look\n\n{lesson.guess.ask}\n\n"
             f"My guess: {blank} {unit}\n\nIt was: {blank} {unit}"
         )
@@ -392,10 +392,10 @@ def worksheet(lesson: Lesson) -> str:
     if slider is not None:
         rows = "\n".join(f"| {option} | | |" for option in slider.options.values())
         head = f"| {slider.label} | what I see | what is printed below the picture |\n| --- | --- | --- |"
-        asked.append(f"Move “{slider.label}”\n\n{head}\n{rows}")
-    asked += [f"Is it so? Say why\n\n{one}\n\n{lines}" for one in lesson.look]
-    asked.append(f"In one sentence: what will you remember?\n\n{lines}")
-    parts += [f"## {number}. {one}" for number, one in enumerate(asked, start=1)]
+        tasks.append(f"Move “{slider.label}”\n\n{head}\n{rows}")
+    tasks += [f"Is it so? Say why\n\n{task}\n\n{lines}" for task in lesson.look]
+    tasks.append(f"In one sentence: what will you remember?\n\n{lines}")
+    parts += [f"## {number}. {task}" for number, task in enumerate(tasks, start=1)]
     source = f"After {lesson.source}. " if lesson.source else ""
     parts = [f"# {lesson.title}", *parts, f"{source}In Workbench: `/lessons?lesson={lesson.name}`"]
     return "\n\n".join(parts) + "\n"

@@ -70,24 +70,24 @@ class Slot(NamedTuple):
 
 def parsed(text: str) -> tuple[tuple[Run, ...], ...]:
     """A text's paragraphs, each a row of runs."""
-    paragraphs = [" ".join(one.split()) for one in re.split(r"\n\s*\n", text.strip())]
-    return tuple(tuple(_runs(one)) for one in paragraphs if one)
+    paragraphs = [" ".join(paragraph.split()) for paragraph in re.split(r"\n\s*\n", text.strip())]
+    return tuple(tuple(_runs(paragraph)) for paragraph in paragraphs if paragraph)
 
 
 def _runs(paragraph: str) -> list[Run]:
-    found, end = [], 0
+    runs, end = [], 0
     for mark in _MARKS.finditer(paragraph):
         if mark.start() > end:
-            found.append(Run("text", paragraph[end : mark.start()]))
+            runs.append(Run("text", paragraph[end : mark.start()]))
         words, part, control, term = mark.groups()
         if words:
-            found.append(Run("link", words, part))
+            runs.append(Run("link", words, part))
         else:
-            found.append(Run("control", control) if control else Run("term", term))
+            runs.append(Run("control", control) if control else Run("term", term))
         end = mark.end()
     if end < len(paragraph):
-        found.append(Run("text", paragraph[end:]))
-    return found
+        runs.append(Run("text", paragraph[end:]))
+    return runs
 
 
 def plain(text: str, titles: Mapping[str, str] | None = None) -> str:
@@ -97,9 +97,9 @@ def plain(text: str, titles: Mapping[str, str] | None = None) -> str:
         text: to be printed.
         titles: control -> what stands in its place; its name where there is none.
     """
-    known = titles or {}
+    known_titles = titles or {}
     return "\n\n".join(
-        "".join(known.get(run.words, run.words) if run.kind == "control" else run.words for run in row)
+        "".join(known_titles.get(run.words, run.words) if run.kind == "control" else run.words for run in row)
         for row in parsed(text)
     )
 
@@ -114,8 +114,8 @@ def named(text: str, kind: str) -> list[str]:
 def _registered() -> Any:
     import streamlit as st
 
-    here = Path(__file__).resolve().parent
-    script, style = ((here / f"prose.{end}").read_text(encoding="utf-8") for end in ("js", "css"))
+    folder = Path(__file__).resolve().parent
+    script, style = ((folder / f"prose.{end}").read_text(encoding="utf-8") for end in ("js", "css"))
     return st.components.v2.component("workbench_prose", html=_HTML, css=style, js=script)
 
 

@@ -48,10 +48,10 @@ def stage_of(window: tuple[int, int] | None, *, in_class: bool, pictures: int = 
         return Stage(round(0.45 * height), 0.85) if pictures == 1 else Stage(scale=0.85)
     if width < WIDE:
         return Stage()
-    left = max(_LEAST, height - (_ABOVE_IN_CLASS if in_class else _ABOVE) - _BETWEEN * (pictures - 1))
+    room = max(_LEAST, height - (_ABOVE_IN_CLASS if in_class else _ABOVE) - _BETWEEN * (pictures - 1))
     if not in_class:
-        return Stage(min(left, 680))
-    return Stage(left, min(2.0, max(1.15, round(width / 1050, 1))))
+        return Stage(min(room, 680))
+    return Stage(room, min(2.0, max(1.15, round(width / 1050, 1))))
 
 
 def unpin() -> None:

@@ -45,8 +45,8 @@ def unpacked(tree: Any, arrays: Any) -> Any:
     if not isinstance(tree, dict):
         return tree
     if "array" in tree:
-        found = np.asarray(arrays[tree["array"]])
-        return found.astype(np.float64) if found.dtype == np.float16 else found
+        array = np.asarray(arrays[tree["array"]])
+        return array.astype(np.float64) if array.dtype == np.float16 else array
     if "record" in tree:
         fields = {name: unpacked(part, arrays) for name, part in tree["fields"].items()}
         return records()[tree["record"]](**fields)

@@ -41,7 +41,7 @@ def controlled(lesson: lessons.Lesson) -> lessons.Values:
     # the page runs anew once the window has said how large it is: said until something moves
     wrong = st.session_state.setdefault(_wrong(lesson), [])
     wrong += _begun(lesson)
-    values = {one.name: st.session_state[key_of(lesson, one)] for one in lesson.controls}
+    values = {control.name: st.session_state[key_of(lesson, control)] for control in lesson.controls}
     for name, value in values.items():
         st.query_params[name] = str(value)
     _say_wrong(wrong)
@@ -58,8 +58,8 @@ def _begun(lesson: lessons.Lesson) -> list[str]:
     for control in lesson.controls:
         key = key_of(lesson, control)
         if key not in st.session_state:
-            st.session_state[key], known = control.parse(st.query_params.get(control.name))
-            if not known:
+            st.session_state[key], is_known = control.parse(st.query_params.get(control.name))
+            if not is_known:
                 wrong.append(control.label)
     return wrong
 
@@ -91,7 +91,7 @@ def tell(
 
     def moved(name: str, at: int) -> None:
         st.session_state.pop(_wrong(lesson), None)
-        control = next(one for one in lesson.controls if one.name == name)
+        control = next(candidate for candidate in lesson.controls if candidate.name == name)
         st.session_state[key_of(lesson, control)] = list(control.options)[at]
 
     def seen(width: int, height: int) -> None:
@@ -111,12 +111,12 @@ def tell(
 
 def _control(control: lessons.Control, key: str) -> Any:
     options = list(control.options)
-    named: dict[str, Any] = {"format_func": control.options.__getitem__, "key": key}
+    arguments: dict[str, Any] = {"format_func": control.options.__getitem__, "key": key}
     if control.slider:
-        return st.select_slider(control.label, options, width=340, **named)
+        return st.select_slider(control.label, options, width=340, **arguments)
     if len(options) > 3:
-        return st.selectbox(control.label, options, width=220, **named)
-    return st.segmented_control(control.label, options, required=True, **named)
+        return st.selectbox(control.label, options, width=220, **arguments)
+    return st.segmented_control(control.label, options, required=True, **arguments)
 
 
 def draw(lesson: lessons.Lesson, made: Any, values: lessons.Values, *, finished: bool = True) -> None:
@@ -130,9 +130,9 @@ def draw(lesson: lessons.Lesson, made: Any, values: lessons.Values, *, finished:
     """
     if finished and (says := lessons.drawn(lesson, made, values).says):
         st.markdown(f"**{verbatim(says, 600)}**")
-    said = pictures(lesson, made, values, finished=finished)
-    if said and not finished:
-        measured(said)
+    words = pictures(lesson, made, values, finished=finished)
+    if words and not finished:
+        measured(words)
 
 
 def numbers(lesson: lessons.Lesson, made: Any, values: lessons.Values) -> None:
@@ -171,13 +171,13 @@ def pictures(
         where: height and type that the figures have.
         finished: whether that is all.
     """
-    found = lessons.drawn(lesson, made, values, where) if finished else lesson.draw(made, values)
-    for place, picture in enumerate(found.pictures):
+    display = lessons.drawn(lesson, made, values, where) if finished else lesson.draw(made, values)
+    for place, picture in enumerate(display.pictures):
         key = f"lesson-{lesson.name}-{place}"
         widgets.figure(picture.figure, key, picture.alt)
         if finished:
             figure_downloads(picture.figure, f"workbench-{lesson.name}", f"save-{key}")
-    return found.words
+    return display.words
 
 
 def source(lesson: lessons.Lesson) -> None:
@@ -244,15 +244,15 @@ def ask_guess(lesson: lessons.Lesson) -> None:
 
 def answer(lesson: lessons.Lesson) -> float | None:
     """Answer of the guess, as it came out; None where nothing is asked or it is not computed."""
-    made = None if lesson.guess is None else lessons.present(lesson, lesson.preset)[0]
-    return None if made is None else lessons.drawn(lesson, made, lesson.preset).answer
+    outcome = None if lesson.guess is None else lessons.present(lesson, lesson.preset)[0]
+    return None if outcome is None else lessons.drawn(lesson, outcome, lesson.preset).answer
 
 
 def compare_guess(lesson: lessons.Lesson) -> None:
     """Guess of this browser beside what came out."""
-    mine, came_out = guesses.of(lesson.name, who()), answer(lesson)
-    if lesson.guess is not None and mine is not None and came_out is not None:
-        st.markdown(f"You guessed **{mine:g}**; it is **{came_out:.3g}** {lesson.guess.unit}.")
+    guess, came_out = guesses.of(lesson.name, who()), answer(lesson)
+    if lesson.guess is not None and guess is not None and came_out is not None:
+        st.markdown(f"You guessed **{guess:g}**; it is **{came_out:.3g}** {lesson.guess.unit}.")
 
 
 def tally(lesson: lessons.Lesson) -> None:
@@ -264,17 +264,17 @@ def tally(lesson: lessons.Lesson) -> None:
 
 @st.fragment(run_every=2.0)
 def _tally(lesson: lessons.Lesson, came_out: float) -> None:
-    given = guesses.given(lesson.name)
-    if not given or lesson.guess is None:
+    values = guesses.given(lesson.name)
+    if not values or lesson.guess is None:
         st.caption("Nobody in this class has guessed yet.")
         return
     from workbench.figures.sizes import enlarge
     from workbench.figures.teaching import guess_tally
 
-    st.caption(f"{plural(len(given), 'guess', 'guesses')} of this class, and what came out")
-    fig = guess_tally(given, came_out, unit=lesson.guess.unit)
+    st.caption(f"{plural(len(values), 'guess', 'guesses')} of this class, and what came out")
+    fig = guess_tally(values, came_out, unit=lesson.guess.unit)
     enlarge(fig, 1.4)
-    widgets.figure(fig, f"tally-{lesson.name}", f"{len(given)} guesses beside the answer {came_out:.3g}")
+    widgets.figure(fig, f"tally-{lesson.name}", f"{len(values)} guesses beside the answer {came_out:.3g}")
 
 
 @st.fragment(run_every=0.5)

@@ -50,8 +50,8 @@ def example(height: int) -> None:
     """Preview of the curve, while there is none."""
     from workbench.figures.examples import comparison
 
-    drawn = comparison(height, names=("random questions", "this class"))
-    widgets.figure(drawn, "together-example", "An example: the error of a class beside random questions")
+    figure = comparison(height, names=("random questions", "this class"))
+    widgets.figure(figure, "together-example", "An example: the error of a class beside random questions")
 
 
 def begin() -> None:
@@ -68,12 +68,12 @@ def begin() -> None:
     auditing.room_for_project()
     person = login.of_page() if login.required() else None
     owner = "" if person is None else person.key
-    made = Session.create(POOL, name="A class labels digits", owner=owner)
+    session = Session.create(POOL, name="A class labels digits", owner=owner)
     if owner:
-        Store.open().share_project(made.id, owner, "open")
-    auditing.record("made", project=made.id, called=made.project.name, detail="a room of a class")
-    current.keep(made)
-    st.query_params[ROOM] = made.id
+        Store.open().share_project(session.id, owner, "open")
+    auditing.record("made", project=session.id, called=session.project.name, detail="a room of a class")
+    current.keep(session)
+    st.query_params[ROOM] = session.id
 
 
 def shared_project() -> Session | None:
@@ -82,21 +82,21 @@ def shared_project() -> Session | None:
     Raises:
         InputError: there is no such project, or its classes are not known.
     """
-    given = st.query_params.get(ROOM)
-    if not given:
+    project_id = st.query_params.get(ROOM)
+    if not project_id:
         return None
     try:
-        there = missing_pool.is_kept(given)
-        found = current.entered(given) if there else None
+        is_kept = missing_pool.is_kept(project_id)
+        session = current.entered(project_id) if is_kept else None
     except login.NotYoursError:
-        found = None  # said as if there were none
-    if found is None:
+        session = None  # said as if there were none
+    if session is None:
         raise InputError(
             "This room is not here any more, or its address was cut. Ask for it anew, or begin a room."
         )
-    if not found.pool.has_truth or found.pool.test is None:
+    if not session.pool.has_truth or session.pool.test is None:
         raise InputError("A class needs a pool whose classes are known, so that the error can be measured.")
-    return found
+    return session
 
 
 def student(shared: Session) -> Session:
@@ -108,9 +108,11 @@ def student(shared: Session) -> Session:
 
 def label(shared: Session) -> None:
     """The desk of whoever sits here."""
-    mine = student(shared)
-    st.caption(f"You are {mine.annotator}. A key or a click answers; nobody else is asked about your item.")
-    desk.mount(mine)
+    own_session = student(shared)
+    st.caption(
+        f"You are {own_session.annotator}. A key or a click answers; nobody else is asked about your item."
+    )
+    desk.mount(own_session)
 
 
 @st.fragment(run_every=2.0)
@@ -159,5 +161,5 @@ def drawn(rounds: Any, runs: Any) -> Any:
     """The class's curve beside random's."""
     from workbench.figures.curves import learning_curve, summarise
 
-    ours = labelling_speed.error_curve("this class", labelling_speed.measured_rounds(rounds))
-    return learning_curve([ours, summarise("random questions", runs, baseline=True)], height=HEIGHT)
+    class_curve = labelling_speed.error_curve("this class", labelling_speed.measured_rounds(rounds))
+    return learning_curve([class_curve, summarise("random questions", runs, baseline=True)], height=HEIGHT)

@@ -48,8 +48,8 @@ def dialog(record: ProjectSummary) -> None:
 def _keys(store: Store, record: ProjectSummary) -> None:
     keys = store.keys_of(record.id)
     # a form is good for one key: a second press of it is of a form that is there no more
-    there = tuple(key.id for key in keys)
-    form = f"new-key-{record.id}-{len(there)}-{''.join(there[:1])}"
+    key_ids = tuple(key.id for key in keys)
+    form = f"new-key-{record.id}-{len(key_ids)}-{''.join(key_ids[:1])}"
     person = login.of_page() if login.required() else None
     with st.form(form, border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         default = person.name if person is not None else current.person("")
@@ -61,20 +61,20 @@ def _keys(store: Store, record: ProjectSummary) -> None:
             "Make a key",
             icon=":material/key:",
             on_click=_make,
-            args=(record, form, there),
+            args=(record, form, key_ids),
         )
     if problem := st.session_state.pop(_PROBLEM, None):
         st.error(verbatim(problem), icon=":material/error:")
     secrets = st.session_state.get(_MADE, {})
-    if shown := [key for key in keys if key.id in secrets]:
+    if new_keys := [key for key in keys if key.id in secrets]:
         st.success("Copy it now: it is shown until this is closed, and kept nowhere.", icon=":material/key:")
-        for key in shown:
+        for key in new_keys:
             st.code(secrets[key.id], language=None)
     for key in keys:
         with st.container(horizontal=True, vertical_alignment="center", key=f"key-{key.id}"):
-            used = "never used" if key.used is None else f"last used {key.used[:10]}"
+            use = "never used" if key.used is None else f"last used {key.used[:10]}"
             words = (
-                f"**{verbatim(key.name, 40)}** · {verbatim(key.purpose or 'no purpose given', 60)} · {used}"
+                f"**{verbatim(key.name, 40)}** · {verbatim(key.purpose or 'no purpose given', 60)} · {use}"
             )
             st.markdown(words)
             if st.button("Revoke", key=f"revoke-{key.id}", type="tertiary", icon=":material/key_off:"):
@@ -84,23 +84,23 @@ def _keys(store: Store, record: ProjectSummary) -> None:
                 st.rerun(scope="fragment")
 
 
-def _make(record: ProjectSummary, form: str, there: tuple[str, ...]) -> None:
+def _make(record: ProjectSummary, form: str, key_ids: tuple[str, ...]) -> None:
     """Make the key that a form asks for, unless one was made since the form was drawn.
 
     Args:
         record: the project.
         form: key of the form.
-        there: ids of the project's keys then.
+        key_ids: ids of the project's keys then.
     """
     from workbench.store import Store
 
     store = Store.open()
-    if tuple(key.id for key in store.keys_of(record.id)) != there:
+    if tuple(key.id for key in store.keys_of(record.id)) != key_ids:
         return
     person = login.of_page() if login.required() else None
     name, purpose = (str(st.session_state.get(f"{form}-{field}", "")) for field in ("name", "purpose"))
     try:
-        made, secret = store.make_key(
+        api_key, secret = store.make_key(
             record.id,
             name if person is None else person.name,
             person="" if person is None else person.key,
@@ -109,6 +109,6 @@ def _make(record: ProjectSummary, form: str, there: tuple[str, ...]) -> None:
     except InputError as error:
         st.session_state[_PROBLEM] = str(error)
         return
-    st.session_state[_MADE] = st.session_state.get(_MADE, {}) | {made.id: secret}
-    detail = f"key {made.id} for {made.name}"
+    st.session_state[_MADE] = st.session_state.get(_MADE, {}) | {api_key.id: secret}
+    detail = f"key {api_key.id} for {api_key.name}"
     auditing.record("opened to programs", project=record.id, called=record.name, detail=detail)

@@ -39,7 +39,7 @@ def routes() -> list[Any]:
     from starlette.routing import Route
 
     project = f"{BASE}/projects/{{project}}"
-    found = [
+    api_routes = [
         Route(project, _answering(progress), methods=["GET"]),
         Route(f"{project}/questions", _answering(questions), methods=["POST"]),
         Route(f"{project}/items", _answering(items), methods=["POST"]),
@@ -50,9 +50,9 @@ def routes() -> list[Any]:
         Route(f"{BASE}/openapi.json", _described, methods=["GET"]),
     ]
     every = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
-    missing = _refusing(tuple(found))
+    missing = _refusing(tuple(api_routes))
     # the last ones: what stands behind them is the app's page for every path
-    return [*found, *(Route(path, missing, methods=every) for path in (BASE, f"{BASE}/{{path:path}}"))]
+    return [*api_routes, *(Route(path, missing, methods=every) for path in (BASE, f"{BASE}/{{path:path}}"))]
 
 
 def _refusing(ways: Sequence[Any]) -> Callable[[Request], Any]:
@@ -105,8 +105,8 @@ async def _guarded(request: Request, work: Callable[[ApiKey, Mapping[str, Any]],
         key = await run_in_threadpool(_holder, request)
         limits.LIMITS.requests(key.name)
         body = await _body(request)
-        given = body.get("answers")
-        limits.LIMITS.operations(key.name, len(given) if isinstance(given, list) else 0)
+        operations = body.get("answers")
+        limits.LIMITS.operations(key.name, len(operations) if isinstance(operations, list) else 0)
         async with limits.LIMITS.turn(key.project, key.name):
             reply, arguments = await run_in_threadpool(work, key, body)
             response: Response = reply(*arguments)
@@ -144,21 +144,21 @@ def _holder(request: Request) -> ApiKey:
     scheme, _, secret = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not secret.strip():
         raise RefusedError(401, "Send the key: Authorization: Bearer wb_...")
-    found = Store.open().holder_of(secret.strip())
-    if found is None:
+    key = Store.open().holder_of(secret.strip())
+    if key is None:
         raise RefusedError(401, "There is no such key; it may have been revoked.")
-    asked = str(request.path_params["project"])
-    if found.project != asked:
+    project_id = str(request.path_params["project"])
+    if key.project != project_id:
         # a key opens all questions of its project
-        here = Store.open().summary(asked)
-        if here is None or here.family != found.project:
+        summary = Store.open().summary(project_id)
+        if summary is None or summary.family != key.project:
             raise RefusedError(403, "This key is of another project.")
-        found = replace(found, project=asked)
+        key = replace(key, project=project_id)
     try:
-        login.admit(found.project, _person(found))
+        login.admit(key.project, _person(key))
     except InputError as error:
         raise RefusedError(403, str(error)) from error
-    return found
+    return key
 
 
 def _person(key: ApiKey) -> login.Person | None:
@@ -169,12 +169,12 @@ def _session(key: ApiKey) -> Session:
     return session_of(key.project, key.name)
 
 
-def _number(body: Mapping[str, Any], name: str, default: int, most: int) -> int:
-    given = body.get(name, default)
-    text = str(given)
-    if isinstance(given, bool) or not (text.isascii() and text.isdecimal()) or len(text) > 12:
-        raise InputError(f"{name} must be a whole number, 0 or more; got {cut(given)}.")
-    return min(int(text), most)
+def _number(body: Mapping[str, Any], name: str, default: int, limit: int) -> int:
+    value = body.get(name, default)
+    text = str(value)
+    if isinstance(value, bool) or not (text.isascii() and text.isdecimal()) or len(text) > 12:
+        raise InputError(f"{name} must be a whole number, 0 or more; got {cut(value)}.")
+    return min(int(text), limit)
 
 
 # --------------------------------------------------------------------------- the work
@@ -188,7 +188,9 @@ def progress(key: ApiKey, body: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "name": session.project.name,
         "question": session.question_name,
-        "questions": {one.question: one.id for one in session.every_question if not one.aside},
+        "questions": {
+            question.question: question.id for question in session.every_question if not question.aside
+        },
         "classes": list(session.classes),
         "labelled": len(state.codes),
         "items": int(session.pool.trainable.size),
@@ -218,11 +220,11 @@ def items(key: ApiKey, body: Mapping[str, Any]) -> dict[str, Any]:
     session = _session(key)
     n = max(1, _number(body, "n", 1, MOST_QUESTIONS))
     sessions = {one.question_name: one for one in session.asked()}
-    found = []
+    rows = []
     for one in session.ask_items(n):
         about = {name: _about(sessions[name], ask) for name, ask in one.asks.items()}
-        found.append(_shown_item(session, one.item) | {"questions": about})
-    return {"items": found}
+        rows.append(_shown_item(session, one.item) | {"questions": about})
+    return {"items": rows}
 
 
 def _about(session: Session, ask: Ask) -> dict[str, Any]:
@@ -231,21 +233,21 @@ def _about(session: Session, ask: Ask) -> dict[str, Any]:
 
 
 def _question(session: Session, ask: Ask) -> dict[str, Any]:
-    found = {"ask": ask.id, **_shown_item(session, ask.item), "role": ask.role}
-    return found | _guessed(session, ask)
+    fields = {"ask": ask.id, **_shown_item(session, ask.item), "role": ask.role}
+    return fields | _guessed(session, ask)
 
 
 def _shown_item(session: Session, item: int) -> dict[str, Any]:
     """An item as a program sees it."""
-    shown = session.pool.items.show(item)
-    found: dict[str, Any] = {"item": item, "id": str(session.pool.items.ids[item])}
-    if shown.image is not None:
-        found["image"] = from_root(f"{BASE}/projects/{session.id}/items/{item}/image")
-    if shown.text is not None:
-        found["text"] = shown.text
-    if shown.row is not None:
-        found["row"] = {str(name): _plain(value) for name, value in shown.row.items()}
-    return found
+    content = session.pool.items.show(item)
+    fields: dict[str, Any] = {"item": item, "id": str(session.pool.items.ids[item])}
+    if content.image is not None:
+        fields["image"] = from_root(f"{BASE}/projects/{session.id}/items/{item}/image")
+    if content.text is not None:
+        fields["text"] = content.text
+    if content.row is not None:
+        fields["row"] = {str(name): _plain(value) for name, value in content.row.items()}
+    return fields
 
 
 def _guessed(session: Session, ask: Ask) -> dict[str, Any]:
@@ -264,14 +266,17 @@ def _plain(value: Any) -> Any:
 
 def answers(key: ApiKey, body: Mapping[str, Any]) -> dict[str, Any]:
     """Operations of the desk's, done by this person; the model is fitted afterwards."""
-    given = body.get("answers")
-    if not isinstance(given, list) or len(given) > MOST_OPERATIONS:
+    operations = body.get("answers")
+    if not isinstance(operations, list) or len(operations) > MOST_OPERATIONS:
         raise InputError(f"answers must be a list of up to {MOST_OPERATIONS} operations.")
     session = _session(key)
     whose = {"person": key.name, "project": session.id}
-    done = perform(session, [{**one, **whose} if isinstance(one, dict) else one for one in given])
+    outcomes = perform(
+        session,
+        [{**operation, **whose} if isinstance(operation, dict) else operation for operation in operations],
+    )
     keep_fitting(key.project, key.name)
-    return {"answers": done}
+    return {"answers": outcomes}
 
 
 def labels(key: ApiKey, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -282,10 +287,10 @@ def labels(key: ApiKey, body: Mapping[str, Any]) -> dict[str, Any]:
     session = _session(key)
     rows = LabelRows(session, "labels")
     first = _number(body, "offset", 0, 1 << 40)
-    some = rows.items[first : first + _number(body, "limit", 100, MOST_LABELS)]
-    found = [{name: _plain_deep(value) for name, value in rows.row(item).items()} for item in some]
-    auditing.exported(session, f"{len(some)} labels by key {key.id}")(_person(key))
-    return {"total": len(rows.items), "labels": found}
+    page = rows.items[first : first + _number(body, "limit", 100, MOST_LABELS)]
+    records = [{name: _plain_deep(value) for name, value in rows.row(item).items()} for item in page]
+    auditing.exported(session, f"{len(page)} labels by key {key.id}")(_person(key))
+    return {"total": len(rows.items), "labels": records}
 
 
 def _plain_deep(value: Any) -> Any:
@@ -300,13 +305,13 @@ def predict(key: ApiKey, body: Mapping[str, Any]) -> dict[str, Any]:
     """Classes of new rows by the present model."""
     from workbench.exchange.predictor import predictor_of
 
-    given = body.get("rows")
-    if not isinstance(given, list) or not 0 < len(given) <= MOST_ROWS:
+    raw_rows = body.get("rows")
+    if not isinstance(raw_rows, list) or not 0 < len(raw_rows) <= MOST_ROWS:
         raise InputError(f"rows must be a list of 1 to {MOST_ROWS:,} rows.")
     session = _session(key)
     if session.pool.kind == "image":
         raise InputError("New pictures go to `workbench predict`; this takes rows of tables and texts.")
-    rows = _rows(given)
+    rows = _rows(raw_rows)
     saved = predictor_of(session)
     features = saved.features(rows)
     mean, notes = saved.mean(rows, features)
@@ -321,16 +326,16 @@ def predict(key: ApiKey, body: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _rows(given: list[Any]) -> Any:
+def _rows(rows: list[Any]) -> Any:
     import numpy as np
     import pandas as pd
 
-    if all(isinstance(one, dict) for one in given):
-        return pd.DataFrame(given)
-    if all(isinstance(one, str) for one in given):
-        return given
+    if all(isinstance(row, dict) for row in rows):
+        return pd.DataFrame(rows)
+    if all(isinstance(row, str) for row in rows):
+        return rows
     try:
-        return np.asarray(given, dtype=np.float64)
+        return np.asarray(rows, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError(
             "rows must be alike: objects with the pool's columns, texts, or lists of as many numbers."

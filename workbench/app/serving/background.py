@@ -48,9 +48,9 @@ def file_work() -> Companion:
 
 
 def _process(name: str) -> Companion:
-    made = Companion(name, {"WORKBENCH_FIT": "inline"}, idle=IDLE)
-    atexit.register(made.end)
-    return made
+    companion = Companion(name, {"WORKBENCH_FIT": "inline"}, idle=IDLE)
+    atexit.register(companion.end)
+    return companion
 
 
 def compute(
@@ -81,12 +81,12 @@ def compute(
         InputError: the process died each time; and whatever the function raised.
     """
 
-    def heard(said: Any) -> bool:
-        if said is not None and not job.should_stop():
+    def heard(report: Any) -> bool:
+        if report is not None and not job.should_stop():
             if hear is not None:
-                hear(said)
+                hear(report)
             else:
-                job.report(*said)
+                job.report(*report)
         return job.should_stop()
 
     if not uses_processes():

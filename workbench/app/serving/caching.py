@@ -36,7 +36,7 @@ class Computation:
     @property
     def is_over(self) -> bool:
         """True if one of its inputs is gone, so that nobody can ask again."""
-        return any(isinstance(one, ref) and one() is None for one in self.inputs)
+        return any(isinstance(argument, ref) and argument() is None for argument in self.inputs)
 
 
 _KEPT: OrderedDict[Computation, tuple[Any, int]] = OrderedDict()
@@ -60,15 +60,15 @@ def computed(make: Callable[..., T], *inputs: Any, at: Hashable = None, known: T
     with _LOCK:
         if key in _KEPT:
             _KEPT.move_to_end(key)
-            found: T = _KEPT[key][0]
-            return found
+            cached_value: T = _KEPT[key][0]
+            return cached_value
     value = make(*inputs) if known is None else known
     if value is not None:
         size = _octets(value, set())
         with _LOCK:
             _KEPT[key] = value, size
-            for other in [one for one in _KEPT if one.is_over]:
-                del _KEPT[other]
+            for computation in [entry for entry in _KEPT if entry.is_over]:
+                del _KEPT[computation]
             total = sum(octets for _, octets in _KEPT.values())
             while total > _MOST and len(_KEPT) > _FEWEST:
                 total -= _KEPT.popitem(last=False)[1][1]

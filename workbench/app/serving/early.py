@@ -47,24 +47,24 @@ class Early:
             return
         # in plain letters and whole: what is compressed, or kept by the browser, has no head to write into
         scope = {**scope, "headers": [h for h in scope["headers"] if h[0].lower() not in _LEFT_OUT]}
-        held: list[Any] = []
+        messages: list[Any] = []
         size = 0
 
         async def watched(message: Any) -> None:
             nonlocal size
-            if message["type"] == "http.response.start" and _is_html(message) and not held:
-                held.append(message)
+            if message["type"] == "http.response.start" and _is_html(message) and not messages:
+                messages.append(message)
                 return
-            if not held:
+            if not messages:
                 await send(message)
                 return
-            held.append(message)
+            messages.append(message)
             size += len(message.get("body", b""))
             if message.get("more_body") and size <= _MOST:
                 return
-            waiting, held[:] = _with_script(held, below_base(str(scope["path"]))), []
-            for one in waiting:
-                await send(one)
+            waiting, messages[:] = _with_script(messages, below_base(str(scope["path"]))), []
+            for event in waiting:
+                await send(event)
 
         await self.app(scope, receive, watched)
 
@@ -90,12 +90,12 @@ def backend_of(path: str) -> str:
     return BACKEND.format(page=json.dumps(path)) if is_page(path) else ""
 
 
-def _with_script(held: list[Any], path: str) -> list[Any]:
+def _with_script(messages: list[Any], path: str) -> list[Any]:
     """An answer's messages, its head with what a page must know; as they are where no head is in them."""
-    start, bodies = held[0], held[1:]
-    body = b"".join(one.get("body", b"") for one in bodies)
+    start, bodies = messages[0], messages[1:]
+    body = b"".join(message.get("body", b"") for message in bodies)
     if _HEAD not in body or bodies[-1].get("more_body"):
-        return list(held)
+        return list(messages)
     if is_page(path):
         body = prepared(body.decode(errors="surrogateescape"), path).encode(errors="surrogateescape")
     body = body.replace(_HEAD, _HEAD + (SCRIPT + backend_of(path)).encode(), 1)

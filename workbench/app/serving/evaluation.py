@@ -102,11 +102,11 @@ def cross_validation(session: Session, model: FittedModel) -> Job:
         The job; its result is (items [n], codes [n], probabilities [n, C]). One that failed or was cancelled
         stays until it is let go of.
     """
-    made = session.made_with(model.number)
-    options = made["options"]
+    settings = session.made_with(model.number)
+    options = settings["options"]
     inputs = CrossValidationInputs(
         model.uid,
-        str(made["classifier"]),
+        str(settings["classifier"]),
         repr(sorted(options.items())),
         int(session.settings["seed"]),
         model.number,
@@ -116,15 +116,15 @@ def cross_validation(session: Session, model: FittedModel) -> Job:
     return manager().compute(session.id, inputs, _crossed, title="Comparing labels", lane="short")
 
 
-def _crossed(job: Job, given: CrossValidationInputs) -> Any:
-    session = given.session
+def _crossed(job: Job, inputs: CrossValidationInputs) -> Any:
+    session = inputs.session
     return background.compute(
         job,
         "crossed",
         session.store.url,
         session.id,
-        given.number,
-        given.classifier,
-        dict(given.given),
+        inputs.number,
+        inputs.classifier,
+        dict(inputs.given),
         session=session,
     )

@@ -86,24 +86,26 @@ def why(session: Session, ask: Ask) -> Reason:
     from workbench.sessions import insight
 
     state = session.state
-    values, looked = utilities_now(session, model, policy)
+    values, candidates = utilities_now(session, model, policy)
     closed = np.array([*state.answered, *state.evaluation], dtype=np.int64)
-    found = insight.why(model, ask.item, policy, closed=closed, values=values, drawn=looked)
-    if not np.isfinite(found.utility):
+    explanation = insight.why(model, ask.item, policy, closed=closed, values=values, drawn=candidates)
+    if not np.isfinite(explanation.utility):
         words = title_of(policy) + "."
     elif entry is None:
-        words = f"{policy} is {found.utility:.3f}."
+        words = f"{policy} is {explanation.utility:.3f}."
     else:
         two = np.sort(model.probabilities_of(ask.item))[-2:]
         best = (float(two[1]), float(two[0])) if two.size == 2 else None
         if best is not None and entry.shares and best[0] < SAYS_SOMETHING:
             words = none_stands_out(best[0], len(model.classes), len(state.trained_classes))
         else:
-            words = entry.sentence(found.utility, best)
+            words = entry.sentence(explanation.utility, best)
         words = words.replace("%", " %")
     if searching:
         words = f"{searching[0].upper()}{searching[1:]}. {words}"
-    return Reason(ask.role, words, found.utility, found.rank, found.n_ranked, found.drawn)
+    return Reason(
+        ask.role, words, explanation.utility, explanation.rank, explanation.n_ranked, explanation.drawn
+    )
 
 
 def none_stands_out(best: float, n_classes: int, n_labelled: int) -> str:
@@ -133,9 +135,9 @@ def utilities_now(session: Session, model: FittedModel, policy: str) -> tuple[Fl
     """
     from workbench.sessions import insight
 
-    told = model.explained
-    if told is not None and told.policy == policy:
-        return told.utilities, told.looked
+    explanation = model.explained
+    if explanation is not None and explanation.policy == policy:
+        return explanation.utilities, explanation.looked
     return computed(insight.utilities_or_none, model, policy, model.among), model.among
 
 
@@ -181,8 +183,8 @@ def nearest_labelled(session: Session, item: int, k: int = 5) -> list[tuple[int,
         items = items[computed(_nearby, model).likely(items, item, k + 1)]
     of_them = points(np.append(items, item))
     places, distances = insight.nearest_among(of_them, np.arange(len(items)), len(items), k + 1)
-    others = items[places] != item
-    places, distances = places[others][:k], distances[others][:k]
+    mask = items[places] != item
+    places, distances = places[mask][:k], distances[mask][:k]
     return [
         (int(items[i]), int(codes[int(items[i])]), float(d)) for i, d in zip(places, distances, strict=True)
     ]

@@ -31,9 +31,9 @@ def fitter() -> Companion:
     """The process that fits, one a server; nobody waits for its end."""
     from workbench.store.places import workbench_home
 
-    made = Companion("fits", {"WORKBENCH_FIT": "inline"}, turns=workbench_home() / "turns")
-    atexit.register(made.end)
-    return made
+    companion = Companion("fits", {"WORKBENCH_FIT": "inline"}, turns=workbench_home() / "turns")
+    atexit.register(companion.end)
+    return companion
 
 
 def load_engine() -> None:
@@ -90,14 +90,14 @@ def take_up_known(session: Session, answer: Future[Made | None] | None) -> None:
     if answer is None or not session.rounds:  # without a fit there is nothing to wait for
         return
     try:
-        made = answer.result(PATIENCE)
+        fit = answer.result(PATIENCE)
     except TimeoutError:
         return
-    if made is not None:
+    if fit is not None:
         from workbench.app.serving.explanations import prepare
         from workbench.sessions.fit_process import take_up_known
 
-        take_up_known(session, made, partial(prepare, session))
+        take_up_known(session, fit, partial(prepare, session))
 
 
 def refit(

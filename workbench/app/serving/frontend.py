@@ -77,8 +77,8 @@ class FrontEnd:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Send the file, or pass the request on."""
-        asked = scope["type"] == "http" and scope["method"] == "GET"
-        path = below_base(str(scope["path"])) if asked else ""
+        is_get = scope["type"] == "http" and scope["method"] == "GET"
+        path = below_base(str(scope["path"])) if is_get else ""
         partly = (b"range", b"if-none-match", b"if-modified-since")
         content = None
         if path.startswith("/static/") and not any(name.lower() in partly for name, _ in scope["headers"]):
@@ -209,15 +209,15 @@ def _little() -> _Little:
     """
     folder = streamlit_private.static_folder()
     index = (folder / "index.html").read_text(encoding="utf-8")
-    found = {}
+    texts = {}
     for name in dict.fromkeys([*_LINKED.findall(index), *_needed(EVERYWHERE + FIRST + OF_PROJECT)]):
         file = _files().get(f"/static/js/{name}")
         text = "" if file is None else file.read_text(encoding="utf-8")
         if text and len(text) <= _MOST_LITTLE and not _ELSEWHERE.search(text):
-            found[name] = text
-    script = (_UNPACK + json.dumps(found) + ")").encode()
+            texts[name] = text
+    script = (_UNPACK + json.dumps(texts) + ")").encode()
     path = f"/static/js/little.{hashlib.sha256(script).hexdigest()[:8]}.js"
-    return _Little(path, script, frozenset(found))
+    return _Little(path, script, frozenset(texts))
 
 
 def asked_early(index: str, path: str) -> str:
@@ -231,16 +231,16 @@ def asked_early(index: str, path: str) -> str:
     further: tuple[str, ...] = FIRST if page in ("", "start", "data") else OF_PROJECT
     further += FIGURES if page in OF_FIGURES else ()
     return "".join(
-        f'<link rel="modulepreload" crossorigin href="./static/js/{one}">'
-        for one in _needed(EVERYWHERE + further)
-        if one not in index
+        f'<link rel="modulepreload" crossorigin href="./static/js/{name}">'
+        for name in _needed(EVERYWHERE + further)
+        if name not in index
     )
 
 
 def address_of(widget: str) -> str:
     """Where a browser finds the file of a widget, from a page; "" for one that is called otherwise."""
-    found = [path for path in _files() if path.startswith(f"/static/js/{widget}.")]
-    return f".{found[0]}" if len(found) == 1 else ""
+    paths = [path for path in _files() if path.startswith(f"/static/js/{widget}.")]
+    return f".{paths[0]}" if len(paths) == 1 else ""
 
 
 @lru_cache(maxsize=8)
@@ -248,14 +248,14 @@ def _needed(names: tuple[str, ...]) -> tuple[str, ...]:
     """Files of widgets and all that they import, by name; of a widget that is called otherwise none."""
     present = {file.name: file for path, file in _files().items() if path.startswith("/static/js/")}
     waiting = [file for file in present if file.partition(".")[0] in names]
-    found: dict[str, None] = {}
+    file_names: dict[str, None] = {}
     while waiting:
         name = waiting.pop(0)
-        if name in found or name not in present:
+        if name in file_names or name not in present:
             continue
-        found[name] = None
+        file_names[name] = None
         waiting += _IMPORTED.findall(present[name].read_text(encoding="utf-8"))
-    return tuple(found)
+    return tuple(file_names)
 
 
 @cache

@@ -25,6 +25,6 @@ def is_known(host: str | None, names: Iterable[str]) -> bool:
         host: the Host header.
         names: the option `server.allowedHosts`; "*" for any.
     """
-    known = {str(name).lower() for name in names}
+    known_names = {str(name).lower() for name in names}
     name = hostname(host or "")
-    return "*" in known or (bool(name) and name in known)
+    return "*" in known_names or (bool(name) and name in known_names)

@@ -145,11 +145,11 @@ class Countdown:
         self._marks.append((now, fraction))
         while now - self._marks[0][0] > 30:
             self._marks.popleft()
-        begun, before = self._marks[0]
+        start, before = self._marks[0]
         words = [message, f"{fraction:.0%}"]
         # two seconds of work say something of the rest
-        if now - begun >= 2 and fraction > before:
-            words.append(f"about {duration((1 - fraction) * (now - begun) / (fraction - before))} left")
+        if now - start >= 2 and fraction > before:
+            words.append(f"about {duration((1 - fraction) * (now - start) / (fraction - before))} left")
         self._job.report(fraction, " · ".join(words))
 
 

@@ -80,15 +80,15 @@ class Limits:
         if n:
             self._take("operations", person, n, OPERATIONS, OPERATIONS_AT_ONCE)
 
-    def _take(self, what: str, person: str, n: int, a_second: float, most: float) -> None:
+    def _take(self, kind: str, person: str, n: int, a_second: float, capacity: float) -> None:
         now = self._clock()
-        bucket = self._buckets.setdefault((what, person), _Bucket(most, now))
-        self._buckets.move_to_end((what, person))
+        bucket = self._buckets.setdefault((kind, person), _Bucket(capacity, now))
+        self._buckets.move_to_end((kind, person))
         while len(self._buckets) > _KEPT:
             self._buckets.popitem(last=False)
-        wait = bucket.take(n, a_second, most, now)
+        wait = bucket.take(n, a_second, capacity, now)
         if wait:
-            raise TooMuchError(f"the server takes {a_second:.0f} {what} a second of one person", wait)
+            raise TooMuchError(f"the server takes {a_second:.0f} {kind} a second of one person", wait)
 
     @asynccontextmanager
     async def turn(self, project: str, person: str) -> AsyncIterator[None]:

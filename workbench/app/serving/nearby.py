@@ -48,11 +48,11 @@ class Nearby:
             rows, squares, places = self._known(items)
             row = np.asarray(self._points(np.array([item])), dtype=np.float32)[0]
             square = row @ row
-            apart = (squares - 2.0 * (rows @ row) + square)[places]
-            most = np.partition(apart, k - 1)[k - 1]
+            distances = (squares - 2.0 * (rows @ row) + square)[places]
+            threshold = np.partition(distances, k - 1)[k - 1]
             wrong = _ROUNDING * float(squares.max() + square)
-            found: Ints = np.flatnonzero(~(apart > most + 2.0 * wrong))
-        return found
+            candidates: Ints = np.flatnonzero(~(distances > threshold + 2.0 * wrong))
+        return candidates
 
     def _known(self, items: Ints) -> tuple[Floats, Floats, Ints]:
         """All rows [N, D] that are kept, their squares [N], and where those of the items [n] are."""
@@ -66,16 +66,16 @@ class Nearby:
             return rows[:n], squares[:n], places
 
     def _add(self, new: list[int]) -> None:
-        made = np.asarray(self._points(np.array(new)), dtype=np.float32)
+        points = np.asarray(self._points(np.array(new)), dtype=np.float32)
         n = len(self._place)
         if n + len(new) > len(self._rows):
             room = max(_FIRST, 2 * (n + len(new)))
-            rows = np.zeros((room, made.shape[1]), dtype=np.float32)
+            rows = np.zeros((room, points.shape[1]), dtype=np.float32)
             squares = np.zeros(room, dtype=np.float32)
             if n:
                 rows[:n], squares[:n] = self._rows[:n], self._squares[:n]
             self._rows, self._squares = rows, squares
         # beyond what anybody who is reading looks at
-        self._rows[n : n + len(new)] = made
-        self._squares[n : n + len(new)] = np.einsum("nd,nd->n", made, made)
+        self._rows[n : n + len(new)] = points
+        self._squares[n : n + len(new)] = np.einsum("nd,nd->n", points, points)
         self._place.update(zip(new, range(n, n + len(new)), strict=True))

@@ -17,10 +17,10 @@ def stamp(path: str, options: Mapping[str, Any] | None = None) -> str:
         path: what `load_pool` takes; a name of a pool has no file, and one stamp.
         options: of `load_pool`; a folder of pictures and a file of vectors count as well.
     """
-    found = sha256()
+    digest = sha256()
     for place in (path, *_named(options or {})):
-        found.update(repr(_files(place)).encode("utf-8", "replace"))
-    return found.hexdigest()[:16]
+        digest.update(repr(_files(place)).encode("utf-8", "replace"))
+    return digest.hexdigest()[:16]
 
 
 def _named(options: Mapping[str, Any]) -> list[str]:
@@ -36,12 +36,12 @@ def _files(place: str) -> list[tuple[str, int, int]]:
             return [_facts(Path(place), "")]
     except (OSError, ValueError):
         return []
-    found = []
+    facts = []
     for folder, _, names in os.walk(place):
         for name in names:
             with suppress(OSError):
-                found.append(_facts(Path(folder, name), os.path.relpath(folder, place) + "/" + name))
-    return sorted(found)
+                facts.append(_facts(Path(folder, name), os.path.relpath(folder, place) + "/" + name))
+    return sorted(facts)
 
 
 def _facts(path: Path, name: str) -> tuple[str, int, int]:

@@ -78,8 +78,8 @@ def deliver_before_the_next() -> bool:
         def again() -> None:
             closing = self._state == AppSessionState.SHUTDOWN_REQUESTED
             # another run may have begun meanwhile, and takes the part's turn into its own
-            taken = self._scriptrunner is not None and self._scriptrunner.request_rerun(data)
-            if not (closing or taken):
+            is_taken = self._scriptrunner is not None and self._scriptrunner.request_rerun(data)
+            if not (closing or is_taken):
                 after_delivery(self, data, end)
 
         loop.call_later(0.002, again)
@@ -127,7 +127,11 @@ def keep_to_what_the_browser_has() -> bool:
                 sent.page = page or sent.page
             elif client_state.is_auto_rerun and page and sent.page not in ("", page):
                 return
-            stays = [one for one in client_state.cached_message_hashes if one in sent.now]
+            stays = [
+                message_hash
+                for message_hash in client_state.cached_message_hashes
+                if message_hash in sent.now
+            ]
             client_state.cached_message_hashes[:] = stays
         request(self, client_state)
 
@@ -162,7 +166,11 @@ def _note(sent: _Sent, message: Any) -> None:
     if kind == "new_session":
         parts = set(message.metadata.run.fragment_ids)
         sent.before = sent.now
-        sent.now = {one: part for one, part in sent.now.items() if part not in parts} if parts else {}
+        sent.now = (
+            {message_hash: part for message_hash, part in sent.now.items() if part not in parts}
+            if parts
+            else {}
+        )
         if parts and sent.shown:
             message.new_session.page_script_hash = sent.shown
         elif not parts:
@@ -212,10 +220,10 @@ def has_secrets() -> bool:
     try:
         from streamlit.runtime.secrets import secrets_singleton
 
-        found = secrets_singleton.load_if_toml_exists
+        load = secrets_singleton.load_if_toml_exists
     except (ImportError, AttributeError):
         return True
-    return bool(found())
+    return bool(load())
 
 
 def signed_user(cookies: Mapping[str, str]) -> bytes | None:

@@ -41,9 +41,11 @@ def check(name: str, data: bytes) -> None:
     if not File(data, name).plain_name.endswith(endings_of()):
         kinds = ", ".join(ending.removeprefix(".") for ending in endings_of())
         raise InputError(f"{name!r} is not one of the kinds that can be read: {kinds}.")
-    most = most_bytes()
-    if len(data) > most:
-        raise InputError(f"{name!r} has {len(data) / 2**20:.0f} MB; at most {most >> 20} MB can be uploaded.")
+    limit = most_bytes()
+    if len(data) > limit:
+        raise InputError(
+            f"{name!r} has {len(data) / 2**20:.0f} MB; at most {limit >> 20} MB can be uploaded."
+        )
     if not data:
         raise InputError(f"{name!r} is empty.")
 
@@ -66,9 +68,9 @@ def keep(name: str, data: bytes) -> Path:
 
 def merged(options: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
     """Reading options with a further decision; columns to leave out and uses of columns add up."""
-    both = {**options, **more}
+    merged_options = {**options, **more}
     if "exclude" in more:
-        both["exclude"] = sorted({*options.get("exclude", ()), *more["exclude"]})
+        merged_options["exclude"] = sorted({*options.get("exclude", ()), *more["exclude"]})
     if isinstance(more.get("columns"), Mapping) and isinstance(options.get("columns"), Mapping):
-        both["columns"] = {**options["columns"], **more["columns"]}
-    return both
+        merged_options["columns"] = {**options["columns"], **more["columns"]}
+    return merged_options

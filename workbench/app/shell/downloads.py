@@ -146,10 +146,10 @@ def button(
         width: "stretch" fills what it stands in.
         taken: called with who took the file, once it is made; for the record.
     """
-    mine: dict[str, _Offer] = st.session_state.setdefault(_STATE, {})
-    offer = mine.get(key)
+    offers: dict[str, _Offer] = st.session_state.setdefault(_STATE, {})
+    offer = offers.get(key)
     if offer is None:
-        offer = mine[key] = _Offer()
+        offer = offers[key] = _Offer()
         _offers[offer.token] = offer
     offer.file = None if disabled else (make, name)
     offer.taken = taken
@@ -162,12 +162,12 @@ def button(
             return
         assert offer.held is not None
         label = f"{label}, {in_bytes(offer.held[1].size)}"
-    shown = f'<span class="icon" aria-hidden="true">{escape(icon)}</span>' if icon else ""
-    shown += escape(label)
+    content = f'<span class="icon" aria-hidden="true">{escape(icon)}</span>' if icon else ""
+    content += escape(label)
     where = 'aria-disabled="true" role="link"' if disabled else f'href=".{BASE}/{offer.token}" download'
-    said = f' title="{escape(help)}"' if help else ""
+    tooltip = f' title="{escape(help)}"' if help else ""
     with st.container(key=key, width=width):
-        st.html(f'{_STYLE}<a class="wb-download {kind} {width}" {where}{said}>{shown}</a>', width=width)
+        st.html(f'{_STYLE}<a class="wb-download {kind} {width}" {where}{tooltip}>{content}</a>', width=width)
 
 
 def _is_there(offer: _Offer, make: Making, label: str, key: str, icon: str, help: str | None) -> bool:
@@ -198,14 +198,14 @@ def _is_there(offer: _Offer, make: Making, label: str, key: str, icon: str, help
 
 def _begin(offer: _Offer, make: Making, owner: str, kind: str) -> None:
     """Have a file made for a tab, as long as that is there."""
-    there = ref(offer)
+    offer_ref = ref(offer)
     offer.is_fetched = False
 
     def work(job: Job) -> None:
-        made = _Held(make.made(job), once=False)
-        found = there()
-        if found is not None:
-            found.held = make, made
+        file = _Held(make.made(job), once=False)
+        live_offer = offer_ref()
+        if live_offer is not None:
+            live_offer.held = make, file
 
     manager().submit(owner, kind, work, title=make.title, lane="file")
 
@@ -257,9 +257,9 @@ async def _download(request: Request) -> Response:
         return _failure(_GONE, "file")
     try:
         if isinstance(make, Making):
-            made = await _made_beside(make, offer, request)
+            held_file = await _made_beside(make, offer, request)
         else:
-            made = _Held(await run_in_threadpool(_made, make))
+            held_file = _Held(await run_in_threadpool(_made, make))
         if offer.taken is not None:
             await run_in_threadpool(offer.taken, person)
     except InputError as error:
@@ -275,10 +275,10 @@ async def _download(request: Request) -> Response:
     headers = {
         "content-disposition": f"attachment; filename*=UTF-8''{quote(name)}",
         "cache-control": "no-store",
-        "content-length": str(made.size),
+        "content-length": str(held_file.size),
     }
     kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
-    return StreamingResponse(made.blocks(), media_type=kind, headers=headers)
+    return StreamingResponse(held_file.blocks(), media_type=kind, headers=headers)
 
 
 async def _made_beside(make: Making, offer: _Offer, request: Request) -> _Held:

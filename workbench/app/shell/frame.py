@@ -89,22 +89,22 @@ def run(pages: Sequence[Any]) -> None:
         st.set_page_config(page_title="Workbench")
         # it stands at every address, so that a link into a project leads there after it
         at = [
-            st.Page(login.page, title="Log in", url_path=one.url_path, default=one is pages[0])
-            for one in pages
+            st.Page(login.page, title="Log in", url_path=menu_page.url_path, default=menu_page is pages[0])
+            for menu_page in pages
         ]
         st.navigation(at, position="hidden").run()
         return
     guest = joining.is_guest()
     if not guest:
         st.logo(str(LOGO), size="large", icon_image=str(ICON))  # a way to the first page
-    chosen = st.navigation(list(pages), expanded=True, position="hidden" if guest else "sidebar")
+    current_page = st.navigation(list(pages), expanded=True, position="hidden" if guest else "sidebar")
     widgets.style(BASE + (DARK if st.context.theme.type == "dark" else ""))
-    for one in pages:
+    for menu_page in pages:
         # the default page has no path of its own, and comes first
-        _PAGES[one.url_path or "data"] = one
+        _PAGES[menu_page.url_path or "data"] = menu_page
     _PAGES["data"] = pages[0]
-    if guest and chosen is _PAGES.get("lessons"):
-        chosen.run()
+    if guest and current_page is _PAGES.get("lessons"):
+        current_page.run()
         return
     opened, problem, refused, refused_project = None, None, None, None
     try:
@@ -114,11 +114,11 @@ def run(pages: Sequence[Any]) -> None:
         current.choose(None)
     except InputError as error:
         problem = str(error)
-    if st.session_state.get("page-shown") != chosen.url_path:
-        st.session_state["page-shown"] = chosen.url_path
+    if st.session_state.get("page-shown") != current_page.url_path:
+        st.session_state["page-shown"] = current_page.url_path
         st.session_state[VISIT] = st.session_state.get(VISIT, 0) + 1
-    named = [chosen.title, *([opened.project.name] if opened is not None else []), "Workbench"]
-    st.session_state[_TITLE] = " · ".join(named)
+    titles = [current_page.title, *([opened.project.name] if opened is not None else []), "Workbench"]
+    st.session_state[_TITLE] = " · ".join(titles)
     st.set_page_config(page_title=st.session_state[_TITLE])
     if opened is not None:
         with st.sidebar.container(key="question-of"):
@@ -138,25 +138,25 @@ def run(pages: Sequence[Any]) -> None:
             st.caption("No project is open.")
         engine(side)
         st.stop()
-    if opened is not None and chosen.url_path in _OF_ONE:
+    if opened is not None and current_page.url_path in _OF_ONE:
         _named(opened)
     try:
         with current.page_run():
-            chosen.run()
+            current_page.run()
     except InputError as error:
         st.error(verbatim(for_people(error)), icon=":material/error:")
     except PageEndsError:
         pass
     # after the page, so that it shows what the page has just done
     with side:
-        shown = opened if opened is not None and opened.id == current.project_id() else _reopened()
-        at_desk = chosen.url_path == "label" or st.session_state.get(DESK) == chosen.url_path
+        session = opened if opened is not None and opened.id == current.project_id() else _reopened()
+        at_desk = current_page.url_path == "label" or st.session_state.get(DESK) == current_page.url_path
         # the Data page has dialogs and its tables of columns, which the end of a fit must not close; where
         # nothing moves it looks for nothing, as a look that is late finds another page in its place
-        written = at_desk or (chosen.url_path == "" and shown is not None and _moving())
-        (_beside_what_is_written if written else _project)(shown)
-        palette.mount(shown, {name: _PAGES[name] for name in _listed(pages)})
-    if not written:
+        is_written = at_desk or (current_page.url_path == "" and session is not None and _moving())
+        (_beside_what_is_written if is_written else _project)(session)
+        palette.mount(session, {name: _PAGES[name] for name in _listed(pages)})
+    if not is_written:
         engine(side)
     warm.page_shown()
     if opened is not None:
@@ -165,7 +165,10 @@ def run(pages: Sequence[Any]) -> None:
 
 def _listed(pages: Sequence[Any]) -> list[str]:
     """Names of the pages in the menu: the default one is "data", others are called as in the address."""
-    return ["data", *(one.url_path for one in pages[1:] if one.url_path not in ("", "data"))]
+    return [
+        "data",
+        *(menu_page.url_path for menu_page in pages[1:] if menu_page.url_path not in ("", "data")),
+    ]
 
 
 def first_page() -> None:
@@ -227,8 +230,8 @@ def needed(what: str, title: str | None = None, example: str = "") -> Session:
         if example:
             from workbench.figures import examples
 
-            drawn = getattr(examples, example)()
-            widgets.figure(drawn, f"example-{example}", f"An example. {EXAMPLES[example]}")
+            figure = getattr(examples, example)()
+            widgets.figure(figure, f"example-{example}", f"An example. {EXAMPLES[example]}")
             st.caption(EXAMPLES[example])
         end()
     return opened
@@ -237,12 +240,12 @@ def needed(what: str, title: str | None = None, example: str = "") -> Session:
 def first_fit(session: Any) -> str:
     """Condition of the first fit, in a sentence: labels of two classes, of which one may be there."""
     state = session.state
-    named, n = sorted(state.trained_classes), len(state.training)
-    if len(named) > 1 or session.stale:
+    codes, n = sorted(state.trained_classes), len(state.training)
+    if len(codes) > 1 or session.stale:
         return "The first fit is under way."
-    if not named:
+    if not codes:
         return "The first fit comes with labels of two classes."
-    only = verbatim(state.classes[named[0]], 40)
+    only = verbatim(state.classes[codes[0]], 40)
     so_far = f"The only label is {only}" if n == 1 else f"All {n:,} labels are {only}"
     if session.n_left:
         return f"{so_far}; the first fit comes with one of another class."
@@ -294,12 +297,14 @@ def _lost(problem: str) -> None:
 
 def _question(opened: Session) -> None:
     """Question of the project that the pages show; nothing where it asks one."""
-    asked = [one for one in opened.every_question if not one.aside or one.id == opened.id]
-    if len(asked) < 2:
+    questions = [
+        question for question in opened.every_question if not question.aside or question.id == opened.id
+    ]
+    if len(questions) < 2:
         return
-    ids = [one.id for one in asked]
-    names = {one.id: one_line(one.question, 40) for one in asked}
-    chosen = st.selectbox(
+    ids = [question.id for question in questions]
+    names = {question.id: one_line(question.question, 40) for question in questions}
+    question_id = st.selectbox(
         "Question",
         ids,
         index=ids.index(opened.id),
@@ -307,8 +312,8 @@ def _question(opened: Session) -> None:
         key=f"question-{opened.id}",
         help="This project asks several. Labels, model, fits and figures are those of one.",
     )
-    if chosen != opened.id:
-        current.choose(chosen)
+    if question_id != opened.id:
+        current.choose(question_id)
         st.rerun()
 
 
@@ -343,9 +348,9 @@ def _facts(opened: Session) -> None:
     shares = labelling_speed.shares(state)
     if shares:
         st.caption(shares)
-    kept = labelling_speed.kept_apart(opened.pool)
-    if kept:
-        st.caption(kept)
+    sentence = labelling_speed.kept_apart(opened.pool)
+    if sentence:
+        st.caption(sentence)
     _error(opened)
 
 
@@ -363,18 +368,18 @@ def _beside_what_is_written(opened: Session | None) -> None:
 def _error(opened: Session) -> None:
     from workbench.figures.sparkline import sparkline
 
-    found = opened.evaluation
+    evaluation = opened.evaluation
     if opened.model is None and opened.pool.test is not None:
         st.caption("Error: known after the first fit.")
         return
-    if not found.enough:
-        st.caption(f"Error: {labelling_speed.error_so_far(found)}.")
+    if not evaluation.enough:
+        st.caption(f"Error: {labelling_speed.error_so_far(evaluation)}.")
         return
     errors = [r.error for r in labelling_speed.measured_rounds(opened.rounds)]
     st.metric(
-        f"Error on {found.where}",
-        percent(found.error),
-        help=f"95 % interval {percent(found.low)} to {percent(found.high)}. Never trained on.",
+        f"Error on {evaluation.where}",
+        percent(evaluation.error),
+        help=f"95 % interval {percent(evaluation.low)} to {percent(evaluation.high)}. Never trained on.",
     )
     picture = sparkline(errors)
     if picture is not None:

@@ -13,9 +13,9 @@ from workbench.app.access import login
 def _registered() -> Any:
     import streamlit as st
 
-    here = Path(__file__).resolve().parent
-    desk = here.parent / "desk"
-    scripts = [file.read_text(encoding="utf-8") for file in (desk / "parts.js", here / "kept.js")]
+    folder = Path(__file__).resolve().parent
+    desk = folder.parent / "desk"
+    scripts = [file.read_text(encoding="utf-8") for file in (desk / "parts.js", folder / "kept.js")]
     return st.components.v2.component(
         "workbench_kept",
         html='<div class="desk-place"></div>',

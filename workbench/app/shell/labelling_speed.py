@@ -35,7 +35,7 @@ def labels_an_hour(events: Sequence[Event], person: str) -> float | None:
         events: of the project, oldest first.
         person: whose answers count; a grid counts as its items.
     """
-    found: list[tuple[float, int]] = []
+    answers: list[tuple[float, int]] = []
     for event in reversed(events):
         if event.annotator != person or event.operation is None:
             continue
@@ -45,17 +45,17 @@ def labels_an_hour(events: Sequence[Event], person: str) -> float | None:
             n = len(event.payload["items"])
         else:
             continue
-        found.append((datetime.fromisoformat(event.time).timestamp(), n))
-        if len(found) == _LOOKED_AT:
+        answers.append((datetime.fromisoformat(event.time).timestamp(), n))
+        if len(answers) == _LOOKED_AT:
             break
-    times = np.array([moment for moment, _ in reversed(found)])
-    numbers = np.array([n for _, n in reversed(found)])
+    times = np.array([moment for moment, _ in reversed(answers)])
+    numbers = np.array([n for _, n in reversed(answers)])
     if len(times) < _FEWEST:
         return None
     gaps = np.diff(times)
     busy = gaps <= PAUSE
-    spent, done = float(gaps[busy].sum()), int(numbers[1:][busy].sum())
-    return 3600.0 * done / spent if done >= _FEWEST - 1 and spent > 0 else None
+    spent, n_answered = float(gaps[busy].sum()), int(numbers[1:][busy].sum())
+    return 3600.0 * n_answered / spent if n_answered >= _FEWEST - 1 and spent > 0 else None
 
 
 def in_words(hours: float) -> str:
@@ -65,13 +65,13 @@ def in_words(hours: float) -> str:
         return f"{max(1, round(60 * minutes)):,} s"
     if minutes < 90:
         return f"{round(minutes)} min"
-    whole, minutes_left = divmod(5 * round(minutes / 5), 60)
-    return f"{whole:,} h" + (f" {minutes_left} min" if minutes_left and whole < 10 else "")
+    whole_hours, minutes_left = divmod(5 * round(minutes / 5), 60)
+    return f"{whole_hours:,} h" + (f" {minutes_left} min" if minutes_left and whole_hours < 10 else "")
 
 
 def latest_at_each(rounds: Sequence[Round]) -> list[Round]:
     """One round for each number of labels, the last one made: after an undo a number comes twice."""
-    by_number: Mapping[int, Round] = {one.n_labelled: one for one in rounds}
+    by_number: Mapping[int, Round] = {fit.n_labelled: fit for fit in rounds}
     return [by_number[n] for n in sorted(by_number)]
 
 
@@ -82,7 +82,7 @@ def measured_rounds(rounds: Sequence[Round]) -> list[Round]:
     """
     from workbench.sessions.measure import ENOUGH
 
-    return latest_at_each([one for one in rounds if one.n_test >= ENOUGH])
+    return latest_at_each([fit for fit in rounds if fit.n_test >= ENOUGH])
 
 
 def error_curve(name: str, rounds: Sequence[Round]) -> Curve:
@@ -119,16 +119,16 @@ def changes(events: Sequence[Event]) -> dict[str, int]:
     from workbench.classifiers import title_of as classifier_title
     from workbench.policies.registry import title_of
 
-    found: dict[str, int] = {}
+    label_counts: dict[str, int] = {}
     waiting = ""
     for event in events:
         if event.kind == "model-changed":
             classifier, policy = str(event.payload["classifier"]), str(event.payload["policy"])
             waiting = f"{classifier_title(classifier)}, {title_of(policy)}"
         elif event.kind == "round" and waiting:
-            found[waiting] = int(event.payload["n_labelled"])
+            label_counts[waiting] = int(event.payload["n_labelled"])
             waiting = ""
-    return found
+    return label_counts
 
 
 def advice(rounds: Sequence[Round], verdict: ModelVerdict) -> str:
@@ -143,59 +143,65 @@ def advice(rounds: Sequence[Round], verdict: ModelVerdict) -> str:
     from workbench.sessions.stopping import ClassificationChange
 
     rule = ClassificationChange()
-    changed = [one.signs["changed"] for one in rounds if "changed" in one.signs]
+    changed = [fit.signs["changed"] for fit in rounds if "changed" in fit.signs]
     if not changed:
         return ""
     last = changed[-rule.rounds :]
     if len(last) == rule.rounds and max(last) <= rule.share:
         return verdict.of_no_change(rule.rounds, max(last))
-    said = f"the last fit changed {percent(changed[-1])} of the predictions"
+    words = f"the last fit changed {percent(changed[-1])} of the predictions"
     if changed[-1] > rule.share:
-        return f"{said}: labels still help"
+        return f"{words}: labels still help"
     quiet = next((i for i, share in enumerate(reversed(changed)) if share > rule.share), len(changed))
-    return f"{said}; after {plural(rule.rounds - quiet, 'more fit')} like it labels change hardly anything"
+    return f"{words}; after {plural(rule.rounds - quiet, 'more fit')} like it labels change hardly anything"
 
 
 def of_rare_classes(verdict: ModelVerdict) -> str:
     """Balanced error and a line a rare class, in Markdown; "" without a rare one."""
     if not verdict.rare:
         return ""
-    lines = sorted(verdict.rare, key=lambda one: one.labels)
-    shown = [f"- **{verbatim(one.name, 60)}**: {one.line}" for one in lines[:_RARE_SHOWN]]
-    more = len(lines) - len(shown)
-    shown += [f"- and {plural(more, 'more rare class', 'more rare classes')}"] if more else []
+    lines = sorted(verdict.rare, key=lambda class_verdict: class_verdict.labels)
+    bullets = [
+        f"- **{verbatim(class_verdict.name, 60)}**: {class_verdict.line}"
+        for class_verdict in lines[:_RARE_SHOWN]
+    ]
+    more = len(lines) - len(bullets)
+    bullets += [f"- and {plural(more, 'more rare class', 'more rare classes')}"] if more else []
     balanced = verdict.balanced_error
-    measured = "" if all(one.measured for one in verdict.classes) else "measured "
+    measured = "" if all(class_verdict.measured for class_verdict in verdict.classes) else "measured "
     head = f"Every {measured}class counted alike, the error is **{percent(balanced)}**."
-    told = verdict.measured.enough and not math.isnan(balanced)
-    return "\n".join(([head, ""] if told else []) + shown)
+    is_known = verdict.measured.enough and not math.isnan(balanced)
+    return "\n".join(([head, ""] if is_known else []) + bullets)
 
 
 def progress(session: Session) -> tuple[str, str]:
     """Progress of a project and quality of its model, in a sentence; and what to do about it."""
-    state, found = session.state, session.evaluation
+    state, evaluation = session.state, session.evaluation
     n, total = len(state.codes), int(session.pool.trainable.size)
-    done = f"{n:,} of {plural(total, 'item')} labelled"
+    coverage = f"{n:,} of {plural(total, 'item')} labelled"
     if not n:
-        return f"{done}.", "Answer the first questions: the model begins to guess once it knows two classes."
+        return (
+            f"{coverage}.",
+            "Answer the first questions: the model begins to guess once it knows two classes.",
+        )
     if session.model is None:
-        return f"{done}.", "There is no model yet: it comes with labels of two classes."
-    if not found.enough:
-        return f"{done}; the error is known once enough is measured: {error_so_far(found)}.", (
+        return f"{coverage}.", "There is no model yet: it comes with labels of two classes."
+    if not evaluation.enough:
+        return f"{coverage}; the error is known once enough is measured: {error_so_far(evaluation)}.", (
             "Go on: a part of your answers is kept to measure on."
         )
-    right = f"the model is right on {percent(1 - found.error)} of what it never learnt from"
-    ends = f"({percent(1 - found.high)} to {percent(1 - found.low)})"
-    said = advice(session.rounds, session.verdict)
+    right = f"the model is right on {percent(1 - evaluation.error)} of what it never learnt from"
+    ends = f"({percent(1 - evaluation.high)} to {percent(1 - evaluation.low)})"
+    hint = advice(session.rounds, session.verdict)
     if n >= total:
         meaning = "All is labelled: look at the labels again on History, or take them away there."
-    elif session.verdict.told and said.endswith("enough"):
-        meaning = f"{said[0].upper()}{said[1:]}. Finish says what the rest would be worth."
-    elif said:
-        meaning = f"{said[0].upper()}{said[1:]}."
+    elif session.verdict.told and hint.endswith("enough"):
+        meaning = f"{hint[0].upper()}{hint[1:]}. Finish says what the rest would be worth."
+    elif hint:
+        meaning = f"{hint[0].upper()}{hint[1:]}."
     else:
         meaning = "Go on labelling, or see on Finish what the machine can label itself."
-    return f"{done}; {right} {ends}.", meaning
+    return f"{coverage}; {right} {ends}.", meaning
 
 
 def measured(state: ProjectState) -> int:
@@ -217,8 +223,8 @@ def shares(state: ProjectState) -> str:
 
 def not_drawn(state: ProjectState) -> str:
     """Caution for a figure over all labels: their items were not drawn at random."""
-    asked = sum(vote.role == "policy" for vote in state.standing.values())
-    if 2 * asked > len(state.standing):
+    n_asked = sum(vote.role == "policy" for vote in state.standing.values())
+    if 2 * n_asked > len(state.standing):
         return "Those items were asked because they are hard, so this looks worse than a fair sample would."
     return "Those items were not drawn at random, so a fair sample may look better or worse."
 
@@ -253,6 +259,6 @@ def line(
         parts.append(f"{round(speed, -1 if speed >= 100 else 0):,.0f} labels an hour")
         if left:
             parts.append(f"the other {left:,} would take about {in_words(left / speed)}")
-    said = advice(rounds, verdict)
-    words = " · ".join([*parts, said] if said else parts)
+    hint = advice(rounds, verdict)
+    words = " · ".join([*parts, hint] if hint else parts)
     return words[:1].upper() + words[1:]

@@ -25,8 +25,8 @@ ACTIONS = {"new": ("Start a project", "data"), "export": ("Download (export) or 
 def _registered() -> Any:
     import streamlit as st
 
-    here = Path(__file__).resolve().parent
-    files = (here.parent / "desk" / "keyboard.js", here / "palette.js", here / "palette.css")
+    folder = Path(__file__).resolve().parent
+    files = (folder.parent / "desk" / "keyboard.js", folder / "palette.js", folder / "palette.css")
     keyboard, script, style = (file.read_text(encoding="utf-8") for file in files)
     return st.components.v2.component(
         "workbench_palette", html="<div></div>", css=style, js=f"{keyboard}\n{script}"
@@ -42,18 +42,21 @@ def entries(session: Session | None, pages: Mapping[str, Any]) -> list[dict[str,
     """
     from workbench.store import Store
 
-    found = [{"id": f"page:{name}", "kind": "page", "name": str(one.title)} for name, one in pages.items()]
-    found += [
+    rows = [
+        {"id": f"page:{name}", "kind": "page", "name": str(target.title)} for name, target in pages.items()
+    ]
+    rows += [
         {"id": f"action:{key}", "kind": "action", "name": words}
         for key, (words, where) in ACTIONS.items()
         if where in pages
     ]
-    records = [one for one in sharing.visible(Store.open().projects()) if not one.archived]
-    found += [
-        {"id": f"project:{one.id}", "kind": "project", "name": one.name} for one in records[:MOST_PROJECTS]
+    records = [target for target in sharing.visible(Store.open().projects()) if not target.archived]
+    rows += [
+        {"id": f"project:{target.id}", "kind": "project", "name": target.name}
+        for target in records[:MOST_PROJECTS]
     ]
     classes = session.state.classes[:MOST_CLASSES] if session is not None and "history" in pages else ()
-    return found + [{"id": f"class:{name}", "kind": "class", "name": str(name)} for name in classes]
+    return rows + [{"id": f"class:{name}", "kind": "class", "name": str(name)} for name in classes]
 
 
 def class_box(classes: Sequence[str], visit: int) -> tuple[str, int]:
@@ -68,11 +71,11 @@ def class_box(classes: Sequence[str], visit: int) -> tuple[str, int]:
     """
     import streamlit as st
 
-    name, n, taken = st.session_state.get(CLASS, NOWHERE)
-    if n and taken is None:
-        taken = visit
+    name, n, first_visit = st.session_state.get(CLASS, NOWHERE)
+    if n and first_visit is None:
+        first_visit = visit
         st.session_state[CLASS] = (name, n, visit)
-    if taken != visit or name not in classes:
+    if first_visit != visit or name not in classes:
         return "review-class", 0
     return f"review-class-{n}", 1 + list(classes).index(name)
 
@@ -86,28 +89,28 @@ def mount(session: Session | None, pages: Mapping[str, Any]) -> None:
     """
     import streamlit as st
 
-    offered = {name: one for name, one in pages.items() if name and one.title}
+    offered = {name: page for name, page in pages.items() if name and page.title}
     # as a text: a list of entries would be looked at as a table, which imports pyarrow on the first page
-    made = _registered()(
+    component = _registered()(
         key="palette", data=json.dumps(entries(session, offered)).encode(), on_go_change=lambda: None
     )
-    chosen = getattr(made, "go", None)
-    if not isinstance(chosen, str):
+    choice = getattr(component, "go", None)
+    if not isinstance(choice, str):
         return
-    kind, _, what = chosen.partition(":")
+    kind, _, identifier = choice.partition(":")
     project = current.project_id()
     more = {}
     if kind == "help":
-        target, more = "help", {"page": what}
+        target, more = "help", {"page": identifier}
     elif kind == "project":
-        current.choose(what)
-        project, target = what, "label"
+        current.choose(identifier)
+        project, target = identifier, "label"
     elif kind == "class":
         _, n, _ = st.session_state.get(CLASS, NOWHERE)
-        st.session_state[CLASS] = (what, n + 1, None)
+        st.session_state[CLASS] = (identifier, n + 1, None)
         target = "history"
     else:
-        target = ACTIONS[what][1] if kind == "action" and what in ACTIONS else what
+        target = ACTIONS[identifier][1] if kind == "action" and identifier in ACTIONS else identifier
     if target in pages:
         in_it = {current.PARAMETER: project} if project else {}
         st.switch_page(pages[target], query_params=in_it | more or None)

@@ -33,16 +33,16 @@ def switch(
     Returns:
         What was stored when the switch was drawn.
     """
-    drawn = stored()
-    key = f"{key}-{drawn}"
-    st.toggle(label, value=drawn, key=key, on_change=_switched, args=(key, drawn, stored, write), **named)
-    return drawn
+    is_on = stored()
+    key = f"{key}-{is_on}"
+    st.toggle(label, value=is_on, key=key, on_change=_switched, args=(key, is_on, stored, write), **named)
+    return is_on
 
 
-def _switched(key: str, drawn: bool, stored: Callable[[], bool], write: Callable[[bool], object]) -> None:
-    chosen = bool(st.session_state.get(key, drawn))
-    if chosen != drawn and chosen != stored():
-        write(chosen)
+def _switched(key: str, was_on: bool, stored: Callable[[], bool], write: Callable[[bool], object]) -> None:
+    is_on = bool(st.session_state.get(key, was_on))
+    if is_on != was_on and is_on != stored():
+        write(is_on)
 
 
 def table_height(rows: int) -> str:

@@ -45,23 +45,25 @@ def show(pool: Pool, item: int, key: str) -> None:
         item: its index.
         key: makes widget keys unique.
     """
-    shown = pool.items.show(item)
-    if shown.kind == "image" and shown.image is not None:
+    content = pool.items.show(item)
+    if content.kind == "image" and content.image is not None:
         from workbench.figures.thumbnails import enlarged
 
         st.image(
-            enlarged(shown.image, SIDE), width=SIDE, output_format="PNG", alt=f"Item {pool.items.ids[item]}"
+            enlarged(content.image, SIDE), width=SIDE, output_format="PNG", alt=f"Item {pool.items.ids[item]}"
         )
-    elif shown.kind == "text" and shown.text is not None:
+    elif content.kind == "text" and content.text is not None:
         # a long text is scrolled, a short one takes what it needs
-        long = len(shown.text) > SHORT or shown.text.count("\n") > SHORT // 60
+        long = len(content.text) > SHORT or content.text.count("\n") > SHORT // 60
         with st.container(border=True, height=SIDE if long else "content"):
-            st.text(shown.text)
-        if shown.row:
-            cells = (f"{one_line(name, 40)}: {plain(value) or NOTHING}" for name, value in shown.row.items())
+            st.text(content.text)
+        if content.row:
+            cells = (
+                f"{one_line(name, 40)}: {plain(value) or NOTHING}" for name, value in content.row.items()
+            )
             st.caption(verbatim(" · ".join(cells), 600))
-    elif shown.row is not None:
-        _row(pool, item, dict(shown.row), key)
+    elif content.row is not None:
+        _row(pool, item, dict(content.row), key)
 
 
 def _row(pool: Pool, item: int, row: dict[str, Any], key: str) -> None:
@@ -91,15 +93,15 @@ def _cells(row: dict[str, Any], places: Sequence[float | None]) -> str:
     parts = []
     for (name, value), place in list(zip(row.items(), places, strict=True))[:MOST_CELLS]:
         # a name of many words may be broken between them
-        called = re.sub(r"([_/.:-])", r"\1<wbr>", escape(one_line(name)))
-        shown = plain(value)
-        words = escape(shown) if shown else f"<i>{NOTHING}</i>"
+        header = re.sub(r"([_/.:-])", r"\1<wbr>", escape(one_line(name)))
+        text = plain(value)
+        words = escape(text) if text else f"<i>{NOTHING}</i>"
         bar = (
             ""
             if place is None
             else f'<span title="{PLACE.format(place)}"><b style="width:{place:.0f}%"></b></span>'
         )
-        parts.append(f'<div><dt dir="auto">{called}</dt><dd dir="auto">{words}{bar}</dd></div>')
+        parts.append(f'<div><dt dir="auto">{header}</dt><dd dir="auto">{words}{bar}</dd></div>')
     if len(row) > MOST_CELLS:
         parts.append(f"<div><dt>and {len(row) - MOST_CELLS:,} more columns</dt><dd></dd></div>")
     return "".join(parts)

@@ -69,8 +69,8 @@ def measures_for(model: FittedModel) -> dict[str, str]:
     """The measures this model can serve: name -> title; a policy's utility, or the variance of a class."""
     from workbench.sessions import insight
 
-    own = {} if model.latent is None else {CLASS_VARIANCE: "Variance of a class"}
-    return insight.measures_of(model) | own
+    latent_measures = {} if model.latent is None else {CLASS_VARIANCE: "Variance of a class"}
+    return insight.measures_of(model) | latent_measures
 
 
 def shown_as(measure: str, value: float) -> str:
@@ -131,15 +131,15 @@ def _layout(pool: Pool, columns: tuple[int, int] | None) -> Layout:
     names = pool.feature_map.columns
     if columns is not None:
         first, second = columns
-        chosen = [first, second]
+        pair = [first, second]
         return Layout(
-            np.asarray(pool.features[:, chosen], dtype=np.float64),
+            np.asarray(pool.features[:, pair], dtype=np.float64),
             (str(names[first]), str(names[second])),
             pool.n_features == 2 and columns == (0, 1),
             f"Two of {pool.n_features} features: items that look close may differ in the others."
             if pool.n_features > 2
             else "",
-            lambda X: np.asarray(X, dtype=np.float64)[:, chosen],
+            lambda X: np.asarray(X, dtype=np.float64)[:, pair],
         )
     if pool.n_features == 1:
         return Layout(
@@ -157,13 +157,13 @@ def _layout(pool: Pool, columns: tuple[int, int] | None) -> Layout:
     share = plane.explained
     axes = (f"{WIDEST} ({share[0]:.0%})", f"the next widest ({share[1]:.0%})")
     if share.sum() > 0:
-        said = (
+        note = (
             f"A projection: the two directions of largest spread hold {share.sum():.0%} of the variance, "
             "so items that look close may be far apart."
         )
     else:
-        said = "All items have the same values, so they lie on one point: no model can tell them apart."
-    return Layout(plane.points, axes, False, said, plane.place)
+        note = "All items have the same values, so they lie on one point: no model can tell them apart."
+    return Layout(plane.points, axes, False, note, plane.place)
 
 
 def neighbours(session: Session, *, again: bool = False) -> tuple[NeighbourMap | None, Job | None, str]:
@@ -192,9 +192,9 @@ def neighbours(session: Session, *, again: bool = False) -> tuple[NeighbourMap |
     if reason:
         return None, None, reason
     folder = workbench_home() / "maps"
-    found = computed(embedding.kept_map, pool, folder)
-    if found is not None:
-        return found, None, ""
+    neighbour_map = computed(embedding.kept_map, pool, folder)
+    if neighbour_map is not None:
+        return neighbour_map, None, ""
     if not embedding.available():
         return None, None, embedding.MISSING
 
@@ -236,8 +236,8 @@ def at_round(session: Session, number: int) -> tuple[View | None, Job | None]:
     def make(job: Job) -> FittedModel:
         if not background.uses_processes():
             return session.model_at(number)
-        given = session.store.url, session.id, number
-        return session.model_at(number, background.compute(job, "state_at", *given, session=session))
+        arguments = session.store.url, session.id, number
+        return session.model_at(number, background.compute(job, "state_at", *arguments, session=session))
 
     return _made(
         session,
@@ -265,8 +265,8 @@ def other_kind(session: Session, base: View, classifier: str) -> tuple[View | No
         learner = Learner(session.pool, classifier, seed=int(session.settings["seed"]), classes=model.classes)
         if not background.uses_processes():
             return learner.fit(model.items, model.codes, number=model.number)
-        given = session.store.url, session.id, model.number, classifier
-        state = background.compute(job, "state_at", *given, session=session)
+        arguments = session.store.url, session.id, model.number, classifier
+        state = background.compute(job, "state_at", *arguments, session=session)
         return learner.model(state, model.number, model.items, model.codes)
 
     return _made(session, ("kind", classifier, base.model.uid), make, title, lambda m: title)
@@ -324,8 +324,8 @@ def _over_plane(model: FittedModel) -> tuple[Regions, Floats]:
     from workbench.figures.maps import Regions
     from workbench.sessions import insight
 
-    found = insight.decision_regions(model)
-    return Regions(found.x, found.y, found.codes, found.confidence), found.probabilities
+    regions = insight.decision_regions(model)
+    return Regions(regions.x, regions.y, regions.codes, regions.confidence), regions.probabilities
 
 
 def inducing_points(view: View, where: Layout) -> Floats | None:
@@ -355,12 +355,12 @@ def neighbour_lines(session: Session, chosen: list[int], shown: int) -> Ints | N
     """
     if not session.neighbours.at_hand:
         return None
-    made = session.neighbours.neighbourhood
-    if not chosen and len(made) > MOST_LINES:
+    neighbourhood = session.neighbours.neighbourhood
+    if not chosen and len(neighbourhood) > MOST_LINES:
         chosen = [shown]
     from workbench.pools.neighbours.graph import lines, lines_of
 
-    graph, rows = made.graph, made.rows
+    graph, rows = neighbourhood.graph, neighbourhood.rows
     return lines_of(graph, rows, np.asarray(chosen)) if chosen else lines(graph, rows, rows)
 
 
@@ -440,11 +440,11 @@ def strongest_feature(view: View, item: int, most: int = 200) -> int:
     return computed(_strongest_feature, view.model, item, most)
 
 
-def _strongest_feature(model: FittedModel, item: int, most: int) -> int:
+def _strongest_feature(model: FittedModel, item: int, limit: int) -> int:
     pool = model.pool
     features = np.asarray(pool.features[pool.trainable[:5000]], dtype=np.float64)
     low, high = np.quantile(features, [0.05, 0.95], axis=0)
-    tried = np.argsort(low - high, kind="stable")[:most]
+    tried = np.argsort(low - high, kind="stable")[:limit]
     rows = np.repeat(np.asarray(pool.features[item], dtype=np.float64)[None], 2 * len(tried), axis=0)
     places = np.arange(len(tried))
     rows[2 * places, tried], rows[2 * places + 1, tried] = low[tried], high[tried]
@@ -465,16 +465,16 @@ def _hover_words(model: FittedModel) -> list[str]:
     pool, p = model.pool, np.asarray(model.probabilities)
     best = p.argmax(axis=1)
     classes = [theme.text(name, 24) for name in model.classes]
-    said = [f"predicted {classes[c]} ({p[i, c]:.0%})" for i, c in enumerate(best)]
+    predictions = [f"predicted {classes[c]} ({p[i, c]:.0%})" for i, c in enumerate(best)]
     if pool.kind == "image" or len(pool) > HOVERED:
-        return said
+        return predictions
     if pool.kind == "text":
-        shown = [theme.text(pool.items.show(i).text or "", 90) for i in range(len(pool))]
+        contents = [theme.text(pool.items.show(i).text or "", 90) for i in range(len(pool))]
     else:
         names = [theme.text(name, 20) for name in pool.feature_map.columns[:3]]
         X = np.asarray(pool.features[:, : len(names)], dtype=np.float64)
-        shown = [" · ".join(f"{a} {v:.3g}" for a, v in zip(names, row, strict=True)) for row in X]
-    return [f"{a}<br>{b}" for a, b in zip(shown, said, strict=True)]
+        contents = [" · ".join(f"{a} {v:.3g}" for a, v in zip(names, row, strict=True)) for row in X]
+    return [f"{a}<br>{b}" for a, b in zip(contents, predictions, strict=True)]
 
 
 def labels_at(view: View, n: int) -> Ints:

@@ -30,10 +30,10 @@ _CSS = (
 def _registered() -> Any:
     import streamlit as st
 
-    here = Path(__file__).resolve().parent
+    folder = Path(__file__).resolve().parent
     scripts = [
         file.read_text(encoding="utf-8")
-        for file in (here.parent / "desk" / "keyboard.js", here / "pointing.js")
+        for file in (folder.parent / "desk" / "keyboard.js", folder / "pointing.js")
     ]
     return st.components.v2.component("workbench_pointing", html=_HTML, css=_CSS, js="\n".join(scripts))
 
@@ -67,15 +67,15 @@ def mount(
     key = f"pointing-{chart}"
 
     def acted() -> None:
-        found = st.session_state.get(key)
-        done = getattr(found, "act", None)
-        if isinstance(done, dict) and done.get("turn") == turn:
-            act(done)
+        state = st.session_state.get(key)
+        event = getattr(state, "act", None)
+        if isinstance(event, dict) and event.get("turn") == turn:
+            act(event)
 
     classes, commands = class_keys(session)
     # where classes are searched by typing there is no key for each
     keyed = len(classes) <= MAX_BUTTONS
-    labels = _spoken([one["key"] for one in classes if one["key"]]) if keyed else ""
+    labels = _spoken([class_key["key"] for class_key in classes if class_key["key"]]) if keyed else ""
     hint = "Keys: Tab to here, arrows walk, Enter chooses, Shift + arrows mark several"
     hint += (
         f"; {labels} label what is chosen, {_spoken([commands['undo']])} undoes, Esc clears."
@@ -102,7 +102,7 @@ def mount(
 
 def _spoken(keys: Sequence[str]) -> str:
     """Keys as people say them: "0 to 9", "A, B and C"."""
-    shown = [key.upper() for key in keys]
-    if len(shown) > 3:
-        return f"{shown[0]} to {shown[-1]}"
-    return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1]))) if shown else ""
+    key_names = [key.upper() for key in keys]
+    if len(key_names) > 3:
+        return f"{key_names[0]} to {key_names[-1]}"
+    return " and ".join(filter(None, (", ".join(key_names[:-1]), key_names[-1]))) if key_names else ""

@@ -21,15 +21,15 @@ BUTTONS = 12
 def remember(session: Session, key: str) -> None:
     """Keep what was clicked or circled; a new figure clears the selection itself."""
     event = st.session_state.get(key)
-    found = []
+    items = []
     for point in event["selection"]["points"] if event else []:
         data = point.get("customdata")
         first = data[0] if isinstance(data, (list, tuple)) and data else None
         first = data.get("0") if isinstance(data, dict) else first
         if first is not None:
-            found.append(int(first))
-    if found:
-        choose(session, found)
+            items.append(int(first))
+    if items:
+        choose(session, items)
 
 
 def choose(session: Session, found: list[int]) -> None:
@@ -89,8 +89,8 @@ def give(session: Session, chosen: tuple[int, ...], name: str) -> None:
     # the item stays in sight, but a second key does not label it again
     st.session_state["answered"] = True
     next_turn()
-    many = plural(len(chosen), "item")
-    st.session_state["label-done"] = f"{many} labelled {verbatim(name, 40)}."
+    amount = plural(len(chosen), "item")
+    st.session_state["label-done"] = f"{amount} labelled {verbatim(name, 40)}."
     if len(chosen) > 1:
         forget()
     else:
@@ -125,7 +125,7 @@ def take_back(session: Session, last: int | None) -> None:
 def label_buttons(session: Session, chosen: tuple[int, ...]) -> None:
     """One button a class; the items are in the keys, so that a late click cannot hit others."""
     mark = f"{chosen[0]}-{len(chosen)}"
-    what = "this item" if len(chosen) == 1 else f"these {len(chosen):,} items"
+    phrase = "this item" if len(chosen) == 1 else f"these {len(chosen):,} items"
     with st.container(horizontal=True, key="map-answers", gap="small"):
         if len(session.classes) <= BUTTONS:
             short = short_names(session.classes, 28)
@@ -135,7 +135,7 @@ def label_buttons(session: Session, chosen: tuple[int, ...]) -> None:
                     key=f"give-{mark}-{code}",
                     on_click=give,
                     args=(session, chosen, name),
-                    help=f"Label {what} {verbatim(name, 80)}",
+                    help=f"Label {phrase} {verbatim(name, 80)}",
                 )
         else:
             picked = st.selectbox(

@@ -41,30 +41,30 @@ def in_words(session: Session, event: Event) -> str:
     def named(key: Any) -> str:
         return str(state.class_names.get(state.resolve(str(key)), key))
 
-    what = _named_items(session, items_of(event))
+    subject = _named_items(session, items_of(event))
     if kind in ("label", "relabelled", "confirmed"):
-        return f"{what} labelled {named(payload['class'])}"
+        return f"{subject} labelled {named(payload['class'])}"
     if kind == "resolved":
-        return f"{what} decided: {named(payload['class'])}"
+        return f"{subject} decided: {named(payload['class'])}"
     if kind == "flag":
-        return f"{what} flagged" if payload["on"] else f"flag of {what} cleared"
+        return f"{subject} flagged" if payload["on"] else f"flag of {subject} cleared"
     if kind == "class-renamed":
         return f"class {payload['class']} renamed {payload['name']}"
     if kind == "class-merged":
         return f"class {payload['class']} merged into {named(payload['into'])}"
     if kind in _CLASSES:
         return _CLASSES[kind].format(payload.get("name") or named(payload["class"]))
-    others = {
-        "skip": f"{what} skipped",
-        "unsure": f"{what} unsure",
-        "note": f"a note on {what}",
-        "cleared": f"labels of {what} removed",
-        "requeued": f"{what} to be asked about again",
-        "wanted": f"{what} to be asked about next",
+    phrases = {
+        "skip": f"{subject} skipped",
+        "unsure": f"{subject} unsure",
+        "note": f"a note on {subject}",
+        "cleared": f"labels of {subject} removed",
+        "requeued": f"{subject} to be asked about again",
+        "wanted": f"{subject} to be asked about next",
         "imported": f"import of {plural(len(payload.get('labels', ())), 'label')}",
         "classes-ordered": "the order of the classes",
     }
-    return others.get(kind, kind)
+    return phrases.get(kind, kind)
 
 
 def taken_back(session: Session, event: Event | None) -> str:
@@ -82,12 +82,12 @@ def take_back(session: Session, act: int | None) -> tuple[Event | None, str]:
     Returns:
         The event that was taken back, if any, and a sentence.
     """
-    last, _ = last_acts((one.state for one in session.asked()), session.annotator)
-    done = None if act is None else session.undo(of=act)
-    if done is None and last is not None:
+    last, _ = last_acts((question_session.state for question_session in session.asked()), session.annotator)
+    event = None if act is None else session.undo(of=act)
+    if event is None and last is not None:
         since = in_words(session.question(last.question), last)
         return None, f"Not taken back, as you did something else since: {since}."
-    return done, taken_back(session, done)
+    return event, taken_back(session, event)
 
 
 def operation(event: Event | None) -> str | None:

@@ -34,9 +34,9 @@ def explain(*names: str) -> str:
 
 def used_in(*texts: str) -> tuple[str, ...]:
     """The terms that stand in some texts, in the glossary's order."""
-    shown = " ".join(texts)
+    text = " ".join(texts)
     return tuple(
         term
         for term in terms()
-        if re.search(rf"\b{re.escape(term)}s?\b", shown, 0 if term.isupper() else re.IGNORECASE)
+        if re.search(rf"\b{re.escape(term)}s?\b", text, 0 if term.isupper() else re.IGNORECASE)
     )

@@ -101,29 +101,29 @@ def read(name: str) -> Page:
     Raises:
         InputError: there is no such page.
     """
-    known = {FIRST, *(one for names in GROUPS.values() for one in names)}
+    page_names = {FIRST, *(page_name for names in GROUPS.values() for page_name in names)}
     path = FOLDER / f"{name}.md"
-    if name not in known or not path.is_file():
+    if name not in page_names or not path.is_file():
         raise InputError(f"There is no page of help called {name!r}.")
     heading, _, text = path.read_text(encoding="utf-8").partition("\n")
     text = re.sub(r"^ *!\[[^\]]*\]\([^)]*\)\n*", "", text, flags=re.MULTILINE)
-    return Page(name, heading.removeprefix("# ").strip(), _linked(text, name, known).strip())
+    return Page(name, heading.removeprefix("# ").strip(), _linked(text, name, page_names).strip())
 
 
-def _linked(text: str, name: str, known: set[str]) -> str:
+def _linked(text: str, name: str, page_names: set[str]) -> str:
     """Links between pages as addresses of the app; those that lead out of the help as their words."""
 
-    def link(found: re.Match[str]) -> str:
-        words, target = found[1], found[2].partition("#")[0]
+    def link(match: re.Match[str]) -> str:
+        words, target = match[1], match[2].partition("#")[0]
         if re.match(r"[a-z]+:", target):
-            return found[0]
-        there = posixpath.normpath(posixpath.join(posixpath.dirname(name), target)).removesuffix(".md")
-        if not target or there not in known or not (FOLDER / f"{there}.md").is_file():
+            return match[0]
+        page_name = posixpath.normpath(posixpath.join(posixpath.dirname(name), target)).removesuffix(".md")
+        if not target or page_name not in page_names or not (FOLDER / f"{page_name}.md").is_file():
             return words
-        return f"[{words}](help?{urlencode({'page': there})})"
+        return f"[{words}](help?{urlencode({'page': page_name})})"
 
     blocks = re.split(r"(^```.*?^```)", text, flags=re.DOTALL | re.MULTILINE)
-    blocks[::2] = (_LINK.sub(link, one) for one in blocks[::2])
+    blocks[::2] = (_LINK.sub(link, block) for block in blocks[::2])
     return "".join(blocks)
 
 
@@ -133,7 +133,7 @@ def found(words: str) -> list[Page]:
     Args:
         words: in any order; case does not count.
     """
-    wanted = words.lower().split()
+    terms = words.lower().split()
     every = [page for group in pages().values() for page in group]
-    there = [page for page in every if all(word in f"{page.title} {page.text}".lower() for word in wanted)]
-    return sorted(there, key=lambda page: not all(word in page.title.lower() for word in wanted))
+    matches = [page for page in every if all(word in f"{page.title} {page.text}".lower() for word in terms)]
+    return sorted(matches, key=lambda page: not all(word in page.title.lower() for word in terms))

@@ -44,7 +44,7 @@ def for_people(message: object) -> str:
     """A message of the package in the words of the pages: no arguments of Python."""
     text = re.sub(r", or name a pool: [^.]*", "", str(message))
     without = re.sub(r' \(missing="\w+"\)', "", text)
-    return re.sub(r'missing="(drop|impute|error)"', lambda found: _CHOICES[found[1]], without)
+    return re.sub(r'missing="(drop|impute|error)"', lambda match: _CHOICES[match[1]], without)
 
 
 NOTHING = "empty"
@@ -78,7 +78,7 @@ def calibration_meaning(verdict: CalibrationVerdict, event: str = "") -> str:
     share = f"it is {event} in" if event else "it is right in"
     places = sorted(verdict.bins, key=lambda place: -place[2] * abs(place[0] - place[1]))[:2]
     where = " and ".join(
-        f"where it says {percent(said, 0)}, {share} {percent(did, 0)}" for said, did, _ in places
+        f"where it says {percent(confidence, 0)}, {share} {percent(did, 0)}" for confidence, did, _ in places
     )
     where = f" {where[0].upper()}{where[1:]}." if where else ""
     if verdict.direction == "calibrated":
@@ -113,11 +113,11 @@ def calibration_sentence(verdict: CalibrationVerdict, event: str = "") -> str:
     """
     from workbench.sessions.verdict import TOLD
 
-    said, share = percent(verdict.confidence, 0), percent(verdict.accuracy, 0)
+    confidence, share = percent(verdict.confidence, 0), percent(verdict.accuracy, 0)
     few = "too few to tell" if verdict.error.n < TOLD else "within chance"
     word = few if verdict.direction == "calibrated" else verdict.direction
     did = f"it is {event} in {share}" if event else f"is right {share}"
-    return f"Says {said}, {did}: {word} (n = {verdict.error.n:,})."
+    return f"Says {confidence}, {did}: {word} (n = {verdict.error.n:,})."
 
 
 def percent(value: float | None, digits: int = 1) -> str:

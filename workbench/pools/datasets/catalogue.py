@@ -105,8 +105,8 @@ def data_folders() -> list[Path]:
 
 def cache_folder() -> Path:
     """Where downloads go: `WORKBENCH_DATA` when it is set, else the user's cache folder."""
-    given = os.environ.get("WORKBENCH_DATA")
-    return Path(given).expanduser() if given else _user_cache()
+    setting = os.environ.get("WORKBENCH_DATA")
+    return Path(setting).expanduser() if setting else _user_cache()
 
 
 def _user_cache() -> Path:
@@ -137,9 +137,9 @@ def present_sets() -> list[CatalogueEntry]:
 
 def find_entry(group: str, name: str) -> CatalogueEntry | None:
     """The catalogue's entry, by today's name or by the papers' ("-" and "_" are alike)."""
-    wanted = _folded(name)
+    key = _folded(name)
     for entry in catalogue():
-        if entry.group == group and wanted in (_folded(entry.name), _folded(entry.paper_name)):
+        if entry.group == group and key in (_folded(entry.name), _folded(entry.paper_name)):
             return entry
     return None
 

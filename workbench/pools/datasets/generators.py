@@ -150,10 +150,10 @@ def overlapping(
     X = np.empty((n_items, n_features))
     for part, start in enumerate(range(0, n_items, _CHUNK)):
         rng = np.random.default_rng([seed, part, 0x0E3])
-        drawn = rng.integers(0, n_classes, size=_CHUNK)
+        draws = rng.integers(0, n_classes, size=_CHUNK)
         points = rng.standard_normal((_CHUNK, n_features))
         stop = min(start + _CHUNK, n_items)
-        codes[start:stop] = drawn[: stop - start]
+        codes[start:stop] = draws[: stop - start]
         X[start:stop] = centres[codes[start:stop]] + points[: stop - start]
     codes_met = np.unique(codes)
     if len(codes_met) < n_classes:  # a tiny pool: one item of every class, at the front
@@ -250,7 +250,7 @@ def poker(*, n_items: int = POKER_ITEMS, seed: int = 0) -> Pool:
     """
     _between("number of items", n_items, len(POKER_HANDS) + 1, 20_000_000)
     hands = deal_poker(n_items, seed)
-    names = tuple(f"{what}_{i}" for i in range(1, 6) for what in ("suit", "rank"))
+    names = tuple(f"{field}_{i}" for i in range(1, 6) for field in ("suit", "rank"))
     return number_pool(
         "poker",
         hands.astype(np.float32),
@@ -277,6 +277,6 @@ def _mixture_probabilities(X: ArrayLike, centres: Floats, noise: float) -> Float
     return p / p.sum(axis=1, keepdims=True)
 
 
-def _between(what: str, value: int, least: int, most: int) -> None:
-    if not least <= value <= most:
-        raise InputError(f"The {what} must lie between {least:,} and {most:,}; got {value:,}.")
+def _between(quantity: str, value: int, minimum: int, maximum: int) -> None:
+    if not minimum <= value <= maximum:
+        raise InputError(f"The {quantity} must lie between {minimum:,} and {maximum:,}; got {value:,}.")

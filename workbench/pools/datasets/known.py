@@ -56,7 +56,7 @@ def load_known(source: str) -> Callable[..., Pool] | None:
         return partial(load_openml, name)
     entry = find_entry(group, name)
     if entry is None and group != "pmlb":
-        names = [other.name for other in catalogue() if other.group == group]
+        names = [candidate.name for candidate in catalogue() if candidate.group == group]
         close = get_close_matches(name, names, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         raise InputError(f"There is no {group} set called {name!r}.{hint} Known: {', '.join(names)}.")
@@ -253,10 +253,10 @@ def load_openml(name: str, *, target: str | None = None, version: int | None = N
             f"openml:{name} names no single target column; say which with target=. "
             f"It has: {', '.join(map(str, frame.columns))}."
         )
-    held = held_file(frame, None, {"name": name, **options, "target": target})
-    file = File.of(held.data, f"{held.stem}{held.ending}")
-    made = call_with_options(format_of(file).reader.load, f"Pool openml:{name}", dict(held.options), file)
-    return replace(made, title=f"openml:{name}")
+    source = held_file(frame, None, {"name": name, **options, "target": target})
+    file = File.of(source.data, f"{source.stem}{source.ending}")
+    pool = call_with_options(format_of(file).reader.load, f"Pool openml:{name}", dict(source.options), file)
+    return replace(pool, title=f"openml:{name}")
 
 
 def _from_openml(name: str, version: int | None, folder: Path) -> tuple[Any, str]:
@@ -303,12 +303,13 @@ def _numeric_file(path: Path, name: str, label: str, entry: CatalogueEntry | Non
         raise InputError(f"{path} has no column 'target'; it is not a file of this kind.")
     # one published file (schizo) has a second "target": like pandas, the pmlb package reads it as a feature
     label_column = table.column_names.index("target")
-    others = [i for i in range(table.num_columns) if i != label_column]
+    feature_columns = [i for i in range(table.num_columns) if i != label_column]
     names = tuple(
-        column if column != "target" else "target.1" for column in (table.column_names[i] for i in others)
+        column if column != "target" else "target.1"
+        for column in (table.column_names[i] for i in feature_columns)
     )
     X = np.empty((table.num_rows, len(names)))
-    for at, i in enumerate(others):
+    for at, i in enumerate(feature_columns):
         try:
             X[:, at] = table.column(i).cast(pa.float64()).to_numpy()
         except pa.ArrowException as error:

@@ -173,8 +173,8 @@ def weights_of(features: str, kind: str, encode: Encode) -> str:
         else np.arange(32 * 32 * 3, dtype=np.uint32).astype(np.uint8).reshape(32, 32, 3)
     )
     vector = np.asarray(encode([probe]))[0].astype(np.float64)
-    said = (vector.size, float(np.abs(vector).sum()), float(vector @ np.cos(np.arange(vector.size))))
-    digest.update(" ".join(f"{number:.3g}" for number in said).encode())
+    numbers = (vector.size, float(np.abs(vector).sum()), float(vector @ np.cos(np.arange(vector.size))))
+    digest.update(" ".join(f"{number:.3g}" for number in numbers).encode())
     return digest.hexdigest()[:32]
 
 
@@ -199,8 +199,8 @@ class _Path(str):
 
 def _entry(features: str) -> EncoderEntry | None:
     name = features.partition(":")[0] + (":" if ":" in features else "")
-    found = ENCODERS.get(name)
-    return None if found is None or features == "sentence-transformers:" or features == "timm:" else found
+    entry = ENCODERS.get(name)
+    return None if entry is None or features == "sentence-transformers:" or features == "timm:" else entry
 
 
 def _checked(encode: Encode, name: str) -> Encode:
@@ -208,23 +208,23 @@ def _checked(encode: Encode, name: str) -> Encode:
 
     def checked(items: Sequence[Any]) -> Array:
         try:
-            found = np.asarray(encode(items), dtype=np.float32)
+            vectors = np.asarray(encode(items), dtype=np.float32)
         except InputError:
             raise
         except Exception as error:
             raise InputError(
                 f"The encoder {cut(name)} failed: {type(error).__name__}: {cut(str(error))}"
             ) from error
-        if found.ndim != 2 or len(found) != len(items) or not found.shape[1]:
+        if vectors.ndim != 2 or len(vectors) != len(items) or not vectors.shape[1]:
             raise InputError(
-                f"The encoder {cut(name)} returned {list(found.shape)} for {len(items)} items; it must "
+                f"The encoder {cut(name)} returned {list(vectors.shape)} for {len(items)} items; it must "
                 f"return [{len(items)}, d] numbers."
             )
-        if not np.isfinite(found).all():
-            row = int((~np.isfinite(found)).any(axis=1).argmax())
+        if not np.isfinite(vectors).all():
+            row = int((~np.isfinite(vectors)).any(axis=1).argmax())
             raise InputError(
                 f"The encoder {cut(name)} returned numbers that are not finite (item {row + 1})."
             )
-        return found
+        return vectors
 
     return checked

@@ -56,8 +56,10 @@ def timm(name: str) -> Any:
         out = []
         with torch.inference_mode():
             for start in range(0, len(images), _CHUNK):
-                some = [Image.fromarray(np.asarray(i)).convert("RGB") for i in images[start : start + _CHUNK]]
-                out.append(model(torch.stack([prepare(picture) for picture in some])).numpy())
+                batch = [
+                    Image.fromarray(np.asarray(i)).convert("RGB") for i in images[start : start + _CHUNK]
+                ]
+                out.append(model(torch.stack([prepare(picture) for picture in batch])).numpy())
         return np.concatenate(out)
 
     return encode
@@ -99,23 +101,23 @@ def onnx(path: Path, kind: str) -> Any:
     shape = inputs[0].shape if len(inputs) == 1 else []
     first = len(shape) == 4 and shape[1] == 3
     if len(shape) != 4 or not (first or shape[3] == 3):
-        said = "; ".join(f"{one.name} {one.shape}" for one in inputs)
-        raise InputError(f"{path.name} takes {said}; an encoder of images takes one input [n, 3, H, W].")
+        signature = "; ".join(f"{node.name} {node.shape}" for node in inputs)
+        raise InputError(f"{path.name} takes {signature}; an encoder of images takes one input [n, 3, H, W].")
     height, width = (size if isinstance(size, int) else 224 for size in (shape[2:] if first else shape[1:3]))
     fixed = shape[0] if isinstance(shape[0], int) else 0
 
     def encode(images: Sequence[Array]) -> Array:
         out = []
         for start in range(0, len(images), fixed or _CHUNK):
-            some = [
+            pictures = [
                 np.asarray(Image.fromarray(np.asarray(i)).convert("RGB").resize((width, height)), np.float32)
                 / 255
                 for i in images[start : start + (fixed or _CHUNK)]
             ]
-            batch = np.stack(some + [some[-1]] * (fixed - len(some)))
+            batch = np.stack(pictures + [pictures[-1]] * (fixed - len(pictures)))
             batch = batch.transpose(0, 3, 1, 2) if first else batch
-            found = np.asarray(network.run(None, {inputs[0].name: batch})[0])[: len(some)]
-            out.append(found.reshape(len(some), -1))
+            vectors = np.asarray(network.run(None, {inputs[0].name: batch})[0])[: len(pictures)]
+            out.append(vectors.reshape(len(pictures), -1))
         return np.concatenate(out)
 
     return encode

@@ -39,10 +39,10 @@ def encoder(_: str = "") -> Any:
     def encode(texts: Sequence[str]) -> Array:
         out = np.zeros((len(texts), vectors.shape[1]), np.float32)
         for start in range(0, len(texts), _CHUNK):
-            some = [str(text) for text in texts[start : start + _CHUNK]]
-            for row, found in enumerate(tokenizer.encode_batch(some, add_special_tokens=False), start):
-                if found.ids:
-                    out[row] = vectors[found.ids].mean(axis=0)
+            batch = [str(text) for text in texts[start : start + _CHUNK]]
+            for row, encoding in enumerate(tokenizer.encode_batch(batch, add_special_tokens=False), start):
+                if encoding.ids:
+                    out[row] = vectors[encoding.ids].mean(axis=0)
         return out
 
     return encode

@@ -44,5 +44,5 @@ def feature_map_from_json(document: dict[str, Any]) -> FeatureMap:
     if not isinstance(kind, str) or kind not in FEATURE_MAPS:
         raise InputError(f"This is not a feature map this version can read (kind {cut(kind)}).")
     with reading(f"The saved feature map (kind {kind!r}) is damaged: it"):
-        found: FeatureMap = load_target(FEATURE_MAPS[kind]).from_json(document)
-        return found
+        feature_map: FeatureMap = load_target(FEATURE_MAPS[kind]).from_json(document)
+        return feature_map

@@ -51,27 +51,27 @@ class WorkCache:
         """A map that is learnt once."""
         from workbench.pools.features import feature_map_from_json
 
-        held = self.once("map", lambda: {"json": np.array(json.dumps(make().to_json()))})
-        return feature_map_from_json(json.loads(str(held["json"])))
+        arrays = self.once("map", lambda: {"json": np.array(json.dumps(make().to_json()))})
+        return feature_map_from_json(json.loads(str(arrays["json"])))
 
     def once(self, name: str, make: Callable[[], dict[str, Array]]) -> dict[str, Array]:
         """Arrays that are made once; read where they were made before."""
         path = None if self._place is None else self._place / f"{name}.npz"
         if path is not None:
             try:
-                with np.load(path, allow_pickle=False) as held:
-                    return {key: held[key] for key in held.files}
+                with np.load(path, allow_pickle=False) as archive:
+                    return {key: archive[key] for key in archive.files}
             except (OSError, ValueError, EOFError):  # not there, or cut short
                 pass
-        made = make()
+        arrays = make()
         if path is not None:
             try:
                 path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
                 with whole_file(path, synced=False) as file:
-                    np.savez(file, **made)  # type: ignore[arg-type]
+                    np.savez(file, **arrays)  # type: ignore[arg-type]
             except OSError:
                 pass
-        return made
+        return arrays
 
     def rows(self, name: str, n: int, make: Callable[[int, int], Array], step: int, what: str) -> Array:
         """[n, d] float32 rows made some at a time; those made before a stop are read.
@@ -83,29 +83,29 @@ class WorkCache:
             step: rows at a time; the same one every time, so that the same rows come out.
             what: is being done, for people.
         """
-        values, done = self._begun(name, n)
-        begun = kept = done
+        values, n_done = self._begun(name, n)
+        n_resumed = n_saved = n_done
         at = monotonic()
         try:
-            while done < n:
-                tell(done / n, f"{what}: {done:,} of {n:,}")
-                stop = min(done + step, n)
-                rows = np.asarray(make(done, stop), dtype=np.float32)
+            while n_done < n:
+                tell(n_done / n, f"{what}: {n_done:,} of {n:,}")
+                stop = min(n_done + step, n)
+                rows = np.asarray(make(n_done, stop), dtype=np.float32)
                 if values is not None and values.shape[1] != rows.shape[1]:
-                    if done > begun:
+                    if n_done > n_resumed:
                         raise InputError(f"{what}: the vectors are of different lengths.")
-                    values, done, begun = None, 0, 0  # those put down are of something else
+                    values, n_done, n_resumed = None, 0, 0  # those put down are of something else
                     continue
                 if values is None:
                     values = self._new(name, (n, rows.shape[1]))
-                values[done:stop] = rows
-                done = stop
+                values[n_done:stop] = rows
+                n_done = stop
                 if monotonic() - at > _FLUSH:
-                    self._put_down(name, values, done)
-                    kept, at = done, monotonic()
+                    self._put_down(name, values, n_done)
+                    n_saved, at = n_done, monotonic()
         finally:
-            if values is not None and done > kept:
-                self._put_down(name, values, done)
+            if values is not None and n_done > n_saved:
+                self._put_down(name, values, n_done)
         assert values is not None
         return values
 
@@ -114,14 +114,14 @@ class WorkCache:
             return None, 0
         try:
             document = json.loads((self._place / f"{name}.json").read_text(encoding="utf-8"))
-            done, file = int(document["done"]), str(document["file"])
+            n_done, file = int(document["done"]), str(document["file"])
             if Path(file).name != file:
                 return None, 0
             values = np.load(self._place / file, mmap_mode="r+", allow_pickle=False)
         except (OSError, ValueError, TypeError, KeyError):
             return None, 0
-        sound = values.ndim == 2 and len(values) == n and 0 <= done <= n and values.dtype == np.float32
-        return (values, done) if sound else (None, 0)
+        sound = values.ndim == 2 and len(values) == n and 0 <= n_done <= n and values.dtype == np.float32
+        return (values, n_done) if sound else (None, 0)
 
     def _new(self, name: str, shape: tuple[int, int]) -> Array:
         """Room for rows, in a file of its own: one that somebody else has mapped is never cut short."""
@@ -135,12 +135,12 @@ class WorkCache:
                     path.unlink(missing_ok=True)
         return np.empty(shape, np.float32)
 
-    def _put_down(self, name: str, values: Array, done: int) -> None:
+    def _put_down(self, name: str, values: Array, n_done: int) -> None:
         if self._place is None or not isinstance(values, np.memmap):
             return
         try:
             values.flush()
-            document = json.dumps({"file": Path(str(values.filename)).name, "done": done})
+            document = json.dumps({"file": Path(str(values.filename)).name, "done": n_done})
             write_whole(self._place / f"{name}.json", document, synced=False)
         except OSError:  # a full disk, or somebody else has finished the same work and put it away
             return
@@ -235,8 +235,8 @@ def saved_of(kind: str, **fixed: Any) -> FeatureMap | None:
 def saved_white() -> float | None:
     """The value that is white in pictures of more than eight bits a pixel, of the map within `saved_map`."""
     document = _SAVED.get() or {}
-    found = (part.get("brightest") for part in document.get("parts", [document]))
-    return next((float(white) for white in found if white), None)
+    whites = (part.get("brightest") for part in document.get("parts", [document]))
+    return next((float(white) for white in whites if white), None)
 
 
 def cached_features(
@@ -269,17 +269,17 @@ def cached_features(
     digest = sha256(repr((VERSION, kind, options)).encode())
     digest.update(_octets(fingerprints))
     place = _folder() / f"{kind}-{digest.hexdigest()[:32]}"
-    found = _read(place, len(fingerprints))
-    if found is not None:
-        return found
+    pair = _read(place, len(fingerprints))
+    if pair is not None:
+        return pair
     with _one_writer(place):
-        found = _read(place, len(fingerprints))  # somebody else may have learnt them in the meantime
-        if found is None:
+        pair = _read(place, len(fingerprints))  # somebody else may have learnt them in the meantime
+        if pair is None:
             cache = WorkCache(place.with_name(place.name + ".part"))
-            found = learn(cache)
-            _write(place, *found, fingerprints)
+            pair = learn(cache)
+            _write(place, *pair, fingerprints)
             cache.done()
-    return found
+    return pair
 
 
 def kept_arrays(kind: str, key: Any, make: Callable[[], dict[str, Array]]) -> dict[str, Array]:
@@ -296,24 +296,24 @@ def kept_arrays(kind: str, key: Any, make: Callable[[], dict[str, Array]]) -> di
     """
     place = _folder() / f"{kind}-{sha256(repr((VERSION, kind, key)).encode()).hexdigest()[:32]}"
     try:
-        found = {}
+        arrays = {}
         for name in json.loads((place / "names.json").read_text(encoding="utf-8")):
             path = place / f"{name}.npy"
             large = path.stat().st_size > _MAPPED
-            found[str(name)] = np.load(path, allow_pickle=False, mmap_mode="r" if large else None)
+            arrays[str(name)] = np.load(path, allow_pickle=False, mmap_mode="r" if large else None)
         os.utime(place)
-        return found
+        return arrays
     except (OSError, ValueError, TypeError):  # not there, damaged, or of another version
         pass
-    made = make()
+    new_arrays = make()
 
-    def write(beside: Path) -> None:
-        for name, array in made.items():
-            np.save(beside / f"{name}.npy", array)
-        (beside / "names.json").write_text(json.dumps(list(made)), encoding="utf-8")
+    def write(folder: Path) -> None:
+        for name, array in new_arrays.items():
+            np.save(folder / f"{name}.npy", array)
+        (folder / "names.json").write_text(json.dumps(list(new_arrays)), encoding="utf-8")
 
     _put(place, write)
-    return made
+    return new_arrays
 
 
 def _saved(document: Any, kind: str, fixed: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -339,19 +339,19 @@ def _grown(
     name = _digest(feature_map)
     place, words = max(
         _met(kind, name),
-        key=lambda one: int(np.isin(fingerprints, one[1]).sum()),
+        key=lambda entry: int(np.isin(fingerprints, entry[1]).sum()),
         default=(Path(), np.empty(0, np.uint64)),
     )
-    known = _read(place, len(words)) if len(words) else None
-    if known is not None and np.array_equal(words, fingerprints):
-        return known
+    pair = _read(place, len(words)) if len(words) else None
+    if pair is not None and np.array_equal(words, fingerprints):
+        return pair
     features = np.empty((len(fingerprints), len(feature_map.columns)), np.float32)
     missing = np.arange(len(fingerprints))
-    if known is not None:
+    if pair is not None:
         order = np.argsort(words)
         at = order[np.searchsorted(words, fingerprints, sorter=order).clip(max=len(words) - 1)]
-        there = words[at] == fingerprints
-        features[there], missing = known[1][at[there]], np.flatnonzero(~there)
+        hits = words[at] == fingerprints
+        features[hits], missing = pair[1][at[hits]], np.flatnonzero(~hits)
     if len(missing):
         features[missing] = replay(feature_map, missing)
     digest = sha256(repr((VERSION, kind, name)).encode())
@@ -379,9 +379,9 @@ def _octets(fingerprints: Array) -> bytes:
 
 
 def _folder() -> Path:
-    given = os.environ.get("WORKBENCH_FEATURES")
-    if given:
-        return Path(given).expanduser()
+    setting = os.environ.get("WORKBENCH_FEATURES")
+    if setting:
+        return Path(setting).expanduser()
     from platformdirs import user_cache_path
 
     return Path(user_cache_path("workbench")) / "features"
@@ -398,8 +398,8 @@ def _read(place: Path, n: int) -> tuple[FeatureMap, Array] | None:
         os.utime(place)
     except (OSError, ValueError):  # not there, damaged, or of another version
         return None
-    whole = features.shape == (n, len(feature_map.columns)) and features.dtype == np.float32
-    return (feature_map, features) if whole and _finite(features) else None
+    is_whole = features.shape == (n, len(feature_map.columns)) and features.dtype == np.float32
+    return (feature_map, features) if is_whole and _finite(features) else None
 
 
 def _finite(features: Array) -> bool:
@@ -408,28 +408,28 @@ def _finite(features: Array) -> bool:
 
 
 def _write(place: Path, feature_map: FeatureMap, features: Array, fingerprints: Array) -> None:
-    def write(beside: Path) -> None:
-        (beside / "map.json").write_text(json.dumps(feature_map.to_json()), encoding="utf-8")
-        (beside / "map.sha256").write_text(_digest(feature_map), encoding="utf-8")
-        np.save(beside / "words.npy", np.ascontiguousarray(fingerprints, dtype="<u8"))
-        np.save(beside / "features.npy", np.asarray(features, dtype=np.float32))
+    def write(folder: Path) -> None:
+        (folder / "map.json").write_text(json.dumps(feature_map.to_json()), encoding="utf-8")
+        (folder / "map.sha256").write_text(_digest(feature_map), encoding="utf-8")
+        np.save(folder / "words.npy", np.ascontiguousarray(fingerprints, dtype="<u8"))
+        np.save(folder / "features.npy", np.asarray(features, dtype=np.float32))
 
     _put(place, write)
 
 
 def _put(place: Path, write: Callable[[Path], None]) -> None:
     """A folder that is whole or not there; on a full or read-only disk nothing is left of it."""
-    beside: Path | None = None
+    folder: Path | None = None
     try:
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        beside = Path(tempfile.mkdtemp(dir=place.parent, prefix="new-"))
-        write(beside)
+        folder = Path(tempfile.mkdtemp(dir=place.parent, prefix="new-"))
+        write(folder)
         shutil.rmtree(place, ignore_errors=True)
-        beside.rename(place)
+        folder.rename(place)
         _keep_newest(place.parent)
     except OSError:  # it is made again next time
-        if beside is not None:
-            shutil.rmtree(beside, ignore_errors=True)
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _keep_newest(folder: Path) -> None:

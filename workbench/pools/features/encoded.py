@@ -148,8 +148,8 @@ class JoinedFeatureMap:
 
 def joined(blocks: Sequence[Array]) -> Array:
     """Blocks [N, d] side by side, rows of each of length 1 / sqrt(number of blocks)."""
-    made = []
+    parts = []
     for block in blocks:
         length = np.linalg.norm(block, axis=1, keepdims=True)
-        made.append(block / (np.where(length > 1e-12, length, 1.0) * np.sqrt(len(blocks))))
-    return np.concatenate(made, axis=1).astype(np.float32)
+        parts.append(block / (np.where(length > 1e-12, length, 1.0) * np.sqrt(len(blocks))))
+    return np.concatenate(parts, axis=1).astype(np.float32)

@@ -111,9 +111,9 @@ class NetworkFeatureMap:
             for part in document["layers"]
         )
         pixels = ImageFeatureMap.from_json(document["pixels"])
-        found = cls(pixels, unpack(document["shift"]), unpack(document["scale"]), layers)
-        found.transform(np.zeros((1, *pixels.shape)))  # raises where its layers do not fit each other
-        return found
+        network = cls(pixels, unpack(document["shift"]), unpack(document["scale"]), layers)
+        network.transform(np.zeros((1, *pixels.shape)))  # raises where its layers do not fit each other
+        return network
 
     def save(self, path: str | Path, *, replace: bool = False) -> None:
         """Write the map to a file that `load_pool(..., features=path)` reads.
@@ -212,12 +212,12 @@ def with_network(pool: Pool, feature_map: NetworkFeatureMap) -> Pool:
     Raises:
         InputError: not a pool of images, or of another shape or range than the network's.
     """
-    own = pixels_of(pool)
-    if (own.shape, own.white) != (feature_map.pixels.shape, feature_map.pixels.white):
+    pixels = pixels_of(pool)
+    if (pixels.shape, pixels.white) != (feature_map.pixels.shape, feature_map.pixels.white):
         raise InputError(
             f"The network was made for images of shape {list(feature_map.pixels.shape)} with white at "
-            f"{feature_map.pixels.white:g}; those of pool {pool.name!r} have {list(own.shape)} and "
-            f"{own.white:g}."
+            f"{feature_map.pixels.white:g}; those of pool {pool.name!r} have {list(pixels.shape)} and "
+            f"{pixels.white:g}."
         )
     images: Sequence[Any] = pool.items.images  # type: ignore[attr-defined]
     d = len(feature_map.columns)

@@ -97,8 +97,8 @@ class NumberMap:
             from workbench.pools.features.table import NumberColumn, TableFeatureMap
 
             # texts of a CSV too, with messages that name row and column
-            named = TableFeatureMap(tuple(NumberColumn(name) for name in self.names))
-            return named.transform(rows) * self.factor
+            table_map = TableFeatureMap(tuple(NumberColumn(name) for name in self.names))
+            return table_map.transform(rows) * self.factor
         try:
             values = np.asarray(rows, dtype=np.float64)
         except (TypeError, ValueError) as error:

@@ -76,9 +76,9 @@ class PiecesFeatureMap:
         step = -(-len(texts) // _FIT_TEXTS)
         part = [text[:LONGEST] for text in texts[::step]]
         fitted = []
-        for number, (make, most) in enumerate(((_words, MAX_WORDS), (_pieces, MAX_PIECES))):
+        for number, (make, limit) in enumerate(((_words, MAX_WORDS), (_pieces, MAX_PIECES))):
             tell(0.2 * number, "Learning " + ("words" if number == 0 else "pieces of words"))
-            vectorizer = make(min_df=2, max_features=most)
+            vectorizer = make(min_df=2, max_features=limit)
             try:
                 fitted.append((vectorizer.fit_transform(part), vectorizer))
             except ValueError:  # nothing is in two texts: Chinese or Japanese has no words
@@ -98,9 +98,10 @@ class PiecesFeatureMap:
         axes = axes * np.sign(axes[np.arange(n), np.abs(axes).argmax(axis=1)])[:, None]
         scales = np.maximum(np.abs(axes).max(axis=0), 1e-12) / _LEVELS
         words, pieces = (
-            () if made is None else tuple(map(str, made.get_feature_names_out())) for _, made in fitted
+            () if transformer is None else tuple(map(str, transformer.get_feature_names_out()))
+            for _, transformer in fitted
         )
-        weights = [np.zeros(0) if made is None else made.idf_ for _, made in fitted]
+        weights = [np.zeros(0) if transformer is None else transformer.idf_ for _, transformer in fitted]
         return cls(
             column,
             words,
@@ -143,8 +144,8 @@ class PiecesFeatureMap:
         texts = texts_of(rows, self.column)
         out = np.empty((len(texts), len(self.levels)), np.float32)
         for start in range(0, len(texts), TEXTS_AT_ONCE):
-            some = [text[:LONGEST] for text in texts[start : start + TEXTS_AT_ONCE]]
-            values = sparse.hstack([made.transform(some) for made in self._fitted], format="csr")
+            batch = [text[:LONGEST] for text in texts[start : start + TEXTS_AT_ONCE]]
+            values = sparse.hstack([vectorizer.transform(batch) for vectorizer in self._fitted], format="csr")
             part = values @ self._axes
             length = np.linalg.norm(part, axis=1, keepdims=True)
             out[start : start + TEXTS_AT_ONCE] = part / np.where(length > 1e-9, length, 1.0)
@@ -162,17 +163,19 @@ class PiecesFeatureMap:
         """
         from scipy import sparse
 
-        values = sparse.hstack([made.transform([text[:LONGEST]]) for made in self._fitted], format="csr")
+        values = sparse.hstack(
+            [vectorizer.transform([text[:LONGEST]]) for vectorizer in self._fitted], format="csr"
+        )
         names = (*self.words, *self.pieces)
         weight = values.data * np.linalg.norm(self._axes[values.indices], axis=1)
-        found = []
+        terms = []
         for place in np.argsort(-weight, kind="stable")[:n]:
             if weight[place] > 0:
                 name = names[int(values.indices[place])]
                 # a piece keeps the space at the word's edge, which would not be seen
                 edge = name.replace(" ", "_") if name != name.strip() else name
-                found.append((edge, round(float(weight[place] / weight.max()), 3)))
-        return tuple(found)
+                terms.append((edge, round(float(weight[place] / weight.max()), 3)))
+        return tuple(terms)
 
     def to_json(self) -> dict[str, Any]:
         """The map as a JSON document; the axes as base64 of compressed bytes."""

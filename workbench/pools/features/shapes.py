@@ -127,31 +127,35 @@ class ShapesFeatureMap:
 
         share = len(rows) / len(images)  # of the images that the axes are learnt from
         with part(0.15, 0.2 + 0.7 * share):
-            both = cache.rows("learnt", len(rows), raw, _CHUNK, "Gradients and patches")
+            descriptors = cache.rows("learnt", len(rows), raw, _CHUNK, "Gradients and patches")
             tell(1.0, "Learning the axes")
         parts = [
             part
-            for copy in np.split(both, n_copies, axis=1)
+            for copy in np.split(descriptors, n_copies, axis=1)
             for part in np.split(copy, [copy.shape[1] - 4 * len(centres)], axis=1)
         ]
         blocks = tuple(map(_block, parts))
         joined = np.hstack(list(map(_joined, parts, blocks)))
         mean, axes = _principal_axes(joined)
-        found = cls(canvas, colour, float(white), stride, patch_mean, whitening, centres, blocks, mean, axes)
+        feature_map = cls(
+            canvas, colour, float(white), stride, patch_mean, whitening, centres, blocks, mean, axes
+        )
         features = np.empty((len(images), len(axes)), np.float32)
-        features[rows] = found._projected(joined)
-        del both, parts, joined
-        others = np.setdiff1d(np.arange(len(images)), rows)
-        if len(others):
+        features[rows] = feature_map._projected(joined)
+        del descriptors, parts, joined
+        other_rows = np.setdiff1d(np.arange(len(images)), rows)
+        if len(other_rows):
             with part(0.2 + 0.7 * share, 1.0):
-                features[others] = cache.rows(
+                features[other_rows] = cache.rows(
                     "others",
-                    len(others),
-                    lambda start, stop: found._features([images[row] for row in others[start:stop]]),
+                    len(other_rows),
+                    lambda start, stop: feature_map._features(
+                        [images[row] for row in other_rows[start:stop]]
+                    ),
                     _CHUNK,
                     "Shapes of the other images",
                 )
-        return found, features
+        return feature_map, features
 
     def transform(self, rows: Any) -> Array:
         """Images to features.
@@ -175,8 +179,8 @@ class ShapesFeatureMap:
             images = self._unflattened(np.asarray(rows))
         out = np.empty((len(images), len(self.axes)), np.float32)
         for start in range(0, len(images), _CHUNK):
-            some = range(start, min(start + _CHUNK, len(images)))
-            out[start : start + _CHUNK] = self._features([images[row] for row in some])
+            batch = range(start, min(start + _CHUNK, len(images)))
+            out[start : start + _CHUNK] = self._features([images[row] for row in batch])
         return out
 
     def copy_of(self, image: Array) -> Array:
@@ -238,7 +242,7 @@ class ShapesFeatureMap:
         height, width = document["canvas"]
         parts: dict[str, Any] = {name: unpack(document[name]) for name in _ARRAYS}
         parts["blocks"] = tuple(Block(*map(unpack, block)) for block in document["blocks"])
-        found = cls(
+        shapes = cls(
             canvas=(int(height), int(width)),
             colour=bool(document["colour"]),
             white=float(document["white"]),
@@ -246,10 +250,10 @@ class ShapesFeatureMap:
             brightest=white_of(document),
             **parts,
         )
-        if not 0 < height * width <= _MOST_PIXELS or not 0 < found.white < np.inf or found.stride < 1:
+        if not 0 < height * width <= _MOST_PIXELS or not 0 < shapes.white < np.inf or shapes.stride < 1:
             raise ValueError("its canvas is none")
-        found._features([np.zeros(found.canvas, np.uint8)])  # raises where its parts do not fit each other
-        return found
+        shapes._features([np.zeros(shapes.canvas, np.uint8)])  # raises where its parts do not fit each other
+        return shapes
 
 
 _ARRAYS = ("patch_mean", "whitening", "centres", "mean", "axes")
@@ -411,11 +415,11 @@ def _drawn_patches(copies: Floats, rng: np.random.Generator) -> Floats:
     tops = rng.integers(height - PATCH + 1, size=size)
     lefts = rng.integers(width - PATCH + 1, size=size)
     steps = np.arange(PATCH)
-    drawn = planes[
+    patches = planes[
         rows[:, None, None], tops[:, None, None] + steps[:, None], lefts[:, None, None] + steps
     ]  # [n, 6, 6, channels]
     # the same order as `_windows`: channels first
-    flat = np.moveaxis(drawn, 3, 1).reshape(size, -1)
+    flat = np.moveaxis(patches, 3, 1).reshape(size, -1)
     lively = flat[flat.std(axis=1) > _LEAST_DEVIATION]
     if len(lively) < 10 * PATCH:
         lively = flat

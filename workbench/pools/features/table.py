@@ -64,18 +64,18 @@ class NumberColumn:
                 f"Row {row + 1}, column {self.name!r} holds {cut(str(column.iloc[row]))}, which is not a "
                 f"{self.noun}."
             )
-        gone = ~np.isfinite(cells.values)
-        if gone.any() and self.fill is None:
-            row = int(gone.argmax())
-            what = "is empty" if np.isnan(cells.values[row]) else "is infinite"
+        missing = ~np.isfinite(cells.values)
+        if missing.any() and self.fill is None:
+            row = int(missing.argmax())
+            flaw = "is empty" if np.isnan(cells.values[row]) else "is infinite"
             raise InputError(
-                f"Row {row + 1}, column {self.name!r} {what}, and the recipe made with this pool has nothing "
+                f"Row {row + 1}, column {self.name!r} {flaw}, and the recipe made with this pool has nothing "
                 'to fill in. Complete the row or leave it out (or open the pool with missing="impute").'
             )
-        values = np.where(gone, 0.0 if self.fill is None else self.fill, cells.values)
+        values = np.where(missing, 0.0 if self.fill is None else self.fill, cells.values)
         if self.scale is not None:
             values = np.clip((values - self.centre) / self.scale, -LIMIT, LIMIT)
-        return np.column_stack([values, gone]) if self.flag else values[:, None]
+        return np.column_stack([values, missing]) if self.flag else values[:, None]
 
     def beside_texts(self, column: Any, cells: Numbers) -> NumberColumn:
         """The same column brought to variance 1, to stand beside texts."""
@@ -92,11 +92,14 @@ class NumberColumn:
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> Self:
         """Rebuild from `to_json`."""
-        found = cls(**_without_type(entry))
-        if not np.isfinite((found.fill or 0.0, found.centre, found.scale or 1.0)).all() or found.scale == 0:
+        column = cls(**_without_type(entry))
+        if (
+            not np.isfinite((column.fill or 0.0, column.centre, column.scale or 1.0)).all()
+            or column.scale == 0
+        ):
             raise ValueError("its numbers are none")
-        _decimal(found.decimal)
-        return found
+        _decimal(column.decimal)
+        return column
 
 
 @dataclass(frozen=True)
@@ -187,10 +190,10 @@ class CategoryColumn:
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> CategoryColumn:
         """Rebuild from `to_json`."""
-        found = cls(**_without_type(entry) | {"categories": tuple(map(str, entry["categories"]))})
-        if found.scale is not None and not found.scale > 0:
+        column = cls(**_without_type(entry) | {"categories": tuple(map(str, entry["categories"]))})
+        if column.scale is not None and not column.scale > 0:
             raise ValueError("its scale is none")
-        return found
+        return column
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +218,7 @@ class TextColumn:
     def read(self, column: Any, decimal: str) -> Array:
         """[N, axes] of a pandas column; an empty text has none of them."""
         texts, blank = read_texts(column, blanks=("",))
-        return self.map.transform(["" if gone else str(t) for t, gone in zip(texts, blank, strict=True)]) / (
+        return self.map.transform(["" if gap else str(t) for t, gap in zip(texts, blank, strict=True)]) / (
             np.float32(self.scale)
         )
 

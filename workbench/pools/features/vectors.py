@@ -60,12 +60,12 @@ class VectorFeatureMap:
 
         step = -(-len(vectors) // _FIT_ROWS)
         rows = np.asarray(vectors[::step], dtype=np.float32)
-        found = cls(source, rows.mean(axis=0))
+        feature_map = cls(source, rows.mean(axis=0))
         n = min(MAX_AXES, len(rows) - 1)
         if vectors.shape[1] <= MAX_AXES or n < 1:
-            return found
-        axes = principal_axes(found.transform(rows), n).axes
-        return replace(found, axes=np.asarray(axes, dtype=np.float32))
+            return feature_map
+        axes = principal_axes(feature_map.transform(rows), n).axes
+        return replace(feature_map, axes=np.asarray(axes, dtype=np.float32))
 
     def transform(self, rows: Any) -> Array:
         """Vectors to features.
@@ -109,8 +109,8 @@ class VectorFeatureMap:
             names: of K classes.
             vectors: [K, d] of the same encoder.
         """
-        own = np.asarray(vectors, dtype=np.float32)
-        centred = replace(self, mean=own.mean(axis=0)).transform(own)
+        class_vectors = np.asarray(vectors, dtype=np.float32)
+        centred = replace(self, mean=class_vectors.mean(axis=0)).transform(class_vectors)
         return replace(self, class_names=tuple(map(str, names)), class_features=centred)
 
     def of_classes(self, classes: Sequence[str]) -> tuple[Array, Array] | None:
@@ -121,11 +121,11 @@ class VectorFeatureMap:
         if self.class_features is None:
             return None
         place = {_plain(name): k for k, name in enumerate(self.class_names)}
-        found = [place.get(_plain(name), -1) for name in classes]
-        known = np.array([k >= 0 for k in found], dtype=bool)
-        out = np.zeros((len(found), self.class_features.shape[1]), np.float32)
-        out[known] = self.class_features[np.array(found, dtype=np.int64)[known]]
-        return out, known
+        places = [place.get(_plain(name), -1) for name in classes]
+        has_vector = np.array([k >= 0 for k in places], dtype=bool)
+        out = np.zeros((len(places), self.class_features.shape[1]), np.float32)
+        out[has_vector] = self.class_features[np.array(places, dtype=np.int64)[has_vector]]
+        return out, has_vector
 
     def to_json(self) -> dict[str, Any]:
         """The map as a JSON document; arrays as base64 of little-endian float32."""
@@ -147,13 +147,13 @@ class VectorFeatureMap:
         axes = None if document["axes"] is None else unpack(document["axes"])
         if mean.ndim != 1 or not len(mean) or (axes is not None and axes.shape[1:] != mean.shape):
             raise ValueError("its axes do not fit its mean")
-        made = cls(str(document["source"]), mean, axes)
+        feature_map = cls(str(document["source"]), mean, axes)
         if "of_classes" not in document:
-            return made
+            return feature_map
         names, features = tuple(map(str, document["classes"])), unpack(document["of_classes"])
-        if features.shape != (len(names), len(made.columns)):
+        if features.shape != (len(names), len(feature_map.columns)):
             raise ValueError("its vectors of classes do not fit its columns")
-        return replace(made, class_names=names, class_features=features)
+        return replace(feature_map, class_names=names, class_features=features)
 
 
 def _plain(name: str) -> str:

@@ -145,9 +145,9 @@ def format_of(file: File) -> FileFormat:
 
 def _by_members(file: File, entries: list[FileFormat]) -> FileFormat | None:
     """The format that what lies in a folder or a zip tells, whatever else lies there."""
-    wanted = [(entry, pattern) for entry in entries for pattern in entry.inside]
+    patterns = [(entry, pattern) for entry in entries for pattern in entry.inside]
     if file.is_folder:
-        return next((entry for entry, pattern in wanted if any(file.path.glob(pattern))), None)
+        return next((entry for entry, pattern in patterns if any(file.path.glob(pattern))), None)
     if not file.plain_name.endswith(".zip"):
         return None
     try:
@@ -156,7 +156,7 @@ def _by_members(file: File, entries: list[FileFormat]) -> FileFormat | None:
     except InputError:
         return None  # its reader says what is wrong with it
     # a zip may hold the folder itself; and what is Parquet in it is a dataset, for nothing else reads it
-    for entry, pattern in wanted:
+    for entry, pattern in patterns:
         if any(fnmatch(name, pattern) or fnmatch(name, f"*/{pattern}") for name in names):
             return entry
         if any(name.endswith(".parquet") for name in names):
@@ -184,11 +184,11 @@ def call_with_options(
     parameters = inspect.signature(function).parameters
     if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values()):
         return function(*positional, **options)  # it checks them itself
-    known = [
+    names = [
         name for name, parameter in parameters.items() if parameter.kind is inspect.Parameter.KEYWORD_ONLY
     ]
-    unknown = [name for name in options if name not in known]
+    unknown = [name for name in options if name not in names]
     if unknown:
-        has = f"It has: {', '.join(known)}." if known else "It has none."
+        has = f"It has: {', '.join(names)}." if names else "It has none."
         raise InputError(f"{what} has no option {cut(unknown[0])}. {has}")
     return function(*positional, **options)

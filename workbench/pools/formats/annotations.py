@@ -53,21 +53,29 @@ def annotations_of(task: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], By]
     Raises:
         InputError: a person's name that is too long.
     """
-    made = [(one, _by(one)) for one in task.get("annotations") or () if not one.get("was_cancelled")]
+    pairs = [
+        (annotation, _by(annotation))
+        for annotation in task.get("annotations") or ()
+        if not annotation.get("was_cancelled")
+    ]
     newest: dict[str, str] = {}
-    for _, by in made:
+    for _, by in pairs:
         newest[by.person] = max(newest.get(by.person, ""), by.time)
-    return [(one, by) for one, by in made if not by.person or not by.time or by.time == newest[by.person]]
+    return [
+        (annotation, by)
+        for annotation, by in pairs
+        if not by.person or not by.time or by.time == newest[by.person]
+    ]
 
 
 def choices_of(annotation: Mapping[str, Any]) -> dict[str, list[str]]:
     """The choices of an annotation, by their name."""
-    chosen: dict[str, list[str]] = {}
+    choices: dict[str, list[str]] = {}
     for result in annotation.get("result") or ():
         if result.get("type") == "choices":
             picked = [str(choice) for choice in result["value"]["choices"]]
-            chosen.setdefault(str(result.get("from_name")), []).extend(picked)
-    return chosen
+            choices.setdefault(str(result.get("from_name")), []).extend(picked)
+    return choices
 
 
 def classes_chosen(task: Mapping[str, Any]) -> list[Choice]:
@@ -79,15 +87,15 @@ def classes_chosen(task: Mapping[str, Any]) -> list[Choice]:
     Raises:
         InputError: several choices in one annotation.
     """
-    chosen = []
+    class_choices = []
     for annotation, by in annotations_of(task):
         picked = [choice for choices in choices_of(annotation).values() for choice in choices]
         if len(picked) > 1:
             raise InputError(
                 f"Task {cut(task.get('id'))} has several choices; one class an item is what we keep."
             )
-        chosen += [Choice(label, by) for label in picked]
-    return chosen
+        class_choices += [Choice(label, by) for label in picked]
+    return class_choices
 
 
 def decided(choices: Sequence[Choice]) -> str | None:
@@ -141,14 +149,19 @@ def _by(annotation: Mapping[str, Any]) -> By:
         raise InputError(
             f"An annotation is completed_by {cut(name)}; a name has at most {MAX_PERSON} letters."
         )
-    made = annotation.get("lead_time", 0) is not None
-    return By(name, _time(annotation.get("created_at")), made and bool(annotation.get("ground_truth")), made)
+    is_manual = annotation.get("lead_time", 0) is not None
+    return By(
+        name,
+        _time(annotation.get("created_at")),
+        is_manual and bool(annotation.get("ground_truth")),
+        is_manual,
+    )
 
 
-def _time(said: Any) -> str:
+def _time(stamp: Any) -> str:
     """A time in UTC with milliseconds; "" where it is none."""
     try:
-        time = datetime.fromisoformat(str(said))
+        time = datetime.fromisoformat(str(stamp))
         time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
     except (ValueError, OverflowError):
         return ""

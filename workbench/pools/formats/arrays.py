@@ -109,10 +109,10 @@ class NpzFile(Mapping[str, Array]):
                 f"{list(header.shape)} ({cut(key)})."
             )
         size = int(np.prod(header.shape, dtype=object))
-        most = 100_000 if n is None else MAX_ITEMS
-        if size > most or header.dtype.itemsize > _LONGEST_TEXT:
+        limit = 100_000 if n is None else MAX_ITEMS
+        if size > limit or header.dtype.itemsize > _LONGEST_TEXT:
             raise InputError(
-                f"{where} holds {size:,} cells of {header.dtype.itemsize:,} bytes; the limits are {most:,} "
+                f"{where} holds {size:,} cells of {header.dtype.itemsize:,} bytes; the limits are {limit:,} "
                 f"and {_LONGEST_TEXT:,}."
             )
         check_size(
@@ -165,13 +165,13 @@ def read_npy(file: File, max_bytes: int = MAX_BYTES) -> Array:
 def _read_header(stream: IO[bytes], where: str, size: int) -> _Header:
     with reading(where, "a NumPy array"):
         version = np.lib.format.read_magic(stream)
-        read = {
+        reader = {
             (1, 0): np.lib.format.read_array_header_1_0,
             (2, 0): np.lib.format.read_array_header_2_0,
         }.get(version)
-        if read is None:
+        if reader is None:
             raise InputError(f"{where} is of a version of NumPy's format that cannot be read: {version}.")
-        shape, fortran, dtype = read(stream)
+        shape, fortran, dtype = reader(stream)
     if dtype.hasobject:
         raise InputError(
             f"{where} holds pickled Python objects, which may run code when opened and are never read. "
@@ -222,13 +222,13 @@ def items_of(archive: NpzFile, x: str | None = None, max_cells: int = MAX_CELLS)
         train = archive["x_train"]
         if "x_test" not in archive:
             return train, "split"
-        held = archive["x_test"]
-        if train.ndim == 0 or held.shape[1:] != train.shape[1:]:
+        test = archive["x_test"]
+        if train.ndim == 0 or test.shape[1:] != train.shape[1:]:
             raise InputError(
                 f"{archive.name}: x_train and x_test differ in shape, {list(train.shape)} and "
-                f"{list(held.shape)}."
+                f"{list(test.shape)}."
             )
-        return np.concatenate([train, held]), "split"
+        return np.concatenate([train, test]), "split"
     key = x or archive.first_of((*ITEM_NAMES, "x_test")) or (next(iter(archive)) if len(archive) == 1 else "")
     if not key:
         raise InputError(
@@ -248,10 +248,10 @@ def _labels_of(
             return (archive.texts("y_train", n) if "y_train" in archive else None), None
         n_test = len(archive["offset_test"]) - 1 if layout == "jpeg" else len(archive["x_test"])
         test = own_split(n - n_test, n_test)
-        given = [part for part in ("train", "test") if f"y_{part}" in archive]
-        if len(given) == 1:
+        splits = [part for part in ("train", "test") if f"y_{part}" in archive]
+        if len(splits) == 1:
             raise InputError(f"{archive.name} has classes for one of {stem}_train and {stem}_test only.")
-        if not given:
+        if not splits:
             return None, test
         parts = [archive.texts("y_train", n - n_test), archive.texts("y_test", n_test)]
         return np.concatenate(parts), test
@@ -300,23 +300,25 @@ def load(
     label, title = file.name, name or file.stem
     if missing not in ("error", "drop", "impute"):
         raise InputError(f"missing={cut(missing)} is not one of 'error', 'drop', 'impute'.")
-    held = _held(file, x, target, classes is None, max_bytes, max_cells)
-    values, test = held.values, held.test
-    known = held.classes if classes is None else classes
-    truth, named = (None, tuple(known or ())) if held.y is None else codes_of(held.y, known, label)
+    content = _held(file, x, target, classes is None, max_bytes, max_cells)
+    values, test = content.values, content.test
+    known_classes = content.classes if classes is None else classes
+    truth, class_names = (
+        (None, tuple(known_classes or ())) if content.y is None else codes_of(content.y, known_classes, label)
+    )
     if values.ndim in (3, 4):
         check_cells(label, len(values), int(np.prod(values.shape[1:])), 2 * max_cells, 2 * max_cells)
-        return image_pool(title, values, truth, named, ids=held.ids, test=test, features=features)
+        return image_pool(title, values, truth, class_names, ids=content.ids, test=test, features=features)
     if features not in ("shapes", "pixels"):
         raise InputError(f"features={cut(features)} is for images; {label} holds a table.")
-    _check_table(values, held.columns, label)
+    _check_table(values, content.columns, label)
     if isinstance(values, np.memmap) and values.dtype.kind == "f":
         check_cells(label, 0, values.shape[1], 0)
     else:
         check_cells(label, values.shape[0], values.shape[1], max_cells)
         values = np.asarray(values, dtype=np.float64)
-    names = held.columns or tuple(f"x{i + 1}" for i in range(values.shape[1]))
-    rows = _Rows(values, truth, held.ids, test)
+    names = content.columns or tuple(f"x{i + 1}" for i in range(values.shape[1]))
+    rows = _Rows(values, truth, content.ids, test)
     feature_map: TableFeatureMap | None = None
     notes: tuple[str, ...] = ()
     if missing == "error":
@@ -329,7 +331,7 @@ def load(
         title,
         rows.values if feature_map is None else feature_map.transform(rows.values),
         rows.truth,
-        named,
+        class_names,
         names,
         raw=rows.values,
         ids=rows.ids,
@@ -369,8 +371,8 @@ def _held(
     def texts(array: str) -> tuple[str, ...]:
         return tuple(_text(value) for value in archive.texts(array).ravel().tolist())
 
-    named, columns = archive.first_of(_CLASS_NAMES), archive.first_of(_COLUMN_NAMES)
-    classes = texts(named) if class_names and named else None
+    class_key, columns = archive.first_of(_CLASS_NAMES), archive.first_of(_COLUMN_NAMES)
+    classes = texts(class_key) if class_names and class_key else None
     return _Held(values, y, test, ids, classes, texts(columns) if columns else ())
 
 
@@ -399,14 +401,14 @@ class _Rows(NamedTuple):
             raise InputError(f'Leaving out incomplete rows leaves {len(keep)} of them. Use missing="impute".')
         test = self.test
         if test is not None:
-            there = np.isin(keep, test.test)
-            n_test = int(there.sum())
+            is_test = np.isin(keep, test.test)
+            n_test = int(is_test.sum())
             if not 0 < n_test < len(keep):
                 raise InputError(
                     "Leaving out incomplete rows leaves no "
                     f'{"training" if n_test else "test"} items. Use missing="impute".'
                 )
-            at, kept_test = np.flatnonzero(~there), np.flatnonzero(there)
+            at, kept_test = np.flatnonzero(~is_test), np.flatnonzero(is_test)
             test = replace(test, fraction=n_test / len(keep), train=at, test=kept_test)
         ids = [str(row) for row in keep] if self.ids is None else [self.ids[row] for row in keep]
         truth = None if self.truth is None else self.truth[keep]
@@ -416,15 +418,15 @@ class _Rows(NamedTuple):
 
 def _medians(values: Array, names: Sequence[str], label: str) -> tuple[TableFeatureMap, tuple[str, ...]]:
     """Values that fill in missing numbers with their column's median, and a note on them."""
-    gone = ~np.isfinite(values)
-    empty = np.flatnonzero(gone.all(axis=0))
+    missing = ~np.isfinite(values)
+    empty = np.flatnonzero(missing.all(axis=0))
     if empty.size:
         raise InputError(f"Column {names[empty[0]]!r} of {label} holds no number at all; remove it.")
     columns = (
         NumberColumn(column, typical(values[~bad, i]) if bad.any() else None)
-        for i, (column, bad) in enumerate(zip(names, gone.T, strict=True))
+        for i, (column, bad) in enumerate(zip(names, missing.T, strict=True))
     )
-    note = f"{int(gone.sum()):,} missing numbers filled in with their column's median."
+    note = f"{int(missing.sum()):,} missing numbers filled in with their column's median."
     return TableFeatureMap(tuple(columns)), (note,)
 
 

@@ -87,15 +87,15 @@ def read_streams(
             tables.append(pa.Table.from_batches([batch], schema=source.schema))
     if not tables:
         raise InputError(f"{name} holds no rows.")
-    whole = pa.concat_tables(tables, promote_options="permissive")
-    check_names(name, whole.column_names)
-    return framed(name, form, whole, features or described(whole.schema), notes, n_there=n_rows)
+    table = pa.concat_tables(tables, promote_options="permissive")
+    check_names(name, table.column_names)
+    return framed(name, form, table, features or described(table.schema), notes, n_there=n_rows)
 
 
 def described(schema: Any) -> Mapping[str, Any]:
     """Column -> what a dataset of Hugging Face says of it in a schema's metadata; {} where it does not."""
-    told = (schema.metadata or {}).get(b"huggingface")
-    document = parse_json(told, "What the dataset says of its columns") if told else {}
+    metadata = (schema.metadata or {}).get(b"huggingface")
+    document = parse_json(metadata, "What the dataset says of its columns") if metadata else {}
     info = document.get("info") if isinstance(document, dict) else None
     features = info.get("features") if isinstance(info, dict) else None
     return features if isinstance(features, dict) else {}
@@ -126,8 +126,8 @@ def frame_of(table: Any) -> Any:
         if pa.types.is_boolean(column.type) and column.null_count:
             exact[i] = pd.Series(column.to_pylist(), dtype="boolean")  # pandas would make texts of them
         elif pa.types.is_integer(column.type) and column.null_count:
-            most = pc.min_max(column)
-            ends = (most["min"].as_py() or 0, most["max"].as_py() or 0)
+            extremes = pc.min_max(column)
+            ends = (extremes["min"].as_py() or 0, extremes["max"].as_py() or 0)
             if max(abs(end) for end in ends) >= 2**53:  # beyond what a float holds
                 kind = pd.UInt64Dtype() if str(column.type).startswith("u") else pd.Int64Dtype()
                 exact[i] = pd.Series(column.to_pylist(), dtype=kind)
@@ -164,20 +164,20 @@ def plain_table(table: Any) -> Any:
     """
     import pyarrow as pa
 
-    for i, given in enumerate(table.column_names):
+    for i, name in enumerate(table.column_names):
         kind = table.field(i).type
         if pa.types.is_decimal(kind):
-            wanted = pa.float64()
+            plain_type = pa.float64()
         elif holds_texts(kind):
-            wanted = pa.large_string()
+            plain_type = pa.large_string()
         elif pa.types.is_dictionary(kind):
-            wanted = kind.value_type
+            plain_type = kind.value_type
         else:
             continue
         cells = table.column(i)
         if pa.types.is_dictionary(cells.type):
             cells = cells.cast(cells.type.value_type)
-        table = table.set_column(i, given, cells.cast(wanted))
+        table = table.set_column(i, name, cells.cast(plain_type))
     return table
 
 
@@ -219,25 +219,25 @@ def framed(
     columns: dict[str, Any] = {}
     uses: dict[str, ColumnUse] = {}
     pictures: dict[str, Mapping[str, bytes]] = {}
-    others: list[str] = []
+    odd_columns: list[str] = []
     plain: list[str] = []
-    for given in table.column_names:
-        cells, feature = table.column(given), features.get(given)
+    for column in table.column_names:
+        cells, feature = table.column(column), features.get(column)
         feature = feature if isinstance(feature, dict) else {}
-        found = None if pictures else _pictures(cells, given)
-        if found is not None:
-            columns[given], pictures[given] = pd.Series(found[0], dtype="str"), found[1]
-            uses[given] = ColumnUse.of(given, "picture")
+        pair = None if pictures else _pictures(cells, column)
+        if pair is not None:
+            columns[column], pictures[column] = pd.Series(pair[0], dtype="str"), pair[1]
+            uses[column] = ColumnUse.of(column, "picture")
         elif pa.types.is_nested(cells.type) or _is_no_text(cells):
-            others.append(given)
+            odd_columns.append(column)
         elif feature.get("_type") == "ClassLabel" and feature.get("names"):
-            columns[given] = _named(cells, [str(label) for label in feature["names"]], given)
+            columns[column] = _named(cells, [str(label) for label in feature["names"]], column)
             if "class" not in {use.use for use in uses.values()}:
-                uses[given] = ColumnUse("class")
+                uses[column] = ColumnUse("class")
         else:
-            columns[given] = None
-            plain.append(given)
-    if nested := [*left, *others]:
+            columns[column] = None
+            plain.append(column)
+    if nested := [*left, *odd_columns]:
         notes = (
             *notes,
             f"Left out are lists, records, bytes that are no text and further pictures: {listed(nested)}.",
@@ -246,7 +246,7 @@ def framed(
         raise InputError(f"{name} holds no column of plain values and no pictures.")
     if plain:
         cells = frame_of(plain_table(table.select(plain)))
-        columns |= {given: cells[given] for given in plain}
+        columns |= {column: cells[column] for column in plain}
     frame = pd.DataFrame(columns)
     if pictures:  # the model sees the pictures alone
         label = next((c for c in frame.columns if c.lower() in _LABELS and c not in uses), None)
@@ -261,22 +261,22 @@ def _pictures(cells: Any, column: str) -> tuple[list[str], Pictured] | None:
     import pyarrow.compute as pc
 
     if is_picture(cells.type):
-        held, paths = pc.struct_field(cells, "bytes"), pc.struct_field(cells, "path").to_pylist()
+        contents, paths = pc.struct_field(cells, "bytes"), pc.struct_field(cells, "path").to_pylist()
     elif is_bytes(cells.type):
         first = next((cell for cell in cells if cell.is_valid), None)
         if first is None or not is_image(first.as_py()):
             return None
-        held, paths = cells, [None] * len(cells)
+        contents, paths = cells, [None] * len(cells)
     else:
         return None
-    taken: set[str] = set()
+    used_names: set[str] = set()
     names = []
     for i, path in enumerate(paths):
         name = PurePosixPath(str(path)).name if path else f"{column}-{i:06d}"
-        name = name if name not in taken else f"{i:06d}-{name}"
-        taken.add(name)
+        name = name if name not in used_names else f"{i:06d}-{name}"
+        used_names.add(name)
         names.append(name)
-    return names, Pictured({name: i for i, name in enumerate(names)}, partial(_octets, held))
+    return names, Pictured({name: i for i, name in enumerate(names)}, partial(_octets, contents))
 
 
 def _is_no_text(cells: Any) -> bool:

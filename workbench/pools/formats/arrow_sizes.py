@@ -38,15 +38,15 @@ def _of_message(about: bytes, body: Any) -> int:
     batch = _table(about, header, _DATA) if about[kind] == _DICTIONARY else header
     if batch is None:
         return 0
-    held = 0 if body is None else body.size
+    size = 0 if body is None else body.size
     buffers = _table(about, batch, _BUFFERS)
     if buffers is None or _field(about, batch, _COMPRESSION) is None:
-        return held
+        return size
     (n,) = struct.unpack_from("<I", about, buffers)
     total = 0
     for i in range(n):
         offset, length = struct.unpack_from("<qq", about, buffers + 4 + 16 * i)
-        if length >= 8 and 0 <= offset <= held - 8:
+        if length >= 8 and 0 <= offset <= size - 8:
             (declared,) = struct.unpack("<q", body.slice(offset, 8).to_pybytes())
             total += length if declared < 0 else declared
     return total
@@ -55,12 +55,12 @@ def _of_message(about: bytes, body: Any) -> int:
 def _field(about: bytes, table: int, number: int) -> int | None:
     """Where a field of a table lies; None where it is left out."""
     (back,) = struct.unpack_from("<i", about, table)
-    listed = table - back
-    (size,) = struct.unpack_from("<H", about, listed)
+    vtable = table - back
+    (size,) = struct.unpack_from("<H", about, vtable)
     at = 4 + 2 * number
     if at + 2 > size:
         return None
-    (offset,) = struct.unpack_from("<H", about, listed + at)
+    (offset,) = struct.unpack_from("<H", about, vtable + at)
     return table + offset if offset else None
 
 

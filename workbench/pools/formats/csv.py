@@ -65,9 +65,9 @@ def read(file: File, options: TableOptions) -> RawTable:
         raise InputError(
             f"{name} is not a text file (it holds zero bytes). Save the table as CSV or Parquet."
         )
-    told = data[4:5].decode() if data.startswith(b"sep=") else ""  # by Excel, to itself
+    mark = data[4:5].decode() if data.startswith(b"sep=") else ""  # by Excel, to itself
     sniffed = data[:_SNIFF_CHARACTERS].decode("utf-8", "ignore")
-    delimiter = options.delimiter or told or _find_delimiter(sniffed, file)
+    delimiter = options.delimiter or mark or _find_delimiter(sniffed, file)
     delimiter = _NOTHING if delimiter == "none" else delimiter
     lines = _Lines(data, delimiter, name, options.quote or '"')
     problems = (*told_encoding, *(_settle_quotes(lines) if options.quote is None and b'"' in data else ()))
@@ -85,15 +85,15 @@ def read(file: File, options: TableOptions) -> RawTable:
     if header is False:
         names, header_lines = [f"x{i + 1}" for i in range(len(names))], 0
     else:
-        stripped = [given.strip() for given in names]
-        renamed = [f"column_{i + 1}" for i, given in enumerate(stripped) if not given]
+        stripped = [column.strip() for column in names]
+        renamed = [f"column_{i + 1}" for i, column in enumerate(stripped) if not column]
         names = stripped if len(set(stripped)) == len(names) else names
-        names = [given if given.strip() else f"column_{i + 1}" for i, given in enumerate(names)]
-    ours = header is not False and is_of_ours(names)
-    names = [plain_cell(given) for given in names] if ours else names
+        names = [column if column.strip() else f"column_{i + 1}" for i, column in enumerate(names)]
+    is_export = header is not False and is_of_ours(names)
+    names = [plain_cell(column) for column in names] if is_export else names
     check_names(name, names)
     frame, n_ragged = _parsed(lines, names, header_lines)
-    if ours:
+    if is_export:
         _take_quotes_away(frame)
     check_cells(name, len(frame), len(names), options.max_cells, options.max_columns)
     lines.width, lines.header_lines, n_rows = len(names), header_lines, len(frame)
@@ -116,7 +116,7 @@ def read(file: File, options: TableOptions) -> RawTable:
             *(lines.told_ragged(n_ragged, n_rows, drop=options.ragged == "drop") if n_ragged else ()),
             *told_names(
                 name,
-                [given for given in renamed if given in frame],
+                [column for column in renamed if column in frame],
                 looks_like_data=header is None and (looks_like_data or _is_an_item(names, frame)),
             ),
             *(*problems, *told_titles(above), *told_under),
@@ -148,17 +148,17 @@ def _take_quotes_away(frame: Any) -> None:
 
 def _without_empty_rows(frame: Any) -> tuple[Any, Any]:
     """A table without rows of empty cells alone, and the places of those that stay, or None."""
-    gone = np.flatnonzero((frame.iloc[:, 0] == "").to_numpy(dtype=bool))
-    gone = gone[(frame.iloc[gone] == "").to_numpy(dtype=bool).all(axis=1)]
-    if not len(gone) or len(frame.columns) == 1:
+    empty_rows = np.flatnonzero((frame.iloc[:, 0] == "").to_numpy(dtype=bool))
+    empty_rows = empty_rows[(frame.iloc[empty_rows] == "").to_numpy(dtype=bool).all(axis=1)]
+    if not len(empty_rows) or len(frame.columns) == 1:
         return frame, None
-    rows = np.delete(np.arange(len(frame)), gone)
+    rows = np.delete(np.arange(len(frame)), empty_rows)
     return frame.iloc[rows].reset_index(drop=True), rows
 
 
 def _without_nothing(frame: Any, unnamed: list[str]) -> tuple[Any, tuple[str, ...]]:
     """A table without columns of neither a name nor a cell: the commas that a spreadsheet leaves."""
-    nothing = [given for given in unnamed if given in frame]
+    nothing = [column for column in unnamed if column in frame]
     nothing = [nothing[i] for i in np.flatnonzero((frame[nothing].to_numpy() == "").all(axis=0))]
     if not nothing or len(nothing) == len(frame.columns):
         return frame, ()
@@ -294,14 +294,14 @@ def _settle_quotes(lines: _Lines) -> tuple[Problem, ...]:
     return (Problem("quotes", "note", message, fixes=(Fix("They enclose cells", {"quote": '"'}),)),)
 
 
-def _even(lines: _Lines, quote: str, then: str) -> int:
+def _even(lines: _Lines, quote: str, old_quote: str) -> int:
     """Number of records under a way to take quotes, all of one width; 0 where widths differ."""
     lines.quote = quote
     try:
         widths = Counter(len(record) for _, _, record in lines.records(strict=True))
     except InputError:
         widths = Counter()
-    lines.quote, lines.width = then, max(widths, default=0)
+    lines.quote, lines.width = old_quote, max(widths, default=0)
     return widths.total() if len(widths) == 1 else 0
 
 
@@ -339,7 +339,7 @@ def _parsed(lines: _Lines, names: list[str], header_lines: int) -> tuple[Any, in
         start = _line_end(data, start)
     body = memoryview(data)[start:]
     if not data[start : start + _BLOCK].strip() and not data[start:].strip():
-        return pd.DataFrame({given: pd.Series([], dtype="str") for given in names}), 0
+        return pd.DataFrame({column: pd.Series([], dtype="str") for column in names}), 0
     n_ragged = 0
 
     def skip(row: Any) -> str:
@@ -364,7 +364,7 @@ def _parsed(lines: _Lines, names: list[str], header_lines: int) -> tuple[Any, in
                     invalid_row_handler=skip,
                 ),
                 convert_options=pc.ConvertOptions(
-                    column_types={given: pa.string() for given in names},
+                    column_types={column: pa.string() for column in names},
                     # R writes names and texts in quotes, and NA without them for what is missing
                     null_values=["NA"],
                     strings_can_be_null=lines.names_quoted,

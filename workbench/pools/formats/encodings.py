@@ -64,9 +64,11 @@ def settle_encoding(data: bytes, name: str, encoding: str | None) -> tuple[str, 
     if len(readings) == 1:
         message = f"The text is read as {best}{f': {lines}' if lines else ''}."
         return best, (Problem("encoding", "note", message),)
-    shown = "; ".join(f"{other}: {lines}" for other, lines in readings.items())
-    message = f"The text is read as {best}, and others read it as well. Which is right? {shown}."
-    fixes = tuple(Fix(f"{other}: {lines}", {"encoding": other}) for other, lines in readings.items())
+    samples = "; ".join(f"{candidate}: {lines}" for candidate, lines in readings.items())
+    message = f"The text is read as {best}, and others read it as well. Which is right? {samples}."
+    fixes = tuple(
+        Fix(f"{candidate}: {lines}", {"encoding": candidate}) for candidate, lines in readings.items()
+    )
     return best, (Problem("encoding", "guess", message, fixes=fixes),)
 
 
@@ -88,11 +90,11 @@ def undecodable(data: bytes, encoding: str) -> int | None:
     """Where a text stops being one, looked for piece by piece: a text takes up to four times its bytes."""
     decoder = codecs.getincrementaldecoder(encoding)()
     for start in range(0, len(data), _BLOCK):
-        held = len(decoder.getstate()[0])
+        n_pending = len(decoder.getstate()[0])
         try:
             decoder.decode(data[start : start + _BLOCK], final=start + _BLOCK >= len(data))
         except UnicodeError as error:
-            return max(0, min(start - held + int(getattr(error, "start", 0)), len(data) - 1))
+            return max(0, min(start - n_pending + int(getattr(error, "start", 0)), len(data) - 1))
     return None
 
 
@@ -150,7 +152,8 @@ def _oddity(text: str) -> tuple[int, int]:
     letters = [{letter for letter in word.lower() if letter > "\x7f" and letter != "’"} for word in words]
     inside = [any(c > "\x7f" and c.isupper() for c in w[1:]) and not w.isupper() for w in words]
     fits = [
-        [not odd and held <= known for held, odd in zip(letters, inside, strict=True)] for known in _LETTERS
+        [not odd and used_letters <= alphabet for used_letters, odd in zip(letters, inside, strict=True)]
+        for alphabet in _LETTERS
     ]
     nobodys = sum(not any(of_word) for of_word in zip(*fits, strict=True))
     return nobodys, len(words) - max(map(sum, fits))

@@ -52,9 +52,9 @@ class File:
         """
         if isinstance(source, File):
             return source
-        given = Path(file_name).name if file_name else ""
+        name = Path(file_name).name if file_name else ""
         if isinstance(source, bytes):
-            return cls(source, given or "the upload")._alone()
+            return cls(source, name or "the upload")._alone()
         path = Path(source).expanduser()
         with reading(f"The path {cut(str(source), 120)}"):
             if not path.exists():
@@ -64,7 +64,7 @@ class File:
                     f"{cut(str(source), 120)} is neither a file nor a folder but a pipe or a device. "
                     "Write its contents to a file, and name that."
                 )
-        return cls(path, given or path.name or path.resolve().name or str(path))._alone()
+        return cls(path, name or path.name or path.resolve().name or str(path))._alone()
 
     def _alone(self) -> File:
         """The table that is all that a zip holds, as Kaggle packs one; else itself."""

@@ -121,15 +121,15 @@ def _split(tops: Sequence[str]) -> tuple[TestSplit | None, tuple[str, ...]]:
 
 def _repeats(tops: Sequence[str], below: Sequence[str]) -> bool:
     """True if several folders hold the same two or more folders each, which are the classes then."""
-    held: dict[str, set[str]] = {}
+    children: dict[str, set[str]] = {}
     for top, name in zip(tops, below, strict=True):
-        held.setdefault(top, set()).add(name)
-    first = next(iter(held.values()))
+        children.setdefault(top, set()).add(name)
+    first = next(iter(children.values()))
     return (
-        len(held) > 1
+        len(children) > 1
         and len(first) > 1
         and "" not in first
-        and all(names == first for names in held.values())
+        and all(names == first for names in children.values())
     )
 
 
@@ -147,14 +147,16 @@ def by_split(name: str, paths: Sequence[str], split: str | None) -> tuple[dict[s
     Raises:
         InputError: no such split.
     """
-    found: dict[str, list[str]] = {}
+    files: dict[str, list[str]] = {}
     for path in paths:
-        named = _NAMED.findall(path.lower())
-        found.setdefault(named[-1] if named else "train", []).append(path)
-    chosen = sorted(found, key=SPLITS.index)
+        matches = _NAMED.findall(path.lower())
+        files.setdefault(matches[-1] if matches else "train", []).append(path)
+    split_names = sorted(files, key=SPLITS.index)
     if split is not None:
-        if split not in found:
-            raise InputError(f"{name} has no split {cut(split)}; it has {listed(chosen)}.")
-        chosen = [split]
-    note = f"Splits one after the other: {', '.join(chosen)} (split= takes one)." if chosen[1:] else ""
-    return {one: found[one] for one in chosen}, note
+        if split not in files:
+            raise InputError(f"{name} has no split {cut(split)}; it has {listed(split_names)}.")
+        split_names = [split]
+    note = (
+        f"Splits one after the other: {', '.join(split_names)} (split= takes one)." if split_names[1:] else ""
+    )
+    return {split_name: files[split_name] for split_name in split_names}, note

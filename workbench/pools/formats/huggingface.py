@@ -65,16 +65,16 @@ def _paths(members: Members) -> list[str]:
 def _table(name: str, members: Members, data: list[str], options: TableOptions) -> RawTable:
     """The table of Parquet or Arrow files, split after split."""
     splits, note = by_split(name, data, options.split)
-    paths = [path for found in splits.values() for path in found]
+    paths = [path for files in splits.values() for path in files]
     check_size(name, sum(members.sizes[path] for path in paths), options.max_bytes)
     features = _features(members)
-    beside = [path for path in paths if path.endswith(".parquet")]
-    if beside == paths:
+    parquet_paths = [path for path in paths if path.endswith(".parquet")]
+    if parquet_paths == paths:
         sources = {path: io.BytesIO(members.read(path, options.max_bytes)) for path in paths}
         return read_parts(name, "huggingface", sources, options, note, features)
     notes = [note] if note else []
-    notes += [f"Parquet beside Arrow files left out: {listed(beside, 3)}."] if beside else []
-    streams = (members.read(path, options.max_bytes) for path in paths if path not in beside)
+    notes += [f"Parquet beside Arrow files left out: {listed(parquet_paths, 3)}."] if parquet_paths else []
+    streams = (members.read(path, options.max_bytes) for path in paths if path not in parquet_paths)
     return read_streams(name, "huggingface", streams, options, notes, features)
 
 

@@ -50,12 +50,12 @@ def load(
     images, y, test = _images(file, labels, max_bytes)
     if y is not None and y.shape != (len(images),):
         raise InputError(f"{file.name} holds {len(images):,} images but labels of shape {list(y.shape)}.")
-    truth, known = (None, tuple(classes or ())) if y is None else codes_of(y, classes, file.name)
+    truth, class_names = (None, tuple(classes or ())) if y is None else codes_of(y, classes, file.name)
     return image_pool(
         name or file.stem,
         images,
         truth,
-        known,
+        class_names,
         test=test,
         features=features,
         title=file.name,
@@ -112,15 +112,15 @@ def _images(
     test: TestSplit | None = None
     if file.is_folder:
         pairs = [_pair(file.path, part) for part in ("train", "t10k")]
-        found = [[read_idx(File.of(path), max_bytes) for path in pair] for pair in pairs if pair]
-        if not found:
+        parts = [[read_idx(File.of(path), max_bytes) for path in pair] for pair in pairs if pair]
+        if not parts:
             raise InputError(
                 f"{file.name} holds no train-images-idx3-ubyte file with its train-labels-idx1-ubyte."
             )
         with reading(file.name, advice="The training and the test file must hold images of one size."):
-            images, y = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
-        if len(found) == 2:
-            test = own_split(len(found[0][0]), len(found[1][0]))
+            images, y = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        if len(parts) == 2:
+            test = own_split(len(parts[0][0]), len(parts[1][0]))
     else:
         images = read_idx(file, max_bytes)
         if labels is None and not file.is_upload:

@@ -93,8 +93,8 @@ def load(
                 "resize= and mode= are for features of pixels; shapes take images as they are. Leave them "
                 'out, or say features="pixels".'
             )
-        most = MAX_PHOTO_PIXELS if max_pixels == MAX_PIXELS else max_pixels
-        pool = _photo_pool(folder, file, name, labelled, corrupt, most, features)
+        limit = MAX_PHOTO_PIXELS if max_pixels == MAX_PIXELS else max_pixels
+        pool = _photo_pool(folder, file, name, labelled, corrupt, limit, features)
         if pool is not None:
             return pool
     decoding = Decoding(folder, folder.paths, corrupt)
@@ -105,29 +105,29 @@ def load(
         notes.append(f"Images brought to {size[0]} x {size[1]} pixels.")
     if mode:
         notes.append(f"Images turned to {mode}.")
-    found = classes_by_folder(file.name, paths, labelled)
+    labelling = classes_by_folder(file.name, paths, labelled)
     return image_pool(
         name or file.stem,
         decoded,
-        found.truth,
-        found.classes,
+        labelling.truth,
+        labelling.classes,
         ids=paths,
-        test=found.test,
+        test=labelling.test,
         features=features,
         resized=size is not None,
         mode=mode,
         brightest=decoding.brightest,
         title=file.name,
-        notes=(*notes, *found.notes),
+        notes=(*notes, *labelling.notes),
     )
 
 
-def _left_out(folder: ImageFolder, read: Decoding) -> list[str]:
+def _left_out(folder: ImageFolder, decoding: Decoding) -> list[str]:
     notes = []
-    if read.paged:
-        notes.append(paged_note([folder.paths[i] for i in read.paged]))
-    if read.dropped:
-        notes.append(dropped_note(folder.paths, read.dropped))
+    if decoding.paged:
+        notes.append(paged_note([folder.paths[i] for i in decoding.paged]))
+    if decoding.dropped:
+        notes.append(dropped_note(folder.paths, decoding.dropped))
     if folder.ignored:
         notes.append(
             f"{_files(len(folder.ignored))} ignored, as hidden or no image: {listed(folder.ignored, 3)}."
@@ -146,23 +146,23 @@ def _photo_pool(
 ) -> Pool | None:
     """A pool of photos with shapes or vectors as features; None where the images are too small for shapes."""
     with part(0.0, READING):
-        read = read_photos(folder, folder.paths, corrupt, max_pixels)
-    if len(read.kept) < 2:
-        raise _too_few(folder, read)
-    paths = [folder.paths[i] for i in read.kept]
-    found = classes_by_folder(file.name, paths, labelled)
-    left = _left_out(folder, read)
+        decoding = read_photos(folder, folder.paths, corrupt, max_pixels)
+    if len(decoding.kept) < 2:
+        raise _too_few(folder, decoding)
+    paths = [folder.paths[i] for i in decoding.kept]
+    labelling = classes_by_folder(file.name, paths, labelled)
+    remarks = _left_out(folder, decoding)
     pool = photo_pool(
-        read,
-        PhotoItems(paths, Photos(folder, paths, max_pixels, brightest=read.brightest)),
-        found.truth,
-        found.classes,
+        decoding,
+        PhotoItems(paths, Photos(folder, paths, max_pixels, brightest=decoding.brightest)),
+        labelling.truth,
+        labelling.classes,
         features,
         name=name or file.stem,
         title=file.name,
-        notes=(*left, *found.notes),
+        notes=(*remarks, *labelling.notes),
     )
-    return None if pool is None else replace(pool, test=found.test)
+    return None if pool is None else replace(pool, test=labelling.test)
 
 
 def rows(file: File) -> Photos:
@@ -222,22 +222,22 @@ def _decode_all(
     max_pixels: int,
     max_cells: int,
 ) -> Array:
-    read: list[str] = []
+    paths: list[str] = []
 
     def decoded() -> Iterator[Array]:
         for _, image in decoding.images(size=size, mode=mode, max_pixels=max_pixels):
-            read.append(folder.paths[decoding.kept[-1]])
+            paths.append(folder.paths[decoding.kept[-1]])
             yield image
 
-    images = stack_images(decoded(), len(folder.paths), folder.label, max_cells, read)
+    images = stack_images(decoded(), len(folder.paths), folder.label, max_cells, paths)
     if len(images) < 2:
         raise _too_few(folder, decoding)
     return images
 
 
-def _too_few(folder: ImageFolder, read: Decoding) -> InputError:
-    few = f"{folder.label} holds {len(read.kept)} image(s) that can be read; a pool needs at least 2."
-    return InputError(f"{few} {dropped_note(folder.paths, read.dropped)}" if read.dropped else few)
+def _too_few(folder: ImageFolder, decoding: Decoding) -> InputError:
+    few = f"{folder.label} holds {len(decoding.kept)} image(s) that can be read; a pool needs at least 2."
+    return InputError(f"{few} {dropped_note(folder.paths, decoding.dropped)}" if decoding.dropped else few)
 
 
 def _wanted_size(resize: int | tuple[int, int] | None) -> tuple[int, int] | None:

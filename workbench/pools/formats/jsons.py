@@ -41,7 +41,7 @@ def read_lines(file: File, options: TableOptions) -> RawTable:
     Raises:
         InputError: a line that is no object, values that are lists or objects themselves, or too large.
     """
-    data, told = _content(file, options)
+    data, problems = _content(file, options)
     rows: list[dict[str, Any]] = []
     at: list[int] = []
     n_cells = 0
@@ -52,7 +52,7 @@ def read_lines(file: File, options: TableOptions) -> RawTable:
         at.append(number)
     raw = _framed(file.name, "jsonl", rows, options, lambda row: f"line {at[row]}")
     n_there = sum(1 for _ in _FILLED.finditer(data))
-    return replace(raw, n_there=n_there, problems=(*told, *raw.problems))
+    return replace(raw, n_there=n_there, problems=(*problems, *raw.problems))
 
 
 def read_document(file: File, options: TableOptions) -> RawTable:
@@ -69,7 +69,7 @@ def read_document(file: File, options: TableOptions) -> RawTable:
     Raises:
         InputError: as `read_lines`.
     """
-    data, told = _content(file, options)
+    data, encoding_problems = _content(file, options)
     if len(data) > MAX_DOCUMENT:
         raise InputError(
             f"{file.name} has {len(data):,} bytes; the limit of one JSON document is {MAX_DOCUMENT:,}. "
@@ -91,15 +91,15 @@ def read_document(file: File, options: TableOptions) -> RawTable:
         raw = _tasks(file.name, document, options)
     else:
         raw = _framed(file.name, "json", document, options, lambda row: f"object {row + 1}")
-    problems = (*told, *raw.problems)
+    problems = (*encoding_problems, *raw.problems)
     return replace(raw, n_there=len(document), problems=problems, notes=(*note, *raw.notes))
 
 
 def _content(file: File, options: TableOptions) -> tuple[bytes, tuple[Problem, ...]]:
     """A file as UTF-8, and what is to be said of its encoding."""
     data = file.content(options.max_bytes)
-    encoding, told = settle_encoding(data, file.name, options.encoding)
-    return (data if encoding == "utf-8" else data.decode(encoding).encode()), told
+    encoding, problems = settle_encoding(data, file.name, options.encoding)
+    return (data if encoding == "utf-8" else data.decode(encoding).encode()), problems
 
 
 def _rows_in(document: Any) -> tuple[Any, tuple[str, ...]]:
@@ -124,8 +124,10 @@ def _rows_in(document: Any) -> tuple[Any, tuple[str, ...]]:
     if not objects:
         return document, ()
     longest = max(objects, key=lambda key: len(objects[key]))
-    others = [key for key in lists if key != longest]
-    return objects[longest], ((f"Read is {longest!r}; there are also {listed(others)}.",) if others else ())
+    other_keys = [key for key in lists if key != longest]
+    return objects[longest], (
+        (f"Read is {longest!r}; there are also {listed(other_keys)}.",) if other_keys else ()
+    )
 
 
 def _is_lines(data: bytes) -> bool:
@@ -149,11 +151,11 @@ def _tasks(name: str, tasks: list[dict[str, Any]], options: TableOptions) -> Raw
     undecided: list[str] = []
     for number, task in enumerate(tasks, start=1):
         try:
-            chosen = classes_chosen(task)
-            torn = bool(chosen) and decided(chosen) is None
+            choices = classes_chosen(task)
+            torn = bool(choices) and decided(choices) is None
         except InputError:  # several in one annotation
-            chosen, torn = [], True
-        labels.append(decided(chosen))
+            choices, torn = [], True
+        labels.append(decided(choices))
         undecided += [str(task.get("id", number))] * torn
     rows = []
     for number, (task, label) in enumerate(zip(tasks, labels, strict=True), start=1):
@@ -170,15 +172,15 @@ def _tasks(name: str, tasks: list[dict[str, Any]], options: TableOptions) -> Raw
     n = sum(label is not None for label in labels)
     note = f"Tasks of Label Studio: {n:,} of {len(tasks):,} with a choice."
     if undecided:
-        these = listed(undecided, quote=False)
-        note += f" Annotations differ or choose several, so these tasks have no label: {these}."
+        listing = listed(undecided, quote=False)
+        note += f" Annotations differ or choose several, so these tasks have no label: {listing}."
     return replace(raw, uses=uses, notes=(note, *raw.notes))
 
 
 def _framed(name: str, form: str, rows: list[dict[str, Any]], options: TableOptions, locate: Any) -> RawTable:
     import pandas as pd
 
-    rows, told = answered(rows)
+    rows, remarks = answered(rows)
     names = list(dict.fromkeys(str(key) for row in rows for key in row))
     if not names:
         raise InputError(f"{name} is empty. Give an object for each item.")
@@ -202,7 +204,7 @@ def _framed(name: str, form: str, rows: list[dict[str, Any]], options: TableOpti
         raise InputError(f"{name} holds lists and objects only; give plain values, a name each.")
     notes = (f"Left out are lists and objects: {listed(nested)}.",) if nested else ()
     frame = pd.DataFrame({key: _column(values) for key, values in columns.items()})
-    return RawTable(name, form, frame, notes=(*told, *notes), problems=tuple(problems), locate=locate)
+    return RawTable(name, form, frame, notes=(*remarks, *notes), problems=tuple(problems), locate=locate)
 
 
 def _alone(value: Any) -> Any:
@@ -214,14 +216,14 @@ def _alone(value: Any) -> Any:
 def _odd(key: str, n: int, where: str, few: bool, options: TableOptions) -> Problem:
     """Finding about lists or objects among the plain values of a column."""
     cells = "a list or an object" if n == 1 else f"lists or objects in {n:,} cells"
-    what = "Such cells are taken as empty." if few else "The column is left out."
+    outcome = "Such cells are taken as empty." if few else "The column is left out."
     ways = (("It is the class", "class"), ("It is a text", "text")) if few else ()
     fixes = [
         Fix(label, {"columns": {key: {"use": use}}}) for label, use in (*ways, ("Leave it out", "leave out"))
     ]
     use = options.columns.get(key)
     severity: Any = "guess" if use is None or use.guessed else "note"
-    message = f"Column {key!r} holds {cells} among plain values, the first on {where}. {what}"
+    message = f"Column {key!r} holds {cells} among plain values, the first on {where}. {outcome}"
     return Problem("lists", severity, message, key, tuple(fixes))
 
 
@@ -231,9 +233,9 @@ def answered(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], tuple[st
         return rows, ()
     items = []
     for row in rows:
-        own = {key: value for key, value in row.items() if not key.startswith("_") and key != "answer"}
-        own[LABEL] = row.get(LABEL, row.get("accept")) if row["answer"] == "accept" else None
-        items.append({key: value for key, value in own.items() if key not in ("accept", "options")})
+        fields = {key: value for key, value in row.items() if not key.startswith("_") and key != "answer"}
+        fields[LABEL] = row.get(LABEL, row.get("accept")) if row["answer"] == "accept" else None
+        items.append({key: value for key, value in fields.items() if key not in ("accept", "options")})
     n = sum(row["answer"] != "accept" for row in rows)
     return items, (f"Examples of Prodigy: {n:,} rejected or ignored, which have no class.",)
 

@@ -41,8 +41,8 @@ def load(
     Raises:
         InputError: not that format, several labels a line, or too large.
     """
-    given, y = _read(file, n_features, max_bytes, max_cells)
-    X, names = given.values, given.names
+    table, y = _read(file, n_features, max_bytes, max_cells)
+    X, names = table.values, table.names
     check_finite(X, names)
     truth, classes = codes_of(y, None, file.name, minus_one=False)
     return number_pool(name or file.stem, X, truth, classes, names, title=file.name)

@@ -33,19 +33,19 @@ def read(file: File, options: TableOptions) -> RawTable:
         InputError: as for a CSV.
     """
     data = file.content(options.max_bytes)
-    encoding, told = settle_encoding(data, file.name, options.encoding)
-    whole = data.decode("utf-8-sig" if encoding == "utf-8" else encoding)
+    encoding, problems = settle_encoding(data, file.name, options.encoding)
+    text = data.decode("utf-8-sig" if encoding == "utf-8" else encoding)
     as_lines = options.lines
     if as_lines is None:
-        as_lines = not _names_columns(options) and not _is_table(whole, options.delimiter)
+        as_lines = not _names_columns(options) and not _is_table(text, options.delimiter)
     if not as_lines:
         return csv.read(file, options)
     import pandas as pd
 
-    numbered = [(i, line.strip()) for i, line in enumerate(_lines(whole), start=1) if line.strip()]
+    numbered = [(i, line.strip()) for i, line in enumerate(_lines(text), start=1) if line.strip()]
     if not numbered:
         raise InputError(f"{file.name} is empty. Give a file with an item on each line.")
-    if "\x00" in whole[:65_536]:
+    if "\x00" in text[:65_536]:
         raise InputError(f"{file.name} is not a text file (it holds zero bytes).")
     check_cells(file.name, len(numbered), 1, options.max_cells)
     frame = pd.DataFrame({"text": pd.Series([line for _, line in numbered], dtype="str")})
@@ -56,7 +56,7 @@ def read(file: File, options: TableOptions) -> RawTable:
         frame,
         encoding=encoding,
         uses={"text": ColumnUse.of("text", "text")},
-        problems=(*told, _told(frame["text"].tolist()) if options.lines is None else _EACH),
+        problems=(*problems, _told(frame["text"].tolist()) if options.lines is None else _EACH),
         locate=lambda row: f"line {at[row]}",
     )
 
@@ -78,9 +78,9 @@ def _told(lines: list[str]) -> Problem:
 READER = table_reader(read, csv.ways_to_read)
 
 
-def _lines(whole: str) -> list[str]:
+def _lines(text: str) -> list[str]:
     """Lines end where they do in any editor; str.splitlines tears texts at eight more characters."""
-    return re.split(r"\r\n|\n|\r", whole)
+    return re.split(r"\r\n|\n|\r", text)
 
 
 def _names_columns(options: TableOptions) -> bool:
@@ -88,9 +88,9 @@ def _names_columns(options: TableOptions) -> bool:
     return options.header is not None or any(name != "text" for name in options.columns)
 
 
-def _is_table(whole: str, delimiter: str | None) -> bool:
+def _is_table(text: str, delimiter: str | None) -> bool:
     """True if the first lines have as many short cells each."""
-    lines = [line for line in _lines(whole[:65_536]) if line.strip()][:_LOOKED_AT]
+    lines = [line for line in _lines(text[:65_536]) if line.strip()][:_LOOKED_AT]
     if len(lines) < 2:
         return False
     for mark in (delimiter,) if delimiter else ("\t", ",", ";", "|"):

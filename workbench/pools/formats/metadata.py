@@ -44,7 +44,7 @@ def read_folder(name: str, members: Members, paths: Sequence[str], options: Tabl
 
     splits, note = by_split(name, [p for p in paths if PurePosixPath(p).name in METADATA], options.split)
     notes = [note] if note else []
-    abouts = [about for found in splits.values() for about in found]
+    abouts = [about for files in splits.values() for about in files]
     images = [path for path in paths if path.lower().endswith(IMAGE_ENDINGS)]
     check_size(f"{name} (unpacked)", sum(members.sizes[path] for path in images), MAX_PHOTO_BYTES)
     tables = [_read(members, about, images, options) for about in abouts]
@@ -52,15 +52,15 @@ def read_folder(name: str, members: Members, paths: Sequence[str], options: Tabl
     pictures: dict[str, str] = {}
     frames: list[Any] = []
     places: list[tuple[int, int]] = []  # table and row
-    for number, (about, (raw, own)) in enumerate(zip(abouts, tables, strict=True)):
+    for number, (about, (raw, path_column)) in enumerate(zip(abouts, tables, strict=True)):
         root = PurePosixPath(about).parent
-        cells = raw.frame[own].astype("str").tolist()
+        cells = raw.frame[path_column].astype("str").tolist()
         paths_of = [str(root / cell) for cell in cells]
-        named = found_by_path(paths_of, images)
-        shown = [named.get(path, path) for path in paths_of] if abouts[1:] else cells
-        pictures |= {n: named[path] for n, path in zip(shown, paths_of, strict=True) if path in named}
+        matches = found_by_path(paths_of, images)
+        keys = [matches.get(path, path) for path in paths_of] if abouts[1:] else cells
+        pictures |= {n: matches[path] for n, path in zip(keys, paths_of, strict=True) if path in matches}
         frames.append(
-            raw.frame.rename(columns={own: column}).assign(**{column: pd.Series(shown, dtype="str")})
+            raw.frame.rename(columns={path_column: column}).assign(**{column: pd.Series(keys, dtype="str")})
         )
         places += [(number, i) for i in range(len(cells))]
     stray = sorted({*images} - set(pictures.values()))
@@ -81,10 +81,12 @@ def read_folder(name: str, members: Members, paths: Sequence[str], options: Tabl
         format="huggingface",
         frame=frame,
         n_ragged=sum(raw.n_ragged for raw in raws),
-        problems=tuple({(one.code, one.message): one for raw in raws for one in raw.problems}.values()),
+        problems=tuple(
+            {(remark.code, remark.message): remark for raw in raws for remark in raw.problems}.values()
+        ),
         pictures={column: Pictured(pictures, members.read)},
         uses={column: ColumnUse.of(column, "picture")},
-        notes=(*(one for raw in raws for one in raw.notes), *notes),
+        notes=(*(remark for raw in raws for remark in raw.notes), *notes),
         n_there=sum(len(raw.frame) + raw.n_ragged for raw in raws),
         locate=locate,
     )
@@ -98,12 +100,12 @@ def _read(members: Members, about: str, images: Sequence[str], options: TableOpt
     column = next((str(c) for c in raw.frame.columns if str(c) in _NAMES), None)
     if column is None:  # other programs call it otherwise: isic_id, id
         root = PurePosixPath(about).parent
-        found = {
+        counts = {
             str(c): len(found_by_path([str(root / cell) for cell in raw.frame[c].astype("str")], images))
             for c in raw.frame
         }
-        best = max(found, key=lambda name: found[name], default="")
-        column = best if best and 2 * found[best] > len(raw.frame) else None
+        best = max(counts, key=lambda name: counts[name], default="")
+        column = best if best and 2 * counts[best] > len(raw.frame) else None
     if column is None:
         raise InputError(
             f"{about} has no column file_name and none that names its images; it has "

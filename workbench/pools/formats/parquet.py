@@ -69,17 +69,19 @@ def read_parts(
     Raises:
         InputError: files that differ, or too large.
     """
-    table, left, n_there = _coded_table(name, sources, options)
+    table, leftovers, n_there = _coded_table(name, sources, options)
     notes = [note] if note else []
     features = features or described(table.schema)
     for column in [column for column in table.column_names if column.startswith("__index_level_")]:
-        own = next(own for own in ("id", "index", column) if own not in table.column_names)
+        new_name = next(
+            new_name for new_name in ("id", "index", column) if new_name not in table.column_names
+        )
         if holds_texts(table.field(column).type):  # pandas' names of rows
-            table = table.rename_columns({column: own})
+            table = table.rename_columns({column: new_name})
         else:
             table = table.drop_columns([column])
             notes.append("The index of the rows is left out: it has no name and holds no texts.")
-    return framed(name, form, table, features, notes, left=left, n_there=n_there)
+    return framed(name, form, table, features, notes, left=leftovers, n_there=n_there)
 
 
 def read_columns(
@@ -129,8 +131,8 @@ def _coded_table(
     kinds = {column: schema.field(column).type for column in schema.names}
     nested = [column for column in kinds if pa.types.is_nested(kinds[column])]
     pictures = [c for c in nested if c in lists or (not lists and is_picture(kinds[c]))]
-    left = [column for column in nested if column not in pictures]
-    names = [column for column in schema.names if column not in left]
+    leftovers = [column for column in nested if column not in pictures]
+    names = [column for column in schema.names if column not in leftovers]
     # texts stay coded until their full length is known: a page of one long text may repeat it for ever
     texts = [column for column in names if holds_texts(kinds[column])]
     files = [pq.ParquetFile(source, read_dictionary=texts) for source in sources.values()]
@@ -156,23 +158,23 @@ def _coded_table(
                 table = table.append_column(key, pa.array([value] * len(table), pa.large_string()))
         tables.append(table)
     _check_texts(name, tables, texts, options.max_bytes)
-    return pa.concat_tables(tables, promote_options="permissive"), left, n_rows
+    return pa.concat_tables(tables, promote_options="permissive"), leftovers, n_rows
 
 
 def _pictures(name: str, part: Any, column: str, max_bytes: int, n_bytes: int) -> tuple[list[Any], int]:
     """A column of pictures, so many at a time that no page which repeats one takes more than is allowed."""
-    found: list[Any] = []
+    batches: list[Any] = []
     for number in range(part.num_row_groups):
         group = part.metadata.row_group(number)
         inside = [group.column(i) for i in range(group.num_columns)]
         inside = [chunk for chunk in inside if chunk.path_in_schema.startswith(f"{column}.")]
-        most = max((int(chunk.total_uncompressed_size) for chunk in inside), default=1)
-        size = max(1, min(1_000, max_bytes // (8 * max(1, most))))
+        chunk_size = max((int(chunk.total_uncompressed_size) for chunk in inside), default=1)
+        size = max(1, min(1_000, max_bytes // (8 * max(1, chunk_size))))
         for batch in part.iter_batches(size, row_groups=[number], columns=[column], use_threads=False):
             n_bytes += batch.nbytes
             check_size(f"{name} (unpacked)", n_bytes, max_bytes)
-            found.append(batch)
-    return found, n_bytes
+            batches.append(batch)
+    return batches, n_bytes
 
 
 def _said_by_folders(path: str) -> dict[str, str]:
@@ -272,7 +274,7 @@ class ParquetSource:
 
         path = self.paths[unit.part]
         file = _opened(path)
-        done = 0
+        n_done = 0
         try:
             # threads are ours; Arrow's own would hold several decoded columns at once
             batches = file.iter_batches(
@@ -283,8 +285,8 @@ class ParquetSource:
                     batch = next(batches, None)
                 if batch is None:
                     break
-                first = unit.first + done
-                done += batch.num_rows
+                first = unit.first + n_done
+                n_done += batch.num_rows
                 if self.feature_map is not None:
                     with reading(path.name, _FORM):
                         plain = plain_table(pa.Table.from_batches([batch]))
@@ -293,7 +295,7 @@ class ParquetSource:
                     yield first, _numbers(batch, self.columns)
         finally:
             file.close()
-        if done != unit.n_rows:
+        if n_done != unit.n_rows:
             raise InputError(f"{path.name} changed while it was read; scan it again.")
 
     def portable(self, unit: Unit) -> ParquetSource:
@@ -328,29 +330,29 @@ def _columns(
             raise InputError(
                 f"{name} has no column {cut(missing[0])}; it has {listed(schema.names, 12, False)}."
             )
-    wanted = tuple(schema.names if columns is None else columns)
+    names = tuple(schema.names if columns is None else columns)
     if feature_map is None:
         types = pa.types
-        for column in wanted:
+        for column in names:
             kind = schema.field(column).type
             if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
                 raise InputError(
                     f"Column {column!r} of {name} is {cut(str(kind))[1:-1]}, not a number. Score with "
                     "the feature map saved beside the model, or name the columns to use."
                 )
-    return wanted
+    return names
 
 
-def _compare(schema: Any, wanted: Any, columns: tuple[str, ...], name: str, first: str) -> None:
+def _compare(schema: Any, first_schema: Any, columns: tuple[str, ...], name: str, first: str) -> None:
     for column in columns:
         if column not in schema.names:
             raise InputError(
                 f"{name} has no column {column!r}, which {first} has. All parts need the same columns."
             )
-        here, there = schema.field(column).type, wanted.field(column).type
-        if here != there:
+        kind, first_kind = schema.field(column).type, first_schema.field(column).type
+        if kind != first_kind:
             raise InputError(
-                f"Column {column!r} is {here} in {name} and {there} in {first}. "
+                f"Column {column!r} is {kind} in {name} and {first_kind} in {first}. "
                 "All parts need the same types."
             )
 

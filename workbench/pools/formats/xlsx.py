@@ -65,16 +65,16 @@ def _table(name: str, book: Any, options: TableOptions, data: bytes) -> RawTable
     sheets = {sheet.title: sheet for sheet in ordered}
     if options.sheet is not None and options.sheet not in sheets:
         raise InputError(f"{name} has no sheet {cut(options.sheet)}; it has {listed(sheets)}.")
-    chosen = [sheets[options.sheet]] if options.sheet is not None else list(sheets.values())
-    for sheet in chosen:
+    candidates = [sheets[options.sheet]] if options.sheet is not None else list(sheets.values())
+    for sheet in candidates:
         n_filled = _check_references(name, data, sheet, options.max_cells)
         rows, at, n_left = _rows(name, sheet, options)
         if rows:
-            others = [title for title in sheets if title != sheet.title]
+            other_titles = [title for title in sheets if title != sheet.title]
             notes = (
                 ()
-                if options.sheet or not others
-                else (f"Read is the sheet {sheet.title!r}; there are also {listed(others)} (sheet=).",)
+                if options.sheet or not other_titles
+                else (f"Read is the sheet {sheet.title!r}; there are also {listed(other_titles)} (sheet=).",)
             )
             raw = _framed(name, rows, at, notes, options)
             n_there = n_filled - (options.header is not False)
@@ -196,10 +196,10 @@ def _framed(
         rows, at = rows[1:], at[1:]
     check_names(name, names)
     cells = pd.DataFrame([list(map(_text, row)) for row in rows[:SAMPLE]], columns=names, dtype="str")
-    n_under, told = explaining(cells, None if options.header is None else int(options.header))
+    n_under, problems = explaining(cells, None if options.header is None else int(options.header))
     n_under = min(n_under, len(rows))
     rows, at = rows[n_under:], at[n_under:]
-    columns = {given: _column([row[i] for row in rows]) for i, given in enumerate(names)}
+    columns = {column: _column([row[i] for row in rows]) for i, column in enumerate(names)}
     return RawTable(
         name,
         "xlsx",
@@ -207,7 +207,7 @@ def _framed(
         notes=notes,
         problems=(
             *told_names(name, renamed, looks_like_data=numbers and options.header is None),
-            *(*told_titles([list(map(_text, row)) for row in above]), *told),
+            *(*told_titles([list(map(_text, row)) for row in above]), *problems),
         ),
         n_left=n_above + n_under,
         locate=lambda row: f"row {at[row]}",

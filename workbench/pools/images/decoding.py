@@ -190,20 +190,20 @@ def _reduced(picture: Any, side: int) -> Any:
 
     def fraction(size: tuple[int, int]) -> int:
         """By what whole number an image of a size may be divided."""
-        found = max(1, max(size) // (2 * side)) if side else 1
-        while size[0] * size[1] > found * found * MAX_PIXELS:
-            found += 1
-        return found
+        divisor = max(1, max(size) // (2 * side)) if side else 1
+        while size[0] * size[1] > divisor * divisor * MAX_PIXELS:
+            divisor += 1
+        return divisor
 
     factor = fraction(picture.size)
     # a JPEG has scales of its own, 1/2, 1/4 and 1/8: the largest that is no smaller than what is wanted
     picture.draft(None, (picture.width // factor, picture.height // factor))
-    left = fraction(picture.size)
-    if left == 1:
+    step = fraction(picture.size)
+    if step == 1:
         return picture
     if picture.mode.startswith("I;"):
-        return Image.fromarray(np.ascontiguousarray(np.asarray(picture)[::left, ::left]))
-    return (picture.convert("RGBA") if picture.mode in ("P", "PA") else picture).reduce(left)
+        return Image.fromarray(np.ascontiguousarray(np.asarray(picture)[::step, ::step]))
+    return (picture.convert("RGBA") if picture.mode in ("P", "PA") else picture).reduce(step)
 
 
 def opened(data: bytes, label: str) -> Any:
@@ -277,14 +277,14 @@ def stack_images(
     return out[:n]
 
 
-def _refuse_mixture(label: str, one: Array, other: Array, first: str, path: str) -> None:
-    if one.ndim != other.ndim:
-        grey, colour = (first, path) if one.ndim == 2 else (path, first)
+def _refuse_mixture(label: str, base: Array, image: Array, first: str, path: str) -> None:
+    if base.ndim != image.ndim:
+        grey, colour = (first, path) if base.ndim == 2 else (path, first)
         raise InputError(
             f"{label} mixes grey ({cut(grey)}) and colour images ({cut(colour)}). "
             'Bring them together with mode="grey" or mode="colour".'
         )
     raise InputError(
-        f"{label} mixes sizes: {cut(first)} is {size_text(one.shape)}, {cut(path)} is "
-        f"{size_text(other.shape)}. Bring them together with resize=({one.shape[0]}, {one.shape[1]})."
+        f"{label} mixes sizes: {cut(first)} is {size_text(base.shape)}, {cut(path)} is "
+        f"{size_text(image.shape)}. Bring them together with resize=({base.shape[0]}, {base.shape[1]})."
     )

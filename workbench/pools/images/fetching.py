@@ -42,9 +42,9 @@ def is_address(text: str) -> bool:
 
 def kept(address: str) -> Path:
     """Where the file of an address lies once it was fetched."""
-    given = os.environ.get("WORKBENCH_MEDIA")
-    if given:
-        folder = Path(given).expanduser()
+    setting = os.environ.get("WORKBENCH_MEDIA")
+    if setting:
+        folder = Path(setting).expanduser()
     else:
         from platformdirs import user_cache_path
 
@@ -178,24 +178,28 @@ def answer_of(address: str) -> Any:
     parts = urlsplit(address)
     host, secure = str(parts.hostname), parts.scheme == "https"
     proxy = getproxies().get(parts.scheme, "") if not proxy_bypass(host) else ""
-    found = _looked_up(host, parts.port or (443 if secure else 80), must=not proxy)
+    addresses = _looked_up(host, parts.port or (443 if secure else 80), must=not proxy)
     # any of them: which one answers is not for the host to choose
-    public = all(ip_address(place[0].partition("%")[0]).is_global for *_, place in found)
+    public = all(ip_address(place[0].partition("%")[0]).is_global for *_, place in addresses)
     if not public and os.environ.get("WORKBENCH_FETCH_LOCAL") != "1":
         raise InputError(f"{host} is no public address")
     headers = {"User-Agent": "workbench-labels", "Accept": "image/*"}
     how: dict[str, Any] = {"redirect": False, "retries": False, "preload_content": False}
     if proxy:
-        given = urlsplit(proxy if "//" in proxy else f"http://{proxy}")
-        known = f"{unquote(given.username)}:{unquote(given.password or '')}" if given.username else None
+        proxy_url = urlsplit(proxy if "//" in proxy else f"http://{proxy}")
+        credentials = (
+            f"{unquote(proxy_url.username)}:{unquote(proxy_url.password or '')}"
+            if proxy_url.username
+            else None
+        )
         manager = ProxyManager(
-            given.geturl(), proxy_headers=make_headers(proxy_basic_auth=known), timeout=SECONDS
+            proxy_url.geturl(), proxy_headers=make_headers(proxy_basic_auth=credentials), timeout=SECONDS
         )
         return manager.request("GET", address, headers=headers, **how)
     last: Exception = OSError("it has no address")
     headers["Host"] = parts.netloc.rpartition("@")[2]
     target = parts._replace(scheme="", netloc="", fragment="", path=parts.path or "/").geturl()
-    for *_, place in found:
+    for *_, place in addresses:
         to = place[0], place[1]
         pool = (
             HTTPSConnectionPool(*to, timeout=SECONDS, server_hostname=host, assert_hostname=host)

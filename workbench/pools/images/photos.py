@@ -353,15 +353,15 @@ def photo_pool(
         return Pool(name, "image", none, classes, truth, items, bare, read.words, notes=notes, **shared)
 
     def learn(cache: WorkCache) -> tuple[FeatureMap, Array]:
-        made, features = ShapesFeatureMap.learn(read.copies, cache=cache)
-        return replace(made, brightest=read.brightest), features
+        shapes_map, features = ShapesFeatureMap.learn(read.copies, cache=cache)
+        return replace(shapes_map, brightest=read.brightest), features
 
-    def replay(made: FeatureMap, rows: Ints) -> Array:
-        return made.transform([read.copies[int(row)] for row in rows])
+    def replay(shapes_map: FeatureMap, rows: Ints) -> Array:
+        return shapes_map.transform([read.copies[int(row)] for row in rows])
 
     with part(READING, 1.0):
         how = (2 * SIDE, read.brightest) if read.brightest else 2 * SIDE
         fixed = {"white": 255.0, "brightest": read.brightest}
-        learnt, found = cached_features("shapes", read.words, how, learn, replay, **fixed)
+        learnt, matrix = cached_features("shapes", read.words, how, learn, replay, **fixed)
     notes = (*notes, said_of_shapes(learnt))
-    return pool_of_images(name, items, learnt, found, read.words, truth, classes, notes=notes, **shared)
+    return pool_of_images(name, items, learnt, matrix, read.words, truth, classes, notes=notes, **shared)

@@ -201,24 +201,24 @@ class View(NamedTuple):
         near = np.abs(Z - self.layers[0][rows].astype(np.float32)).max(axis=1)
         return near <= 1e-3 * np.maximum(np.abs(Z).max(axis=1), 1e-6)
 
-    def _moved(self, Z: Floats, found: Nearest | None = None) -> Floats:
+    def _moved(self, Z: Floats, neighbours: Nearest | None = None) -> Floats:
         if not len(Z):
             return np.empty((0, self.n_features), np.float32)
         stay = np.float32(STRENGTHS[self.name].stay)
-        if found is None:
-            found = nearest_among(Z, self.layers[0].astype(np.float32), K)
-        weights = edge_weights(found.distances)
+        if neighbours is None:
+            neighbours = nearest_among(Z, self.layers[0].astype(np.float32), K)
+        weights = edge_weights(neighbours.distances)
         degree = 1.0 + weights.sum(axis=1, keepdims=True)
         # a row of S, as if the new one were among the pool's: divided by the sum alone it would not be of
         # their size, and models know the pool's
-        share = (weights / np.sqrt(degree * self.degrees[found.rows])).astype(np.float32)
-        own = (1.0 / degree).astype(np.float32)
+        share = (weights / np.sqrt(degree * self.degrees[neighbours.rows])).astype(np.float32)
+        own_share = (1.0 / degree).astype(np.float32)
         layer = Z
         for pool in self.layers[:-1]:
-            around = np.einsum("mk,mkd->md", share, pool[found.rows].astype(np.float32))
-            layer = (1 - stay) * (own * layer + around) + stay * Z
-        copies = self._copies(Z, found.rows[:, 0])
-        layer[copies] = self.layers[-1][found.rows[copies, 0]]
+            around = np.einsum("mk,mkd->md", share, pool[neighbours.rows].astype(np.float32))
+            layer = (1 - stay) * (own_share * layer + around) + stay * Z
+        copies = self._copies(Z, neighbours.rows[:, 0])
+        layer[copies] = self.layers[-1][neighbours.rows[copies, 0]]
         return self.seen(Z, layer)
 
     def to_arrays(self) -> dict[str, Array]:
@@ -349,16 +349,16 @@ class Neighbourhood:
         if not spread.any():
             return False, shift, np.ones_like(shift), np.inf
         if self._common:
-            whole = float(np.sqrt((spread**2).mean()))
-            return True, shift, np.full_like(shift, whole), np.inf
+            common_scale = float(np.sqrt((spread**2).mean()))
+            return True, shift, np.full_like(shift, common_scale), np.inf
         return True, shift, np.where(spread > 0, spread, 1.0), _CLIP
 
     @cached_property
     def graph(self) -> Nearest:
         """Of the rows that may be asked about, by their places among these."""
         with self._lock:
-            made = self._kept("neighbours-graph", (VERSION, K, self.key), lambda: self._found()._asdict())
-        return Nearest(made["rows"], made["distances"])
+            arrays = self._kept("neighbours-graph", (VERSION, K, self.key), lambda: self._found()._asdict())
+        return Nearest(arrays["rows"], arrays["distances"])
 
     def _found(self) -> Nearest:
         with part(0.0, 0.6):
@@ -382,9 +382,9 @@ class Neighbourhood:
         with self._lock:
             if strength not in self._seen:
                 key = VERSION, K, MOST_ROWS, MOST_BYTES, self.key, strength
-                made = self._kept("neighbours", key, lambda: self._made(strength))
-                view = View.from_arrays({k: v for k, v in made.items() if k != "features"})
-                self._seen[strength] = Seen(self._whole(made["features"], view, key), view)
+                arrays = self._kept("neighbours", key, lambda: self._made(strength))
+                view = View.from_arrays({k: v for k, v in arrays.items() if k != "features"})
+                self._seen[strength] = Seen(self._whole(arrays["features"], view, key), view)
             return self._seen[strength]
 
     def as_new(self, strength: str, items: Ints) -> Floats:
@@ -399,20 +399,20 @@ class Neighbourhood:
         Returns:
             [n, D'].
         """
-        seen = self.seen(strength)
+        pool_view = self.seen(strength)
         with self._lock:
-            known = self._as_new.setdefault(strength, {})
-            missing = np.array([item for item in items.tolist() if item not in known], dtype=np.int64)
+            memo = self._as_new.setdefault(strength, {})
+            missing = np.array([item for item in items.tolist() if item not in memo], dtype=np.int64)
             inside = np.isin(missing, self._rows)
-            known.update((item, seen.features[item]) for item in missing[~inside].tolist())
+            memo.update((item, pool_view.features[item]) for item in missing[~inside].tolist())
             missing = missing[inside]
-            found = None
-            if seen.view.layers.shape[1] == len(self._rows):  # none were thinned away
+            neighbours = None
+            if pool_view.view.layers.shape[1] == len(self._rows):  # none were thinned away
                 at = np.searchsorted(self._rows, missing)
-                found = Nearest(self.graph.rows[at], self.graph.distances[at])
-            made = seen.view.without_self(self._features[missing], found)
-            known.update(zip(missing.tolist(), made, strict=True))
-            return np.stack([known[item] for item in items.tolist()])
+                neighbours = Nearest(self.graph.rows[at], self.graph.distances[at])
+            new_rows = pool_view.view.without_self(self._features[missing], neighbours)
+            memo.update(zip(missing.tolist(), new_rows, strict=True))
+            return np.stack([memo[item] for item in items.tolist()])
 
     def _whole(self, inside: Array, view: View, key: tuple[Any, ...]) -> Array:
         """[N, D'] of every item, those outside the graph as new rows are."""
@@ -425,8 +425,8 @@ class Neighbourhood:
             features = np.empty((N, view.n_features), np.float32)
             features[self._rows] = inside
             for i in range(0, len(outside), _CHUNK):
-                some = outside[i : i + _CHUNK]
-                features[some] = view.transform(np.asarray(self._features[some]))
+                batch = outside[i : i + _CHUNK]
+                features[batch] = view.transform(np.asarray(self._features[batch]))
             return {"features": features}
 
         beyond = digest(np.asarray(self._features[outside]), outside).hex()
@@ -461,7 +461,7 @@ class Neighbourhood:
         graph = self.graph
         if k <= graph.rows.shape[1]:
             return self._rows[graph.rows[at, :k].astype(np.int64)]
-        here = self._plain.scaled(np.asarray(self._features[[item]]))
+        origin = self._plain.scaled(np.asarray(self._features[[item]]))
         wide = max(_WALKED * k, _LEAST_WALKED)
         distances, waiting, looked_at = {at: 0.0}, [(0.0, at)], 0
         while waiting:
@@ -475,9 +475,11 @@ class Neighbourhood:
             if not len(new):
                 continue
             rows = self._plain.scaled(np.asarray(self._features[self._rows[new]]))
-            for other, gap in zip(new.tolist(), np.linalg.norm(rows - here, axis=1).tolist(), strict=True):
-                distances[other] = gap
-                heappush(waiting, (gap, other))
+            for neighbour, gap in zip(
+                new.tolist(), np.linalg.norm(rows - origin, axis=1).tolist(), strict=True
+            ):
+                distances[neighbour] = gap
+                heappush(waiting, (gap, neighbour))
         nearest_first = sorted((gap, place) for place, gap in distances.items() if place != at)[:k]
         return self._rows[np.array([place for _, place in nearest_first], dtype=np.int64)]
 
@@ -499,30 +501,30 @@ class Neighbourhood:
         _, shift, scale, clip = self._scale
         Z = self._base()
         n, D = Z.shape
-        most = min(MOST_ROWS, max(1, MOST_BYTES // (2 * D * (strength.hops + 1))))
-        kept = np.arange(n)
-        if n > most:
-            kept = np.sort(np.random.default_rng([n, 0x4E1]).choice(n, most, replace=False))
-        layers = np.empty((strength.hops + 1, len(kept), D), np.float16)
+        limit = min(MOST_ROWS, max(1, MOST_BYTES // (2 * D * (strength.hops + 1))))
+        rows = np.arange(n)
+        if n > limit:
+            rows = np.sort(np.random.default_rng([n, 0x4E1]).choice(n, limit, replace=False))
+        layers = np.empty((strength.hops + 1, len(rows), D), np.float16)
         last = Z
-        made = operator(self.graph)
-        for hop, layer in enumerate(hops(made.matrix, Z, strength)):
-            layers[hop] = layer[kept]
+        smoother = operator(self.graph)
+        for hop, layer in enumerate(hops(smoother.matrix, Z, strength)):
+            layers[hop] = layer[rows]
             last = layer
         size = self._size(strength, Z, last)
-        view = View(name, shift, scale, clip, size, layers, made.degrees[kept])
+        view = View(name, shift, scale, clip, size, layers, smoother.degrees[rows])
         return {"features": view.seen(Z, last)} | view.to_arrays()
 
-    def _size(self, strength: Strength, own: Floats, smoothed: Floats) -> Floats:
+    def _size(self, strength: Strength, raw: Floats, smoothed: Floats) -> Floats:
         """Divisors of blocks: their own spread; learnt features stay within the unit ball."""
         size = np.array([1.0, 1.0])
         if strength.beside:
-            size = np.array([max(float(own.std()), 1e-12), max(float(smoothed.std()), 1e-12)])
+            size = np.array([max(float(raw.std()), 1e-12), max(float(smoothed.std()), 1e-12)])
         if self.learnt:
-            whole = np.square(smoothed / size[1]).sum(axis=1)
+            squares = np.square(smoothed / size[1]).sum(axis=1)
             if strength.beside:
-                whole = whole + np.square(own / size[0]).sum(axis=1)
-            size = size * max(float(np.sqrt(whole.max())), 1e-12)
+                squares = squares + np.square(raw / size[0]).sum(axis=1)
+            size = size * max(float(np.sqrt(squares.max())), 1e-12)
         return size
 
     @cached_property
@@ -569,6 +571,6 @@ def lines(graph: Nearest, rows: Ints, items: Ints) -> Ints:
     """
     place = {item: i for i, item in enumerate(rows.tolist())}
     at = [place[item] for item in items.tolist() if item in place]
-    wanted = set(at)
-    pairs = {(min(a, b), max(a, b)) for a in at for b in graph.rows[a].tolist() if b in wanted}
+    selection = set(at)
+    pairs = {(min(a, b), max(a, b)) for a in at for b in graph.rows[a].tolist() if b in selection}
     return rows[np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)]

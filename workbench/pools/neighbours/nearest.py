@@ -80,7 +80,7 @@ def nearest_among(X: Floats, others: Floats, k: int = K, own: bool = False) -> N
     X, others = np.asarray(X, np.float32), np.asarray(others, np.float32)
     n = len(others)
     k = min(k, n - own)
-    taken = min(k + _SPARE, n - own)
+    n_candidates = min(k + _SPARE, n - own)
     squares = np.einsum("nd,nd->n", others, others)
     rows, distances = np.empty((len(X), k), np.int32), np.empty((len(X), k), np.float32)
     for start in range(0, len(X), _BLOCK):
@@ -91,8 +91,8 @@ def nearest_among(X: Floats, others: Floats, k: int = K, own: bool = False) -> N
         gaps += squares
         if own:
             gaps[np.arange(len(block)), np.arange(start, start + len(block))] = np.inf
-        if taken < n:
-            at = np.argpartition(gaps, taken - 1, axis=1)[:, :taken]
+        if n_candidates < n:
+            at = np.argpartition(gaps, n_candidates - 1, axis=1)[:, :n_candidates]
         else:
             at = np.tile(np.arange(n), (len(block), 1))
         near = others[at].astype(np.float64) - block[:, None].astype(np.float64)
@@ -122,21 +122,21 @@ def _by_cells(X: Floats, k: int) -> Nearest:
             tell(start / n, f"Neighbours: {start:,} of {n:,}")
             block = X[start : start + _AT_ONCE]
             squares, at = index.search(block, k + 1)
-            found = _without_self(squares, at, start)
-            short = np.flatnonzero((found[0] < 0).any(axis=1))  # in cells of few rows
+            hits = _without_self(squares, at, start)
+            short = np.flatnonzero((hits[0] < 0).any(axis=1))  # in cells of few rows
             stop = start + len(block)
-            rows[start:stop], distances[start:stop] = found
+            rows[start:stop], distances[start:stop] = hits
             for i in short.tolist():
                 all_of = nearest_among(block[i : i + 1], X, k + 1)
-                here = all_of.rows[0] != start + i
-                rows[start + i] = all_of.rows[0][here][:k]
-                distances[start + i] = all_of.distances[0][here][:k]
+                is_other = all_of.rows[0] != start + i
+                rows[start + i] = all_of.rows[0][is_other][:k]
+                distances[start + i] = all_of.distances[0][is_other][:k]
     return Nearest(rows, distances)
 
 
 def _without_self(squares: Floats, rows: Ints, start: int) -> tuple[Ints, Floats]:
     """[m, k] of [m, k + 1] hits: not the row itself, which copies may have pushed out."""
-    own = rows == start + np.arange(len(rows))[:, None]
-    own[~own.any(axis=1), -1] = True
+    is_self = rows == start + np.arange(len(rows))[:, None]
+    is_self[~is_self.any(axis=1), -1] = True
     k = rows.shape[1] - 1
-    return rows[~own].reshape(-1, k), np.sqrt(np.maximum(squares[~own].reshape(-1, k), 0.0))
+    return rows[~is_self].reshape(-1, k), np.sqrt(np.maximum(squares[~is_self].reshape(-1, k), 0.0))

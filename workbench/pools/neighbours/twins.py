@@ -85,9 +85,9 @@ class Twins:
         """The twins of items; items without one are passed over at the cost of a look."""
         for item in items:
             if item < len(self.first):
-                for other in self._groups.get(int(self.first[item]), ()):
-                    if other != item:
-                        yield other
+                for twin in self._groups.get(int(self.first[item]), ()):
+                    if twin != item:
+                        yield twin
 
     def say(self) -> str:
         """Number of them, for people."""
@@ -152,12 +152,14 @@ def twins_of(pool: Pool) -> Twins:
         return Twins(np.arange(n))
     key = (VERSION, pool.kind, n, pool.fingerprint)
     first = kept_arrays("twins", key, lambda: {"first": _first_of(pool)})["first"]
-    found = Twins(np.asarray(first, dtype=np.int64))
-    if pool.kind != "image" and found.n_items > _BY_NATURE * n:
-        what = "rows have an equal one" if pool.kind == "table" else "texts have one that is nearly the same"
-        note = f"{found.n_items:,} of {n:,} {what}: they count as different items."
+    twins = Twins(np.asarray(first, dtype=np.int64))
+    if pool.kind != "image" and twins.n_items > _BY_NATURE * n:
+        clause = (
+            "rows have an equal one" if pool.kind == "table" else "texts have one that is nearly the same"
+        )
+        note = f"{twins.n_items:,} of {n:,} {clause}: they count as different items."
         return Twins(np.arange(n), note)
-    return found
+    return twins
 
 
 def _first_of(pool: Pool) -> Ints:
@@ -170,24 +172,24 @@ def _first_of(pool: Pool) -> Ints:
         if pool.image_shape is None and not isinstance(pool.items, ImageItems):
             return _of_photos(pool)
         return _of_pictures(np.stack([thumbnail(pool.items.show(i).image) for i in _told(n, "pictures")]))
-    seen = getattr(pool.feature_map, "sources", None)
-    return _of_rows([pool.items.show(i).row or {} for i in _told(n, "rows")], seen)
+    sources = getattr(pool.feature_map, "sources", None)
+    return _of_rows([pool.items.show(i).row or {} for i in _told(n, "rows")], sources)
 
 
-def _told(n: int, what: str) -> Iterator[int]:
+def _told(n: int, noun: str) -> Iterator[int]:
     for i in range(n):
         if i % 1000 == 0:
-            tell(i / n, f"Looking for copies: {i:,} of {n:,} {what}")
+            tell(i / n, f"Looking for copies: {i:,} of {n:,} {noun}")
         yield i
 
 
 # --- by kind ----------------------------------------------------------------------------------
 
 
-def _of_rows(rows: Sequence[Mapping[str, Any]], seen: Iterable[str] | None) -> Ints:
+def _of_rows(rows: Sequence[Mapping[str, Any]], sources: Iterable[str] | None) -> Ints:
     columns = {name: [_plain(row.get(name)) for row in rows] for name in rows[0]}
     # of what the model does not see, a column in which no two rows agree numbers them
-    looked_at = set(columns) if seen is None else set(seen)
+    looked_at = set(columns) if sources is None else set(sources)
     counted = [cells for name, cells in columns.items() if name in looked_at or len(set(cells)) < len(rows)]
     if not counted:
         return np.arange(len(rows))
@@ -203,13 +205,13 @@ def _of_texts(texts: Sequence[str]) -> Ints:
     plain = [" ".join(text.split()) for text in plain]
     # one without a letter says what its signs say
     pairs = _equal(text or f"\0{raw.strip()}" for text, raw in zip(plain, texts, strict=True))
-    one = np.flatnonzero(_lowest(pairs, len(plain)) == np.arange(len(plain)))
-    if len(one) > _NEAR and len(one) <= EXACT:
-        sets = [_runs(plain[i]) for i in one]
-        numbers = [re.findall(r"\d+", plain[i]) for i in one]
-        for a, b in _near(_words_of([plain[i] for i in one]), 0.75):
+    originals = np.flatnonzero(_lowest(pairs, len(plain)) == np.arange(len(plain)))
+    if len(originals) > _NEAR and len(originals) <= EXACT:
+        sets = [_runs(plain[i]) for i in originals]
+        numbers = [re.findall(r"\d+", plain[i]) for i in originals]
+        for a, b in _near(_words_of([plain[i] for i in originals]), 0.75):
             if numbers[a] == numbers[b] and _jaccard(sets[a], sets[b]) >= _ALIKE:
-                pairs.append((int(one[a]), int(one[b])))
+                pairs.append((int(originals[a]), int(originals[b])))
     return _lowest(pairs, len(plain))
 
 
@@ -232,8 +234,8 @@ def _runs(text: str) -> frozenset[str]:
 
 
 def _jaccard(a: frozenset[str], b: frozenset[str]) -> float:
-    both = len(a & b)
-    return both / (len(a) + len(b) - both)
+    overlap = len(a & b)
+    return overlap / (len(a) + len(b) - overlap)
 
 
 def thumbnail(image: Array | None) -> Floats:
@@ -250,8 +252,8 @@ def _means(values: Floats, axis: int) -> Floats:
     """Means of `_THUMB` equal parts along an axis; a cell that two share counts in both by its share."""
     n = values.shape[axis]
     edges = np.linspace(0.0, n, _THUMB + 1)
-    whole = np.arange(n)
-    weights = np.clip(np.minimum(edges[1:, None], whole + 1) - np.maximum(edges[:-1, None], whole), 0.0, 1.0)
+    cells = np.arange(n)
+    weights = np.clip(np.minimum(edges[1:, None], cells + 1) - np.maximum(edges[:-1, None], cells), 0.0, 1.0)
     weights = (weights / weights.sum(axis=1, keepdims=True)).astype(np.float32)
     out: Floats = np.moveaxis(np.tensordot(weights, values, (1, axis)), 0, axis)
     return out
@@ -260,12 +262,12 @@ def _means(values: Floats, axis: int) -> Floats:
 def _of_pictures(thumbs: Floats) -> Ints:
     n = len(thumbs)
     pairs = _equal(thumb.tobytes() for thumb in thumbs)
-    one = np.flatnonzero(_lowest(pairs, n) == np.arange(n))
-    if _NEAR < len(one) <= EXACT:
-        some = thumbs[one]
-        for a, b in _near(some, max(map(_allowed, some))):
-            if _same_picture(some[a], some[b]):
-                pairs.append((int(one[a]), int(one[b])))
+    originals = np.flatnonzero(_lowest(pairs, n) == np.arange(n))
+    if _NEAR < len(originals) <= EXACT:
+        pictures = thumbs[originals]
+        for a, b in _near(pictures, max(map(_allowed, pictures))):
+            if _same_picture(pictures[a], pictures[b]):
+                pairs.append((int(originals[a]), int(originals[b])))
     return _lowest(pairs, n)
 
 
@@ -273,13 +275,13 @@ def _of_photos(pool: Pool) -> Ints:
     """As `_of_pictures`, of photos that take long to open: only those with near features are looked at."""
     n = len(pool)
     pairs = _equal(pool.fingerprints.tolist())
-    one = np.flatnonzero(_lowest(pairs, n) == np.arange(n))
-    if not _NEAR < len(one) <= EXACT:
+    originals = np.flatnonzero(_lowest(pairs, n) == np.arange(n))
+    if not _NEAR < len(originals) <= EXACT:
         return _lowest(pairs, n)
-    found = _graph_of(pool, one)
-    within = _PROMISING * float(np.median(found.distances[:, 0]))
+    graph = _graph_of(pool, originals)
+    within = _PROMISING * float(np.median(graph.distances[:, 0]))
     opened: dict[int, Floats] = {}
-    for a, b in ((int(one[a]), int(one[b])) for a, b in _pairs(found, within)):
+    for a, b in ((int(originals[a]), int(originals[b])) for a, b in _pairs(graph, within)):
         for i in (a, b):
             if i not in opened:
                 opened[i] = thumbnail(pool.items.show(i).image)
@@ -288,15 +290,15 @@ def _of_photos(pool: Pool) -> Ints:
     return _lowest(pairs, n)
 
 
-def _graph_of(pool: Pool, one: Ints) -> Nearest:
+def _graph_of(pool: Pool, items: Ints) -> Nearest:
     """Neighbours of some photos: where it is of these, the pool's own graph, on which models lean later."""
-    if pool.common_scale and np.array_equal(one, pool.trainable):
-        own = Neighbourhood(pool)
-        if not own.too_few:
-            return own.graph
-    features = np.asarray(pool.features[one], dtype=np.float32)
+    if pool.common_scale and np.array_equal(items, pool.trainable):
+        neighbourhood = Neighbourhood(pool)
+        if not neighbourhood.too_few:
+            return neighbourhood.graph
+    features = np.asarray(pool.features[items], dtype=np.float32)
     features = (features - features.mean(axis=0)) / max(float(features.std()), 1e-12)
-    return nearest(features, min(_NEAR, len(one) - 1))
+    return nearest(features, min(_NEAR, len(items) - 1))
 
 
 def _same_picture(a: Floats, b: Floats) -> bool:
@@ -314,10 +316,10 @@ def _allowed(thumb: Floats) -> float:
 
 def _equal(keys: Iterable[Hashable]) -> list[tuple[int, int]]:
     """Pairs of an item and the first one with the same key."""
-    seen: dict[Hashable, int] = {}
+    firsts: dict[Hashable, int] = {}
     pairs = []
     for i, key in enumerate(keys):
-        first = seen.setdefault(key, i)
+        first = firsts.setdefault(key, i)
         if first != i:
             pairs.append((first, i))
     return pairs
@@ -328,10 +330,10 @@ def _near(X: Floats, within: float) -> list[tuple[int, int]]:
     return _pairs(nearest(X, min(_NEAR, len(X) - 1)), within)
 
 
-def _pairs(found: Nearest, within: float) -> list[tuple[int, int]]:
-    at, place = np.nonzero(found.distances <= within)
-    others = found.rows[at, place]
-    keep = np.unique(np.sort(np.stack([at, others], axis=1), axis=1), axis=0)
+def _pairs(graph: Nearest, within: float) -> list[tuple[int, int]]:
+    at, place = np.nonzero(graph.distances <= within)
+    neighbours = graph.rows[at, place]
+    keep = np.unique(np.sort(np.stack([at, neighbours], axis=1), axis=1), axis=0)
     return [(int(a), int(b)) for a, b in keep]
 
 
@@ -348,5 +350,5 @@ def _lowest(pairs: Sequence[tuple[int, int]], n: int) -> Ints:
     count, part = connected_components(graph, directed=False)
     lowest = np.full(count, n)
     np.minimum.at(lowest, part, first)
-    found: Ints = lowest[part]
-    return found
+    minima: Ints = lowest[part]
+    return minima

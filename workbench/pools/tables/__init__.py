@@ -42,29 +42,29 @@ def table_reader(
 
     def inspect(file: File, preview: int = 10, **options: Any) -> TableReport:
         """Report on the table; a file that cannot be read gives a report with one problem."""
-        given = TableOptions.of(options)
+        settings = TableOptions.of(options)
         try:
-            raw = read(file, given).accounted()
+            raw = read(file, settings).accounted()
         except InputError as error:
-            fixes = ways_out(file, given, str(error))
+            fixes = ways_out(file, settings, str(error))
             problem = Problem("unreadable", "choice" if fixes else "error", str(error), fixes=fixes)
             return TableReport(file.name, problems=(problem,))
-        return Examination(_placed(raw, file), given).report(preview)
+        return Examination(_placed(raw, file), settings).report(preview)
 
     def load(file: File, **options: Any) -> Pool:
         """The pool the table makes under these options."""
-        given = TableOptions.of(options)
-        return table_pool(Examination(_placed(read(file, given).accounted(), file), given), file.stem)
+        settings = TableOptions.of(options)
+        return table_pool(Examination(_placed(read(file, settings).accounted(), file), settings), file.stem)
 
     def rows(file: File, **options: Any) -> Any:
         """The rows as a DataFrame, with what is to be told in `attrs["notes"]`; cells of a CSV are texts."""
-        given = TableOptions.of(options)
-        raw = read(file, given).accounted()
+        settings = TableOptions.of(options)
+        raw = read(file, settings).accounted()
         for problem in raw.problems:
             if problem.severity == "choice" and problem.code != "header":
                 raise InputError(refusal([problem]))
-        told = [problem.message for problem in raw.problems if problem.severity in ("guess", "note")]
-        raw.frame.attrs["notes"] = (*raw.notes, *told)
+        messages = [problem.message for problem in raw.problems if problem.severity in ("guess", "note")]
+        raw.frame.attrs["notes"] = (*raw.notes, *messages)
         return raw.frame
 
     return Reader(load, rows, inspect, stream)

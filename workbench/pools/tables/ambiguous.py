@@ -68,10 +68,10 @@ def decimal_signs(table: ExaminedUses, said: Mapping[str, ColumnUse]) -> dict[st
     names = [name for name in names if name not in said or said[name].use == "number"]
     if table.options.decimal is not None:
         return signs | dict.fromkeys(names, table.options.decimal)
-    found = {name: decimal_of(table.frame[name]) for name in names}
-    certain = {sign for sign, _ in found.values() if sign and sign != AMBIGUOUS} | set(signs.values())
+    candidates = {name: decimal_of(table.frame[name]) for name in names}
+    certain = {sign for sign, _ in candidates.values() if sign and sign != AMBIGUOUS} | set(signs.values())
     the_one = min(certain) if len(certain) == 1 else AMBIGUOUS
-    for name, (sign, cell) in found.items():
+    for name, (sign, cell) in candidates.items():
         if sign == AMBIGUOUS:
             points = "," not in cell and "," not in certain and (certain or table.raw.delimiter != ";")
             sign = "" if points else the_one
@@ -89,7 +89,7 @@ def settle_decimals(table: ExaminedUses, uses: dict[str, ColumnUse], signs: Mapp
         uses: of all columns; gets the signs.
         signs: of `decimal_signs`.
     """
-    found: dict[str, list[str]] = {}
+    columns: dict[str, list[str]] = {}
     for name, sign in signs.items():
         use = uses[name]
         if use.use != "number" or (use.decimal and not use.guessed):
@@ -100,14 +100,14 @@ def settle_decimals(table: ExaminedUses, uses: dict[str, ColumnUse], signs: Mapp
             continue
         if table.options.decimal is None:
             points = sign == "," and "," not in decimal_of(table.frame[name])[1]
-            found.setdefault("points" if points else sign, []).append(name)
+            columns.setdefault("points" if points else sign, []).append(name)
         uses[name] = replace(use, decimal=sign)
-    if "," in found:
-        table.found.note("decimal", f"Commas are read as decimal points in {listed(found[','])}.")
+    if "," in columns:
+        table.found.note("decimal", f"Commas are read as decimal points in {listed(columns[','])}.")
     for mark, sign in (("Commas", "."), ("Points", "points")):
-        if sign in found:
+        if sign in columns:
             table.found.note(
-                "decimal", f"{mark} in {listed(found[sign])} stand between thousands and are left out."
+                "decimal", f"{mark} in {listed(columns[sign])} stand between thousands and are left out."
             )
 
 
@@ -143,13 +143,13 @@ def leave_copies_out(
     Returns:
         Their names.
     """
-    told = []
+    copies = []
     for name in table.names:
         use = uses[name]
         unused = use.use == "leave out" and name not in said  # so by the guess before
         if not (unused or use.use in ("category", "number")) or not _copies_classes(table, name):
             continue
-        told.append(name)
+        copies.append(name)
         leave = Fix("Leave the column out", {"columns": {name: {"use": "leave out"}}})
         one_to_one = f"Column {name!r} stands one to one with the classes in {target!r}"
         if name in said:
@@ -168,7 +168,7 @@ def leave_copies_out(
             name,
             (leave, Fix("Use it as a feature", {"columns": {name: back}})),
         )
-    return told
+    return copies
 
 
 def _copies_classes(table: ExaminedUses, name: str) -> bool:
@@ -206,9 +206,9 @@ def say_what_is_lost(table: ExaminedUses, uses: Mapping[str, ColumnUse], known: 
     boxes: list[str] = []
     has_class = any(use.use == "class" for use in uses.values())
     for name in [name for name in uses if uses[name].use in _WHY and name not in known]:
-        kept, column, is_id = uses[name].use, table.frame[name], is_named_id(name)
+        current_use, column, is_id = uses[name].use, table.frame[name], is_named_id(name)
         labels = name.strip().lower() in CLASS_NAMES and not has_class
-        if (kept == "shown" and not labels) or (is_id and kept == "id"):
+        if (current_use == "shown" and not labels) or (is_id and current_use == "id"):
             continue  # told elsewhere, or nothing to tell
         if not is_id and numbers_rows(table.frame, name):
             continue
@@ -221,7 +221,7 @@ def say_what_is_lost(table: ExaminedUses, uses: Mapping[str, ColumnUse], known: 
                 (boxes if values and blank.any() else constant).append(name)
             continue
         row = int((~blank).argmax())
-        why, keep = _WHY[kept]
+        why, keep = _WHY[current_use]
         number = bool(np.isfinite(read_numbers(column.iloc[:_HEAD]).values).any())
         reads = {
             "number": number,
@@ -230,7 +230,7 @@ def say_what_is_lost(table: ExaminedUses, uses: Mapping[str, ColumnUse], known: 
         }
         ways = {
             **({"Use it as the classes": "class"} if labels else {}),
-            keep: kept,
+            keep: current_use,
             "Use it as text": "text",
             **{f"Use it as a {use}": use for use, reads_it in reads.items() if reads_it},
         }
@@ -257,15 +257,15 @@ def say_what_is_lost(table: ExaminedUses, uses: Mapping[str, ColumnUse], known: 
 
 
 def _say_one_class(table: ExaminedUses, name: str, label: str) -> None:
-    other = "other" if label != "other" else "rest"  # a second class, which people rename
-    keep = {"columns": {name: {"use": "class"}}, "classes": [label, other]}
+    other_label = "other" if label != "other" else "rest"  # a second class, which people rename
+    keep = {"columns": {name: {"use": "class"}}, "classes": [label, other_label]}
     table.found.guess(
         "one class",
         f"All labels in {name!r} are {cut(label)}, and one class leaves nothing to tell apart: they are left "
         "out. Say which classes there are, with classes=, to keep them.",
         name,
         (
-            Fix(f"Keep them, beside a class {other!r}", keep),
+            Fix(f"Keep them, beside a class {other_label!r}", keep),
             Fix("Leave them out", {"columns": {name: {"use": "leave out"}}}),
         ),
     )

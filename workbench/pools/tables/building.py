@@ -56,10 +56,10 @@ def table_pool(table: Examination, stem: str) -> Pool:
     if in_the_way:
         every = " strict=False takes every guess." if in_the_way[0].severity == "guess" else ""
         raise InputError(refusal(in_the_way) + every)
-    made = _pool(table, table.options.name or stem)
-    told = {"encoding": table.raw.encoding} if table.raw.encoding not in ("", "utf-8") else {}
+    pool = _pool(table, table.options.name or stem)
+    encoding = {"encoding": table.raw.encoding} if table.raw.encoding not in ("", "utf-8") else {}
     uses = {column: use.as_option() for column, use in table.uses.items()}
-    return replace(made, uses=uses, reading=told | table.options.reading)
+    return replace(pool, uses=uses, reading=encoding | table.options.reading)
 
 
 def _pool(table: Examination, name: str) -> Pool:
@@ -79,16 +79,16 @@ def _pool(table: Examination, name: str) -> Pool:
         recipe, features = _beside_texts(table, recipe, rows)
     feature_map = TableFeatureMap(tuple(recipe), table.options.decimal or "")
     frame = table.frame if len(rows) == len(table.frame) else table.frame.iloc[rows]
-    shown = [name for name in table.names if name != table.target]
+    names = [name for name in table.names if name != table.target]
     return Pool(
         name=name,
         kind="table",
         features=np.column_stack(features),
         classes=table.classes,
         truth=None if table.truth is None else table.truth[rows],
-        items=RowItems(item_ids(table, rows), {column: frame[column].array for column in shown}),
+        items=RowItems(item_ids(table, rows), {column: frame[column].array for column in names}),
         feature_map=feature_map,
-        fingerprints=_fingerprints(table, shown, rows),
+        fingerprints=_fingerprints(table, names, rows),
         title=table.raw.name,
         description=f"{len(rows):,} items from {table.raw.name}.",
         plane=len(feature_map.columns) == 2 and all(type(column) is NumberColumn for column in recipe),
@@ -100,19 +100,19 @@ def _pool(table: Examination, name: str) -> Pool:
 def _entry(table: Examination, column: Column, rows: Ints) -> RecipeColumn:
     """Entry of the recipe for a column's use, learnt from the rows that stay."""
     name, use = column.name, column.use
-    gone = bool(column.gone[rows].any())
+    has_gaps = bool(column.gone[rows].any())
     if use.use == "text":
         filled = [str(text) for text in column.texts[rows][~column.gone[rows]]]
         return TextColumn(name, PiecesFeatureMap.of(filled, name, len(table.classes)))
     if use.use == "category":
         counts = Counter(str(text) for text in column.texts[table.keep & ~column.gone])
-        found = sorted(counts)
-        most = max(found, key=counts.__getitem__) if use.empty == "median" else None
-        return CategoryColumn(name, tuple(found), gone and use.empty == "own", most)
+        categories = sorted(counts)
+        mode = max(categories, key=counts.__getitem__) if use.empty == "median" else None
+        return CategoryColumn(name, tuple(categories), has_gaps and use.empty == "own", mode)
     fill = typical(column.cells.values[table.keep & ~column.gone])
     if use.use == "date":
-        return DateColumn(name, fill, True, gone and use.empty == "own", format=use.format)
-    return NumberColumn(name, fill, True, gone and use.empty == "own", decimal=use.decimal)
+        return DateColumn(name, fill, True, has_gaps and use.empty == "own", format=use.format)
+    return NumberColumn(name, fill, True, has_gaps and use.empty == "own", decimal=use.decimal)
 
 
 def _encoded(table: Examination, entry: RecipeColumn, column: Column, rows: Ints) -> Array:
@@ -130,23 +130,23 @@ def _beside_texts(
     Every other column has variance 1, all texts together as much as all of them: neither drowns the other,
     and one scale serves for all.
     """
-    others = sum(not isinstance(entry, TextColumn) for entry in recipe)
-    n_texts = len(recipe) - others
+    n_others = sum(not isinstance(entry, TextColumn) for entry in recipe)
+    n_texts = len(recipe) - n_others
     scaled: list[RecipeColumn] = []
     features = []
     for entry in recipe:
         column = table.columns[entry.name]
         if isinstance(entry, NumberColumn):
             cells = Numbers(*(part[rows] for part in column.cells))
-            made: RecipeColumn = entry.beside_texts(column.series.iloc[rows], cells)
+            scaled_entry: RecipeColumn = entry.beside_texts(column.series.iloc[rows], cells)
         else:
             values = _encoded(table, entry, column, rows)
             spread = float(np.sqrt(values.var(axis=0, dtype=np.float64).sum())) or 1.0
             if isinstance(entry, TextColumn):
-                spread /= np.sqrt(max(others, 1) / n_texts)
-            made = replace(entry, scale=spread)
-        scaled.append(made)
-        features.append(_encoded(table, made, column, rows))
+                spread /= np.sqrt(max(n_others, 1) / n_texts)
+            scaled_entry = replace(entry, scale=spread)
+        scaled.append(scaled_entry)
+        features.append(_encoded(table, scaled_entry, column, rows))
     return scaled, features
 
 
@@ -157,45 +157,45 @@ def _text_pool(table: Examination, rows: Ints, name: str) -> Pool:
     feature_map: FeatureMap
     if table.options.features is not None:  # vectors take their place
         feature_map, features = without_features(table.options.features, len(texts))
-        what = ""
+        noun = ""
     else:
-        n_classes, what = len(table.classes), "directions of words and pieces of words"
+        n_classes, noun = len(table.classes), "directions of words and pieces of words"
 
         def learn(cache: WorkCache) -> tuple[FeatureMap, Array]:
             with part(0.0, 0.8):
-                made = cache.map(lambda: PiecesFeatureMap.of(texts, column, n_classes))
+                pieces_map = cache.map(lambda: PiecesFeatureMap.of(texts, column, n_classes))
             with part(0.8, 1.0):
-                return made, cache.rows(
+                return pieces_map, cache.rows(
                     "texts",
                     len(texts),
-                    lambda start, stop: made.transform(texts[start:stop]),
+                    lambda start, stop: pieces_map.transform(texts[start:stop]),
                     TEXTS_AT_ONCE,
                     "Features of the texts",
                 )
 
-        def replay(made: FeatureMap, places: Ints) -> Array:
-            return made.transform([texts[i] for i in places])
+        def replay(pieces_map: FeatureMap, places: Ints) -> Array:
+            return pieces_map.transform([texts[i] for i in places])
 
         feature_map, features = cached_features(
             "pieces", words, (column, n_classes), learn, replay, column=column
         )
-    made = f"Features are {len(feature_map.columns)} {what} of {column!r}."
-    others = [name for name in table.names if name not in (table.target, column)]
-    cells = {name: table.frame[name].iloc[rows].array for name in others}
-    beside = tuple(name for name in others if table.uses[name].use == "shown")
+    note = f"Features are {len(feature_map.columns)} {noun} of {column!r}."
+    other_columns = [name for name in table.names if name not in (table.target, column)]
+    cells = {name: table.frame[name].iloc[rows].array for name in other_columns}
+    side_columns = tuple(name for name in other_columns if table.uses[name].use == "shown")
     return Pool(
         name=name,
         kind="text",
         features=features,
         classes=table.classes,
         truth=None if table.truth is None else table.truth[rows],
-        items=TextItems(item_ids(table, rows), texts, cells or None, beside),
+        items=TextItems(item_ids(table, rows), texts, cells or None, side_columns),
         feature_map=feature_map,
         fingerprints=words,
         title=table.raw.name,
         description=f"{len(rows):,} texts from {table.raw.name}.",
         common_scale=True,
-        notes=(*table.found.notes, *((made,) if what else ())),
+        notes=(*table.found.notes, *((note,) if noun else ())),
     )
 
 
@@ -213,35 +213,41 @@ def _picture_pool(table: Examination, rows: Ints, name: str) -> Pool:
         rows = np.array([i for i in rows.tolist() if pictures.names[i] not in failed], dtype=np.int64)
     names = [pictures.names[i] for i in rows]
     with part(0.0, 0.3):
-        read = read_photos(pictures, names, options.corrupt, MAX_PHOTO_PIXELS)
-    if read.dropped:
-        notes = (*notes, dropped_note(names, read.dropped))
-    if len(read.kept) < 2:
+        decoding = read_photos(pictures, names, options.corrupt, MAX_PHOTO_PIXELS)
+    if decoding.dropped:
+        notes = (*notes, dropped_note(names, decoding.dropped))
+    if len(decoding.kept) < 2:
         raise InputError(
-            f"{table.raw.name} names {counted(len(read.kept), 'picture')} that can be read; a pool needs "
-            f"at least 2. {dropped_note(names, read.dropped) if read.dropped else ''}".rstrip()
+            f"{table.raw.name} names {counted(len(decoding.kept), 'picture')} that can be read; a pool needs "
+            f"at least 2. {dropped_note(names, decoding.dropped) if decoding.dropped else ''}".rstrip()
         )
-    rows, names = rows[read.kept], [names[i] for i in read.kept]
+    rows, names = rows[decoding.kept], [names[i] for i in decoding.kept]
     truth = None if table.truth is None else table.truth[rows]
     ids = item_ids(table, rows) if table.ids is not None or len(set(names)) < len(names) else names
     if table.ids is None and any(len(key) > 200 for key in ids):
         ids = item_ids(table, rows)  # a picture in the table itself is no id
-    shown = {
+    cells = {
         c: table.frame[c].iloc[rows].array for c in table.names if c not in (table.target, pictures.column)
     }
-    items = PhotoItems(ids, Photos(pictures, names, brightest=read.brightest), shown or None)
+    items = PhotoItems(ids, Photos(pictures, names, brightest=decoding.brightest), cells or None)
     features = options.features or "shapes"
     shared: dict[str, Any] = {"name": name, "title": table.raw.name, "notes": notes}
     pool = None
     if features != "pixels":
-        pool = photo_pool(read, items, truth, table.classes, features, **shared)
+        pool = photo_pool(decoding, items, truth, table.classes, features, **shared)
     if pool is None:
-        whole = stack_images(iter(items.photos), len(names), table.raw.name, MAX_NUMBERS, names)
+        images = stack_images(iter(items.photos), len(names), table.raw.name, MAX_NUMBERS, names)
         pool = replace(
             image_pool(
-                name, whole, truth, table.classes, ids=ids, title=table.raw.name, brightest=read.brightest
+                name,
+                images,
+                truth,
+                table.classes,
+                ids=ids,
+                title=table.raw.name,
+                brightest=decoding.brightest,
             ),
-            notes=(*notes, *read.said),
+            notes=(*notes, *decoding.said),
         )
     return pool
 
@@ -253,13 +259,13 @@ def item_ids(table: Examination, rows: Ints) -> Sequence[str]:
     return RowNumbers(len(rows)) if len(rows) == len(table.frame) else [str(row) for row in rows]
 
 
-def _fingerprints(table: Examination, shown: list[str], rows: Ints) -> Array:
-    return fingerprint_words(_words(table, shown, rows))
+def _fingerprints(table: Examination, names: list[str], rows: Ints) -> Array:
+    return fingerprint_words(_words(table, names, rows))
 
 
-def _words(table: Examination, shown: list[str], rows: Ints) -> Iterator[Array]:
+def _words(table: Examination, names: list[str], rows: Ints) -> Iterator[Array]:
     """[n] a column's words, one column after the other."""
-    for name in shown:
+    for name in names:
         column = table.columns.get(name)
         series = table.frame[name]
         if column is not None:
@@ -283,6 +289,6 @@ def _cell_words(series: Any, cells: Numbers) -> Array:
     word = word ^ np.where(cells.blank, _BLANK_WORD, np.uint64(0))
     if unreadable.any():
         places = np.flatnonzero(unreadable)
-        for some in np.array_split(places, 1 + len(places) // _AT_ONCE):
-            word[some] = fingerprint_values([plain_text(value) for value in series.array[some]])
+        for batch in np.array_split(places, 1 + len(places) // _AT_ONCE):
+            word[batch] = fingerprint_values([plain_text(value) for value in series.array[batch]])
     return word

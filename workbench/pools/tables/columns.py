@@ -65,9 +65,9 @@ class Column:
             return cls(name, use, series, cells, texts, none, len(set(texts[~blank].tolist())), blank)
         dates = use.use == "date"
         cells = read_dates(series, use.format) if dates else read_numbers(series, use.decimal or decimal)
-        gone = cells.blank | cells.unreadable | np.isinf(cells.values)
-        n_unique = int(np.unique(cells.values[~gone]).size)
-        return cls(name, use, series, cells, none[:0], cells.unreadable, n_unique, gone)
+        missing = cells.blank | cells.unreadable | np.isinf(cells.values)
+        n_unique = int(np.unique(cells.values[~missing]).size)
+        return cls(name, use, series, cells, none[:0], cells.unreadable, n_unique, missing)
 
     def examine(self, options: TableOptions, locate: Callable[[int], str], found: Findings) -> None:
         """Say what its use makes of it, and what stands in the way of that.
@@ -80,11 +80,11 @@ class Column:
         name, use, n_gone = self.name, self.use.use, int(self.gone.sum())
         leave = Fix("Leave the column out", {"columns": {name: {"use": "leave out"}}})
         if n_gone == len(self.series):
-            what = {"number": "no number", "date": "no date"}.get(use, "nothing")
+            content = {"number": "no number", "date": "no date"}.get(use, "nothing")
             row = int(self.unreadable.argmax())
-            such = f" ({cut(str(self.series.iloc[row]))} on {locate(row)})" if self.unreadable.any() else ""
+            sample = f" ({cut(str(self.series.iloc[row]))} on {locate(row)})" if self.unreadable.any() else ""
             ways = (Fix("Use it as a category", {"columns": {name: {"use": "category"}}}), leave)
-            message = f"Column {name!r} holds {what}{such}: use it as something else, or leave it out."
+            message = f"Column {name!r} holds {content}{sample}: use it as something else, or leave it out."
             found.choice("use", message, name, ways)
             return
         if use == "category" and self.n_unique > options.max_categories:
@@ -145,7 +145,7 @@ class Column:
     def _fix(self, words: str, **changes: str) -> Fix:
         return Fix(words, {"columns": {self.name: self.use.to_json() | changes}})
 
-    def _ask_for_the_date(self, found: Findings, leave: Fix) -> None:
+    def _ask_for_the_date(self, findings: Findings, leave: Fix) -> None:
         """Ask about years of two digits that lie ahead, and about numbers that are dates as well."""
         import pandas as pd
 
@@ -154,30 +154,30 @@ class Column:
         if "%y" in form and last > today:
             cell = self.series.iloc[int(np.nanargmax(self.cells.values))]
             message = f"{cell} in {self.name!r} is read as a day to come, {last}."
-            found.guess("years", message, self.name, (self._fix("Right so", format=form), leave))
+            findings.guess("years", message, self.name, (self._fix("Right so", format=form), leave))
         among = self.use.use == "number" and values.min() >= _FIRST_DAY and values.max() <= _LAST_DAY
         if among and (values % 1 == 0).all():
-            whole = pd.Series([f"{value:.0f}" for value in values])
-            if not read_dates(whole, _COMPACT).unreadable.any():
-                found.guess(
+            numerals = pd.Series([f"{value:.0f}" for value in values])
+            if not read_dates(numerals, _COMPACT).unreadable.any():
+                findings.guess(
                     "date?",
-                    f"{whole[0]} in {self.name!r} is read as a number, and may be a date.",
+                    f"{numerals[0]} in {self.name!r} is read as a number, and may be a date.",
                     self.name,
                     (self._fix("It is a number"), self._fix("It is a date", use="date", format=_COMPACT)),
                 )
 
-    def _ask_which_stands_first(self, found: Findings) -> None:
+    def _ask_which_stands_first(self, findings: Findings) -> None:
         form = self.use.format or date_format(self.series) or ""
-        other, cell = other_reading(self.series, form)
-        if other:
-            found.guess(
+        alternative, cell = other_reading(self.series, form)
+        if alternative:
+            findings.guess(
                 "date",
                 f"{cell} in {self.name!r} is read as day, month, year; no date of the column says whether "
                 "the month stands first.",
                 self.name,
                 (
                     self._fix("The day stands first", format=form),
-                    self._fix("The month stands first", format=other),
+                    self._fix("The month stands first", format=alternative),
                 ),
             )
 

@@ -85,20 +85,20 @@ class Examination:
             return
         if len(self.frame) == 1:
             self.found.error("one row", f"{raw.name} has a single row; a pool needs at least 2 items.")
-        said = {name: use for name, use in raw.uses.items() if name in self.names}
-        said |= {**self.known, **options.columns}
+        uses = {name: use for name, use in raw.uses.items() if name in self.names}
+        uses |= {**self.known, **options.columns}
         try:
-            check_uses(said, self.names, raw.name)
+            check_uses(uses, self.names, raw.name)
         except InputError as error:
             self.found.error("columns", str(error))
-            said = {name: use for name, use in said.items() if name in self.names}
+            uses = {name: use for name, use in uses.items() if name in self.names}
         # what was guessed before stays, and is told as a guess; what stands beside an item is found anew
-        fixed = {name: use for name, use in said.items() if not (use.guessed and use.use == "shown")}
-        said = {name: use for name, use in said.items() if not use.guessed}
-        signs = decimal_signs(self, said)
+        fixed = {name: use for name, use in uses.items() if not (use.guessed and use.use == "shown")}
+        uses = {name: use for name, use in uses.items() if not use.guessed}
+        signs = decimal_signs(self, uses)
         readable = {name: "," if sign == AMBIGUOUS else sign for name, sign in signs.items()}
         self.uses = resolved(self.frame, fixed, readable, options)
-        self._say_what_numbers_rows(said)
+        self._say_what_numbers_rows(uses)
         settle_decimals(self, self.uses, signs)
         by_use = {use.use: name for name, use in self.uses.items()}
         self.target, self.id_column = by_use.get("class", ""), by_use.get("id", "")
@@ -108,9 +108,9 @@ class Examination:
             self._check_classes_given()
         if self.id_column:
             self._read_ids(self.id_column)
-        copies = leave_copies_out(self, self.target, self.uses, said) if self.target else []
-        say_what_is_lost(self, self.uses, {*said, *copies})
-        self._say_what_is_shown(said)
+        copies = leave_copies_out(self, self.target, self.uses, uses) if self.target else []
+        say_what_is_lost(self, self.uses, {*uses, *copies})
+        self._say_what_is_shown(uses)
         if not self.target and options.classes is None:
             ask_for_the_class(self, self.uses)
         if options.features in PICTURE_FEATURES and "picture" not in by_use:
@@ -143,12 +143,12 @@ class Examination:
             self.text_column = features[0]
 
     def _after_uses(self) -> None:
-        lost, left = int((~self.keep).sum()), int(self.keep.sum())
+        lost, n_rows = int((~self.keep).sum()), int(self.keep.sum())
         if lost:
-            self.found.note("missing", f"{counted(lost, 'row')} left out; {left:,} stay.")
-        if lost and left < 2:
+            self.found.note("missing", f"{counted(lost, 'row')} left out; {n_rows:,} stay.")
+        if lost and n_rows < 2:
             self.found.error(
-                "no rows", f"Leaving rows out leaves {counted(left, 'item')} of {len(self.frame)}."
+                "no rows", f"Leaving rows out leaves {counted(n_rows, 'item')} of {len(self.frame)}."
             )
         elif (
             lost and self.truth is not None and np.unique(self.truth[self.keep & (self.truth >= 0)]).size < 2
@@ -162,10 +162,10 @@ class Examination:
         return [name for name, use in self.uses.items() if use.use not in out]
 
     def _read_target(self, name: str) -> None:
-        written, _ = read_texts(self.frame[name], blanks=("",))
-        texts = class_names(written)
+        originals, _ = read_texts(self.frame[name], blanks=("",))
+        texts = class_names(originals)
         blank = texts == ""
-        if trimmed := int((texts != written).sum()):
+        if trimmed := int((texts != originals).sum()):
             self.found.note(
                 "class names",
                 f"{counted(trimmed, 'cell')} of {name!r} lose spaces around the class, or are another form "
@@ -221,11 +221,11 @@ class Examination:
             return
         folded: dict[str, str] = {}
         for key in classes:
-            other = folded.setdefault(key.strip().casefold(), key)
-            if other != key:
+            twin = folded.setdefault(key.strip().casefold(), key)
+            if twin != key:
                 self.found.note(
                     "similar classes",
-                    f"The classes {cut(other)} and {cut(key)} differ only in spaces or capitals; "
+                    f"The classes {cut(twin)} and {cut(key)} differ only in spaces or capitals; "
                     "both are kept.",
                     name,
                 )
@@ -242,8 +242,8 @@ class Examination:
 
     def _ask_what_is_empty(self, name: str, counts: Mapping[str, int]) -> None:
         marks = [key for key in counts if key.lower() in MARKS - _WORDS]
-        others = [key for key in counts if key != "-1"]
-        if all(map(str.isdigit, others)) and others != ["1"] and len(others) < len(counts):
+        other_keys = [key for key in counts if key != "-1"]
+        if all(map(str.isdigit, other_keys)) and other_keys != ["1"] and len(other_keys) < len(counts):
             marks = ["-1"]  # beside 0, 1, ... often no label
         if marks:
             ways = {"It is a class": list[str](), "It is no class": marks}
@@ -258,17 +258,17 @@ class Examination:
                 tuple(Fix(words, {"unlabelled": way}) for words, way in ways.items()),
             )
 
-    def _say_what_numbers_rows(self, said: Mapping[str, ColumnUse]) -> None:
+    def _say_what_numbers_rows(self, stated_uses: Mapping[str, ColumnUse]) -> None:
         # what is called an id surprises nobody
-        guesses = {n: use.use for n, use in self.uses.items() if n not in said and not is_named_id(n)}
+        guesses = {n: use.use for n, use in self.uses.items() if n not in stated_uses and not is_named_id(n)}
         uses = {name: use for name, use in guesses.items() if use in ("id", "leave out")}
         names = [name for name in uses if numbers_rows(self.frame, name)]
         if not names:
             return
         ids = next((name for name in names if uses[name] == "id"), None)
-        left = listed([name for name in names if name != ids])
+        listing = listed([name for name in names if name != ids])
         parts = [f"{ids!r} is taken as the items' ids"] if ids is not None else []
-        parts += [f"{left} left out"] if left else []
+        parts += [f"{listing} left out"] if listing else []
         quantities = {name: {"use": "number"} for name in names}
         as_now = {name: self.uses[name].to_json() for name in names}
         self.found.guess(
@@ -283,9 +283,9 @@ class Examination:
             ),
         )
 
-    def _say_what_is_shown(self, said: Mapping[str, ColumnUse]) -> None:
+    def _say_what_is_shown(self, stated_uses: Mapping[str, ColumnUse]) -> None:
         """Columns beside a text or a picture, and codes of many values, are shown and not learnt from."""
-        codes = [name for name, use in self.uses.items() if use.use == "shown" and name not in said]
+        codes = [name for name, use in self.uses.items() if use.use == "shown" and name not in stated_uses]
         codes = [name for name in codes if self.target or name.strip().lower() not in CLASS_NAMES]
         if codes:
             self.found.note(
@@ -296,8 +296,8 @@ class Examination:
                 if all(np.isfinite(read_numbers(self.frame[name]).values).any() for name in codes)
                 else (),
             )
-        item, others = beside_item(self.frame, self.uses, said)
-        if not others:
+        item, extras = beside_item(self.frame, self.uses, stated_uses)
+        if not extras:
             learnt = [
                 n for n, use in self.uses.items() if n != item and use.use in ("number", "category", "date")
             ]
@@ -310,15 +310,15 @@ class Examination:
                     (Fix("Learn from the text alone", {"columns": alone}),),
                 )
             return
-        self.uses |= {name: ColumnUse("shown", guessed=True) for name in others}
+        self.uses |= {name: ColumnUse("shown", guessed=True) for name in extras}
         noun, fixes = "pictures", tuple[Fix, ...]()
         if self.uses[item].use == "text":
             noun = "text"
-            learn = {name: use.to_json() for name, use in others.items()}
+            learn = {name: use.to_json() for name, use in extras.items()}
             fixes = (Fix("Learn from them, too", {"columns": learn}),)
         self.found.note(
             "item",
-            f"The model learns from the {noun} in {item!r} alone; shown beside it: {listed(list(others))}.",
+            f"The model learns from the {noun} in {item!r} alone; shown beside it: {listed(list(extras))}.",
             item,
             fixes,
         )
@@ -374,7 +374,7 @@ class Examination:
                 examples = tuple(dict.fromkeys(str(text)[:60] for text in texts[~blank]))[:4]
                 if len(examples) == 4:
                     break
-            gone = (
+            missing = (
                 column.blank
                 if column
                 else series.isna().to_numpy(dtype=bool) | (series == "").to_numpy(dtype=bool, na_value=False)
@@ -382,8 +382,8 @@ class Examination:
             columns.append(
                 ColumnReport(
                     name,
-                    int(gone.sum()),
-                    column.n_unique if column else int(series[~gone].nunique()),
+                    int(missing.sum()),
+                    column.n_unique if column else int(series[~missing].nunique()),
                     examples,
                     self.uses.get(name),
                 )
@@ -405,14 +405,14 @@ class Examination:
 
 def _met_before(texts: Array) -> Array:
     """[N] bool, whether a text stands further up; where none does, no set of them is made."""
-    found = np.zeros(len(texts), dtype=bool)
+    is_repeat = np.zeros(len(texts), dtype=bool)
     words = np.fromiter((hash(text) for text in texts), dtype=np.int64, count=len(texts))
     words.sort()
     if not (words[1:] == words[:-1]).any():
-        return found
+        return is_repeat
     met: set[str] = set()
     for i, text in enumerate(texts):
         n = len(met)
         met.add(text)
-        found[i] = len(met) == n
-    return found
+        is_repeat[i] = len(met) == n
+    return is_repeat

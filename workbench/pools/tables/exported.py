@@ -57,16 +57,16 @@ def without_provenance(frame: Any, keep: set[str]) -> tuple[Any, dict[str, Colum
     Returns:
         The table, and the uses of its columns that are known.
     """
-    gone = [name for name in (*COLUMNS, f"{TAKEN}id") if name in frame and name not in keep]
+    lost_columns = [name for name in (*COLUMNS, f"{TAKEN}id") if name in frame and name not in keep]
     texts, _ = read_texts(frame["status"])
     peoples = np.array([is_label(status) for status in texts.tolist()], dtype=bool)
     label = frame["label"].astype("object").where(peoples, "")
-    table = frame.assign(label=label).drop(columns=[name for name in gone if name != "label"])
+    table = frame.assign(label=label).drop(columns=[name for name in lost_columns if name != "label"])
     uses = {"id": ColumnUse("id"), "label": ColumnUse("class")}
     labels, blank = read_texts(table["label"], blanks=("",))
     if len(set(labels[~blank].tolist())) < 2:
         uses["label"] = ColumnUse("leave out")  # too few to say what the classes are
-    own = [name for name in table.columns if name not in uses]
-    if own == ["text"]:
+    own_columns = [name for name in table.columns if name not in uses]
+    if own_columns == ["text"]:
         uses["text"] = ColumnUse.of("text", "text")
     return table, uses

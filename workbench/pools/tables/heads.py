@@ -36,15 +36,15 @@ def titles(records: Sequence[Sequence[str]]) -> int:
         return 0
 
     names = [cell.strip() for cell in below[0] if cell.strip()]
-    named = len(names) > 1 and not any(np.isfinite(read_numbers(pd.Series(names)).values))
+    has_names = len(names) > 1 and not any(np.isfinite(read_numbers(pd.Series(names)).values))
     items = [set(cells) & {name} for name, *cells in zip(*below, strict=True) if name.strip()]
     if any(items) or records[0][0].strip().lower() in TEXT_NAMES:
         return 0  # they stand again as cells; a name alone above texts with commas
     if any(len(_filled(record)) > 1 for record in records[:n]):  # "Date: 2024" above names, not a name less
         columns = (pd.Series(column[1:]) for column in zip(*below, strict=True))
-        named = named and any(np.isfinite(read_numbers(column).values).all() for column in columns)
+        has_names = has_names and any(np.isfinite(read_numbers(column).values).all() for column in columns)
     # a nameless column beside one with a name is no title
-    return n if named and all(len(record) < 2 or len(names) > 2 for record in records[:n]) else 0
+    return n if has_names and all(len(record) < 2 or len(names) > 2 for record in records[:n]) else 0
 
 
 def _is_title(record: Sequence[str], width: int) -> bool:
@@ -74,12 +74,12 @@ def told_names(name: str, unnamed: Sequence[str], *, looks_like_data: bool) -> t
     """
     ways = (Fix("It is the first item", {"header": False}), Fix("It holds the names", {"header": True}))
     message = f"The first line of {name} reads like an item: is it a header or the first item?"
-    asked = [Problem("header", "choice", message, fixes=ways)] if looks_like_data else []
+    questions = [Problem("header", "choice", message, fixes=ways)] if looks_like_data else []
     notes = (
-        Problem("unnamed", "note", f"A column without a name is called {given!r}.", given)
-        for given in unnamed
+        Problem("unnamed", "note", f"A column without a name is called {column!r}.", column)
+        for column in unnamed
     )
-    return (*asked, *notes)
+    return (*questions, *notes)
 
 
 def explaining(frame: Any, header: int | None) -> tuple[int, tuple[Problem, ...]]:

@@ -42,26 +42,26 @@ def resolved(
         One use a column, in the table's order; one column of ids and one of classes at most are guessed.
         A column that only numbers the rows is the ids, or left out where there are others.
     """
-    taken = {use.use for use in said.values()} | ({"id"} if options.numbered else set())
+    known_uses = {use.use for use in said.values()} | ({"id"} if options.numbered else set())
     uses: dict[str, ColumnUse] = {}
     coordinates = _coordinates(frame)
     # what is called "id" goes before what is only called like an id
     for name in sorted(frame.columns, key=lambda name: name.strip().lower() not in ID_NAMES):
-        others = taken | ({"class"} if name in coordinates else set())
+        barred_uses = known_uses | ({"class"} if name in coordinates else set())
         use = said.get(name) or guessed(
-            name, frame[name], decimals.get(name, ""), options.max_categories, others
+            name, frame[name], decimals.get(name, ""), options.max_categories, barred_uses
         )
-        taken.add(use.use)
+        known_uses.add(use.use)
         uses[name] = use
     uses = {name: uses[name] for name in frame.columns}
     open_names = [name for name in frame.columns if name not in said]
     features = _features(uses)
     for name in open_names:
         if len(features) > 1 and uses[name].use == "number" and numbers_rows(frame, name):
-            uses[name] = ColumnUse("leave out" if "id" in taken else "id")
-            taken.add("id")
+            uses[name] = ColumnUse("leave out" if "id" in known_uses else "id")
+            known_uses.add("id")
             features.remove(name)
-    uses |= _likelier(frame, uses, open_names, "id" in taken)
+    uses |= _likelier(frame, uses, open_names, "id" in known_uses)
     for name in open_names:
         use = uses[name]
         if options.texts and use.use in ("category", "text", "shown", "leave out") and is_text(frame[name]):
@@ -87,29 +87,29 @@ def _likelier(
     words that are all different names the rows, but where nothing else could be learnt from: then it holds
     the texts, however short they are, and a second column of few values beside it their classes.
     """
-    found: dict[str, ColumnUse] = {}
+    likely_uses: dict[str, ColumnUse] = {}
     names, n_rows = list(frame.columns), len(frame)
     has_classes = any(use.use == "class" for use in uses.values())
     last = names[-1]
     if last in open_names and not has_classes and len(names) > 1 and uses[last].use == "category":
         n_last = _n_empty(frame[last])
         if n_last >= n_rows / 4 and not names_predictions(last):
-            others = max(_n_empty(frame[name]) for name in names[:-1])
+            n_empty = max(_n_empty(frame[name]) for name in names[:-1])
             few = 2 <= frame[last].nunique() <= LIKELY_CLASSES
-            if few and ((n_last >= n_rows / 2 and n_last > 2 * others) or n_last >= 10 * others):
-                found[last] = ColumnUse("class")
+            if few and ((n_last >= n_rows / 2 and n_last > 2 * n_empty) or n_last >= 10 * n_empty):
+                likely_uses[last] = ColumnUse("class")
     texts = _texts_alone(frame, uses, open_names)
     if texts:
-        found[texts] = ColumnUse.of(texts, "text")
-        beside = [name for name in _features(uses) if name != texts and name in open_names]
-        if len(beside) == 1 and not has_classes and not names_predictions(beside[0]):
-            found[beside[0]] = ColumnUse("class")
-        return found
+        likely_uses[texts] = ColumnUse.of(texts, "text")
+        partners = [name for name in _features(uses) if name != texts and name in open_names]
+        if len(partners) == 1 and not has_classes and not names_predictions(partners[0]):
+            likely_uses[partners[0]] = ColumnUse("class")
+        return likely_uses
     first = names[0]
     words = first in open_names and uses[first].use in ("shown", "leave out") and is_text(frame[first])
     if words and not has_ids and n_rows > 1 and frame[first].is_unique and not _n_empty(frame[first]):
-        found[first] = ColumnUse("id")
-    return found
+        likely_uses[first] = ColumnUse("id")
+    return likely_uses
 
 
 def _texts_alone(frame: Any, uses: Mapping[str, ColumnUse], open_names: list[str]) -> str:
@@ -120,15 +120,17 @@ def _texts_alone(frame: Any, uses: Mapping[str, ColumnUse], open_names: list[str
     features = _features(uses)
     if any(uses[name].use not in ("text", "category") for name in features):
         return ""
-    left = [name for name in open_names if uses[name].use == "leave out" and _has_words(frame[name])]
-    if not features and left:
-        return max(left, key=lambda name: int(frame[name].nunique()))
+    spare_names = [name for name in open_names if uses[name].use == "leave out" and _has_words(frame[name])]
+    if not features and spare_names:
+        return max(spare_names, key=lambda name: int(frame[name].nunique()))
     of_words = [name for name in features if uses[name].use == "text" and name in open_names]
     of_words += [
-        name for name in left if frame[name].nunique() > max(1, len(frame) // 2) and _spaced(frame[name])
+        name
+        for name in spare_names
+        if frame[name].nunique() > max(1, len(frame) // 2) and _spaced(frame[name])
     ]
-    others = [name for name in features if name not in of_words]
-    return of_words[0] if len(of_words) == 1 and len(others) < 2 else ""
+    other_features = [name for name in features if name not in of_words]
+    return of_words[0] if len(of_words) == 1 and len(other_features) < 2 else ""
 
 
 def _spaced(column: Any) -> bool:
@@ -164,10 +166,10 @@ def codes(report: TableReport) -> list[str]:
 
     A code says which, not how much: as a number, 3 lies between 2 and 4, as a category it does not.
     """
-    found = []
+    names = []
     for column in report.columns:
         few = 2 < column.n_unique <= min(MOST_CODES, report.n_rows // 10)
         if column.use is not None and column.use.use == "number" and few:
-            whole = all(re.fullmatch(r"-?\d+(\.0+)?", one.strip()) for one in column.examples)
-            found += [column.name] if whole else []
-    return found
+            is_whole = all(re.fullmatch(r"-?\d+(\.0+)?", example.strip()) for example in column.examples)
+            names += [column.name] if is_whole else []
+    return names

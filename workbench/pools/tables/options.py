@@ -117,8 +117,8 @@ class TableOptions:
     def reading(self) -> dict[str, Any]:
         """Those of `READING` that were said."""
         usual = TableOptions()
-        said = {name: getattr(self, name) for name in READING}
-        return {name: value for name, value in said.items() if value != getattr(usual, name)}
+        settings = {name: getattr(self, name) for name in READING}
+        return {name: value for name, value in settings.items() if value != getattr(usual, name)}
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> TableOptions:
@@ -133,35 +133,35 @@ class TableOptions:
         Raises:
             InputError: an unknown option or value; says what there is.
         """
-        known = [entry.name for entry in fields(cls) if entry.name not in _TRANSLATED] + [*SHORT]
+        known_names = [entry.name for entry in fields(cls) if entry.name not in _TRANSLATED] + [*SHORT]
         for name, value in options.items():
-            if name not in known:
-                raise InputError(f"Tables have no option {name!r}. They have: {', '.join(known)}.")
+            if name not in known_names:
+                raise InputError(f"Tables have no option {name!r}. They have: {', '.join(known_names)}.")
             allowed = _CHOICES.get(name)
             if allowed is not None and value not in allowed:
                 raise InputError(f"{name}={cut(value)} is not one of {', '.join(map(repr, allowed))}.")
-        given = {name: value for name, value in options.items() if name not in SHORT}
-        features = given.get("features")
+        settings = {name: value for name, value in options.items() if name not in SHORT}
+        features = settings.get("features")
         if features is not None and not is_vectors(features) and features not in PICTURE_FEATURES:
             raise InputError(
                 f"features={cut(features)} is for images; a table takes its columns, or '{PREFIX}FILE' with "
                 "vectors of your own."
             )
         for name in ("classes", "unlabelled"):
-            if given.get(name) is not None:
-                names = given[name]
-                given[name] = (names,) if isinstance(names, str) else tuple(map(str, names))
+            if settings.get(name) is not None:
+                names = settings[name]
+                settings[name] = (names,) if isinstance(names, str) else tuple(map(str, names))
         out, ids = options.get("exclude") or (), options.get("id_column", "auto")
         short = {str(name): "leave out" for name in ((out,) if isinstance(out, str) else out)}
-        named = {"text": options.get("text_column"), "class": options.get("target")}
-        named["id"] = None if ids == "auto" else ids
-        short |= {str(name): use for use, name in named.items() if name is not None}
+        roles = {"text": options.get("text_column"), "class": options.get("target")}
+        roles["id"] = None if ids == "auto" else ids
+        short |= {str(name): use for use, name in roles.items() if name is not None}
         # what is said column by column goes before the short forms, so that a way out leads on
         uses = {name: ColumnUse.of(name, use) for name, use in short.items()}
-        uses |= {n: u for n, u in uses_of(given.get("columns")).items() if n not in uses or not u.guessed}
+        uses |= {n: u for n, u in uses_of(settings.get("columns")).items() if n not in uses or not u.guessed}
         return cls(
             **{
-                **given,
+                **settings,
                 "columns": uses,
                 "others": "leave out" if options.get("text_column") is not None else "",
                 "empty": {"impute": "usual"}.get(str(options.get("missing")), options.get("missing") or ""),

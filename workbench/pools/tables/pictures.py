@@ -114,11 +114,11 @@ def find_pictures(table: ExaminedTable, column: str) -> Pictures:
     options, raw = table.options, table.raw
     texts, blank = read_texts(table.frame[column], blanks=("",))
     names = [str(text).strip() for text in texts]
-    held = raw.pictures.get(column, {})
-    inside = np.array([name in held or name.startswith(_INLINE) for name in names])
+    contents = raw.pictures.get(column, {})
+    inside = np.array([name in contents or name.startswith(_INLINE) for name in names])
     remote = np.array([is_address(name) for name in names]) & ~inside
     files = ~inside & ~remote & ~blank
-    gone = blank.copy()
+    gaps = blank.copy()
     folder: PhotoSource | None = None
     paths: dict[str, str] = {}
     if files.any():
@@ -127,12 +127,12 @@ def find_pictures(table: ExaminedTable, column: str) -> Pictures:
         if column in raw.pictures or folder is not None:
             missing = files & np.array([name not in paths for name in names])
             _about_missing(table, column, names, missing)
-            gone |= missing
+            gaps |= missing
     if remote.any() and not options.fetch:
         hosts = list(dict.fromkeys(str(urlsplit(names[i]).hostname) for i in np.flatnonzero(remote)))
         n = len({names[i] for i in np.flatnonzero(remote)})
-        here = sum(kept(name).is_file() for name in {names[i] for i in np.flatnonzero(remote)})
-        if here < n:
+        n_cached = sum(kept(name).is_file() for name in {names[i] for i in np.flatnonzero(remote)})
+        if n_cached < n:
             table.found.choice(
                 "fetch",
                 f"Column {column!r} names {counted(n, 'picture')} on the web, at "
@@ -143,8 +143,8 @@ def find_pictures(table: ExaminedTable, column: str) -> Pictures:
             )
     if blank.any():
         table.found.note("missing", f"{counted(int(blank.sum()), 'row')} without a picture left out.", column)
-    table.keep &= ~gone
-    return Pictures(column, raw.name, names, held, folder, paths)
+    table.keep &= ~gaps
+    return Pictures(column, raw.name, names, contents, folder, paths)
 
 
 def _found_files(
@@ -190,27 +190,31 @@ def found_by_path(names: Sequence[str], paths: Sequence[str]) -> dict[str, str]:
     exact = _unique(paths, lambda path: _slashed(path).rpartition(".")[0])  # without its ending
     exact |= {_slashed(path): path for path in paths}
     folded, last = _unique(paths, _folded), _unique(paths, lambda path: PurePosixPath(_folded(path)).name)
-    found: dict[str, str] = {}
+    matches: dict[str, str] = {}
     loose: dict[str, str] = {}
     for name in dict.fromkeys(names):
         plain = _slashed(name)
         match = exact.get(plain) or exact.get(unquote(plain))
         if match is not None:
-            found[name] = match
+            matches[name] = match
             continue
         plain = _folded(unquote(plain))
         match = folded.get(plain) or (last.get(plain) if "/" not in plain else None)
         if match is not None:
             loose[name] = match
-    taken = set(found.values())
-    left = [name for name in dict.fromkeys(names) if name not in found and name not in loose]
-    for one in (loose, {} if found or loose else _shifted(left, folded)):
+    used_paths = set(matches.values())
+    rest = [name for name in dict.fromkeys(names) if name not in matches and name not in loose]
+    for candidates in (loose, {} if matches or loose else _shifted(rest, folded)):
         cells: dict[str, set[str]] = {}
-        for name, path in one.items():
+        for name, path in candidates.items():
             cells.setdefault(path, set()).add(_folded(unquote(_slashed(name))))
-        found |= {name: path for name, path in one.items() if path not in taken and len(cells[path]) == 1}
-        taken = set(found.values())
-    return found
+        matches |= {
+            name: path
+            for name, path in candidates.items()
+            if path not in used_paths and len(cells[path]) == 1
+        }
+        used_paths = set(matches.values())
+    return matches
 
 
 def _shifted(names: Sequence[str], folded: Mapping[str, str]) -> dict[str, str]:
@@ -218,12 +222,12 @@ def _shifted(names: Sequence[str], folded: Mapping[str, str]) -> dict[str, str]:
     plain = {name: _folded(unquote(_slashed(name))) for name in names}
     cells = set(plain.values())
     shifts: dict[tuple[str, str], dict[str, str]] = {}
-    for path, whole in folded.items():
+    for path, file_path in folded.items():
         parts = path.split("/")
         for i in range(1, len(parts)):  # the folder has more before the path
             rest = "/".join(parts[i:])
             if rest in cells and "/" in rest:
-                shifts.setdefault(("/".join(parts[:i]), ""), {})[rest] = whole
+                shifts.setdefault(("/".join(parts[:i]), ""), {})[rest] = file_path
     for cell in cells:
         parts = cell.split("/")
         for i in range(1, len(parts)):  # the cell has more
@@ -238,10 +242,10 @@ def _shifted(names: Sequence[str], folded: Mapping[str, str]) -> dict[str, str]:
 
 def _unique(paths: Sequence[str], key: Callable[[str], str]) -> dict[str, str]:
     """Key -> path, of the keys that one path alone has."""
-    found: dict[str, str | None] = {}
+    by_key: dict[str, str | None] = {}
     for path in paths:
-        found[key(path)] = None if key(path) in found else path
-    return {name: path for name, path in found.items() if path is not None}
+        by_key[key(path)] = None if key(path) in by_key else path
+    return {name: path for name, path in by_key.items() if path is not None}
 
 
 def _beside(folder: str, names: Sequence[str]) -> dict[str, str]:
@@ -249,13 +253,13 @@ def _beside(folder: str, names: Sequence[str]) -> dict[str, str]:
     if not folder:
         return {}
     members = FolderMembers(folder)
-    found = {}
+    paths = {}
     for name in set(names):
         plain = name.replace("\\", "/").removeprefix("./")
         path = next((path for path in (plain, unquote(plain)) if path in members), None)
         if path is not None:
-            found[name] = path
-    return found
+            paths[name] = path
+    return paths
 
 
 def _slashed(name: str) -> str:
@@ -271,17 +275,17 @@ def _folded(path: str) -> str:
 def _about_missing(table: ExaminedTable, column: str, names: Sequence[str], missing: Any) -> None:
     if not missing.any():
         return
-    gone = [names[int(i)] for i in np.flatnonzero(missing)]
+    files = [names[int(i)] for i in np.flatnonzero(missing)]
     if table.options.missing_files == "drop":
-        words = f"{counted(len(gone), 'row')} left out whose file is not there: {listed(gone, 6)}."
+        words = f"{counted(len(files), 'row')} left out whose file is not there: {listed(files, 6)}."
         table.found.note("files", words, column)
         return
     row = int(np.flatnonzero(missing)[0])
     table.found.choice(
         "files",
-        f"{counted(len(gone), 'file')} named in column {column!r} {'is' if len(gone) == 1 else 'are'} not "
+        f"{counted(len(files), 'file')} named in column {column!r} {'is' if len(files) == 1 else 'are'} not "
         f"there: "
-        f"{listed(gone, 6)}; the first on {table.raw.locate(row)}.",
+        f"{listed(files, 6)}; the first on {table.raw.locate(row)}.",
         column,
-        (Fix(f"Leave {'that row' if len(gone) == 1 else 'those rows'} out", {"missing_files": "drop"}),),
+        (Fix(f"Leave {'that row' if len(files) == 1 else 'those rows'} out", {"missing_files": "drop"}),),
     )

@@ -87,16 +87,16 @@ class ColumnUse:
         if isinstance(said, ColumnUse):
             return said
         document = {"use": said} if isinstance(said, str) else said
-        known = {"use", "empty", "format", "decimal", "guessed"}
-        if not isinstance(document, Mapping) or not set(document) <= known:
+        keys = {"use", "empty", "format", "decimal", "guessed"}
+        if not isinstance(document, Mapping) or not set(document) <= keys:
             raise InputError(
                 f"columns: {cut(name)} is {cut(said)}; say a use, or use, empty, format and decimal."
             )
         use, empty = document.get("use"), document.get("empty") or ""
         form, decimal = document.get("format") or "", document.get("decimal") or ""
         if use not in USES:
-            given = "has no use yet" if use is None else f"cannot be {cut(use)}"
-            raise InputError(f"columns: {cut(name)} {given}; it can be {', '.join(USES)}.")
+            complaint = "has no use yet" if use is None else f"cannot be {cut(use)}"
+            raise InputError(f"columns: {cut(name)} {complaint}; it can be {', '.join(USES)}.")
         if empty and empty not in EMPTY:
             raise InputError(
                 f"columns: empty cells of {cut(name)} cannot be {cut(empty)}; they can be {', '.join(EMPTY)}."
@@ -164,8 +164,8 @@ def numbers_rows(frame: Any, name: str) -> bool:
             return False
     for part in (column.iloc[:1_000], column):
         values: Floats = read_numbers(part).values
-        whole = np.isfinite(values).all() and (values % 1 == 0).all()
-        if not whole or len(np.unique(values)) < len(values):
+        is_whole = np.isfinite(values).all() and (values % 1 == 0).all()
+        if not is_whole or len(np.unique(values)) < len(values):
             return False
     # by the last word: a "number of rooms" is a quantity
     words = re.findall(r"[a-z#]+", str(name).lower())
@@ -220,16 +220,16 @@ def guessed(name: str, column: Any, decimal: str, most: int, taken: set[str]) ->
     if numeric.any() and not readable.any() and numeric.sum() >= MOST * (~cells.blank).sum():
         return ColumnUse("leave out")  # infinite throughout
     if readable.any() and numeric.sum() >= MOST * (~cells.blank).sum() and not (codes and not few):
-        whole = bool((cells.values[readable] % 1 == 0).all())
-        named = low.replace("_", " ").split()
-        coded = whole and (any(word in named for word in _CODES) or named[-1:] == ["number"])
-        if whole and np.abs(cells.values[readable]).max() >= EXACT:
+        is_whole = bool((cells.values[readable] % 1 == 0).all())
+        name_words = low.replace("_", " ").split()
+        coded = is_whole and (any(word in name_words for word in _CODES) or name_words[-1:] == ["number"])
+        if is_whole and np.abs(cells.values[readable]).max() >= EXACT:
             return ColumnUse("shown")  # numbers would lose their last digits
         if codes or (coded and few):
             return ColumnUse.of(name, "category")
         if coded and step == 1 and len(different) > most:
             return ColumnUse("shown")
-        if whole and named_id:  # that of a customer says which, not how much
+        if is_whole and named_id:  # that of a customer says which, not how much
             return ColumnUse.of(name, "category") if few and not unique else ColumnUse("leave out")
         return ColumnUse.of(name, "number")
     form = None if codes else date_format(column)
@@ -240,8 +240,8 @@ def guessed(name: str, column: Any, decimal: str, most: int, taken: set[str]) ->
     words = np.mean([len(text.split()) for text in filled])
     ends = re.findall(r"[a-z]+", low)[-1:]
     # texts may come several times each, since several people answered
-    many = len(different) > max(_FEW_TEXTS, len(filled) // 8 if words >= 3 else 0)
-    if many and (TEXT_NAMES & set(ends) or (words >= 3 and len(different) >= 2 * _FEWEST)):
+    has_many = len(different) > max(_FEW_TEXTS, len(filled) // 8 if words >= 3 else 0)
+    if has_many and (TEXT_NAMES & set(ends) or (words >= 3 and len(different) >= 2 * _FEWEST)):
         return ColumnUse.of(name, "text")
     if few and np.mean([len(text) for text in filled]) <= 40:
         return ColumnUse.of(name, "category")
@@ -274,9 +274,11 @@ def beside_item(
         if not item or texts[item] < LONG_TEXT:
             return "", {}
     learnt = ("number", "category", "date", "text")
-    others = {name: use for name, use in uses.items() if use.use in learnt and name not in {*said, item}}
+    side_uses = {name: use for name, use in uses.items() if use.use in learnt and name not in {*said, item}}
     # two long texts, a title and a body say, are one item
-    return item, {n: u for n, u in others.items() if u.use != "text" or _median_words(frame[n]) < LONG_TEXT}
+    return item, {
+        n: u for n, u in side_uses.items() if u.use != "text" or _median_words(frame[n]) < LONG_TEXT
+    }
 
 
 def _median_words(column: Any) -> float:

@@ -35,9 +35,9 @@ def config() -> Config:
     """Alembic's configuration for these migrations."""
     from alembic.config import Config
 
-    made = Config()
-    made.set_main_option("script_location", str(Path(__file__).parent))
-    return made
+    configuration = Config()
+    configuration.set_main_option("script_location", str(Path(__file__).parent))
+    return configuration
 
 
 def _revision(connection: Connection) -> str | None:
