@@ -399,8 +399,13 @@ class LargeMarginClassifier(LargeMarginFits):
             choice = choosing.look(present if alone else replace(present, stretch=0.0), factors, judge, n)
             if choice.candidate.stretch and n <= choosing.STRETCH_JUDGED:
                 plain = replace(choice.candidate, stretch=0.0)
-                without = -judge(plain).log_likelihood
-                losses = self._losses_apart(choice.candidate, *fits[choice.candidate], few, few_codes, rows)
+                try:
+                    without = -judge(plain).log_likelihood
+                    losses = self._losses_apart(
+                        choice.candidate, *fits[choice.candidate], few, few_codes, rows
+                    )
+                except (InputError, ValueError, ArithmeticError, np.linalg.LinAlgError):
+                    without = losses = np.full(1, choice.loss)  # it was fitted once, and stays
                 if choosing.clearly_better(without, losses):
                     choice = replace(choice, candidate=plain, moved=plain != present)
                     losses = without

@@ -177,7 +177,7 @@ def _first_look(
     At the prior all rivals tie, and a step against the few that happen to be listed only makes the
     others the largest: the objective cannot rise, and the fit would end where it began.
     """
-    n = max(_most(n_classes) // (n_classes - 1), 1)
+    n = max(ALL_RIVALS // 25 // (n_classes - 1), 1)
     rows = np.sort(np.random.default_rng(0).choice(len(phi), min(n, len(phi)), replace=False))
     part = phi[rows], residual[rows], codes[rows]
     mean = None if offset is None else offset[rows]

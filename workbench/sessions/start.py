@@ -86,8 +86,7 @@ def answerable(pool: Pool) -> Ints:
 def diverse_items(pool: Pool, rows: Ints, n: int, seed: int, further: int = 0) -> Ints:
     """Items spread over the pool: the item nearest to each of n k-means centres, big clusters first.
 
-    Items that lie apart follow them, since a rare class is met among these sooner than at random: of seven
-    tables with a class of 3 %, at question 15 instead of 24 (means of medians of five seeds).
+    Items that lie apart follow them, since a rare class is met among these sooner than at random.
 
     Args:
         pool: gives the features.
