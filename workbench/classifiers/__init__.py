@@ -249,18 +249,18 @@ def make_classifier(name: str, **options: Any) -> Any:
         target = entry.load()
     parameters = signature_of(target).parameters
     open_ended = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
-    known = [p for p in parameters if p not in fixed]
-    unknown = [] if open_ended else [option for option in options if option not in known]
+    option_names = [p for p in parameters if p not in fixed]
+    unknown = [] if open_ended else [option for option in options if option not in option_names]
     if unknown:
         raise InputError(
-            f"Classifier {name!r} has no option {unknown[0]!r}. It has: {', '.join(sorted(known))}."
+            f"Classifier {name!r} has no option {unknown[0]!r}. It has: {', '.join(sorted(option_names))}."
         )
-    made = target(**fixed, **options)
+    classifier = target(**fixed, **options)
     if name in CLASSIFIERS.own:
-        return made
+        return classifier
     from workbench.classifiers.foreign import as_classifier
 
-    return as_classifier(made)
+    return as_classifier(classifier)
 
 
 _LAZY = {entry.target.partition(":")[2]: entry.target.partition(":")[0] for entry in CLASSIFIERS.own.values()}

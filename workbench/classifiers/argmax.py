@@ -132,13 +132,13 @@ def argmax_mass(mean: Floats, deviation: Floats) -> Floats:
     pairs = np.flatnonzero(count == 2)
     if pairs.size:
         _two_classes(mean, s, active, pairs, out)
-    many = np.flatnonzero(count > 2)
-    if many.size:
-        finest = np.where(active[many], s[many], np.inf).min(axis=1)
-        wanted = (high[many] - low[many]) / (_step(count[many]) * finest) + 1
-        bucket = np.searchsorted(_SIZES, wanted)
+    rest = np.flatnonzero(count > 2)
+    if rest.size:
+        finest = np.where(active[rest], s[rest], np.inf).min(axis=1)
+        n_points = (high[rest] - low[rest]) / (_step(count[rest]) * finest) + 1
+        bucket = np.searchsorted(_SIZES, n_points)
         for b in np.unique(bucket):
-            rows = many[bucket == b]
+            rows = rest[bucket == b]
             if b == len(_SIZES):
                 for row in rows:
                     out[row] = _panels(mean[row], s[row], low[row], high[row])

@@ -140,8 +140,8 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
     ) -> Self:
         """The draft, fitted; arguments as in `fit`, and the fit that was there before."""
         draft = self
-        known = None if draft.classes is None else _as_classes(draft.classes)
-        empty_ok = known is not None
+        class_list = None if draft.classes is None else _as_classes(draft.classes)
+        empty_ok = class_list is not None
         if mean is not None and not self.takes_mean:
             raise InputError(_NO_MEAN.format(type(self).__name__))
         if isinstance(draft.random_state, (int, np.integer)) and draft.random_state < 0:
@@ -150,12 +150,12 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         if empty_ok and y is not None and len(y) == 0:
             X = draft._validated(X, ensure_min_samples=0)
             codes: Ints = np.empty(0, dtype=np.int64)
-            classes = known
+            classes = class_list
         else:
             X, y = draft._validated(X, y)
             if y.dtype.kind not in "iub":  # whole numbers are classes, and asking costs half a millisecond
                 check_classification_targets(y)
-            classes, codes = _encode(np.asarray(y), known)
+            classes, codes = _encode(np.asarray(y), class_list)
         assert classes is not None
         if self.binary_only and len(classes) > 2:
             raise InputError(
@@ -175,8 +175,10 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         else:
             if former is not None and former._leads_to(draft):
                 draft._previous_classes = former.classes_
-                kept = former._fitted()
-                draft.__dict__ |= {name: kept[name] for name in kept if name not in draft.__dict__}
+                attributes = former._fitted()
+                draft.__dict__ |= {
+                    name: attributes[name] for name in attributes if name not in draft.__dict__
+                }
             draft._fit_codes(X, codes, callback)
             if not np.isfinite(getattr(draft, "objective_", 0.0)):
                 raise InputError(
@@ -425,9 +427,9 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         if not guess_weights.due(n, last):
             return
         rows: Any = slice(None)
-        most = max(guess_weights.ENTRIES // len(self.classes_), guess_weights.FOLDS)
-        if n > most:
-            rows = np.sort(np.random.default_rng([self._draw, 5]).choice(n, most, replace=False))
+        max_rows = max(guess_weights.ENTRIES // len(self.classes_), guess_weights.FOLDS)
+        if n > max_rows:
+            rows = np.sort(np.random.default_rng([self._draw, 5]).choice(n, max_rows, replace=False))
         start = self._prior_weights(len(sources)) if last == 0 else self.mean_weights_
         self.mean_weights_ = guess_weights.weigh(
             lambda weights: judge(rows, weights), start, self._prior_weight(), centre
@@ -462,9 +464,9 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
     def _validated(self, X: Any, *y: Any, **options: Any) -> Any:
         """scikit-learn's validation, with a sentence of ours for what is not finite."""
         with np.errstate(over="ignore"):  # a number beyond float32 is refused below
-            found = validate_data(self, X, *y, dtype=self._numpy_dtype(), ensure_all_finite=False, **options)
-        check_finite(found[0] if y else found, getattr(self, "feature_names_in_", None))
-        return found
+            data = validate_data(self, X, *y, dtype=self._numpy_dtype(), ensure_all_finite=False, **options)
+        check_finite(data[0] if y else data, getattr(self, "feature_names_in_", None))
+        return data
 
     def _numpy_dtype(self) -> type[np.float32] | type[np.float64]:
         dtype = np.dtype(getattr(self, "dtype", None) or np.float64)
@@ -486,10 +488,10 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
 
     def _given_geometry(self, X: Floats) -> Geometry | None:
         """The option `geometry`, which must be of X's features."""
-        given: Geometry | None = getattr(self, "geometry", None)
-        if given is not None and given.n_features != X.shape[1]:
-            raise InputError(f"The geometry is for {given.n_features} features and X has {X.shape[1]}.")
-        return given
+        geometry: Geometry | None = getattr(self, "geometry", None)
+        if geometry is not None and geometry.n_features != X.shape[1]:
+            raise InputError(f"The geometry is for {geometry.n_features} features and X has {X.shape[1]}.")
+        return geometry
 
     def _resolve_geometry(
         self, X: Floats, n_inducing: int, *, n_mean: int = 0, method: str = "k-means++"
@@ -508,9 +510,9 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         Raises:
             InputError: the given geometry has another number of features.
         """
-        given, present = self._given_geometry(X), getattr(self, "geometry_", None)
-        if given is not None:
-            self.geometry_ = given
+        geometry, present = self._given_geometry(X), getattr(self, "geometry_", None)
+        if geometry is not None:
+            self.geometry_ = geometry
         elif not (self._warm() and present is not None and present.n_features == X.shape[1]):
             self.geometry_ = Geometry.of(X, n_inducing, self._seed(), n_mean=n_mean, method=method)
             self.measured_rows_ = len(X)
@@ -524,16 +526,16 @@ _NO_MEAN = (
 
 def _sources(mean: Any, n: int, n_classes: int, rows: str) -> Floats:
     """Guesses [J, n, C] from one [n, C] or several."""
-    found: Floats = np.asarray(mean, dtype=np.float64)
-    found = found[None] if found.ndim == 2 else found
-    if found.ndim != 3 or found.shape[1:] != (n, n_classes):
+    guesses: Floats = np.asarray(mean, dtype=np.float64)
+    guesses = guesses[None] if guesses.ndim == 2 else guesses
+    if guesses.ndim != 3 or guesses.shape[1:] != (n, n_classes):
         raise InputError(
             f"mean must have the shape [{n}, {n_classes}] or [J, {n}, {n_classes}]: {rows} and the classes; "
             f"got {list(np.shape(mean))}."
         )
-    if not np.isfinite(found).all():
+    if not np.isfinite(guesses).all():
         raise InputError("mean holds numbers that are not finite; a row without a guess is a row of zeros.")
-    return found
+    return guesses
 
 
 def same_value(one: Any, other: Any) -> bool:
@@ -609,30 +611,30 @@ def check_finite(X: Floats, names: Array | None = None) -> None:
 
 
 def _as_classes(classes: Any) -> Array:
-    known = np.array(classes)
-    if known.ndim != 1 or known.size == 0:
+    labels = np.array(classes)
+    if labels.ndim != 1 or labels.size == 0:
         raise InputError("classes must be a non-empty list of labels.")
-    if known.dtype == object and not all(isinstance(label, str) for label in known):
+    if labels.dtype == object and not all(isinstance(label, str) for label in labels):
         raise InputError("classes must be all numbers or all strings.")
-    values, counts = np.unique(known, return_counts=True)
+    values, counts = np.unique(labels, return_counts=True)
     if (counts > 1).any():
         raise InputError(f"classes names {values[counts > 1][0]!r} more than once.")
     return values
 
 
-def _encode(y: Array, known: Array | None) -> tuple[Array, Ints]:
-    if known is None:
+def _encode(y: Array, class_list: Array | None) -> tuple[Array, Ints]:
+    if class_list is None:
         classes, codes = np.unique(y, return_inverse=True)
         return classes, codes.reshape(-1).astype(np.int64)
-    code_of = {label: code for code, label in enumerate(known.tolist())}
+    code_of = {label: code for code, label in enumerate(class_list.tolist())}
     labels = y.tolist()
     unknown = sorted({str(label) for label in labels if label not in code_of})
     if unknown:
         raise InputError(
             f"y holds labels that are not among the given classes: {', '.join(unknown[:5])}"
-            f"{', ...' if len(unknown) > 5 else ''}. Known classes: {', '.join(map(str, known[:20]))}."
+            f"{', ...' if len(unknown) > 5 else ''}. Known classes: {', '.join(map(str, class_list[:20]))}."
         )
-    return known, np.fromiter((code_of[label] for label in labels), np.int64, len(labels))
+    return class_list, np.fromiter((code_of[label] for label in labels), np.int64, len(labels))
 
 
 def _plain(classes: Array) -> Array:

@@ -49,10 +49,10 @@ class Baseline(BaseBayesianClassifier):
     def _predict_present(self, scaled: Floats) -> Floats: ...
 
     def _fit_codes(self, X: Floats, codes: Ints, callback: FitCallback | None) -> None:
-        given = self._given_geometry(X)
+        geometry = self._given_geometry(X)
         self.__dict__.pop("geometry_", None)
-        if given is not None:
-            self.geometry_ = given
+        if geometry is not None:
+            self.geometry_ = geometry
         self.seed_ = self._seed()
         self._fit_rows(np.array(X, dtype=np.float64), codes)
         if callback is not None:
@@ -212,9 +212,9 @@ class LogisticRegressionClassifier(Baseline):
     def _fit_codes(self, X: Floats, codes: Ints, callback: FitCallback | None) -> None:
         if self._mean is not None:
             rows = np.array(X, dtype=np.float64)
-            given = self._given_geometry(rows)
-            if given is not None:
-                self.geometry_ = given
+            geometry = self._given_geometry(rows)
+            if geometry is not None:
+                self.geometry_ = geometry
             self._scale_of(rows)
             self._choose_weights(len(codes), 0.0, partial(self._judge, self._scaled(rows), codes))
             self.offset_ = np.asarray(self._offset())
@@ -267,11 +267,11 @@ class LogisticRegressionClassifier(Baseline):
         fit, C = self._value(), len(self.classes_)
         if hasattr(fit, "geometry_"):
             g = fit.geometry_
-            seen: tuple[Any, ...] = (g.shift, g.scale, g.clip, g.representation)
+            scaling: tuple[Any, ...] = (g.shift, g.scale, g.clip, g.representation)
         else:
-            seen = (fit._shift, fit._scale, np.inf, None)
+            scaling = (fit._shift, fit._scale, np.inf, None)
         if "offset_" in fit.__dict__:
-            return LinearScores(fit.guided_[:-1].T, fit.guided_[-1], np.arange(C), 1.0, 0.0, *seen)
+            return LinearScores(fit.guided_[:-1].T, fit.guided_[-1], np.arange(C), 1.0, 0.0, *scaling)
         least = 1.0 / (len(fit.codes_) + C)
         share = 1.0 - (C - len(fit.present_)) * least
         if len(fit.present_) < 2:
@@ -280,7 +280,7 @@ class LogisticRegressionClassifier(Baseline):
             coefficients, intercept = fit.regression_.coef_, fit.regression_.intercept_
             if len(coefficients) == 1:  # of two classes one score, for the second
                 coefficients, intercept = np.vstack([0.0 * coefficients, coefficients]), np.r_[0.0, intercept]
-        return LinearScores(coefficients, intercept, fit.present_, share, least, *seen)
+        return LinearScores(coefficients, intercept, fit.present_, share, least, *scaling)
 
     def _fit_present(self, scaled: Floats, codes: Ints) -> None:
         from sklearn.linear_model import LogisticRegression
@@ -326,8 +326,10 @@ def _with_offset(
         value = -log_p[rows, codes].sum() + 0.5 * (W * W).sum() / penalty
         return float(value), (X.T @ slope + W / penalty).ravel()
 
-    found = minimize(loss, np.zeros((D + 1) * C), jac=True, method="L-BFGS-B", options={"maxiter": max_iter})
-    return found.x.reshape(D + 1, C), -float(found.fun), max(1, int(found.nit))
+    optimum = minimize(
+        loss, np.zeros((D + 1) * C), jac=True, method="L-BFGS-B", options={"maxiter": max_iter}
+    )
+    return optimum.x.reshape(D + 1, C), -float(optimum.fun), max(1, int(optimum.nit))
 
 
 @estimator

@@ -355,10 +355,10 @@ class ECMSVMClassifier(BatchBayesianSVMClassifier):
     _growth: ClassVar[float] = 1.0
 
 
-def _part_of(callback: FitCallback, index: int, count: int, done: list[FitResult]) -> FitCallback:
+def _part_of(callback: FitCallback, index: int, count: int, fits: list[FitResult]) -> FitCallback:
     """A callback for one of several problems: fractions of the whole, objectives added up."""
 
     def report(fraction: float, objective: float) -> bool | None:
-        return callback((index + fraction) / count, objective + sum(fit.objective for fit in done))
+        return callback((index + fraction) / count, objective + sum(fit.objective for fit in fits))
 
     return report

@@ -54,8 +54,8 @@ def leave_one_out(
     u = by_class(slope, -slope.sum(axis=1), rivals[sample], codes[sample], n_classes)
     v, crossed = leverages(Phi, weight * k, sample, np.abs(u) > 1e-3, at)
     excess = n_classes / (n_classes - 1.0)
-    seen = Phi[sample] if at is None else at
-    return seen @ mean - crossed * u / np.maximum(1.0 - excess * k[sample] * v, 0.1)
+    features = Phi[sample] if at is None else at
+    return features @ mean - crossed * u / np.maximum(1.0 - excess * k[sample] * v, 0.1)
 
 
 def prior_log_beta(variance: float, spread: float = 1.0) -> float:
@@ -95,10 +95,10 @@ def fit_beta(
         nll = np.log(np.exp(z - top[:, None]).sum(axis=1)) + top
         return float(nll.sum()) + 0.5 * ((log_beta - centre) / spread) ** 2
 
-    found = minimize_scalar(
+    optimum = minimize_scalar(
         loss, bounds=(centre - 4.0, centre + 4.0), method="bounded", options={"xatol": 1e-3}
     )
-    return max(float(np.exp(found.x)), floor)
+    return max(float(np.exp(optimum.x)), floor)
 
 
 def softmax(F: Floats, beta: float = 1.0) -> Floats:
@@ -151,13 +151,13 @@ def judge(
     """
     beta = share * fit_beta(means, codes, centre, spread=spread)
     p = softmax(means, beta)
-    own = p[np.arange(len(codes)), codes]
+    p_true = p[np.arange(len(codes)), codes]
     return LeftOut(
         rows,
         means,
         beta,
-        log_likelihood=np.log(np.maximum(own, 1e-12)),
-        brier=(p * p).sum(axis=1) - 2.0 * own + 1.0,
+        log_likelihood=np.log(np.maximum(p_true, 1e-12)),
+        brier=(p * p).sum(axis=1) - 2.0 * p_true + 1.0,
         wrong=(p.argmax(axis=1) != codes).astype(np.float64),
     )
 

@@ -127,10 +127,10 @@ class Choice:
         return self.candidate.stretch > 0.0
 
     def __str__(self) -> str:
-        said = f"{self.candidate}; loss on labels it had not seen {self.loss:.2f}"
+        text = f"{self.candidate}; loss on labels it had not seen {self.loss:.2f}"
         if self.candidate != Candidate():
-            said += f", with features as they are {self.plain_loss:.2f}"
-        return said + "".join(f"; not possible: {name} ({why})" for name, why in self.failed.items())
+            text += f", with features as they are {self.plain_loss:.2f}"
+        return text + "".join(f"; not possible: {name} ({why})" for name, why in self.failed.items())
 
 
 def due(n: int, n_classes: int, last: int, in_turns: float = 1.0) -> bool:
@@ -171,9 +171,9 @@ def steps(geometry: Geometry, alone: bool = True) -> list[Step]:
     def others(values: list[dict[str, object]]) -> Step:
         def tried(best: Candidate) -> Iterator[Candidate]:
             for value in values:
-                other = replace(best, **value)  # type: ignore[arg-type]
-                if other != best:
-                    yield other
+                candidate = replace(best, **value)  # type: ignore[arg-type]
+                if candidate != best:
+                    yield candidate
 
         return tried
 
@@ -220,11 +220,11 @@ def look(
         InputError: not even plain numbers could be fitted.
     """
     plain = Candidate()
-    found: dict[Candidate, Floats] = {}
+    cache: dict[Candidate, Floats] = {}
     failed: dict[str, str] = {}
 
     def loss(candidate: Candidate) -> Floats | None:
-        if candidate not in found:
+        if candidate not in cache:
             try:
                 losses = -judge(candidate).log_likelihood
             except (InputError, ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
@@ -233,8 +233,8 @@ def look(
             if not np.isfinite(losses).all():
                 failed[str(candidate)] = "its likelihood is not finite"
                 return None
-            found[candidate] = losses
-        return found[candidate]
+            cache[candidate] = losses
+        return cache[candidate]
 
     best, best_loss = present, loss(present)  # the first: the fit before is a start for it
     base = loss(plain)
@@ -251,8 +251,8 @@ def look(
             best, best_loss = candidate, losses
 
     try_out(plain)
-    for others in factors:
-        for candidate in list(others(best)):
+    for step in factors:
+        for candidate in list(step(best)):
             try_out(candidate)
     return Choice(
         labels, best, float(best_loss.mean()), float(base.mean()), moved=best != present, failed=failed
@@ -266,5 +266,5 @@ def to_text(choices: Sequence[Choice]) -> str:
 
 def from_text(text: str) -> tuple[Choice, ...]:
     """The choices that `to_text` wrote."""
-    made = json.loads(text)
-    return tuple(Choice(**(one | {"candidate": Candidate(**one["candidate"])})) for one in made)
+    choices = json.loads(text)
+    return tuple(Choice(**(choice | {"candidate": Candidate(**choice["candidate"])})) for choice in choices)

@@ -45,10 +45,10 @@ class ForeignClassifier(Baseline):
         self.random_state = random_state
 
     def _fresh(self) -> Any:
-        made = clone(self.estimator)
-        if "random_state" in (given := options_of(made)) and given["random_state"] is None:
-            made.set_params(random_state=self.seed_ % 2**32)
-        return made
+        estimator = clone(self.estimator)
+        if "random_state" in (options := options_of(estimator)) and options["random_state"] is None:
+            estimator.set_params(random_state=self.seed_ % 2**32)
+        return estimator
 
     def _scale_of(self, X: Floats) -> None:
         return  # features reach somebody else's model as they are
@@ -75,8 +75,8 @@ class ForeignClassifier(Baseline):
         """Attributes that cannot be saved as plain arrays, and what is saved instead; "" for none."""
         odd = [f"{k} ({type(v).__name__})" for k, v in self._attributes().items() if not _plain(v)]
         if any("__" in name for name in self.estimator.get_params()):  # a pipeline fits what it was given
-            given = options_of(self.estimator).items()
-            odd += [f"{k} ({type(v).__name__})" for k, v in given if not _plain(v)]
+            options = options_of(self.estimator).items()
+            odd += [f"{k} ({type(v).__name__})" for k, v in options if not _plain(v)]
         if not odd:
             return ""
         return (
@@ -90,16 +90,16 @@ class ForeignClassifier(Baseline):
             rows = self.X_[:CHECKED_ROWS]
             checked = self._probabilities(self._scaled(rows))
             return state | {"X_": self.X_, "checked": checked, "note": np.asarray(self.unsaved_)}
-        found = self._attributes()
-        arrays = {f"array.{k}": v for k, v in found.items() if isinstance(v, np.ndarray)}
-        values = {k: _value(v) for k, v in found.items() if not isinstance(v, np.ndarray)}
+        attributes = self._attributes()
+        arrays = {f"array.{k}": v for k, v in attributes.items() if isinstance(v, np.ndarray)}
+        values = {k: _value(v) for k, v in attributes.items() if not isinstance(v, np.ndarray)}
         return state | arrays | {"values": np.asarray(json.dumps(values))}
 
     def _set_state(self, state: Mapping[str, Array]) -> None:
         if "X_" in state:
             super()._set_state(state)
-            found = self._probabilities(self._scaled(self.X_[:CHECKED_ROWS]))
-            if not np.allclose(found, state["checked"], atol=1e-6):
+            probabilities = self._probabilities(self._scaled(self.X_[:CHECKED_ROWS]))
+            if not np.allclose(probabilities, state["checked"], atol=1e-6):
                 raise InputError(
                     f"Fitted again on its saved rows, {type(self.estimator).__name__} predicts otherwise "
                     "than when it was saved: another version of its package, or draws without random_state. "

@@ -70,7 +70,7 @@ class Geometry(NamedTuple):
     @property
     def names(self) -> tuple[str, ...]:
         """Of the representations at hand, the present one first."""
-        return (self.name, *(other.name for other in self.alternatives))
+        return (self.name, *(geometry.name for geometry in self.alternatives))
 
     def select(self, name: str) -> Geometry:
         """The pool in another of its representations; this one is then among the alternatives.
@@ -80,12 +80,12 @@ class Geometry(NamedTuple):
         """
         if name == self.name:
             return self
-        (chosen,) = (other for other in self.alternatives if other.name == name)
-        others = (
+        (target,) = (alternative for alternative in self.alternatives if alternative.name == name)
+        alternatives = (
             self._replace(alternatives=()),
-            *(other for other in self.alternatives if other is not chosen),
+            *(alternative for alternative in self.alternatives if alternative is not target),
         )
-        return chosen._replace(alternatives=others)
+        return target._replace(alternatives=alternatives)
 
     @classmethod
     def of(
@@ -130,20 +130,20 @@ class Geometry(NamedTuple):
         n = len(features)
         if n == 0:
             raise InputError("A geometry needs at least one row of features.")
-        begun = seed, n_inducing, n_mean, common_scale, clip, method, representations
+        settings = seed, n_inducing, n_mean, common_scale, clip, method, representations
         rng = np.random.default_rng([seed, 0x6E0])
         rows = np.arange(n) if n <= MAX_ROWS else np.sort(rng.choice(n, MAX_ROWS, replace=False))
         sample = np.asarray(features[rows], dtype=np.float64)
         shift, scale = _common(sample) if common_scale else _z_score(sample)
         if sample.size < _WORTH:
-            return cls._of(sample, shift, scale, rng, *begun)
+            return cls._of(sample, shift, scale, rng, *settings)
         from workbench.pools.features.cache import kept_arrays
 
         # centres differ by the last bits with another library or number of threads
         libraries = *(version(name) for name in ("scikit-learn", "numpy")), os.environ.get("OMP_NUM_THREADS")
-        key = digest(sample).hex(), n, begun, libraries
+        key = digest(sample).hex(), n, settings, libraries
         return cls.from_arrays(
-            kept_arrays("geometry", key, lambda: cls._of(sample, shift, scale, rng, *begun).to_arrays())
+            kept_arrays("geometry", key, lambda: cls._of(sample, shift, scale, rng, *settings).to_arrays())
         )
 
     @classmethod
@@ -173,18 +173,18 @@ class Geometry(NamedTuple):
         first = measured(sample, shift, scale, rng)
         if common_scale or not representations:
             return first
-        others: list[Geometry] = []
+        alternatives: list[Geometry] = []
         for number, make in enumerate(MAKERS.values(), start=1):
             representation = make(sample)
             if representation is None:
                 continue
-            written = representation.transform(sample)
-            shift, scale = _z_score(written)
-            other = measured(
-                written, shift, representation.spread(scale), np.random.default_rng([seed, 0x6E0, number])
+            features = representation.transform(sample)
+            shift, scale = _z_score(features)
+            alternative = measured(
+                features, shift, representation.spread(scale), np.random.default_rng([seed, 0x6E0, number])
             )
-            others.append(other._replace(representation=representation))
-        return first._replace(alternatives=tuple(others))
+            alternatives.append(alternative._replace(representation=representation))
+        return first._replace(alternatives=tuple(alternatives))
 
     def transform(self, X: Array, dtype: type | np.dtype | str = np.float64) -> Floats:
         """Raw features [N, D] to scaled, clipped features [N, D].
@@ -201,10 +201,10 @@ class Geometry(NamedTuple):
                 f"These features have {X.shape[1]} columns; the geometry was made from "
                 f"{self.n_features}. Use the pool the geometry came from."
             )
-        written: Floats = np.asarray(X, dtype=np.float64)
+        features: Floats = np.asarray(X, dtype=np.float64)
         if self.representation is not None:
-            written = self.representation.transform(written)
-        scaled = _scaled(written, self.shift, self.scale, self.clip)
+            features = self.representation.transform(features)
+        scaled = _scaled(features, self.shift, self.scale, self.clip)
         return scaled.astype(dtype, copy=False)
 
     def within_unit_ball(self, scaled: Floats) -> bool:
@@ -217,8 +217,8 @@ class Geometry(NamedTuple):
         arrays = {name: np.asarray(getattr(self, name)) for name in _ARRAYS}
         if self.representation is not None:
             arrays |= prefixed("representation", self.representation.to_arrays())
-        for number, other in enumerate(self.alternatives):
-            arrays |= prefixed(f"alternative{number}", other.to_arrays())
+        for number, alternative in enumerate(self.alternatives):
+            arrays |= prefixed(f"alternative{number}", alternative.to_arrays())
         return arrays
 
     @classmethod
@@ -230,10 +230,10 @@ class Geometry(NamedTuple):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Array]) -> Geometry:
         """The geometry that `to_arrays` took apart."""
-        others: list[Geometry] = []
-        while part := within(f"alternative{len(others)}", arrays):
-            others.append(cls.from_arrays(part))
-        written = within("representation", arrays)
+        alternatives: list[Geometry] = []
+        while part := within(f"alternative{len(alternatives)}", arrays):
+            alternatives.append(cls.from_arrays(part))
+        representation = within("representation", arrays)
         shift, scale, inducing, mean_inducing = (
             np.asarray(arrays[name], dtype=np.float64) for name in _ARRAYS[:4]
         )
@@ -244,8 +244,8 @@ class Geometry(NamedTuple):
             mean_inducing,
             float(arrays["length_scale"]),
             float(arrays["clip"]),
-            Representation.from_arrays(written) if written else None,
-            tuple(others),
+            Representation.from_arrays(representation) if representation else None,
+            tuple(alternatives),
         )
 
 
@@ -318,10 +318,10 @@ def _distinct(points: Floats) -> Floats:
     return points[first]
 
 
-def _apart(points: Floats, taken: Floats) -> Floats:
+def _apart(points: Floats, centres: Floats) -> Floats:
     """Those points that are none of the taken ones, up to rounding."""
-    known = {row.tobytes() for row in np.round(taken, 9) + 0.0}
-    return points[[row.tobytes() not in known for row in np.round(points, 9) + 0.0]]
+    keys = {row.tobytes() for row in np.round(centres, 9) + 0.0}
+    return points[[row.tobytes() not in keys for row in np.round(points, 9) + 0.0]]
 
 
 def _k_means(X: Floats, k: int, rng: np.random.Generator, init: str, steps: int) -> Floats:

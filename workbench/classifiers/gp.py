@@ -360,13 +360,13 @@ class SparseGPClassifier(GPClassifier):
         except _StoppedError:
             stopped = True
         self.kernel_trace_ = np.exp(np.stack(search.visited)[:, :n_logs])
-        best, found = search.best, self._unpack(search.best_theta, hyper)
+        best, best_hyper = search.best, self._unpack(search.best_theta, hyper)
         traces, steps = search.traces, search.steps
         if not stopped:
             last = None if callback is None else lambda part, value: callback(0.8 + 0.2 * part, value)
-            best = self._optimise(data, found, best.posterior, rng, last)
+            best = self._optimise(data, best_hyper, best.posterior, rng, last)
             traces, steps = [*traces, best.trace], steps + best.n_iter
-        return best._replace(trace=np.concatenate(traces), n_iter=steps, stopped=stopped), found
+        return best._replace(trace=np.concatenate(traces), n_iter=steps, stopped=stopped), best_hyper
 
     def _moves_inducing(self) -> bool:
         return False
@@ -393,8 +393,8 @@ class SparseGPClassifier(GPClassifier):
         size = len(theta) - (hyper.inducing.size if self._moves_inducing() else 0)
         logs = engine.Hyper(theta[: size - 1], theta[size - 1], hyper.inducing)
         rows = engine.Rows(data.scaled, data.targets)
-        found = engine.kernel_gradient(self._likelihood(), self.kernel, rows, logs, state)
-        parts = found if self._moves_inducing() else found[:2]
+        slopes = engine.kernel_gradient(self._likelihood(), self.kernel, rows, logs, state)
+        parts = slopes if self._moves_inducing() else slopes[:2]
         return np.concatenate([np.ravel(part) for part in parts])
 
     # ------------------------------------------------------------------ predicting
@@ -479,8 +479,8 @@ class ClosedFormClassifier(SparseGPClassifier):
         from workbench.engine import natural_gradient as engine
 
         n, kernel = len(data.scaled), self._make_kernel(hyper.length_scale, hyper.variance)
-        whole = self.batch_size is None or self.batch_size >= n
-        sweeps = whole and self._class_batch() >= self._n_functions()
+        full_batch = self.batch_size is None or self.batch_size >= n
+        sweeps = full_batch and self._class_batch() >= self._n_functions()
         shuffle = None if sweeps else rng  # a block then stands for all rows
         rows = engine.ProjectedRows(
             data.scaled, data.targets, self._basis(hyper), kernel, shuffle, data.offset
@@ -565,14 +565,14 @@ class _KernelSearch:
         self.steps += fit.n_iter
         if fit.objective > self.best.objective:
             self.best, self.best_theta = fit, np.array(theta)
-        done = 0.8 * min(1.0, len(self.visited) / (2 * _HYPER_STEPS))
-        if self.callback is not None and self.callback(done, self.best.objective):
+        fraction = 0.8 * min(1.0, len(self.visited) / (2 * _HYPER_STEPS))
+        if self.callback is not None and self.callback(fraction, self.best.objective):
             raise _StoppedError
         return float(fit.objective)
 
-    def _gradient(self, theta: Floats, some: Array | slice) -> Floats:
+    def _gradient(self, theta: Floats, rows: Array | slice) -> Floats:
         """Derivative of the objective of some rows with respect to theta, at the present q."""
-        few = self.data.rows(some)
+        few = self.data.rows(rows)
         return self.model._kernel_gradient(few, self.model._unpack(theta, self.hyper), self.state, theta)
 
     def _loss(self, theta: Floats) -> tuple[float, Floats]:
@@ -591,12 +591,12 @@ class _KernelSearch:
         state = AdamState.start([theta])
         for _ in range(_HYPER_STEPS):
             self._fit(theta)
-            some = np.arange(n) if n <= _HYPER_ROWS else self.rng.choice(n, _HYPER_ROWS, replace=False)
-            gradient = self._gradient(theta, some) * (n / len(some))
+            rows = np.arange(n) if n <= _HYPER_ROWS else self.rng.choice(n, _HYPER_ROWS, replace=False)
+            gradient = self._gradient(theta, rows) * (n / len(rows))
             (after,), state = adam_step([theta], [-gradient], state, [rate])
-            moved = np.clip(np.asarray(after), low, high)
-            quiet = quiet + 1 if np.abs(moved - theta).max() < 0.01 else 0
-            theta, rate = moved, 0.93 * rate
+            new_theta = np.clip(np.asarray(after), low, high)
+            quiet = quiet + 1 if np.abs(new_theta - theta).max() < 0.01 else 0
+            theta, rate = new_theta, 0.93 * rate
             if quiet == 3:
                 break
 

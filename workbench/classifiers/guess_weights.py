@@ -92,13 +92,13 @@ def weigh(judge: Callable[[Floats], LeftOut], start: Floats, unit: float, centre
     for source in range(len(weights)):
         tried: list[tuple[float, float, LeftOut]] = []
         for factor in FACTORS:
-            other = weights.copy()
-            other[source] = factor * unit
-            left_out = judge(other)
-            tried.append((loss(left_out, other), factor * unit, left_out))
+            candidate = weights.copy()
+            candidate[source] = factor * unit
+            left_out = judge(candidate)
+            tried.append((loss(left_out, candidate), factor * unit, left_out))
         none = tried[0][2]
-        allowed = [one for one in tried if not clearly_less(none.wrong, one[2].wrong, _STANDARD_ERRORS)]
-        _, best, left_out = min(allowed, key=lambda one: one[:2])
+        allowed = [trial for trial in tried if not clearly_less(none.wrong, trial[2].wrong, _STANDARD_ERRORS)]
+        _, best, left_out = min(allowed, key=lambda trial: trial[:2])
         # a guess that is right by chance in a few places is not kept for that
         better = clearly_less(-left_out.log_likelihood, -none.log_likelihood, _STANDARD_ERRORS)
         weights[source] = best if better else 0.0

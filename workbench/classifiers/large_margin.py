@@ -193,7 +193,7 @@ class LargeMarginClassifier(LargeMarginFits):
             points = N_INDUCING
             if self.n_mean == 0:
                 points = next((p for rows, p in _POINTS_BY_LABELS if n >= rows), N_INDUCING)
-        given = not isinstance(self.inducing, str)
+        is_array = not isinstance(self.inducing, str)
         geometry = Geometry.of(
             features,
             points,
@@ -201,18 +201,18 @@ class LargeMarginClassifier(LargeMarginFits):
             n_mean=self.n_mean,
             common_scale=common_scale,
             clip=self.clip,
-            method="k-means++" if given else self.inducing,
-            representations=not given and self._chooses(),
+            method="k-means++" if is_array else self.inducing,
+            representations=not is_array and self._chooses(),
         )
-        if not given:
+        if not is_array:
             return geometry
-        wanted = np.asarray(self.inducing, dtype=np.float64)
-        if wanted.ndim != 2 or wanted.shape[1] != features.shape[1] or not np.isfinite(wanted).all():
+        inducing = np.asarray(self.inducing, dtype=np.float64)
+        if inducing.ndim != 2 or inducing.shape[1] != features.shape[1] or not np.isfinite(inducing).all():
             raise InputError(
                 f"inducing must be 'k-means++', 'random' or a finite array [P, {features.shape[1]}]; "
-                f"got shape {wanted.shape}."
+                f"got shape {inducing.shape}."
             )
-        return geometry._replace(inducing=np.unique(geometry.transform(wanted), axis=0))
+        return geometry._replace(inducing=np.unique(geometry.transform(inducing), axis=0))
 
     # ------------------------------------------------------------------ fitting
 
@@ -254,29 +254,29 @@ class LargeMarginClassifier(LargeMarginFits):
 
     def _fit_codes(self, X: Floats, codes: Ints, callback: FitCallback | None) -> None:
         self._check_kernel()
-        others = self.__dict__.pop("_others", None)
-        if others is not None and others is not self:
-            kernel, start = self._take_over(others, X)
+        leader = self.__dict__.pop("_others", None)
+        if leader is not None and leader is not self:
+            kernel, start = self._take_over(leader, X)
             self._fit_with(kernel, start, X, codes, Progress(callback))
             return
-        chosen = self._chooses() and self._warm() and bool(self.__dict__.get("choices_"))
-        if chosen:
+        has_choice = self._chooses() and self._warm() and bool(self.__dict__.get("choices_"))
+        if has_choice:
             pass  # the present geometry is the chosen one
         elif self.geometry is not None or (self._warm() and hasattr(self, "geometry_")):
             self._resolve_geometry(X, N_INDUCING)
         else:
             self.geometry_ = self.measure(X, self._seed(), self.common_scale)
             self.measured_rows_ = len(X)
-        if not chosen:
+        if not has_choice:
             self.choices_ = ()
         report = Progress(callback)
         before = self.geometry_
-        found = self._look(X, codes, report, alone=others is None) if self._chooses() else None
-        if found is not None:
-            kernel, start = found.kernel, found.fit.posterior
+        look = self._look(X, codes, report, alone=leader is None) if self._chooses() else None
+        if look is not None:
+            kernel, start = look.kernel, look.fit.posterior
             if self._warm() and self._stands(before, kernel):
                 start = self._start()  # nothing moved: go on as if there had been no look
-        elif chosen:
+        elif has_choice:
             kernel, start = self.kernel_, self._start()
         else:
             scaled = self.geometry_.transform(X, self._numpy_dtype())
@@ -526,14 +526,14 @@ class LargeMarginClassifier(LargeMarginFits):
         rows = draft._looked_at(len(codes))
         few = np.asarray(X, dtype=np.float64)[rows]
         start = beside.carried if beside is not None else self._value()._at(geometry) if choices else None
-        found, fit = draft._fit_of(candidate, geometry, few, codes[rows], rows, start)
+        fit_geometry, fit = draft._fit_of(candidate, geometry, few, codes[rows], rows, start)
         if as_new is not None:
-            later = found.transform(np.asarray(as_new, dtype=np.float64)[rows], self._numpy_dtype())
+            later = fit_geometry.transform(np.asarray(as_new, dtype=np.float64)[rows], self._numpy_dtype())
             fit = draft._judged_at(fit, later, codes[rows])
         assert fit.left_out is not None
 
         def begun() -> dict[str, Array]:
-            extra = len(found.inducing) - len(geometry.select(candidate.representation).inducing)
+            extra = len(fit_geometry.inducing) - len(geometry.select(candidate.representation).inducing)
             draft._adopt(fit)
             draft.beta_, draft.stopped_ = fit.left_out.beta, False  # type: ignore[union-attr]
             last = replace(choices[-1], candidate=candidate, n_labelled_points=extra)
@@ -567,9 +567,9 @@ class LargeMarginClassifier(LargeMarginFits):
         """The posterior of this fit, where it is one of these centres."""
         from workbench.engine.large_margin_state import Posterior
 
-        mine = self.__dict__.get("geometry_")
+        geometry = self.__dict__.get("geometry_")
         centres = pool.inducing
-        if mine is None or not np.array_equal(mine.inducing[: len(centres)], centres):
+        if geometry is None or not np.array_equal(geometry.inducing[: len(centres)], centres):
             return None
         return Posterior(self.mean_, self.precision_, self.root_)
 
@@ -577,10 +577,10 @@ class LargeMarginClassifier(LargeMarginFits):
     def predictor_(self) -> Predictor:
         """Latents in NumPy."""
         fit = self._value()
-        made: Predictor | None = fit.__dict__.get("_predictor")
-        if made is None:  # a state just loaded: where it only starts a fit, nobody asks
-            made = fit._predictor = fit._folded()
-        return made
+        predictor: Predictor | None = fit.__dict__.get("_predictor")
+        if predictor is None:  # a state just loaded: where it only starts a fit, nobody asks
+            predictor = fit._predictor = fit._folded()
+        return predictor
 
     def _folded(self) -> Predictor:
         basis = self._basis(self.kernel_)

@@ -143,9 +143,9 @@ class LargeMarginFits(WithGPflowModel, BaseBayesianClassifier):
         offset: Floats | None = None,
     ) -> KernelFit:
         """Everything but calibration, at one kernel (which is learnt on the way if asked)."""
-        asked = self._asked(codes, offset)
+        fit_offset = self._asked(codes, offset)
         if learn := learn and self.hyperparameters is not None and isinstance(kernel, StationaryKernel):
-            kernel, start = self._learn(kernel, scaled, codes, start, report.part(0.0, 0.5), asked)
+            kernel, start = self._learn(kernel, scaled, codes, start, report.part(0.0, 0.5), fit_offset)
         basis, wide = self._basis(kernel), self._wide_basis(kernel) if self._carry_wide(scaled) else None
         # the wide mean takes over from there, or the fit that follows
         tol = self.tol if wide is None and not rough else 50.0 * self.tol
@@ -157,13 +157,15 @@ class LargeMarginFits(WithGPflowModel, BaseBayesianClassifier):
             residual = np.maximum(kernel.diagonal(scaled) - np.einsum("np,np->n", phi, phi), 0.0)
         else:
             phi, residual = self._projected(scaled, basis, kernel)
-        fit = self._solve(phi, residual, codes, start, tol, report.part(0.5 if learn else 0.0, 0.8), asked)
+        fit = self._solve(
+            phi, residual, codes, start, tol, report.part(0.5 if learn else 0.0, 0.8), fit_offset
+        )
         small = KernelFit(kernel, fit, np.zeros((0, len(self.classes_))), phi, rows, offset=offset)
         if rough:
             from workbench.engine.row_space import RowTerms
 
-            said = phi @ fit.posterior.mean, fit.margin, fit.second, fit.rivals, codes, self.temperature
-            small = small._replace(terms=RowTerms.of(*said))
+            terms = phi @ fit.posterior.mean, fit.margin, fit.second, fit.rivals, codes, self.temperature
+            small = small._replace(terms=RowTerms.of(*terms))
         if wide is None or report.stopped:
             return small
         small = self._judged(small, codes)
@@ -175,7 +177,7 @@ class LargeMarginFits(WithGPflowModel, BaseBayesianClassifier):
             )
             phi_wide = projection.project(scaled[rows], wide, kernel)[0]
         part = fit._replace(rivals=fit.rivals[rows], margin=fit.margin[rows], second=fit.second[rows])
-        found = wide_mean.widen(
+        wide_fit = wide_mean.widen(
             phi_wide,
             residual[rows],
             codes[rows],
@@ -183,10 +185,10 @@ class LargeMarginFits(WithGPflowModel, BaseBayesianClassifier):
             self.temperature,
             self.wide_spread,
             report.part(0.8, 1.0).callback,
-            None if asked is None else asked[rows],
+            None if fit_offset is None else fit_offset[rows],
         )
-        at_wide = fit._replace(rivals=found.rivals, margin=found.margin, second=found.second)
-        mean: Floats = found.mean.astype(self._numpy_dtype())
+        at_wide = fit._replace(rivals=wide_fit.rivals, margin=wide_fit.margin, second=wide_fit.second)
+        mean: Floats = wide_fit.mean.astype(self._numpy_dtype())
         phi_wide = phi_wide.astype(np.float32, copy=False)
         widened = self._judged(
             KernelFit(kernel, at_wide, mean, phi_wide, rows, offset=offset, terms=small.terms), codes
@@ -275,7 +277,7 @@ class LargeMarginFits(WithGPflowModel, BaseBayesianClassifier):
         """The length scale with the highest leave-one-out log-likelihood."""
         base = first.kernel
         assert isinstance(base, StationaryKernel)
-        found = [self._judged(first, codes)]
+        fits = [self._judged(first, codes)]
         for number, factor in enumerate(CANDIDATES):
             if factor == 1.0:
                 continue
@@ -286,8 +288,8 @@ class LargeMarginFits(WithGPflowModel, BaseBayesianClassifier):
             )
             if report.stopped:
                 break
-            found.append(self._judged(fit, codes))
-        return max(found, key=lambda fit: fit.left_out.log_likelihood.mean() if fit.left_out else -np.inf)
+            fits.append(self._judged(fit, codes))
+        return max(fits, key=lambda fit: fit.left_out.log_likelihood.mean() if fit.left_out else -np.inf)
 
     def _calibrate(self, fit: KernelFit, scaled: Floats, codes: Ints, report: Progress) -> float:
         if self.calibration is None:
@@ -318,10 +320,10 @@ class LargeMarginFits(WithGPflowModel, BaseBayesianClassifier):
         means = cal.leave_one_out(
             fit.phi[rows], fit.mean, codes[sampled], fit.fit.rivals[rows], at, sample, weight=n / len(sampled)
         )
-        chosen = sampled[sample]
+        selection = sampled[sample]
         if fit.offset is not None:
-            means = means + fit.offset[chosen]
-        return fit._replace(left_out=cal.judge(means, codes[chosen], chosen, self._prior_log_beta(fit)))
+            means = means + fit.offset[selection]
+        return fit._replace(left_out=cal.judge(means, codes[selection], selection, self._prior_log_beta(fit)))
 
     def _judged_at(self, fit: KernelFit, scaled: Floats, codes: Ints) -> KernelFit:
         """The judged fit, judged anew on other features [n, D] of the same rows."""
@@ -362,7 +364,7 @@ class LargeMarginFits(WithGPflowModel, BaseBayesianClassifier):
         for number in range(min(folds, len(codes))):
             inside, outside = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
             kernel = kernel_of(inside)
-            moved = None if offset is None else offset[inside]
+            fold_offset = None if offset is None else offset[inside]
             part = self._fit_at(
                 kernel,
                 scaled[inside],
@@ -371,7 +373,7 @@ class LargeMarginFits(WithGPflowModel, BaseBayesianClassifier):
                 Progress(None),
                 learn=False,
                 rough=rough,
-                offset=moved,
+                offset=fold_offset,
             )
             wide = self._wide_basis(kernel) if len(part.wide) else None
             phi, _ = projection.project(scaled[outside], wide or self._basis(kernel), kernel)
@@ -388,25 +390,25 @@ class LargeMarginFits(WithGPflowModel, BaseBayesianClassifier):
 
     def _held(self) -> HeldBases:
         """The bases of this fit, kept with it: who shares them need not look them up by their content."""
-        found: HeldBases | None = self.__dict__.get("_bases")
-        if found is None:
+        bases: HeldBases | None = self.__dict__.get("_bases")
+        if bases is None:
             basis, wide = self._basis(self.kernel_), self._wide_basis(self.kernel_)
-            found = self.__dict__["_bases"] = HeldBases(self.geometry_, self.kernel_, basis, wide, {})
-        return found
+            bases = self.__dict__["_bases"] = HeldBases(self.geometry_, self.kernel_, basis, wide, {})
+        return bases
 
     def _holds(self, kernel: Kernel) -> bool:
-        held: HeldBases | None = self.__dict__.get("_bases")
-        return held is not None and held.geometry is self.geometry_ and held.kernel is kernel
+        bases: HeldBases | None = self.__dict__.get("_bases")
+        return bases is not None and bases.geometry is self.geometry_ and bases.kernel is kernel
 
     def _projected(self, scaled: Floats, basis: Basis, kernel: Kernel) -> tuple[Floats, Floats]:
         """As `projection.project`; of models that share a basis and rows, done once."""
         if not self._holds(kernel):
             return projection.project(scaled, basis, kernel)
-        kept, size = self._held().rows, len(basis.points)
-        known = kept.get(size)
-        if known is None or not np.array_equal(known[0], scaled):
-            kept[size] = known = (scaled, *projection.project(scaled, basis, kernel))
-        return known[1], known[2]
+        cache, size = self._held().rows, len(basis.points)
+        entry = cache.get(size)
+        if entry is None or not np.array_equal(entry[0], scaled):
+            cache[size] = entry = (scaled, *projection.project(scaled, basis, kernel))
+        return entry[1], entry[2]
 
     def _basis(self, kernel: Kernel) -> Basis:
         if self._holds(kernel):

@@ -214,14 +214,14 @@ class SoftmaxNetClassifier(_NetworkClassifier):
         n = len(X)
         total = len(self._schedule(n, self.epochs, np.random.default_rng(0))[0])
 
-        def report(done: int, loss: float) -> bool | None:
-            return None if callback is None else callback(done / total, -loss * n)
+        def report(steps: int, loss: float) -> bool | None:
+            return None if callback is None else callback(steps / total, -loss * n)
 
-        done = self._softmax_network(X, codes, self.epochs, report)
-        self.weights_, (self.kernel_, self.bias_) = done.variables[:-2], done.variables[-2:]
-        self.objective_trace_ = -n * done.trace
+        network = self._softmax_network(X, codes, self.epochs, report)
+        self.weights_, (self.kernel_, self.bias_) = network.variables[:-2], network.variables[-2:]
+        self.objective_trace_ = -n * network.trace
         self.objective_ = float(self.objective_trace_[-1])
-        self.n_iter_ = done.steps
+        self.n_iter_ = network.steps
 
     def decision_function(self, X: Any) -> Floats:
         """[N, C] logits of X [N, D]; one column for two classes, as scikit-learn has it."""
@@ -333,8 +333,8 @@ class LargeMarginNetClassifier(_NetworkClassifier):
         total = first + len(rows)
 
         def report(offset: int) -> Any:
-            return lambda done, loss: (
-                None if callback is None else callback((offset + done) / total, -loss * n)
+            return lambda steps, loss: (
+                None if callback is None else callback((offset + steps) / total, -loss * n)
             )
 
         started = self._softmax_network(X[train], codes[train], self.pretrain_epochs, report(0))
@@ -393,8 +393,8 @@ class LargeMarginNetClassifier(_NetworkClassifier):
         if self.geometry is not None:
             g = self.geometry
             centres = np.concatenate([g.inducing, g.mean_inducing]) * g.scale + g.shift
-            seen = self._features(centres.astype(np.float32)).astype(np.float64)
-            candidates = np.concatenate([features, seen])
+            centre_features = self._features(centres.astype(np.float32)).astype(np.float64)
+            candidates = np.concatenate([features, centre_features])
         measured = Geometry.of(candidates, self.n_inducing, self._seed(), common_scale=True)
         zeros, ones = np.zeros(features.shape[1]), np.ones(features.shape[1])
         # undo the common scale: features are of length sqrt(d) by LayerNorm and stay as they are

@@ -71,8 +71,8 @@ def estimator(cls: type[T]) -> type[T]:
 def _rules(cls: Any) -> tuple[tuple[str, Any, _Rule], ...]:
     if not dataclasses.is_dataclass(cls):
         return ()
-    found = ((f.name, f.default, f.metadata.get("rule")) for f in dataclasses.fields(cls) if f.init)
-    return tuple((name, default, rule) for name, default, rule in found if rule is not None)
+    rules = ((f.name, f.default, f.metadata.get("rule")) for f in dataclasses.fields(cls) if f.init)
+    return tuple((name, default, rule) for name, default, rule in rules if rule is not None)
 
 
 def check_options(estimator: Any) -> None:
@@ -90,12 +90,12 @@ def check_options(estimator: Any) -> None:
         if value is None and rule.optional:
             continue
         _check_value(name, value, rule)
-        for other, values in rule.when.items():
-            present = getattr(estimator, other)
+        for setting, values in rule.when.items():
+            present = getattr(estimator, setting)
             if present not in values and value != default:
                 raise InputError(
-                    f"{name}={value!r} does nothing with {other}={present!r}: it is for {other} "
-                    f"{' or '.join(map(repr, values))}. Leave it out, or set {other}."
+                    f"{name}={value!r} does nothing with {setting}={present!r}: it is for {setting} "
+                    f"{' or '.join(map(repr, values))}. Leave it out, or set {setting}."
                 )
 
 

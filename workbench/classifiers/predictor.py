@@ -116,8 +116,8 @@ class Predictor:
     def folded(self) -> Folded:
         """The covariances as `Folded`, in the predictor's precision."""
         roots = self.roots.astype(np.float64, copy=False)
-        made = _fold(np.matmul(roots.transpose(0, 2, 1), roots), self.whitener.astype(np.float64, copy=False))
-        return made._replace(factors=made.factors.astype(self.dtype), raises=made.raises.astype(self.dtype))
+        fold = _fold(np.matmul(roots.transpose(0, 2, 1), roots), self.whitener.astype(np.float64, copy=False))
+        return fold._replace(factors=fold.factors.astype(self.dtype), raises=fold.raises.astype(self.dtype))
 
     @cached_property
     def roots(self) -> Floats:
@@ -185,10 +185,10 @@ class Predictor:
 
     def scaled(self, X: Array) -> Floats:
         """[N, D] features as the kernel sees them."""
-        written: Floats = np.asarray(X, dtype=np.float64)
+        features: Floats = np.asarray(X, dtype=np.float64)
         if self.representation is not None:
-            written = self.representation.transform(written)
-        scaled = (written - self.shift) / self.scale
+            features = self.representation.transform(features)
+        scaled = (features - self.shift) / self.scale
         if np.isfinite(self.clip):
             np.clip(scaled, -self.clip, self.clip, out=scaled)
         return scaled.astype(self.dtype, copy=False)
@@ -251,8 +251,8 @@ class Predictor:
         P, wide = len(self.whitener), len(self.points) > len(self.whitener)
         phi = np.empty((P, len(X)), dtype=np.float32)
         residual = np.empty(len(X), dtype=np.float32)
-        kept = np.float32 if compact else self.dtype
-        kernel_block = np.empty((len(X), len(self.points)), dtype=kept) if wide else None
+        block_dtype = np.float32 if compact else self.dtype
+        kernel_block = np.empty((len(X), len(self.points)), dtype=block_dtype) if wide else None
         block = self._block()
         for start in range(0, len(X), CHUNK):
             rows = slice(start, start + CHUNK)
@@ -351,12 +351,12 @@ class Predictor:
     def from_arrays(cls, arrays: Mapping[str, Array]) -> Predictor:
         """The predictor that `to_arrays` took apart."""
         kernel = kernel_from_arrays(within("kernel", arrays))
-        written = within("representation", arrays)
+        representation = within("representation", arrays)
         values: dict[str, Any] = {name: np.asarray(arrays[name]) for name in _ARRAYS}
         values["clip"] = float(values["clip"])
         values["binary"] = bool(values["binary"])
         values["folded"] = Folded(*(np.asarray(arrays[name]) for name in Folded._fields))
-        values["representation"] = Representation.from_arrays(written) if written else None
+        values["representation"] = Representation.from_arrays(representation) if representation else None
         return cls(kernel=kernel, dtype=str(np.asarray(arrays["dtype"])), **values)
 
 
@@ -427,8 +427,8 @@ def _split(S: Floats) -> tuple[Floats, Floats]:
     if info >= 0:
         U = np.zeros((len(S), rank))
         U[pivots - 1] = np.tril(factor)[:, :rank]
-        left = np.abs(np.diag(remainder) - np.einsum("pr,pr->p", U, U)).max(initial=0.0)
-        if left <= 1e-12 * len(S):
+        error = np.abs(np.diag(remainder) - np.einsum("pr,pr->p", U, U)).max(initial=0.0)
+        if error <= 1e-12 * len(S):
             return U, np.zeros((len(S), 0))
     values, vectors = eigh(remainder)  # a covariance larger than the prior in some direction
     down, up = values > 1e-14, values < -1e-14

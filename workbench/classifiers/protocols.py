@@ -216,8 +216,8 @@ def supports_mean(model: Any) -> TypeGuard[SupportsMean]:
 
 def mean_weights_of(model: Any) -> Floats | None:
     """[J] weights of the guesses a fit was given, as `mean_weights_`; None where it had none."""
-    found: Floats | None = getattr(model, "mean_weights_", None)
-    return found
+    weights: Floats | None = getattr(model, "mean_weights_", None)
+    return weights
 
 
 def supports_latent(model: Any) -> TypeGuard[SupportsLatent]:
@@ -262,8 +262,8 @@ def supports_callback(estimator: Any) -> TypeGuard[SupportsCallback]:
 
 def predictor_of(model: Any) -> LatentFunction | None:
     """Predictor for scoring without an engine, as `predictor_`; None where a fit leaves nothing."""
-    found: LatentFunction | None = getattr(model, "predictor_", None)
-    return found
+    predictor: LatentFunction | None = getattr(model, "predictor_", None)
+    return predictor
 
 
 def latent_function_of(model: Any) -> LatentFunction | None:
@@ -273,38 +273,38 @@ def latent_function_of(model: Any) -> LatentFunction | None:
 
 def projection_of(model: Any) -> Callable[[Array], Floats] | None:
     """`project` of the model's predictor, X [N, D] -> whitened features [N, P]; None where it has none."""
-    found: Callable[[Array], Floats] | None = getattr(predictor_of(model), "project", None)
-    return found
+    project: Callable[[Array], Floats] | None = getattr(predictor_of(model), "project", None)
+    return project
 
 
 def covariance_of(model: Any) -> Callable[[Array, Array], Floats] | None:
     """`covariance` of the model's predictor, (X [n, D], others [m, D]) -> [C, n, m]; or None."""
-    found: Callable[[Array, Array], Floats] | None = getattr(predictor_of(model), "covariance", None)
-    return found
+    covariance: Callable[[Array, Array], Floats] | None = getattr(predictor_of(model), "covariance", None)
+    return covariance
 
 
 def geometry_of(model: Any) -> Geometry | None:
     """Geometry that a fitted model took from the pool, as `geometry_`; or None."""
-    found: Geometry | None = getattr(model, "geometry_", None)
-    return found
+    geometry: Geometry | None = getattr(model, "geometry_", None)
+    return geometry
 
 
 def left_out_of(model: Any) -> LeaveOneOut | None:
     """Left-out predictions of a fit for its own rows without their labels, as `left_out_`; or None."""
-    found: LeaveOneOut | None = getattr(model, "left_out_", None)
-    return found
+    left_out: LeaveOneOut | None = getattr(model, "left_out_", None)
+    return left_out
 
 
 def choice_of(model: Any) -> Chosen | None:
     """Features that a model last chose, as `choice_`; None where it has not chosen."""
-    found: Chosen | None = getattr(model, "choice_", None)
-    return found
+    choice: Chosen | None = getattr(model, "choice_", None)
+    return choice
 
 
 def temperature_of(model: Any) -> float | None:
     """`beta_` of softmax(beta_ f), or None where probabilities come about another way."""
-    found = getattr(model, "beta_", getattr(model, "temperature", None) if callable(model) else None)
-    return None if found is None else float(found)
+    temperature = getattr(model, "beta_", getattr(model, "temperature", None) if callable(model) else None)
+    return None if temperature is None else float(temperature)
 
 
 def n_features_of(model: Any) -> int | None:

@@ -37,10 +37,10 @@ class Representation(NamedTuple):
         """[N, D'] of raw features X [N, D]; a code the pool never held belongs to no indicator."""
         X = np.asarray(X, dtype=np.float64)
         if self.name == "one-hot":
-            found: Floats = X[:, self.columns]
+            indicators: Floats = X[:, self.columns]
             codes = np.isfinite(self.values)
-            found[:, codes] = found[:, codes] == self.values[codes]
-            return found
+            indicators[:, codes] = indicators[:, codes] == self.values[codes]
+            return indicators
         return np.stack(
             [np.interp(X[:, d], self.knots[d], self.scores[d]) for d in range(X.shape[1])], axis=1
         )
@@ -80,9 +80,9 @@ def one_hot(sample: Floats) -> Representation | None:
     columns: list[int] = []
     values: list[float] = []
     for d in range(sample.shape[1]):
-        found = _codes(sample[:, d])
-        columns += [d] * max(len(found), 1)
-        values += found or [np.nan]
+        levels = _codes(sample[:, d])
+        columns += [d] * max(len(levels), 1)
+        values += levels or [np.nan]
     codes = np.asarray(values)
     if not np.isfinite(codes).any() or len(codes) > MOST_COLUMNS:
         return None
@@ -95,10 +95,10 @@ def _codes(column: Floats) -> list[float]:
     for rows in (column[:200], column):
         if (rows != np.round(rows)).any():
             return []
-        found = np.unique(rows)
-        if len(found) > MOST:
+        levels = np.unique(rows)
+        if len(levels) > MOST:
             return []
-    return found.tolist() if len(found) >= FEWEST else []
+    return levels.tolist() if len(levels) >= FEWEST else []
 
 
 def normal_scores(sample: Floats) -> Representation | None:

@@ -204,7 +204,7 @@ class SVGPClassifier(SparseGPClassifier, KernelClassifier):
         from workbench.engine import natural_gradient
 
         start = engine.Gaussian(state.mean, q_sqrt_of(np.asarray(state.root)))
-        fit, found = engine.learn(
+        fit, engine_hyper = engine.learn(
             self._likelihood(),
             self.kernel,
             engine.Rows(data.scaled, data.targets),
@@ -215,7 +215,7 @@ class SVGPClassifier(SparseGPClassifier, KernelClassifier):
             callback=callback,
             **self._adam_options(),
         )
-        hyper, state = Hyper(*found), _state_of(fit.posterior)
+        hyper, state = Hyper(*engine_hyper), _state_of(fit.posterior)
         # the trace holds estimates from batches; the objective is that of all rows
         value = natural_gradient.objective(
             self._likelihood(), [block_of(self, data, hyper)], state, self._mean_prior

@@ -138,30 +138,30 @@ class WassersteinClassifier(GPClassifier):
         rng = np.random.default_rng([seed, 0x3A55])
         shape = self._shape()
 
-        def begin(some: Any) -> Any:
+        def begin(data: Any) -> Any:
             weights = networks.initial_weights(self.network_, shape, seed)
             d = networks.n_features(self.network_, shape)
-            return wasserstein.start(weights, d, C, some.phi, self.start_noise, seed)
+            return wasserstein.start(weights, d, C, data.phi, self.start_noise, seed)
 
         warm = before is not None and _fits(before, begin(rows)) and len(codes) < 2 * self.tempered_rows_
         if not warm:
             self.temper_, self.tempered_rows_ = 1.0, len(codes)
-        held = (
+        validation = (
             None if warm or self.calibration is None else _held_out(codes, C, self.validation_fraction, rng)
         )
         report = Progress(callback)
-        if held is None:
+        if validation is None:
             epochs = 0.5 * self.epochs if warm else self.epochs
             trained = self._train(before if warm else begin(rows), rows, epochs, 1.0, rng, report)
             traces, steps = [trained.trace], trained.n_iter
         else:
-            train = np.setdiff1d(np.arange(len(codes)), held)
-            some = wasserstein.Rows(*(part[train] for part in rows))
+            train = np.setdiff1d(np.arange(len(codes)), validation)
+            train_rows = wasserstein.Rows(*(part[train] for part in rows))
             trained = self._train(
-                begin(some), some, self.epochs, 1.0, rng, report.part(0.0, 1.0 / (1.0 + AGAIN))
+                begin(train_rows), train_rows, self.epochs, 1.0, rng, report.part(0.0, 1.0 / (1.0 + AGAIN))
             )
             self._keep(trained.posterior)
-            self.temper_ = self._choose_temper(X[held], codes[held])
+            self.temper_ = self._choose_temper(X[validation], codes[validation])
             traces, steps = [trained.trace * (len(codes) / len(train))], trained.n_iter
             if not report.stopped:
                 rest = report.part(1.0 / (1.0 + AGAIN), 1.0)
@@ -319,15 +319,15 @@ def _held_out(codes: Ints, n_classes: int, fraction: float, rng: np.random.Gener
     n = len(codes)
     if n < max(HELD_OUT_FROM, 5 * n_classes):
         return None
-    left = np.bincount(codes, minlength=n_classes)
-    chosen: list[int] = []
+    counts = np.bincount(codes, minlength=n_classes)
+    selection: list[int] = []
     for row in rng.permutation(n):
-        if len(chosen) >= fraction * n:
+        if len(selection) >= fraction * n:
             break
-        if left[codes[row]] > 2:
-            left[codes[row]] -= 1
-            chosen.append(row)
-    return np.sort(np.asarray(chosen)) if chosen else None
+        if counts[codes[row]] > 2:
+            counts[codes[row]] -= 1
+            selection.append(row)
+    return np.sort(np.asarray(selection)) if selection else None
 
 
 def _fits(state: Any, fresh: Any) -> bool:
@@ -336,14 +336,14 @@ def _fits(state: Any, fresh: Any) -> bool:
     return shapes == [np.shape(part) for part in (*fresh.mean.weights, *fresh.mean[1:], fresh.root)]
 
 
-def _shape(given: Any, n_columns: int) -> tuple[int, ...]:
-    if given is None:
+def _shape(sizes: Any, n_columns: int) -> tuple[int, ...]:
+    if sizes is None:
         return (n_columns,)
-    shape = tuple(int(size) for size in np.atleast_1d(given))
+    shape = tuple(int(size) for size in np.atleast_1d(sizes))
     if len(shape) == 2:
         shape = (*shape, 1)
     if len(shape) not in (1, 3) or min(shape) < 1 or int(np.prod(shape)) != n_columns:
         raise InputError(
-            f"input_shape must be (height, width[, channels]) with {n_columns} numbers in all; got {given!r}."
+            f"input_shape must be (height, width[, channels]) with {n_columns} numbers in all; got {sizes!r}."
         )
     return shape

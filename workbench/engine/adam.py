@@ -62,8 +62,8 @@ def adam_step(
     second = tuple(
         SECOND_RATE * v + (1.0 - SECOND_RATE) * g * g for v, g in zip(state.second, gradients, strict=True)
     )
-    moved = tuple(
+    new_variables = tuple(
         w - tf.cast(rate * correction, w.dtype) * m / (tf.sqrt(v) + EPSILON)
         for w, m, v, rate in zip(variables, first, second, rates, strict=True)
     )
-    return moved, AdamState(first, second, t)
+    return new_variables, AdamState(first, second, t)

@@ -56,13 +56,13 @@ def encoder(_: str = "") -> Any:
         out = []
         for start in range(0, len(images), _CHUNK):
             by_side: dict[int, list[int]] = {}
-            some = [np.asarray(image) for image in images[start : start + _CHUNK]]
-            for row, image in enumerate(some):
+            chunk = [np.asarray(image) for image in images[start : start + _CHUNK]]
+            for row, image in enumerate(chunk):
                 by_side.setdefault(SMALL_SIDE if max(image.shape[:2]) <= 64 else SIDE, []).append(row)
-            found = np.empty((len(some), 1280), np.float32)
+            features = np.empty((len(chunk), 1280), np.float32)
             for side, rows in by_side.items():
-                found[rows] = forward(np.stack([_prepared(some[row], side) for row in rows])).numpy()
-            out.append(found)
+                features[rows] = forward(np.stack([_prepared(chunk[row], side) for row in rows])).numpy()
+            out.append(features)
         return np.concatenate(out)
 
     return encode

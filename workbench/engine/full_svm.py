@@ -78,14 +78,14 @@ def full_gp(
         w = 1.0 / best.r
         trial = w + rho * (weight - w)
         steps += 1
-        found = _state(K, signs, trial, point_estimate) if (trial > 0).all() else None
-        if found is None or not found[1] >= value:
+        candidate = _state(K, signs, trial, point_estimate) if (trial > 0).all() else None
+        if candidate is None or not candidate[1] >= value:
             if rho <= 1.0:
                 break  # a fixed point, up to rounding
             rho = 1.0
             continue
-        small = small + 1 if found[1] - value < tol * abs(value) else 0
-        best, value, weight = found
+        small = small + 1 if candidate[1] - value < tol * abs(value) else 0
+        best, value, weight = candidate
         trace.append(value)
         rho = min(8.0, growth * rho)
         if callback is not None and callback(steps / sweeps, value):

@@ -133,10 +133,10 @@ def _compiled(likelihood: SiteLikelihood, dtype_name: str, kernel: str | None) -
     def run(data, variables, state, rows, rates, scale):  # type: ignore[no-untyped-def]
         value = tf.zeros((), dtype)
         for step in tf.range(tf.shape(rows)[0]):
-            some = type(data)(*(tf.gather(part, rows[step]) for part in data))
+            batch = type(data)(*(tf.gather(part, rows[step]) for part in data))
             with tf.GradientTape() as tape:
                 tape.watch(variables)
-                value = bound(some, variables, scale)
+                value = bound(batch, variables, scale)
             slopes = tape.gradient(value, variables)
             variables, state = adam_step(
                 variables, [-g for g in slopes], state, tf.unstack(rates, num=len(slopes))
@@ -166,11 +166,11 @@ def _compiled_bound(likelihood: SiteLikelihood, dtype_name: str) -> tuple[Any, A
 
 def _reports(n: int, size: int, epochs: int, rng: np.random.Generator) -> Iterator[tuple[Ints, int]]:
     """(rows [T, B], epochs done) between two reports."""
-    steps, every, done = max(1, n // size), max(1, epochs // REPORTS), 0
-    while done < epochs:
-        count = min(every, epochs - done)
-        done += count
-        yield minibatches(n, size, steps * count, rng), done
+    steps, every, epoch = max(1, n // size), max(1, epochs // REPORTS), 0
+    while epoch < epochs:
+        count = min(every, epochs - epoch)
+        epoch += count
+        yield minibatches(n, size, steps * count, rng), epoch
 
 
 def ascend_adam(
@@ -201,11 +201,11 @@ def ascend_adam(
     """
     dtype, n = data.phi.dtype, len(data.targets)
     run = _compiled(likelihood.for_any_classes(), np.dtype(dtype).name, None)
-    held = Block(*(tf.convert_to_tensor(part) for part in data))
+    tensors = Block(*(tf.convert_to_tensor(part) for part in data))
 
     expectation, penalty = _compiled_bound(likelihood.for_any_classes(), np.dtype(dtype).name)
     size = int(likelihood.chunk_rows(data.targets.shape[1]) or n)
-    parts = [Block(*(part[i : i + size] for part in held)) for i in range(0, n, size)]
+    parts = [Block(*(part[i : i + size] for part in tensors)) for i in range(0, n, size)]
 
     def whole(q: Any) -> float:
         return sum(float(expectation(part, Gaussian(*q))) for part in parts) - float(penalty(Gaussian(*q)))
@@ -213,18 +213,18 @@ def ascend_adam(
     variables: Any = tuple(tf.convert_to_tensor(np.asarray(part, dtype)) for part in start)
     state: Any = AdamState.start(variables)
     best, keep = whole(variables), variables
-    trace, done, stopped = [best], 0, False
-    for rows, done in _reports(n, min(batch_size or n, n), epochs, rng):
+    trace, epoch, stopped = [best], 0, False
+    for rows, epoch in _reports(n, min(batch_size or n, n), epochs, rng):
         scale = dtype.type(n / rows.shape[1])
-        variables, state, _ = run(held, variables, state, rows, np.full(2, rate, np.float32), scale)
+        variables, state, _ = run(tensors, variables, state, rows, np.full(2, rate, np.float32), scale)
         bound = whole(variables)
         trace.append(bound)
         if bound >= best:
             best, keep = bound, variables
-        stopped = callback is not None and bool(callback(done / epochs, bound))
+        stopped = callback is not None and bool(callback(epoch / epochs, bound))
         if stopped:
             break
-    return FitResult(Gaussian(*(v.numpy() for v in keep)), best, np.asarray(trace), done, stopped)
+    return FitResult(Gaussian(*(v.numpy() for v in keep)), best, np.asarray(trace), epoch, stopped)
 
 
 def learn(
@@ -263,25 +263,25 @@ def learn(
     """
     dtype, n = data.X.dtype, len(data.X)
     run = _compiled(likelihood.for_any_classes(), np.dtype(dtype).name, kernel)
-    held = Rows(*(tf.convert_to_tensor(part.astype(dtype, copy=False)) for part in data))
+    tensors = Rows(*(tf.convert_to_tensor(part.astype(dtype, copy=False)) for part in data))
     variables: Any = tuple(tf.convert_to_tensor(np.asarray(v, dtype)) for v in (*start, *hyper.logs()))
     state: Any = AdamState.start(variables)
     rates = np.array([rate] * 4 + [rate * move_inducing], np.float32)
-    keep, trace, done, stopped = variables, [], 0, False
-    for rows, done in _reports(n, min(batch_size or n, n), epochs, rng):
+    keep, trace, epoch, stopped = variables, [], 0, False
+    for rows, epoch in _reports(n, min(batch_size or n, n), epochs, rng):
         scale = dtype.type(n / rows.shape[1])
-        variables, state, bound = run(held, variables, state, rows, rates, scale)
+        variables, state, bound = run(tensors, variables, state, rows, rates, scale)
         if not all(np.isfinite(v.numpy()).all() for v in variables):
             break
         keep = variables
         trace.append(float(bound))
-        stopped = callback is not None and bool(callback(done / epochs, trace[-1]))
+        stopped = callback is not None and bool(callback(epoch / epochs, trace[-1]))
         if stopped:
             break
     mean, q_sqrt, length, variance, inducing = (v.numpy() for v in keep)
-    found = Hyper(float(np.exp(np.float64(length))), float(np.exp(np.float64(variance))), inducing)
+    new_hyper = Hyper(float(np.exp(np.float64(length))), float(np.exp(np.float64(variance))), inducing)
     value = trace[-1] if trace else -np.inf
-    return FitResult(Gaussian(mean, q_sqrt), value, np.asarray(trace), done, stopped), found
+    return FitResult(Gaussian(mean, q_sqrt), value, np.asarray(trace), epoch, stopped), new_hyper
 
 
 @lru_cache(maxsize=KEPT)
@@ -322,5 +322,5 @@ def kernel_gradient(likelihood: SiteLikelihood, kernel: str, data: Rows, logs: H
     dtype = data.X.dtype
     arrays = [np.asarray(part, dtype) for part in (*data, *logs, *state[:3])]
     run = _hyper_gradient(likelihood.for_any_classes(), np.dtype(dtype).name, kernel)
-    found: Floats = run(Rows(*arrays[:2]), Hyper(*arrays[2:5]), *arrays[5:])
-    return Hyper(*(np.asarray(part, dtype=np.float64) for part in found))
+    gradients: Floats = run(Rows(*arrays[:2]), Hyper(*arrays[2:5]), *arrays[5:])
+    return Hyper(*(np.asarray(part, dtype=np.float64) for part in gradients))

@@ -327,10 +327,10 @@ def as_kernel(kernel: Any) -> DescribedKernel | GPflowKernel:
     if described is not None:
         return described
     values = {name: np.array(p) for name, p in gpflow.utilities.parameter_dict(kernel).items()}
-    kept = _COPIES.get(kernel)
-    if kept is None or any(not np.array_equal(value, kept[0][name]) for name, value in values.items()):
-        kept = _COPIES[kernel] = values, GPflowKernel(gpflow.utilities.deepcopy(kernel))
-    return kept[1]
+    entry = _COPIES.get(kernel)
+    if entry is None or any(not np.array_equal(value, entry[0][name]) for name, value in values.items()):
+        entry = _COPIES[kernel] = values, GPflowKernel(gpflow.utilities.deepcopy(kernel))
+    return entry[1]
 
 
 # kernel object of one's own -> (its values, the copy that the engine evaluates); gone when the object is
@@ -351,10 +351,10 @@ def _described(kernel: Any) -> StationaryKernel | LinearKernel | OffsetKernel | 
         if type(inner) is gpflow.kernels.Linear and inner.variance.shape == ():
             same = _all_columns(inner) and float(inner.variance.numpy()) == offset
             return LinearKernel(offset) if same else None
-        found = _described(inner)
-        return OffsetKernel(found, offset) if isinstance(found, StationaryKernel) else None
-    for name, theirs in _GPFLOW_NAMES.items():
-        if type(kernel) is getattr(gpflow.kernels, theirs) and _all_columns(kernel):
+        description = _described(inner)
+        return OffsetKernel(description, offset) if isinstance(description, StationaryKernel) else None
+    for name, gpflow_name in _GPFLOW_NAMES.items():
+        if type(kernel) is getattr(gpflow.kernels, gpflow_name) and _all_columns(kernel):
             length = kernel.lengthscales.numpy()
             return StationaryKernel(
                 name, length if length.ndim else float(length), float(kernel.variance.numpy())

@@ -146,27 +146,27 @@ def fit(
         )
     limits += _tensors(dtype.type(tolerance))
     traces: list[Floats] = []
-    done, stopped = 0, False
+    count, stopped = 0, False
     while True:
-        share = sweeps - done if callback is None else min(sweeps_per_call, sweeps - done)
+        share = sweeps - count if callback is None else min(sweeps_per_call, sweeps - count)
         q, sizes, ended, trace, *margins = run(*data, *q, *sizes, *limits, *_tensors(np.int32(share)))
         values = trace.numpy()
         traces.append(values if not traces else values[1:])
-        done += share
-        finished = bool(ended) or done >= sweeps
-        if callback is not None and callback(1.0 if finished else done / sweeps, float(values[-1])):
+        count += share
+        finished = bool(ended) or count >= sweeps
+        if callback is not None and callback(1.0 if finished else count / sweeps, float(values[-1])):
             stopped = not finished
             break
         if finished:
             break
     if every:
-        listed = others(codes, n_classes)
-        d, a = (np.take_along_axis(part.numpy(), listed, axis=1) for part in margins)
+        rival_classes = others(codes, n_classes)
+        d, a = (np.take_along_axis(part.numpy(), rival_classes, axis=1) for part in margins)
     else:
-        listed, d, a = (part.numpy() for part in margins)
+        rival_classes, d, a = (part.numpy() for part in margins)
     posterior = Posterior(*(part.numpy() for part in q))
-    whole = posterior if axes is None else SpannedPosterior(posterior, axes)
-    return LargeMarginFit(whole, np.concatenate(traces), listed, d, a, stopped)
+    full_posterior = posterior if axes is None else SpannedPosterior(posterior, axes)
+    return LargeMarginFit(full_posterior, np.concatenate(traces), rival_classes, d, a, stopped)
 
 
 def _first_look(
@@ -282,13 +282,13 @@ def closing(
 
 def data_of(phi: Floats, residual: Floats, codes: Ints, n_classes: int, offset: Floats | None = None) -> Data:
     """Rows as tensors, in the precision of phi; an offset of zeros where there is none."""
-    moved = np.zeros((len(phi), n_classes), phi.dtype) if offset is None else offset
+    offsets = np.zeros((len(phi), n_classes), phi.dtype) if offset is None else offset
     return Data(
         *_tensors(
             phi,
             residual.astype(phi.dtype, copy=False),
             codes.astype(np.int32),
-            moved.astype(phi.dtype, copy=False),
+            offsets.astype(phi.dtype, copy=False),
         )
     )
 
@@ -296,8 +296,8 @@ def data_of(phi: Floats, residual: Floats, codes: Ints, n_classes: int, offset: 
 def _posterior_of(
     start: Posterior | SpannedPosterior | None, n_inducing: int, n_classes: int, dtype: Any
 ) -> Posterior:
-    given = start or Posterior.prior(n_inducing, n_classes, dtype)
-    return Posterior(*(tf.convert_to_tensor(np.asarray(part, dtype=dtype)) for part in given))
+    posterior = start or Posterior.prior(n_inducing, n_classes, dtype)
+    return Posterior(*(tf.convert_to_tensor(np.asarray(part, dtype=dtype)) for part in posterior))
 
 
 def _tensors(*values: Any) -> tuple[Any, ...]:
@@ -320,8 +320,8 @@ def _tensor(value: Any) -> Any:
 
 def trace_count(dtype: str = "float64") -> int:
     """Number of traces of the sweeps in this process in one precision, for any number of classes."""
-    made = (make(dtype, blocked) for make in (newton.solver, _solver) for blocked in (False, True))
-    return sum(solver.experimental_get_tracing_count() for solver in made)
+    solvers = (make(dtype, blocked) for make in (newton.solver, _solver) for blocked in (False, True))
+    return sum(solver.experimental_get_tracing_count() for solver in solvers)
 
 
 # --------------------------------------------------------------------------- sweeps over listed rivals
@@ -388,44 +388,44 @@ def _look(data: Data, q: Posterior, tau: Any, k: Any, blocked: bool) -> _Look:
 def _moments(data: Data, q: Posterior, tau: Any, k: Any, blocked: bool) -> tuple[Any, Any, Any, Any]:
     """Rivals, d and a of a chunk, and its share of G."""
     C, dtype = tf.shape(q.root)[0], data.phi.dtype
-    F, own = data.phi @ q.mean + data.offset, data.codes[:, None]
+    F, codes = data.phi @ q.mean + data.offset, data.codes[:, None]
     every = k == C - 1
 
     def largest() -> Any:
-        mine = tf.one_hot(data.codes, C, on_value=True, off_value=False)
-        return tf.math.top_k(tf.where(mine, tf.cast(-np.inf, dtype), F), k).indices
+        is_own = tf.one_hot(data.codes, C, on_value=True, off_value=False)
+        return tf.math.top_k(tf.where(is_own, tf.cast(-np.inf, dtype), F), k).indices
 
     def all_others() -> Any:
         steps = tf.range(C - 1)[None, :]
-        return steps + tf.cast(steps >= own, tf.int32)
+        return steps + tf.cast(steps >= codes, tf.int32)
 
     rivals = tf.cond(every, all_others, largest)
-    listed = tf.concat([rivals, own], 1)  # [n, k + 1]
+    classes = tf.concat([rivals, codes], 1)  # [n, k + 1]
 
     def variances_of_all() -> Any:
-        return tf.gather(variances(data.phi, q.root, blocked), listed, batch_dims=1)
+        return tf.gather(variances(data.phi, q.root, blocked), classes, batch_dims=1)
 
     def variances_of_listed() -> Any:
-        order, ends = _by_class(listed, C)
+        order, ends = _by_class(classes, C)
 
         def more(c: Any, begin: Any, values: Any) -> tuple[Any, Any, Any]:
             A = tf.gather(data.phi, order[begin : ends[c]] // (k + 1))
             return c + 1, ends[c], values.write(c, row_squares(A, q.root[c], blocked))
 
         empty = tf.TensorArray(dtype, C, infer_shape=False, element_shape=[None])
-        found = tf.while_loop(lambda c, *_: c < C, more, (0, 0, empty), parallel_iterations=1)[2]
-        return tf.reshape(tf.gather(found.concat(), tf.math.invert_permutation(order)), tf.shape(listed))
+        squares = tf.while_loop(lambda c, *_: c < C, more, (0, 0, empty), parallel_iterations=1)[2]
+        return tf.reshape(tf.gather(squares.concat(), tf.math.invert_permutation(order)), tf.shape(classes))
 
     V = tf.cond(every, variances_of_all, variances_of_listed)
-    d = rival_margins(tf.gather(F, rivals, batch_dims=1), tf.gather(F, own, batch_dims=1))
+    d = rival_margins(tf.gather(F, rivals, batch_dims=1), tf.gather(F, codes, batch_dims=1))
     hinge = augmented_hinge(d, 2.0 * data.residual[:, None] + V[:, :k] + V[:, k:], tf)
     value = tf.reduce_sum(tempered_shares(hinge.bound, tau, tf).value)
     return rivals, d, hinge.root * hinge.root, value
 
 
-def _by_class(listed: Any, C: Any) -> tuple[Any, Any]:
+def _by_class(classes: Any, C: Any) -> tuple[Any, Any]:
     """Places in the flattened list [n, k + 1] ordered by the class they name, and where each class ends."""
-    flat: Any = tf.reshape(listed, [-1])
+    flat: Any = tf.reshape(classes, [-1])
     order = tf.range(tf.size(flat))
     # by the lower digit, then by the upper one: a stable sort in linear time
     order = tf.concat(tf.dynamic_partition(order, flat % _DIGIT, _DIGIT), 0)
@@ -456,17 +456,17 @@ def _target_of_chunk(data: Data, at: _Look, C: Any, tau: Any, k: Any, blocked: b
     W, u = rival_weight(hinge, share), -rival_pull(hinge, share)
     W = tf.concat([W, tf.reduce_sum(W, 1, keepdims=True)], 1)
     u = tf.concat([u, -tf.reduce_sum(u, 1, keepdims=True)], 1)
-    listed = tf.concat([at.rivals, data.codes[:, None]], 1)
+    classes = tf.concat([at.rivals, data.codes[:, None]], 1)
     n = tf.shape(data.phi)[0]
 
     def over_all() -> tuple[Any, Any]:
-        places = tf.stack([tf.broadcast_to(tf.range(n)[:, None], tf.shape(listed)), listed], 2)
+        places = tf.stack([tf.broadcast_to(tf.range(n)[:, None], tf.shape(classes)), classes], 2)
         slopes = tf.matmul(data.phi, tf.scatter_nd(places, u, [n, C]), transpose_a=True)
         return grams(data.phi, tf.scatter_nd(places, W, [n, C]), blocked), slopes
 
     def over_listed() -> tuple[Any, Any]:
         flat_W, flat_u = tf.reshape(W, [-1]), tf.reshape(u, [-1])
-        order, ends = _by_class(listed, C)
+        order, ends = _by_class(classes, C)
 
         def one(begin: Any, end: Any) -> tuple[Any, Any]:
             slots = order[begin:end]
@@ -510,33 +510,35 @@ def _solver(dtype_name: str, blocked: bool) -> Any:
         proposed, precision, gradient = q, q.precision, q.mean
         trace = tf.TensorArray(dtype, sweeps + 1, element_shape=[])
         ended: Any = False
-        done, tries = -1, 0
-        while done < sweeps and not ended:
-            found = _look(data, proposed, tau, k, blocked)
-            G, before = found.objective, at.objective
+        count, tries = -1, 0
+        while count < sweeps and not ended:
+            look = _look(data, proposed, tau, k, blocked)
+            G, before = look.objective, at.objective
             if before <= G:
                 small = tf.where(
-                    tf.less(G - before, tolerance * tf.abs(G)), small + 1, small * tf.cast(done < 0, tf.int32)
+                    tf.less(G - before, tolerance * tf.abs(G)),
+                    small + 1,
+                    small * tf.cast(count < 0, tf.int32),
                 )
-                rho = tf.where(tries == 0 and done >= 0, tf.minimum(tf.cast(1.0, dtype), 1.5 * rho), rho)
-                q, at = proposed, found
-                done += 1
+                rho = tf.where(tries == 0 and count >= 0, tf.minimum(tf.cast(1.0, dtype), 1.5 * rho), rho)
+                q, at = proposed, look
+                count += 1
                 tries = 0
-                trace = trace.write(done, G)
+                trace = trace.write(count, G)
                 ended = small >= 2
-                if done < sweeps and not ended:
+                if count < sweeps and not ended:
                     precision, gradient = _target(data, q, at, tau, k, blocked)
             else:
                 rho *= 0.5
                 tries += 1
-                ended = tries > _HALVINGS or done < 0
-            if done < sweeps and not ended:
+                ended = tries > _HALVINGS or count < 0
+            if count < sweeps and not ended:
                 proposed = _moved(q, precision, gradient, rho)
         return (
             q,
             _NaturalGradientState(rho, small),
             ended,
-            trace.stack()[: done + 1],
+            trace.stack()[: count + 1],
             at.rivals,
             at.margin,
             at.second,

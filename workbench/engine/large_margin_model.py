@@ -114,7 +114,7 @@ class LargeMarginGP(gpflow.models.GPModel):
         phi, residual = self._project(
             tf.convert_to_tensor(np.asarray(X, dtype=np.float64)), self.inducing_variable, self.jitter
         )
-        found = large_margin.fit(
+        fit = large_margin.fit(
             phi.numpy(),
             residual.numpy(),
             np.asarray(Y).reshape(-1).astype(np.int64),
@@ -126,9 +126,9 @@ class LargeMarginGP(gpflow.models.GPModel):
             tolerance=tolerance,
             callback=callback,
         )
-        self.assign(found.posterior.mean, found.posterior.covariance)
+        self.assign(fit.posterior.mean, fit.posterior.covariance)
         self.wide_variable = None  # its mean was of other rows: the small basis has it now
-        return found
+        return fit
 
     def prior_kl(self) -> tf.Tensor:
         """Sum over classes of KL(q(v_c) || N(0, I))."""

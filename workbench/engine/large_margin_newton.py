@@ -73,24 +73,24 @@ _plain = tf.autograph.experimental.do_not_convert
 
 
 @_plain
-def _spread(data: Data, own: Any, root: Any, blocked: bool) -> Any:
+def _spread(data: Data, one_hot: Any, root: Any, blocked: bool) -> Any:
     """s_nt = V_nt + V_ny + 2 r_n, so that a = d^2 + s."""
     V = variances(data.phi, root, blocked) if blocked else variances_at_once(data.phi, root)
-    return V + (tf.reduce_sum(own * V, 1, keepdims=True) + 2.0 * data.residual[:, None])
+    return V + (tf.reduce_sum(one_hot * V, 1, keepdims=True) + 2.0 * data.residual[:, None])
 
 
 @_plain
-def _rows(F: Any, spread: Any, own: Any, tau: Any) -> _Rows:
-    hinge = augmented_hinge(rival_margins(F, tf.reduce_sum(own * F, 1, keepdims=True)), spread, tf)
-    share, value = tempered_shares(without_own(hinge.bound, own, tf), tau, tf)
+def _rows(F: Any, spread: Any, one_hot: Any, tau: Any) -> _Rows:
+    hinge = augmented_hinge(rival_margins(F, tf.reduce_sum(one_hot * F, 1, keepdims=True)), spread, tf)
+    share, value = tempered_shares(without_own(hinge.bound, one_hot, tf), tau, tf)
     return _Rows(hinge, share, tf.reduce_sum(value))
 
 
 @_plain
-def _gradient(data: Data, M: Any, at: _Rows, own: Any) -> Any:
+def _gradient(data: Data, M: Any, at: _Rows, one_hot: Any) -> Any:
     """dG/dM."""
     pull = rival_pull(at.hinge, at.share)
-    u = own * tf.reduce_sum(pull, 1, keepdims=True) - pull
+    u = one_hot * tf.reduce_sum(pull, 1, keepdims=True) - pull
     return tf.matmul(data.phi, u, transpose_a=True) - M
 
 
@@ -101,10 +101,10 @@ def _precisions(phi: Any, weights: Any, blocked: bool) -> Any:
 
 
 @_plain
-def _curvature_factor(data: Data, at: _Rows, own: Any, tau: Any, blocked: bool) -> Any:
+def _curvature_factor(data: Data, at: _Rows, one_hot: Any, tau: Any, blocked: bool) -> Any:
     """Chol H_c, H_c = I + e Phi' diag(k_c) Phi."""
-    C = tf.cast(tf.shape(own)[1], own.dtype)
-    k = rival_curvature(at.hinge, at.share, tau) + own * own_curvature(at.hinge, at.share, tau, tf)
+    C = tf.cast(tf.shape(one_hot)[1], one_hot.dtype)
+    k = rival_curvature(at.hinge, at.share, tau) + one_hot * own_curvature(at.hinge, at.share, tau, tf)
     k = tf.maximum(k, tf.zeros([], k.dtype))  # the own class's may cancel to less
     return tf.linalg.cholesky(_precisions(data.phi, C / (C - 1.0) * k, blocked))
 
@@ -118,10 +118,10 @@ def _direction(phi: Any, factor: Any, gradient: Any) -> tuple[Any, Any]:
 
 
 @_plain
-def _target(data: Data, at: _Rows, own: Any, blocked: bool) -> Any:
+def _target(data: Data, at: _Rows, one_hot: Any, blocked: bool) -> Any:
     """The precisions that a full natural-gradient step lands on."""
     W = rival_weight(at.hinge, at.share)
-    return _precisions(data.phi, W + own * tf.reduce_sum(W, 1, keepdims=True), blocked)
+    return _precisions(data.phi, W + one_hot * tf.reduce_sum(W, 1, keepdims=True), blocked)
 
 
 @cache
@@ -140,48 +140,48 @@ def solver(dtype_name: str, blocked: bool) -> Any:
     def solve(data, q, sizes, tau, tolerance, sweeps):  # type: ignore[no-untyped-def]
         M, Lam, R = q
         rho, eta, last = sizes
-        own = tf.one_hot(data.codes, tf.shape(R)[0], dtype=dtype)
+        one_hot = tf.one_hot(data.codes, tf.shape(R)[0], dtype=dtype)
         one = tf.cast(1.0, dtype)
         # centring, which only the KL sees; a look alone leaves the start as it is
         M -= tf.cast(sweeps > 0, dtype) * tf.reduce_mean(M, 1, keepdims=True)
         F = data.phi @ M + data.offset
-        s, kl = _spread(data, own, R, blocked), kl_of_roots(R)
-        at = _rows(F, s, own, tau)
+        s, kl = _spread(data, one_hot, R, blocked), kl_of_roots(R)
+        at = _rows(F, s, one_hot, tau)
         G = at.value - kl - half_squares(M)
         trace = tf.TensorArray(dtype, sweeps + 1, element_shape=[])
         trace = trace.write(0, G)
-        done = 0
+        count = 0
         ended: Any = tf.constant(False)
-        while done < sweeps and not ended:
+        while count < sweeps and not ended:
             before = G
 
-            factor = _curvature_factor(data, at, own, tau, blocked)
-            step, lift = _direction(data.phi, factor, _gradient(data, M, at, own))
+            factor = _curvature_factor(data, at, one_hot, tau, blocked)
+            step, lift = _direction(data.phi, factor, _gradient(data, M, at, one_hot))
             eta = tf.minimum(one, 2.0 * eta)
             steps, tries = 0, 0
             moving: Any = tf.constant(True)
             while moving:
                 M2, F2 = M + eta * step, F + eta * lift
-                at2 = _rows(F2, s, own, tau)
+                at2 = _rows(F2, s, one_hot, tau)
                 G2 = at2.value - kl - half_squares(M2)
                 if G2 >= G:
                     steps += 1
                     moving = steps < _STEPS and _SHARE * (G2 - before) < G2 - G
                     M, F, at, G = M2, F2, at2, G2
                     if moving:
-                        step, lift = _direction(data.phi, factor, _gradient(data, M, at, own))
+                        step, lift = _direction(data.phi, factor, _gradient(data, M, at, one_hot))
                 else:
                     eta *= 0.5
                     tries += 1
                     moving = tries <= _HALVINGS
 
-            target = _target(data, at, own, blocked)
+            target = _target(data, at, one_hot, blocked)
             tries, moving = 0, tf.constant(True)
             while moving:
                 Lam2 = Lam + rho * (target - Lam)
                 R2 = inverse_root(Lam2)
-                s2, kl2 = _spread(data, own, R2, blocked), kl_of_roots(R2)
-                at2 = _rows(F, s2, own, tau)
+                s2, kl2 = _spread(data, one_hot, R2, blocked), kl_of_roots(R2)
+                at2 = _rows(F, s2, one_hot, tau)
                 G2 = at2.value - kl2 - half_squares(M)
                 if G2 >= G:
                     moving = tf.constant(False)
@@ -192,14 +192,14 @@ def solver(dtype_name: str, blocked: bool) -> Any:
                     tries += 1
                     moving = tries <= _HALVINGS
 
-            done += 1
-            trace = trace.write(done, G)
+            count += 1
+            trace = trace.write(count, G)
             # gains shrink in a steady ratio: what is left is the rest of the geometric series
             gain = G - before
             ratio = tf.maximum(tf.where(last > 0.0, gain / last, tf.zeros_like(gain)), tf.cast(_RATIO, dtype))
             ended = gain <= 0.0 or (ratio < 1.0 and gain * ratio < tolerance * tf.abs(G) * (1.0 - ratio))
             last = gain
-        values = trace.stack()[: done + 1]
+        values = trace.stack()[: count + 1]
         return (
             Posterior(M, Lam, R),
             NewtonState(rho, eta, last),

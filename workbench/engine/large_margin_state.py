@@ -62,13 +62,13 @@ class Posterior(NamedTuple):
 
     def rearranged(self, before: list[Any], after: list[Any]) -> Posterior:
         """The posterior for another list of classes, matched by label; the prior where one is new."""
-        moved = Posterior.prior(len(self.mean), len(after), self.mean.dtype)
+        posterior = Posterior.prior(len(self.mean), len(after), self.mean.dtype)
         for new, label in enumerate(after):
             if label in before:
                 old = before.index(label)
-                moved.mean[:, new] = self.mean[:, old]
-                moved.precision[new], moved.root[new] = self.precision[old], self.root[old]
-        return moved
+                posterior.mean[:, new] = self.mean[:, old]
+                posterior.precision[new], posterior.root[new] = self.precision[old], self.root[old]
+        return posterior
 
 
 class Signature(NamedTuple):

@@ -106,10 +106,10 @@ def learn_kernel(
     n_classes, dtype = posterior.mean.shape[1], X.dtype
     run = _kernel_gradient(dtype.name, kernel.name)
     k = np.int32(rival_count(len(X), n_classes, rivals))
-    moved = np.zeros((len(X), n_classes), dtype) if offset is None else offset.astype(dtype, copy=False)
+    offsets = np.zeros((len(X), n_classes), dtype) if offset is None else offset.astype(dtype, copy=False)
     fixed = [
         tf.convert_to_tensor(part)
-        for part in (X, Z.astype(dtype), codes.astype(np.int32), moved, posterior.mean, posterior.root)
+        for part in (X, Z.astype(dtype), codes.astype(np.int32), offsets, posterior.mean, posterior.root)
     ]
     size = X.shape[1] if ard else 1
 
@@ -133,11 +133,11 @@ def learn_kernel(
         return loss, -slope
 
     bounds = [(log - 4.0, log + 4.0) for log in begin]
-    found = minimize(
+    optimum = minimize(
         value, begin, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": iterations}
     )
-    lengths = np.exp(found.x[:size])
-    return StationaryKernel(kernel.name, lengths if ard else float(lengths[0]), float(np.exp(found.x[-1])))
+    lengths = np.exp(optimum.x[:size])
+    return StationaryKernel(kernel.name, lengths if ard else float(lengths[0]), float(np.exp(optimum.x[-1])))
 
 
 # --------------------------------------------------------------------------- compiled
@@ -145,14 +145,14 @@ def learn_kernel(
 
 def _objective(data: Data, M: Any, R: Any, tau: Any, k: Any) -> Any:
     """The data term of G against the k largest other means, differentiable in everything but the choice."""
-    F, own = data.phi @ M + data.offset, data.codes[:, None]
-    mine = tf.one_hot(data.codes, tf.shape(R)[0], on_value=True, off_value=False)
+    F, codes = data.phi @ M + data.offset, data.codes[:, None]
+    is_own = tf.one_hot(data.codes, tf.shape(R)[0], on_value=True, off_value=False)
     # the rivals are fixed while the gradient is taken, as the papers do
-    fixed = tf.where(mine, tf.cast(-np.inf, F.dtype), tf.stop_gradient(F))
+    fixed = tf.where(is_own, tf.cast(-np.inf, F.dtype), tf.stop_gradient(F))
     rivals = tf.math.top_k(fixed, k).indices
     V = variances_at_once(data.phi, R)
-    d = rival_margins(tf.gather(F, rivals, batch_dims=1), tf.gather(F, own, batch_dims=1))
-    V = tf.gather(V, rivals, batch_dims=1) + tf.gather(V, own, batch_dims=1)
+    d = rival_margins(tf.gather(F, rivals, batch_dims=1), tf.gather(F, codes, batch_dims=1))
+    V = tf.gather(V, rivals, batch_dims=1) + tf.gather(V, codes, batch_dims=1)
     hinge = augmented_hinge(d, 2.0 * data.residual[:, None] + V, tf)
     return -tf.reduce_sum(tempered_maximum(hinge.bound, tau))
 
@@ -199,10 +199,10 @@ def _kernel_gradient(dtype_name: str, kernel: str) -> Any:
     """G and its gradient in (log length scales, log variance) at fixed whitened q, compiled."""
     dtype = tf.as_dtype(dtype_name)
     data_spec, posterior, scalar, integer = signature(dtype)
-    matrix, vector, codes, moved = data_spec
+    matrix, vector, codes, offsets = data_spec
     numbers = (vector, scalar, scalar, scalar, integer)
 
-    @tf.function(input_signature=[matrix, matrix, codes, moved, posterior.mean, posterior.root, *numbers])
+    @tf.function(input_signature=[matrix, matrix, codes, offsets, posterior.mean, posterior.root, *numbers])
     def gradient(X, Z, y, m, M, R, log_length, log_variance, jitter, tau, k):  # type: ignore[no-untyped-def]
         with tf.GradientTape() as tape:
             tape.watch([log_length, log_variance])

@@ -114,7 +114,7 @@ def sample(
         state = [np.array(start, dtype=np.float64) for _ in streams]
     f = np.empty((chains, total, *shape))
     log_likelihood = np.empty((chains, total))
-    done, stopped = 0, False
+    count, stopped = 0, False
     for t in range(total):
         for c, rng in enumerate(streams):
             state[c] = gibbs_step(state[c], y, K, lower, prior_mean, rng)
@@ -124,12 +124,12 @@ def sample(
                 state[c] = class_moves(state[c], y, lower, prior_mean, rng)
             f[c, t] = state[c]
             log_likelihood[c, t] = log_probability(state[c], codes).sum()
-        done = t + 1
-        if callback is not None and callback(done / total, float(log_likelihood[:, t].mean())):
-            stopped = done < total
+        count = t + 1
+        if callback is not None and callback(count / total, float(log_likelihood[:, t].mean())):
+            stopped = count < total
             break
-    dropped = burn_in if done > burn_in else done // 2
-    return Draws(f[:, dropped:done], log_likelihood[:, :done], dropped, stopped)
+    dropped = burn_in if count > burn_in else count // 2
+    return Draws(f[:, dropped:count], log_likelihood[:, :count], dropped, stopped)
 
 
 def gibbs_step(
@@ -161,8 +161,8 @@ def augmentation(f: Floats, y: Floats, rng: np.random.Generator) -> tuple[Floats
     counts = rng.poisson(rate[:, None] * expit(-f)).astype(np.float64)
     shape = y + counts
     omega = np.zeros_like(f)
-    some = shape > 0  # PG(0, c) is a point mass at 0, which the sampler refuses
-    omega[some] = _polya_gamma()(shape[some], np.abs(f[some]), random_state=rng)
+    is_positive = shape > 0  # PG(0, c) is a point mass at 0, which the sampler refuses
+    omega[is_positive] = _polya_gamma()(shape[is_positive], np.abs(f[is_positive]), random_state=rng)
     return counts, omega
 
 
@@ -204,10 +204,10 @@ def _slice(
     angle = rng.uniform(0.0, 2.0 * np.pi)
     low, high = angle - 2.0 * np.pi, angle
     while True:
-        moved: Floats = x * np.cos(angle) + nu * np.sin(angle)
+        proposal: Floats = x * np.cos(angle) + nu * np.sin(angle)
         # an interval shrunk to nothing is x itself
-        if log_likelihood(moved) > level or high - low < 1e-10:
-            return moved
+        if log_likelihood(proposal) > level or high - low < 1e-10:
+            return proposal
         low, high = (angle, high) if angle < 0 else (low, angle)
         angle = rng.uniform(low, high)
 
@@ -226,16 +226,16 @@ def shift_move(f: Floats, y: Floats, lower: Floats, prior_mean: float, rng: np.r
         The next f [N, C].
     """
     common = f.mean(axis=1)
-    apart = f - common[:, None] + prior_mean
-    own = (y * apart).sum(axis=1)
+    differences = f - common[:, None] + prior_mean
+    own_values = (y * differences).sum(axis=1)
 
     def log_likelihood(x: Floats) -> float:
-        s = expit(apart + x[:, None])
-        return float(log_expit(own + x).sum() - np.log(np.maximum(s.sum(axis=1), _TINY)).sum())
+        s = expit(differences + x[:, None])
+        return float(log_expit(own_values + x).sum() - np.log(np.maximum(s.sum(axis=1), _TINY)).sum())
 
     nu = lower @ rng.standard_normal(len(f)) / np.sqrt(f.shape[1])
-    moved = _slice(log_likelihood, common - prior_mean, nu, rng)
-    return apart + moved[:, None]
+    shift = _slice(log_likelihood, common - prior_mean, nu, rng)
+    return differences + shift[:, None]
 
 
 def class_moves(f: Floats, y: Floats, lower: Floats, prior_mean: float, rng: np.random.Generator) -> Floats:
@@ -254,13 +254,13 @@ def class_moves(f: Floats, y: Floats, lower: Floats, prior_mean: float, rng: np.
     f = f.copy()
     s = expit(f)
     for c in range(f.shape[1]):
-        others = np.delete(s, c, axis=1).sum(axis=1)
-        mine = y[:, c] > 0
+        rival_sum = np.delete(s, c, axis=1).sum(axis=1)
+        is_own = y[:, c] > 0
 
-        def log_likelihood(x: Floats, others: Floats = others, mine: Array = mine) -> float:
+        def log_likelihood(x: Floats, rival_sum: Floats = rival_sum, is_own: Array = is_own) -> float:
             g = prior_mean + x
-            total = np.maximum(others + expit(g), _TINY)
-            return float(log_expit(g[mine]).sum() - np.log(total).sum())
+            total = np.maximum(rival_sum + expit(g), _TINY)
+            return float(log_expit(g[is_own]).sum() - np.log(total).sum())
 
         nu = lower @ rng.standard_normal(len(f))
         f[:, c] = prior_mean + _slice(log_likelihood, f[:, c] - prior_mean, nu, rng)
@@ -281,8 +281,8 @@ def log_probability(f: Floats, codes: Ints) -> Floats:
     from scipy.special import logsumexp
 
     log_s = log_expit(f)
-    own = np.take_along_axis(log_s, np.broadcast_to(codes[:, None], (*f.shape[:-1], 1)), axis=-1)[..., 0]
-    return own - logsumexp(log_s, axis=-1)
+    log_own = np.take_along_axis(log_s, np.broadcast_to(codes[:, None], (*f.shape[:-1], 1)), axis=-1)[..., 0]
+    return log_own - logsumexp(log_s, axis=-1)
 
 
 def diagnose(draws: Draws) -> Diagnostics:

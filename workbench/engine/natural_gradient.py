@@ -116,12 +116,12 @@ def ascend(
     # traced functions themselves: calling them skips the matching of signatures, a tenth of a sweep
     sums, advance = run.sums.get_concrete_function(), run.advance.get_concrete_function()
     state = State(*(tf.convert_to_tensor(part) for part in state))
-    found = _pass(sums, blocks, state)
-    best = float(found.value) - float(run.penalty(state, flags))
+    totals = _pass(sums, blocks, state)
+    best = float(totals.value) - float(run.penalty(state, flags))
     trace = [best]
     rho, small, steps, stopped = float(rate), 0, 0, False
     while steps < sweeps and small < 2:
-        candidate, penalty = advance(state, found, tf.constant(rho, dtype), flags)
+        candidate, penalty = advance(state, totals, tf.constant(rho, dtype), flags)
         found_there = _pass(sums, blocks, candidate)
         value = float(found_there.value) - float(penalty)
         steps += 1
@@ -131,7 +131,7 @@ def ascend(
             rho = 1.0 if rho > 1.0 else 0.5 * rho
             continue
         small = small + 1 if value - best < tol * abs(best) else 0
-        state, best, found = candidate, value, found_there
+        state, best, totals = candidate, value, found_there
         trace.append(best)
         rho = min(longest, growth * rho)
         if callback is not None and callback(1.0 if small == 2 else min(1.0, steps / sweeps), best):
@@ -177,12 +177,12 @@ def class_minibatches(
         rows [T, S] and classes [T, K], int32; T is such that every item meets every class about
         once.
     """
-    some = min(class_batch, n_classes)
-    steps = -(-n // min(size, n)) * -(-n_classes // some)
+    class_count = min(class_batch, n_classes)
+    steps = -(-n // min(size, n)) * -(-n_classes // class_count)
     rows = minibatches(n, size, steps, rng)
-    if some == n_classes:
+    if class_count == n_classes:
         return rows, np.tile(np.arange(n_classes, dtype=np.int32), (steps, 1))
-    classes = np.stack([rng.choice(n_classes, some, replace=False) for _ in range(steps)])
+    classes = np.stack([rng.choice(n_classes, class_count, replace=False) for _ in range(steps)])
     return rows, classes.astype(np.int32)
 
 
@@ -230,7 +230,7 @@ def ascend_stochastic(
     drift = Drift(np.zeros((C, P), dtype), np.zeros((C, P, P), dtype), averaging)
     visits = epochs * -(-n_items // min(batch_size, n_items))
     warm_up = dtype.type(max(1, min(WARM_UP, visits // 4)))
-    done = epoch = 0
+    steps = epoch = 0
     best, best_value = state, -np.inf
     trace: list[float] = []
     stopped = False
@@ -241,9 +241,9 @@ def ascend_stochastic(
             if schedule is None:
                 state, drift = run.adaptive(block, state, plan, drift, warm_up, flags)
             else:
-                rates = schedule.rates(done, len(rows), classes.shape[1] / C).astype(dtype)
+                rates = schedule.rates(steps, len(rows), classes.shape[1] / C).astype(dtype)
                 state = run.scheduled(block, state, plan, rates, flags)
-            done += len(rows)
+            steps += len(rows)
         epoch += 1
         value = objective(likelihood, blocks, state, prior)
         trace.append(value)
@@ -311,8 +311,8 @@ class ProjectedRows:
         for first in range(0, len(self._X), BLOCK_ROWS):
             part = slice(first, first + BLOCK_ROWS)
             phi, residual = project(self._X[part], self._basis, self._kernel)
-            held = (phi, residual, *(values[part] for values in self._by_class))
-            yield kind(*(tf.convert_to_tensor(a) for a in held))
+            arrays = (phi, residual, *(values[part] for values in self._by_class))
+            yield kind(*(tf.convert_to_tensor(a) for a in arrays))
 
     def __iter__(self) -> Iterator[Block | Shifted]:
         return iter(self._held) if self._held is not None else self._project()
@@ -368,12 +368,12 @@ class NaturalGradientAscent:
         Kuf = gpflow.covariances.Kuf(model.inducing_variable, model.kernel, X)
         phi = tf.transpose(tf.linalg.triangular_solve(tf.linalg.cholesky(Kuu), Kuf))
         residual = tf.maximum(model.kernel(X, full_cov=False) - tf.reduce_sum(phi * phi, 1), 0.0)
-        whole = [phi, residual, model.likelihood.encode(Y, phi.dtype)]
+        parts = [phi, residual, model.likelihood.encode(Y, phi.dtype)]
         kind: Any = Block
         if not isinstance(model.mean_function, gpflow.functions.Zero):
             kind = Shifted
-            whole.append(tf.broadcast_to(model.mean_function(X), tf.shape(whole[2])))
-        blocks = [kind(*(part[i : i + BLOCK_ROWS] for part in whole)) for i in range(0, len(phi), BLOCK_ROWS)]
+            parts.append(tf.broadcast_to(model.mean_function(X), tf.shape(parts[2])))
+        blocks = [kind(*(part[i : i + BLOCK_ROWS] for part in parts)) for i in range(0, len(phi), BLOCK_ROWS)]
         start = State.of(model.q_mu.numpy(), root_of(model.q_sqrt.numpy()))
         fit = ascend(
             model.likelihood,

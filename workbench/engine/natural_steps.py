@@ -237,64 +237,64 @@ class Compiled:
     def _sites(self, block: Any, state: Any) -> Any:
         return self.likelihood.sites(*moments(block, state), block.targets)
 
-    def _advance(self, state: Any, found: Any, rho: Any, prior: Any) -> Any:
-        precision = state.precision + rho * (_identity(found.gram) + found.gram - state.precision)
-        linear = state.linear + rho * (found.linear - state.linear)
-        cross = state.cross + rho * (found.cross - state.cross)
-        totals = state.totals + rho * (found.totals - state.totals)
+    def _advance(self, state: Any, target: Any, rho: Any, prior: Any) -> Any:
+        precision = state.precision + rho * (_identity(target.gram) + target.gram - state.precision)
+        linear = state.linear + rho * (target.linear - state.linear)
+        cross = state.cross + rho * (target.cross - state.cross)
+        totals = state.totals + rho * (target.totals - state.totals)
         mean, root, m0 = _solve(precision, linear, cross, totals, state.prior_mean, prior)
         if self.likelihood.shift_invariant:
             mean -= tf.reduce_mean(mean, axis=1, keepdims=True)
             linear = tf.linalg.matvec(precision, tf.transpose(mean)) + cross * m0[:, None]
-        moved = State(mean, root, m0, precision, linear, cross, totals)
-        return moved, _penalty(moved, prior)
+        new_state = State(mean, root, m0, precision, linear, cross, totals)
+        return new_state, _penalty(new_state, prior)
 
-    def _naturals(self, state: Any, some: Any) -> Any:
-        """Precision, linear, cross and totals of the classes in `some`."""
-        return (*(tf.gather(a, some) for a in state[3:6]), tf.gather(state.totals, some, axis=1))
+    def _naturals(self, state: Any, classes: Any) -> Any:
+        """Precision, linear, cross and totals of the classes in `classes`."""
+        return (*(tf.gather(a, classes) for a in state[3:6]), tf.gather(state.totals, classes, axis=1))
 
-    def _targets(self, block: Any, state: Any, rows: Any, some: Any, scale: Any) -> Any:
-        """Estimate by a minibatch of the natural parameters of the classes in `some`."""
+    def _targets(self, block: Any, state: Any, rows: Any, classes: Any, scale: Any) -> Any:
+        """Estimate by a minibatch of the natural parameters of the classes in `classes`."""
         of_all, of_classes = block[:2], block[2:]
         few = self.kind(
             *(tf.gather(part, rows) for part in of_all),
-            *(tf.gather(tf.gather(part, rows), some, axis=1) for part in of_classes),
+            *(tf.gather(tf.gather(part, rows), classes, axis=1) for part in of_classes),
         )
         part = state._replace(
-            mean=tf.gather(state.mean, some, axis=1),
-            root=tf.gather(state.root, some),
-            prior_mean=tf.gather(state.prior_mean, some),
+            mean=tf.gather(state.mean, classes, axis=1),
+            root=tf.gather(state.root, classes),
+            prior_mean=tf.gather(state.prior_mean, classes),
         )
-        share = tf.cast(tf.shape(state.root)[0], self.dtype) / tf.cast(tf.shape(some)[0], self.dtype)
-        found = _sums(self.likelihood, few, part, 0, share)
-        gram = _identity(found.gram) + scale * found.gram
-        return gram, scale * found.linear, scale * found.cross, scale * found.totals
+        share = tf.cast(tf.shape(state.root)[0], self.dtype) / tf.cast(tf.shape(classes)[0], self.dtype)
+        sums = _sums(self.likelihood, few, part, 0, share)
+        gram = _identity(sums.gram) + scale * sums.gram
+        return gram, scale * sums.linear, scale * sums.cross, scale * sums.totals
 
     def _scheduled(self, block: Any, state: Any, plan: Any, rates: Any, prior: Any) -> Any:
         for t in tf.range(tf.shape(plan.rows)[0]):
-            some, rho = plan.classes[t], rates[t]
-            target = self._targets(block, state, plan.rows[t], some, plan.scale)
-            old = self._naturals(state, some)
-            state = _put(state, some, [a + rho * (b - a) for a, b in zip(old, target, strict=True)], prior)
+            classes, rho = plan.classes[t], rates[t]
+            target = self._targets(block, state, plan.rows[t], classes, plan.scale)
+            old = self._naturals(state, classes)
+            state = _put(state, classes, [a + rho * (b - a) for a, b in zip(old, target, strict=True)], prior)
         return state
 
     def _adaptive(self, block: Any, state: Any, plan: Any, drift: Any, warm_up: Any, prior: Any) -> Any:
         for t in tf.range(tf.shape(plan.rows)[0]):
-            some = plan.classes[t]
-            target = self._targets(block, state, plan.rows[t], some, plan.scale)
-            old = self._naturals(state, some)
-            drift, rho = _drifted(drift, some, old, target, warm_up)
+            classes = plan.classes[t]
+            target = self._targets(block, state, plan.rows[t], classes, plan.scale)
+            old = self._naturals(state, classes)
+            drift, rho = _drifted(drift, classes, old, target, warm_up)
             sizes = rho[:, None, None], rho[:, None], rho[:, None], rho
             new = [a + size * (b - a) for size, a, b in zip(sizes, old, target, strict=True)]
-            state = _put(state, some, new, prior)
+            state = _put(state, classes, new, prior)
         return state, drift
 
 
-def _put(state: Any, some: Any, natural: Any, prior: Any) -> Any:
-    """The state with the natural parameters of the classes in `some` replaced."""
+def _put(state: Any, classes: Any, natural: Any, prior: Any) -> Any:
+    """The state with the natural parameters of the classes in `classes` replaced."""
     precision, linear, cross, totals = natural
-    solved = _solve(precision, linear, cross, totals, tf.gather(state.prior_mean, some), prior)
-    at = some[:, None]
+    solved = _solve(precision, linear, cross, totals, tf.gather(state.prior_mean, classes), prior)
+    at = classes[:, None]
 
     def columns(old, new):  # type: ignore[no-untyped-def]
         return tf.transpose(tf.tensor_scatter_nd_update(tf.transpose(old), at, tf.transpose(new)))
@@ -308,13 +308,13 @@ def _put(state: Any, some: Any, natural: Any, prior: Any) -> Any:
     return State(**parts)
 
 
-def _drifted(drift: Any, some: Any, old: Any, target: Any, warm_up: Any) -> Any:
-    """The moving moments after a step of the classes in `some`, and the rates [K] that they give."""
+def _drifted(drift: Any, classes: Any, old: Any, target: Any, warm_up: Any) -> Any:
+    """The moving moments after a step of the classes in `classes`, and the rates [K] that they give."""
     # natural gradient in (linear, -precision / 2), its moving mean and squared length
     slope, curvature = target[1] - old[1], -0.5 * (target[0] - old[0])
-    steps, power, window = tf.unstack(tf.gather(drift.averaging, some, axis=1))
+    steps, power, window = tf.unstack(tf.gather(drift.averaging, classes, axis=1))
     weight = 1.0 / window
-    d1, d2 = tf.gather(drift.linear, some), tf.gather(drift.precision, some)
+    d1, d2 = tf.gather(drift.linear, classes), tf.gather(drift.precision, classes)
     d1 += weight[:, None] * (slope - d1)
     d2 += weight[:, None, None] * (curvature - d2)
     power += weight * (tf.reduce_sum(slope**2, 1) + tf.reduce_sum(curvature**2, [1, 2]) - power)
@@ -323,16 +323,16 @@ def _drifted(drift: Any, some: Any, old: Any, target: Any, warm_up: Any) -> Any:
     warm = steps > warm_up  # until then the moving means are plain means and nothing moves
     window = tf.where(warm, window * (1.0 - rho) + 1.0, steps + 1.0)
     rho = tf.where(warm, rho, tf.zeros_like(rho))
-    at = some[:, None]
+    at = classes[:, None]
     averaging = tf.tensor_scatter_nd_update(
         tf.transpose(drift.averaging), at, tf.stack([steps, power, window], 1)
     )
-    moved = Drift(
+    new_drift = Drift(
         tf.tensor_scatter_nd_update(drift.linear, at, d1),
         tf.tensor_scatter_nd_update(drift.precision, at, d2),
         tf.transpose(averaging),
     )
-    return moved, rho
+    return new_drift, rho
 
 
 def compiled(likelihood: SiteLikelihood, dtype_name: str, shifted: bool = False) -> Compiled:

@@ -87,9 +87,9 @@ def margin_loss(mean: Any, share: Any, residual: Any, codes: Any, tau: Any) -> A
         codes: [n] true classes.
         tau: temperature over rivals.
     """
-    own = tf.one_hot(codes, tf.shape(mean)[1], dtype=mean.dtype)
-    hinge = rival_hinges(mean, share + residual[:, None], own, tf)
-    return tempered_maximum(without_own(hinge.bound, own, tf), tau)
+    one_hot = tf.one_hot(codes, tf.shape(mean)[1], dtype=mean.dtype)
+    hinge = rival_hinges(mean, share + residual[:, None], one_hot, tf)
+    return tempered_maximum(without_own(hinge.bound, one_hot, tf), tau)
 
 
 def head_kl(head: Head) -> Any:

@@ -148,8 +148,8 @@ class _Steps:
             for i in tf.range(tf.shape(rows)[0]):  # type: ignore[attr-defined]
                 batch = tf.gather(X, rows[i]), tf.gather(codes, rows[i])
                 loss, slopes = slopes_of(variables, kernel, shift, scale, *batch, tau, n)
-                each = [rates[i, 0]] * (len(slopes) - 3) + [rates[i, 1]] * 3
-                variables, state = adam_step(variables, slopes, state, each)
+                step_rates = [rates[i, 0]] * (len(slopes) - 3) + [rates[i, 1]] * 3
+                variables, state = adam_step(variables, slopes, state, step_rates)
                 total += loss
             return variables, state, total
 
@@ -284,8 +284,8 @@ def train_joint(
     data = (shift, scale, X, codes.astype(np.int32))
     after = (np.float64(tau), np.float64(len(X)))
     start = (*weights, *head)
-    done = _train(run, start, (np.asarray(kernel),), data, rows, rates.astype(np.float32), after, report)
-    return done.variables[:-3], Head(*done.variables[-3:]), done
+    training = _train(run, start, (np.asarray(kernel),), data, rows, rates.astype(np.float32), after, report)
+    return training.variables[:-3], Head(*training.variables[-3:]), training
 
 
 def _train(
@@ -301,19 +301,19 @@ def _train(
     """Call the compiled loop in shares of about a second, so that people see progress and can stop."""
     state = tuple(tf.convert_to_tensor(v) for v in variables)
     adam = AdamState.start(variables)
-    held = tuple(tf.convert_to_tensor(part) for part in data)
-    share, done, stopped = max(1, min(len(rows) // 50, 64)), 0, False
+    tensors = tuple(tf.convert_to_tensor(part) for part in data)
+    share, steps, stopped = max(1, min(len(rows) // 50, 64)), 0, False
     trace: list[float] = []
-    while done < len(rows) and not stopped:
-        part = slice(done, min(done + share, len(rows)))
-        state, adam, total = run(state, adam, *before, *held, rows[part], rates[part], *after)
-        count = part.stop - done
-        done = part.stop
+    while steps < len(rows) and not stopped:
+        part = slice(steps, min(steps + share, len(rows)))
+        state, adam, total = run(state, adam, *before, *tensors, rows[part], rates[part], *after)
+        count = part.stop - steps
+        steps = part.stop
         trace.append(float(total) / count)
         if not np.isfinite(trace[-1]):
             raise InputError("Training diverged (the loss is not a number); lower the learning rates.")
-        stopped = report is not None and bool(report(done, trace[-1])) and done < len(rows)
-    return Trained(tuple(v.numpy() for v in state), np.asarray(trace), done, stopped)
+        stopped = report is not None and bool(report(steps, trace[-1])) and steps < len(rows)
+    return Trained(tuple(v.numpy() for v in state), np.asarray(trace), steps, stopped)
 
 
 def trace_counts(network: str, input_shape: Shape) -> dict[str, int]:

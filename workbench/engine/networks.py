@@ -190,10 +190,10 @@ def forward(network: str, input_shape: Shape, weights: Sequence[Any], scaled: An
         scaled: [n, D] float32.
     """
     values = tf.reshape(scaled, (-1, *input_shape))
-    left = iter(weights)
+    iterator = iter(weights)
     for layer in template(network, input_shape).layers:
-        own = [next(left) for _ in layer.trainable_variables]
-        values, _ = layer.stateless_call(own, [], values)
+        layer_weights = [next(iterator) for _ in layer.trainable_variables]
+        values, _ = layer.stateless_call(layer_weights, [], values)
     return layer_norm(values)
 
 
@@ -208,25 +208,25 @@ def described(network: str, input_shape: Shape, weights: Sequence[Array]) -> tup
     Raises:
         InputError: layers other than plain convolutions, pooling of 2 x 2 and dense ones with rectifiers.
     """
-    found: list[Layer] = []
-    left = iter(weights)
+    stack: list[Layer] = []
+    iterator = iter(weights)
     for layer in template(network, input_shape).layers:
-        own = [np.asarray(next(left), np.float32) for _ in layer.trainable_variables]
-        plain = getattr(layer, "activation", None) is keras.activations.relu and len(own) == 2
+        arrays = [np.asarray(next(iterator), np.float32) for _ in layer.trainable_variables]
+        plain = getattr(layer, "activation", None) is keras.activations.relu and len(arrays) == 2
         if isinstance(layer, layers.Conv2D) and plain and layer.strides == layer.dilation_rate == (1, 1):
-            found.append(Layer("convolution", own[0], own[1], layer.padding))
+            stack.append(Layer("convolution", arrays[0], arrays[1], layer.padding))
         elif isinstance(layer, layers.Dense) and plain:
-            found.append(Layer("dense", own[0], own[1]))
+            stack.append(Layer("dense", arrays[0], arrays[1]))
         elif isinstance(layer, layers.MaxPooling2D) and layer.pool_size == layer.strides == (2, 2):
-            found.append(Layer("pooling"))
+            stack.append(Layer("pooling"))
         elif isinstance(layer, layers.Flatten):
-            found.append(Layer("flat"))
+            stack.append(Layer("flat"))
         else:
             raise InputError(
                 f"Layer {layer.name!r} of network {network!r} is none that a feature map can replay: plain "
                 "convolutions and dense layers with rectifiers, pooling of 2 x 2 and flattening are."
             )
-    return tuple(found)
+    return tuple(stack)
 
 
 def layer_norm(raw: Any) -> Any:

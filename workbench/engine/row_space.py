@@ -85,12 +85,12 @@ class RowTerms(NamedTuple):
         share = tempered_shares(hinge.bound, tau).share
         rows = np.arange(len(codes))
         slope, weight = np.zeros_like(F), np.zeros_like(F)
-        for dense, listed, own in (
+        for dense, terms, sign in (
             (slope, -rival_pull(hinge, share), -1.0),
             (weight, rival_weight(hinge, share), 1.0),
         ):
-            np.put_along_axis(dense, rivals, listed, axis=1)
-            dense[rows, codes] = own * listed.sum(axis=1)
+            np.put_along_axis(dense, rivals, terms, axis=1)
+            dense[rows, codes] = sign * terms.sum(axis=1)
         return cls(weight, weight * F + slope)
 
     def posterior(self, phi: Floats) -> Posterior:
@@ -129,10 +129,10 @@ def within(start: Posterior | SpannedPosterior, axes: Floats) -> Posterior:
 def _around_identity(turn: Floats, precision: Floats) -> Floats:
     """I + T (Lam_c - I) T' for T [m, n] and Lam [C, n, n]."""
     excess = precision - np.eye(precision.shape[1], dtype=precision.dtype)
-    whole: Floats = np.matmul(turn @ excess, turn.T)
+    matrices: Floats = np.matmul(turn @ excess, turn.T)
     places = np.arange(len(turn))
-    whole[:, places, places] += 1.0
-    return whole
+    matrices[:, places, places] += 1.0
+    return matrices
 
 
 def inverse_roots(precision: Floats) -> Floats:
@@ -145,8 +145,8 @@ def inverse_roots(precision: Floats) -> Floats:
 
     potrf, trtri = get_lapack_funcs(("potrf", "trtri"), (precision,))
     roots = np.empty_like(precision)
-    for c, one in enumerate(precision):
-        lower, failed = potrf(one.T, lower=1, clean=1)  # symmetric: its transpose lies as LAPACK wants it
+    for c, matrix in enumerate(precision):
+        lower, failed = potrf(matrix.T, lower=1, clean=1)  # symmetric: its transpose lies as LAPACK wants it
         inverse, singular = (lower, 1) if failed else trtri(lower, lower=1)
         if failed or singular:
             raise LinAlgError("a precision is not positive")

@@ -83,14 +83,14 @@ def _without_greetings() -> Iterator[None]:
     except OSError:  # no stderr at all
         yield
         return
-    with tempfile.TemporaryFile() as held:
-        os.dup2(held.fileno(), 2)
+    with tempfile.TemporaryFile() as buffer:
+        os.dup2(buffer.fileno(), 2)
         try:
             yield
         finally:
             os.dup2(stderr, 2)
-            held.seek(0)
-            for line in held:
+            buffer.seek(0)
+            for line in buffer:
                 if not line.startswith(_GREETINGS):
                     os.write(stderr, line)
             os.close(stderr)

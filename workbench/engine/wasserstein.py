@@ -312,14 +312,14 @@ def batch_loss(
     r = batch.residual[:, None] + tf.transpose(tf.reduce_sum(tf.square(spread), axis=2))
     fit = tf.reduce_mean(data_term(mean, tf.maximum(r, FLOOR), batch.codes, terms.epsilon))
     n = tf.shape(batch.scaled)[0]
-    some = n if printed else tf.minimum(n_sub, n)
-    z = tf.cast(batch.scaled[:some], tf.float64) / prior.length_scale
+    n_compared = n if printed else tf.minimum(n_sub, n)
+    z = tf.cast(batch.scaled[:n_compared], tf.float64) / prior.length_scale
     K = stationary("squared-exponential", z, z, prior.variance, tf)
-    K = tf.linalg.set_diag(K, tf.fill([some], prior.variance))
+    K = tf.linalg.set_diag(K, tf.fill([n_compared], prior.variance))
     if printed:
-        parts = printed_covariance_distance(K, batch.phi, root, tf.minimum(n_sub, some))
+        parts = printed_covariance_distance(K, batch.phi, root, tf.minimum(n_sub, n_compared))
     else:
-        parts = covariance_distance(K, batch.phi[:some], root)
+        parts = covariance_distance(K, batch.phi[:n_compared], root)
     shift = tf.reduce_sum(tf.reduce_mean(tf.square(mean - prior.mean), axis=0))
     return terms.weight * (shift + tf.reduce_sum(parts)) - fit
 
@@ -377,8 +377,8 @@ def _compiled(network: str, input_shape: Shape, printed: bool) -> Any:
                 tape.watch(variables)
                 loss = batch_loss(features, variables, batch, steps.n_sub, terms, printed)
             slopes = tape.gradient(loss, variables)
-            each = [steps.rates[i, 0]] * (len(slopes) - 1) + [steps.rates[i, 1]]
-            variables, state = adam_step(variables, slopes, state, each)
+            step_rates = [steps.rates[i, 0]] * (len(slopes) - 1) + [steps.rates[i, 1]]
+            variables, state = adam_step(variables, slopes, state, step_rates)
             total += loss
         return variables, state, total
 
@@ -433,30 +433,30 @@ def train(
     values: Any = tuple(tf.convert_to_tensor(v) for v in (*state.mean.weights, *state.mean[1:], state.root))
     adam: Any = AdamState.start([v.numpy() for v in values])
     N = len(data.codes)
-    held = Rows(*(tf.convert_to_tensor(v) for v in (*data[:3], data.codes.astype(np.int32))))
+    tensors = Rows(*(tf.convert_to_tensor(v) for v in (*data[:3], data.codes.astype(np.int32))))
     # float64 as they are: a Python number would become a float32
     terms = Terms(Prior(*map(np.float64, prior)), np.float64(weight / N), np.float64(epsilon))
-    share, done = max(LEAST_SHARE, -(-len(rows) // 50)), 0
+    share, count = max(LEAST_SHARE, -(-len(rows) // 50)), 0
     best, keep = np.inf, values
     trace: list[float] = []
     stopped = False
-    while done < len(rows):
-        part = slice(done, min(done + share, len(rows)))
+    while count < len(rows):
+        part = slice(count, min(count + share, len(rows)))
         steps = Steps(rows[part].astype(np.int32), rates[part].astype(np.float32), np.int32(n_sub))
         try:
-            values, adam, total = run(values, adam, held, steps, terms)
-            loss = float(total) / (part.stop - done)
+            values, adam, total = run(values, adam, tensors, steps, terms)
+            loss = float(total) / (part.stop - count)
         except tf.errors.InvalidArgumentError:  # eigenvalues of a matrix that is not finite
             loss = np.nan
         if not np.isfinite(loss):
             raise InputError("Training diverged (the loss is not a number); lower the learning rates.")
         trace.append(loss)
-        done = part.stop
+        count = part.stop
         if trace[-1] <= best:
             best, keep = trace[-1], values
-        stopped = callback is not None and bool(callback(done / len(rows), -N * trace[-1]))
+        stopped = callback is not None and bool(callback(count / len(rows), -N * trace[-1]))
         if stopped:
             break
     arrays = [v.numpy() for v in keep]
     after = State(Mean(tuple(arrays[:-3]), arrays[-3], arrays[-2]), np.tril(arrays[-1]))
-    return FitResult(after, -N * best, -N * np.asarray(trace), done, stopped)
+    return FitResult(after, -N * best, -N * np.asarray(trace), count, stopped)

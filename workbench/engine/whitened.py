@@ -48,7 +48,7 @@ def each_class(function: Callable[..., Any], *parts: Any, gives: Any = None) -> 
         gives: dtypes of the results, where there are several; else that of the first part.
     """
     return tf.map_fn(
-        lambda some: function(*some),
+        lambda slices: function(*slices),
         parts,
         fn_output_signature=gives or parts[0].dtype,
         parallel_iterations=1,

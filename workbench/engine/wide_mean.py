@@ -164,9 +164,9 @@ def widen(
     curvature = by_class(at.curvature, at.own_curvature, rivals, codes, C)
     start = np.zeros((phi.shape[1], C), dtype=phi.dtype)
     start[:P] = mean
-    found, d = fit_mean(phi, codes, spread, start, roots, curvature, tau, callback=callback, offset=offset)
+    new_mean, d = fit_mean(phi, codes, spread, start, roots, curvature, tau, callback=callback, offset=offset)
     d = np.take_along_axis(d, rivals, axis=1)
-    return WideFit(found, rivals, d, d * d + s)
+    return WideFit(new_mean, rivals, d, d * d + s)
 
 
 def fit_mean(
@@ -243,7 +243,7 @@ def fit_mean(
         if callback is not None and callback(min(count / iterations, 1.0), -float(intermediate_result.fun)):
             raise StopIteration
 
-    found = minimize(
+    optimum = minimize(
         loss,
         initial,
         jac=True,
@@ -251,7 +251,7 @@ def fit_mean(
         callback=after,
         options={"maxiter": iterations, "maxcor": _MEMORY, "maxfun": 2 * iterations, "ftol": tolerance},
     )
-    M = mean_of(found.x.reshape(shape).astype(phi.dtype, copy=False))
+    M = mean_of(optimum.x.reshape(shape).astype(phi.dtype, copy=False))
     M -= M.mean(axis=1, keepdims=True)
     return M, margins(M)
 
@@ -294,32 +294,32 @@ def leverages(
         return solved
 
     for c in range(n_classes):
-        asked = np.flatnonzero(wanted[:, c])
-        if asked.size == 0:
+        places = np.flatnonzero(wanted[:, c])
+        if places.size == 0:
             continue
-        columns = phi[sample[asked]].T
+        columns = phi[sample[places]].T
         if at is not None:
-            columns = np.concatenate([columns, at[asked].T], axis=1)
+            columns = np.concatenate([columns, at[places].T], axis=1)
         # rows far from every margin bend next to nothing
         rows = np.flatnonzero(curvature[:, c] > _LEAST_CURVATURE)
         root = np.sqrt(phi.dtype.type(excess) * curvature[rows, c])[:, None]
         if not rows.size:  # a class far from every margin; LAPACK complains of empty factors
-            left = _products(columns, asked.size)
+            products = _products(columns, places.size)
         elif len(rows) < phi.shape[1]:
             A = root * phi[rows]
             # Woodbury: phi'phi - |L^-1 A phi|^2 with L L' = I + A A'
             solved = whitened(np.eye(len(rows), dtype=A.dtype) + A @ A.T, A @ columns)
-            left = _products(columns, asked.size) - _products(solved, asked.size)
+            products = _products(columns, places.size) - _products(solved, places.size)
         else:
             H = np.eye(phi.shape[1], dtype=phi.dtype)
             for begin in range(0, len(rows), _BLOCK):
                 part = slice(begin, begin + _BLOCK)
                 A = root[part] * phi[rows[part]]
                 H += A.T @ A
-            left = _products(whitened(H, columns), asked.size)
-        result[asked, c] = np.maximum(left[0], 0.0)
+            products = _products(whitened(H, columns), places.size)
+        result[places, c] = np.maximum(products[0], 0.0)
         if at is not None:
-            crossed[asked, c] = left[1]
+            crossed[places, c] = products[1]
     return result, crossed
 
 

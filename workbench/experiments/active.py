@@ -145,7 +145,7 @@ def active(context: Context) -> Report:
 
 
 def _setting(
-    report: Report, points: int | str, found: list[Curves]
+    report: Report, points: int | str, curves: list[Curves]
 ) -> tuple[dict[str, float], dict[str, Floats]]:
     """Results of one setting of the model: its claim, the ranks drawn, and the errors set by set.
 
@@ -155,28 +155,28 @@ def _setting(
     from workbench.figures import ranks
 
     policies = SETTINGS[points][1]
-    said = _said(points)
-    ranking = rank_policies(found)
+    description = _said(points)
+    ranking = rank_policies(curves)
     mean = {q: float(rank) for q, rank in zip(policies, ranking.mean_ranks, strict=True)}
-    areas = {q: np.array([c.areas()[q].mean() for c in found]) for q in policies}
+    areas = {q: np.array([c.areas()[q].mean() for c in curves]) for q in policies}
     _variation_ratio_ahead(report, points, mean, areas)
-    rounds, lines = rank_curves(found)
+    rounds, lines = rank_curves(curves)
     titled = {TITLES[q]: line for q, line in lines.items()}
     report.figure(
         f"ranks-{points}",
-        f"Mean rank against questions, {said}",
+        f"Mean rank against questions, {description}",
         ranks.rank_curves(rounds, titled, baseline=TITLES["random"]),
     )
     report.figure(
         f"difference-{points}",
-        f"Mean ranks of the areas under the error curves, {said}",
+        f"Mean ranks of the areas under the error curves, {description}",
         ranks.critical_difference_diagram(list(titled), ranking.mean_ranks, ranking.critical_difference),
     )
     report.table(
         f"areas-{points}",
-        f"Mean error over the curve, set by set, {said}",
+        f"Mean error over the curve, set by set, {description}",
         ("set", *policies),
-        [(short(c.pool), *(float(areas[q][i]) for q in policies)) for i, c in enumerate(found)],
+        [(short(c.pool), *(float(areas[q][i]) for q in policies)) for i, c in enumerate(curves)],
         shown=0,
     )
     return mean, areas
@@ -224,24 +224,24 @@ def _suggest(
     write_whole(context.folder / "policy_ranks.json", json_text(document))
 
 
-def _poker(context: Context, report: Report, found: Curves, rows: int) -> None:
+def _poker(context: Context, report: Report, curves: Curves, rows: int) -> None:
     """The papers' large example, with the error of a model that has all labels."""
     from workbench.figures import theme
     from workbench.figures.curves import learning_curve, summarise
 
-    keys = [{"pool": POKER, "points": 4, "seed": int(s), "rows": rows} for s in found.seeds]
+    keys = [{"pool": POKER, "points": 4, "seed": int(s), "rows": rows} for s in curves.seeds]
     full = context.parts("lmgp-active-full", keys, full_error, lambda k: "poker, all labels")
-    dashed, labels = float(np.mean(full)), found.n_labelled
-    made = [
+    dashed, labels = float(np.mean(full)), curves.n_labelled
+    summaries = [
         summarise(
-            TITLES[q], [(labels.tolist(), run.tolist()) for run in found.values[q]], baseline=q == "random"
+            TITLES[q], [(labels.tolist(), run.tolist()) for run in curves.values[q]], baseline=q == "random"
         )
         for q in ("variation-ratio-mc", "entropy-of-means", "random")
     ]
-    fig = learning_curve(made)
+    fig = learning_curve(summaries)
     fig.add_hline(y=dashed, line={"dash": "dash", "color": theme.NEUTRAL}, annotation_text="all labels")
     report.figure("poker", "Poker, 4 inducing points; dashed: the same model with all labels", fig)
-    vr = found.values["variation-ratio-mc"].mean(axis=0)
+    vr = curves.values["variation-ratio-mc"].mean(axis=0)
     report.claim(
         "on poker the error falls at once and stays above that of all labels",
         paper="large decrease within the first queries; the dashed line is not reached (figure)",

@@ -48,8 +48,8 @@ def _arrays(name: str, rows: int | None, seed: int = 0) -> tuple[Floats, Ints]:
     pool = load_pool(f"raetsch:{name}")
     assert pool.truth is not None
     X, y = np.asarray(pool.features, dtype=np.float64), np.asarray(pool.truth)
-    chosen = some_rows(y, rows, seed) if rows is not None and len(y) > rows else slice(None)
-    return X[chosen], y[chosen]
+    selection = some_rows(y, rows, seed) if rows is not None and len(y) > rows else slice(None)
+    return X[selection], y[selection]
 
 
 def _fold(X: Array, y: Ints, fold: int, folds: int) -> tuple[Array, Ints, Array, Ints]:
@@ -126,8 +126,8 @@ def table1(context: Context) -> Report:
     table: list[tuple[Any, ...]] = []
     for i, name in enumerate(PAPER):
         for k, v in cells.items():
-            shown = zip(v[i].mean(axis=1), v[i].std(axis=1), printed[k][i], strict=True)
-            table.append((name, k, *(f"{m:.2f} ± {sd:.2f} (paper {p:.2f})" for m, sd, p in shown)))
+            entries = zip(v[i].mean(axis=1), v[i].std(axis=1), printed[k][i], strict=True)
+            table.append((name, k, *(f"{m:.2f} ± {sd:.2f} (paper {p:.2f})" for m, sd, p in entries)))
         table.append((name, "CPU s", *(f"{s:.3g}" for s in seconds[i])))
     report.table("table", "Mean and standard deviation over folds", ("set", "", *METHODS), table)
     report.caps.append("length scales by the pool's median distance; the paper does not print its own")
@@ -202,9 +202,9 @@ def fig1(context: Context) -> Report:
         ours=f"error {last['S-GPC']:.3f} against {last['S-BSVM']:.3f}",
         holds={"its error is at least 0.02 higher": last["S-GPC"] >= last["S-BSVM"] + 0.02},
     )
-    shown = ("method", "work", "seconds", "error", lambda r: r["brier"] / 2)
+    fields = ("method", "work", "seconds", "error", lambda r: r["brier"] / 2)
     columns = ("method", "sweeps or epochs", "CPU s", "error", "Brier (0 to 1)")
-    report.table("curves", "Error after some work", columns, growing.rows(*shown) + once.rows(*shown))
+    report.table("curves", "Error after some work", columns, growing.rows(*fields) + once.rows(*fields))
     report.figure("curves", "Waveform, theta = 5", time_curves(curves, y="Error"))
     report.caps.append("exact GPC left out; S-GPC is GPflow's probit SVGP by back-tracked natural gradients")
     return report
@@ -214,8 +214,8 @@ def grid_part(factor: float, fold: int, folds: int, rows: int | None) -> dict[st
     """Waveform: validation error of one length scale on one fold."""
     data = _fold(*_arrays("waveform", rows), fold, folds)
     options: dict[str, Any] = {"points": 100, "batch_size": None, "length_scale_factor": factor}
-    found = measured_fit(lambda: _make("S-BSVM", data[0], "waveform", fold, **options), *data, kind="grid")
-    return {k: found[k] for k in ("error", "brier", "seconds")}
+    measures = measured_fit(lambda: _make("S-BSVM", data[0], "waveform", fold, **options), *data, kind="grid")
+    return {k: measures[k] for k in ("error", "brier", "seconds")}
 
 
 def learned_part(rows: int | None) -> dict[str, float]:
@@ -226,12 +226,16 @@ def learned_part(rows: int | None) -> dict[str, float]:
         return _make("S-BSVM", X, "waveform", 0, points=100, batch_size=None, hyperparameters="learned")
 
     compile_first(make, X, y)
-    made = make()
+    model = make()
     began = process_time()
-    made.fit(X, y)
+    model.fit(X, y)
     seconds = process_time() - began
-    length = float(np.mean(np.asarray(made.length_scale_)))
-    return {"factor": length / float(made.geometry_.length_scale), "length_scale": length, "seconds": seconds}
+    length = float(np.mean(np.asarray(model.length_scale_)))
+    return {
+        "factor": length / float(model.geometry_.length_scale),
+        "length_scale": length,
+        "seconds": seconds,
+    }
 
 
 def fig2(context: Context) -> Report:
@@ -300,8 +304,8 @@ def _threes_and_fives(rows: int) -> tuple[Floats, Ints]:
     pool = load_pool("images:mnist", features="pixels")
     assert pool.truth is not None
     truth = np.asarray(pool.truth)
-    chosen = np.flatnonzero((truth == 3) | (truth == 5))
-    rows_drawn = np.sort(np.random.default_rng([0, 35]).choice(chosen, rows, replace=False))
+    candidates = np.flatnonzero((truth == 3) | (truth == 5))
+    rows_drawn = np.sort(np.random.default_rng([0, 35]).choice(candidates, rows, replace=False))
     return np.asarray(pool.features[rows_drawn], dtype=np.float64), (truth[rows_drawn] == 5).astype(np.int64)
 
 
@@ -311,8 +315,8 @@ def inducing_part(points: int, method: str, fold: int, folds: int, rows: int) ->
     geometry = Geometry.of(data[0], points, fold, common_scale=True, method=method)
     options: dict[str, Any] = {"points": points, "batch_size": None, "geometry": geometry}
     make = lambda: _make("S-BSVM", data[0], "mnist", fold, **options)  # noqa: E731
-    found = measured_fit(make, *data, kind=("mnist", points))
-    return {k: found[k] for k in ("error", "seconds")}
+    measures = measured_fit(make, *data, kind=("mnist", points))
+    return {k: measures[k] for k in ("error", "seconds")}
 
 
 def fig3(context: Context) -> Report:
@@ -350,12 +354,12 @@ def fig3(context: Context) -> Report:
             "at most half the time": seconds[share, 0] <= seconds[-1, 0] / 2,
         },
     )
-    both = np.stack([mean, deviation], axis=2).reshape(len(counts), 4)
+    cells = np.stack([mean, deviation], axis=2).reshape(len(counts), 4)
     report.table(
         "points",
         "Error and time by number of inducing points",
         ("points", "k-means++", "sd", "random", "sd ", "CPU s"),
-        [(p, *map(float, both[i]), float(seconds[i, 0])) for i, p in enumerate(counts)],
+        [(p, *map(float, cells[i]), float(seconds[i, 0])) for i, p in enumerate(counts)],
     )
     at = np.asarray(counts, dtype=np.float64)
     report.figure(
@@ -386,15 +390,15 @@ def susy_part(name: str, rows: int | None) -> dict[str, float]:
     X, y = np.asarray(pool.features[train]), truth[train]
     X_test, y_test = np.asarray(pool.features[n - n_test :]), truth[n - n_test :]
     options = {"points": 64, "batch_size": 100, "epochs": 10} | _fixed_theta(X, THETA, 64, 0)
-    made: list[Any] = []
+    models: list[Any] = []
 
     def make() -> Any:
-        made.append(_make("S-BSVM", X, "susy", 0, **options))
-        return made[-1]
+        models.append(_make("S-BSVM", X, "susy", 0, **options))
+        return models[-1]
 
-    found = measured_fit(make, X, y, X_test, y_test, kind="susy")
-    auc = area_under_roc(y_test == 1, made[-1].predict_proba(X_test)[:, 1])
-    return {**found, "auc": float(auc), "n": len(y), "n_test": len(y_test), "d": X.shape[1]}
+    measures = measured_fit(make, X, y, X_test, y_test, kind="susy")
+    auc = area_under_roc(y_test == 1, models[-1].predict_proba(X_test)[:, 1])
+    return {**measures, "auc": float(auc), "n": len(y), "n_test": len(y_test), "d": X.shape[1]}
 
 
 def susy(context: Context) -> Report:
@@ -404,29 +408,29 @@ def susy(context: Context) -> Report:
     source = f"libsvm:{full}" if folder and full.is_file() else "large:susy_11k"
     key = {"name": source, "rows": context.max_rows}
     try:
-        (found,) = context.parts("bsvm-susy", [key], susy_part, lambda k: "fit")
+        (fit,) = context.parts("bsvm-susy", [key], susy_part, lambda k: "fit")
     except InputError as error:
         raise InputError(
             f"{error}\nOr put the full file (LIBSVM's SUSY, 5,000,000 rows) as SUSY.libsvm into the folder "
             "named by WORKBENCH_DATA."
         ) from error
-    each = found["seconds"] / found["n"]
+    row_time = fit["seconds"] / fit["n"]
     report = Report("Section 5.2 of Wenzel et al. 2017: SUSY")
     report.claim(
         "AUC and Brier score with 64 inducing points and minibatches of 100",
         paper="AUC 0.84, Brier score 0.22, 10 minutes for 5,000,000 rows",
-        ours=f"AUC {found['auc']:.3f}, Brier score {found['brier'] / 2:.3f}, {found['seconds']:.1f} s for "
-        f"{found['n']:,} rows; {found['n_test']:,} test rows",
+        ours=f"AUC {fit['auc']:.3f}, Brier score {fit['brier'] / 2:.3f}, {fit['seconds']:.1f} s for "
+        f"{fit['n']:,} rows; {fit['n_test']:,} test rows",
         holds={
-            "AUC at least 0.82": found["auc"] >= 0.82,
-            "Brier score at most 0.22": found["brier"] / 2 <= 0.22,
-            f"at most the paper's 120 microseconds a row (here {1e6 * each:.0f})": each <= 120e-6,
+            "AUC at least 0.82": fit["auc"] >= 0.82,
+            "Brier score at most 0.22": fit["brier"] / 2 <= 0.22,
+            f"at most the paper's 120 microseconds a row (here {1e6 * row_time:.0f})": row_time <= 120e-6,
         },
     )
-    report.table("susy", "Result", tuple(found), [tuple(found.values())])
+    report.table("susy", "Result", tuple(fit), [tuple(fit.values())])
     if source.startswith("large:"):
         report.caps.append(
-            f"the {found['n'] + found['n_test']:,} rows and {found['d']} features at hand instead of "
+            f"the {fit['n'] + fit['n_test']:,} rows and {fit['d']} features at hand instead of "
             "5,000,000 and 17; "
             "put LIBSVM's SUSY as SUSY.libsvm into the folder named by WORKBENCH_DATA for the full run"
         )

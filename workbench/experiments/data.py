@@ -31,15 +31,15 @@ def paper_sets() -> PaperSets:
         InputError: not one of them is here.
     """
     entries = [e for e in catalogue() if e.group == "pmlb" and e.paper68]
-    here = sorted((e for e in entries if e.path is not None), key=lambda e: e.n_items * e.n_features)
+    local_sets = sorted((e for e in entries if e.path is not None), key=lambda e: e.n_items * e.n_features)
     missing = {e.full_name: e.how for e in entries if e.path is None and e.name != POKER}
-    if not here:
+    if not local_sets:
         first = entries[0]
         raise InputError(
             f"None of the {len(entries)} PMLB sets is on this machine. {first.how} Or point WORKBENCH_DATA "
             "at a folder that holds pmlb/NAME/NAME.tsv.gz."
         )
-    return PaperSets((*(e.full_name for e in here), POKER), missing)
+    return PaperSets((*(e.full_name for e in local_sets), POKER), missing)
 
 
 def short(name: str) -> str:

@@ -34,9 +34,9 @@ class Erratum(NamedTuple):
 
 def errata(context: Context) -> Report:
     """Corrections that change a number, each checked by it."""
-    found = [check() for check in CHECKS]
+    corrections = [check() for check in CHECKS]
     report = Report("Formulas of the papers that need a correction")
-    for e in found:
+    for e in corrections:
         report.claim(
             f"{e.where}: {e.right}",
             paper=e.printed,
@@ -77,9 +77,9 @@ def bound_in_alpha() -> Erratum:
 def mean_signs() -> Erratum:
     """Wistuba & Rawat 2018, eq. 42-45: the signs of the two means."""
 
-    def loss(own: float) -> float:
+    def loss(latent: float) -> float:
         """Twice the hinge and the prior's part, of one item whose rival's latent is 0."""
-        return 2 * max(0.0, 1 - own) + own**2 / 2
+        return 2 * max(0.0, 1 - latent) + latent**2 / 2
 
     weight, rival = 1.0, 0.0
     mean = (1 + weight * (1 + rival)) / (1 + weight)

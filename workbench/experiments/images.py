@@ -115,7 +115,7 @@ def attack_part(
     from workbench.attacks import measure
 
     images = load_images(data, n_train, n_test)
-    model, found = fitted(images, "large-margin-net", network, epochs, seed)
+    model, lmgp = fitted(images, "large-margin-net", network, epochs, seed)
     softmax, plain = fitted(images, "softmax-net", network, epochs, seed)
     robustness = measure(
         model,
@@ -130,7 +130,7 @@ def attack_part(
     table = robustness.table().astype(object)
     columns = table.where(table.notna(), None).to_dict("list")
     return {
-        "lmgp": found,
+        "lmgp": lmgp,
         "cnn": plain,
         "table": {str(name): list(column) for name, column in columns.items()},
     }
@@ -152,31 +152,31 @@ def _fits(
     """
     n_test = 2_000 if context.quick else 10_000
     keys: list[dict[str, Any]] = [
-        {"data": data, "kind": kind, "n_test": n_test, "seed": 0, **given, "epochs": epochs}
-        for data, given in settings.items()
-        for epochs in given["epochs"]
+        {"data": data, "kind": kind, "n_test": n_test, "seed": 0, **setting, "epochs": epochs}
+        for data, setting in settings.items()
+        for epochs in setting["epochs"]
         for kind in kinds
     ]
     results = context.parts(
         "images", keys, fit_part, lambda k: f"{KINDS[k['kind']]} on {TITLES[k['data']]}, {k['epochs']} epochs"
     )
-    found = list(zip(keys, results, strict=True))
-    report.table("fits", "Fits", FITS, [_fit_row(k, k["kind"], r) for k, r in found])
-    return {(k["data"], k["kind"], k["epochs"]): r for k, r in found}
+    fits = list(zip(keys, results, strict=True))
+    report.table("fits", "Fits", FITS, [_fit_row(k, k["kind"], r) for k, r in fits])
+    return {(k["data"], k["kind"], k["epochs"]): r for k, r in fits}
 
 
-def _claim_accuracy(report: Report, claim: str, paper: str, ours: float, plain: float, when: str) -> None:
-    gap = plain - ours
+def _claim_accuracy(report: Report, claim: str, paper: str, accuracy: float, plain: float, when: str) -> None:
+    gap = plain - accuracy
     report.claim(
         claim,
         paper=paper,
-        ours=f"{ours:.4f} against {plain:.4f}{when}",
+        ours=f"{accuracy:.4f} against {plain:.4f}{when}",
         holds={f"at most 0.03 behind ({gap:+.4f})": gap <= 0.03, "at most 0.01 behind": gap <= 0.01},
     )
 
 
 def _claim_against_cnn(
-    report: Report, data: str, ours: Mapping[str, float], plain: Mapping[str, float], epochs: float
+    report: Report, data: str, lmgp: Mapping[str, float], plain: Mapping[str, float], epochs: float
 ) -> None:
     """Figure 4's two claims about one set, from the measures of both models after as many epochs."""
     beyond = "not in the papers" if data == "fashion_mnist" else ""
@@ -184,11 +184,11 @@ def _claim_against_cnn(
         report,
         f"on {TITLES[data]} LMGP-DNN is as accurate as the CNN",
         beyond or "the same test accuracy (figure)",
-        ours["accuracy"],
+        lmgp["accuracy"],
         plain["accuracy"],
         f" after {epochs:g} epochs",
     )
-    ratio = ours["seconds"] / plain["seconds"]
+    ratio = lmgp["seconds"] / plain["seconds"]
     report.claim(
         f"on {TITLES[data]} LMGP-DNN takes longer to train",
         paper=beyond or "longer training (figure)",
@@ -198,11 +198,11 @@ def _claim_against_cnn(
 
 
 def _claim_likelihoods(
-    report: Report, data: str, both: Sequence[Sequence[Mapping[str, float]]], epochs: Sequence[int]
+    report: Report, data: str, fits: Sequence[Sequence[Mapping[str, float]]], epochs: Sequence[int]
 ) -> None:
     """Likelihood and calibration of LMGP-DNN beside the CNN's, after each number of epochs."""
     pairs = {
-        name: [(ours[name], plain[name]) for ours, plain in zip(*both, strict=True)]
+        name: [(lmgp[name], plain[name]) for lmgp, plain in zip(*fits, strict=True)]
         for name in ("nll", "ece")
     }
     after = ", ".join(map(str, epochs))
@@ -211,19 +211,19 @@ def _claim_likelihoods(
         paper="not in the papers",
         ours=f"after {after} epochs, LMGP-DNN / CNN: "
         + "; ".join(
-            f"{name.upper()} " + ", ".join(f"{a:.3g} / {b:.3g}" for a, b in found)
-            for name, found in pairs.items()
+            f"{name.upper()} " + ", ".join(f"{a:.3g} / {b:.3g}" for a, b in values)
+            for name, values in pairs.items()
         ),
         holds={
             f"lower {name.upper()} after {n} epochs": a < b
-            for name, found in pairs.items()
-            for n, (a, b) in zip(epochs, found, strict=True)
+            for name, values in pairs.items()
+            for n, (a, b) in zip(epochs, values, strict=True)
         },
     )
 
 
-def _fit_row(key: Mapping[str, Any], kind: str, found: Mapping[str, float]) -> tuple[Any, ...]:
-    measures = (found[name] for name in ("accuracy", "nll", "ece", "seconds"))
+def _fit_row(key: Mapping[str, Any], kind: str, fit: Mapping[str, float]) -> tuple[Any, ...]:
+    measures = (fit[name] for name in ("accuracy", "nll", "ece", "seconds"))
     return (TITLES[key["data"]], KINDS[kind], key["epochs"], key["n_train"], *measures)
 
 
@@ -244,8 +244,8 @@ def fig4(context: Context) -> Report:
     by = _fits(context, report, ("softmax-net", "large-margin-net"), settings)
     fig = figure(x="Processor time of training, seconds", y="Test accuracy", x_options={"type": "log"})
     for rank, data in enumerate(sizes):
-        ours, plain = (by[data, kind, epochs[-1]] for kind in ("large-margin-net", "softmax-net"))
-        _claim_against_cnn(report, data, ours, plain, epochs[-1])
+        lmgp, plain = (by[data, kind, epochs[-1]] for kind in ("large-margin-net", "softmax-net"))
+        _claim_against_cnn(report, data, lmgp, plain, epochs[-1])
         _claim_likelihoods(
             report,
             data,
@@ -253,10 +253,10 @@ def fig4(context: Context) -> Report:
             epochs,
         )
         for kind, dash in (("large-margin-net", "solid"), ("softmax-net", "dot")):
-            some = [by[data, kind, n] for n in epochs]
+            fits = [by[data, kind, n] for n in epochs]
             fig.add_scatter(
-                x=[r["seconds"] for r in some],
-                y=[r["accuracy"] for r in some],
+                x=[r["seconds"] for r in fits],
+                y=[r["accuracy"] for r in fits],
                 mode="lines+markers",
                 name=f"{TITLES[data]}: {KINDS[kind]}",
                 line={"color": class_colour(rank), "dash": dash},
@@ -329,23 +329,23 @@ def gwi(context: Context) -> Report:
     report = Report("Gaussian Wasserstein inference with a CNN mean on images")
     by = _fits(context, report, ("wasserstein", "large-margin-net", "softmax-net"), settings)
     for data in settings:
-        ours, plain = by[data, "wasserstein", 12], by[data, "softmax-net", 12]
+        gp, plain = by[data, "wasserstein", 12], by[data, "softmax-net", 12]
         _claim_accuracy(
             report,
             f"on {TITLES[data]} a GP with a CNN mean classifies as well as the CNN",
             "in words only",
-            ours["accuracy"],
+            gp["accuracy"],
             plain["accuracy"],
             "",
         )
         report.claim(
             f"on {TITLES[data]} it knows better how sure it is",
             paper="in words only",
-            ours=f"NLL {ours['nll']:.3f} against {plain['nll']:.3f}, ECE {ours['ece']:.3f} against "
+            ours=f"NLL {gp['nll']:.3f} against {plain['nll']:.3f}, ECE {gp['ece']:.3f} against "
             f"{plain['ece']:.3f}",
             holds={
-                "NLL not worse": ours["nll"] <= plain["nll"],
-                "ECE not worse": ours["ece"] <= plain["ece"],
+                "NLL not worse": gp["nll"] <= plain["nll"],
+                "ECE not worse": gp["ece"] <= plain["ece"],
             },
         )
     report.caps.append("a small network and at most 20,000 images")
@@ -364,8 +364,10 @@ class _Lines:
         """[S] a column of one attack, by strength."""
         names = ("attack", "detector", "strength", column)
         rows = zip(*(self.table[name] for name in names), strict=True)
-        found = {strength: value for a, d, strength, value in rows if (a, d) == (attack, detector)}
-        return np.array([np.nan if found.get(s) is None else found[s] for s in self.strengths], dtype=float)
+        by_strength = {strength: value for a, d, strength, value in rows if (a, d) == (attack, detector)}
+        return np.array(
+            [np.nan if by_strength.get(s) is None else by_strength[s] for s in self.strengths], dtype=float
+        )
 
 
 def _claim_attacks(report: Report, data: str, lines: _Lines, clean: float) -> None:

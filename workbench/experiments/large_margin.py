@@ -74,18 +74,18 @@ def _measured(context: Context) -> tuple[list[str], int, dict[str, dict[str, Flo
     return names, seeds, {m: dict(zip(METHODS, grid.mean(m, "seed").T, strict=True)) for m in MEASURES}
 
 
-def _add_sets(report: Report, names: list[str], found: dict[str, dict[str, Floats]]) -> None:
-    shown = [(m, k) for m in METHODS for k in ("error", "nll", "seconds")]
-    rows = [(short(p), *(float(found[k][m][i]) for m, k in shown)) for i, p in enumerate(names)]
-    report.table("sets", "Set by set", ("set", *(f"{m} {k}" for m, k in shown)), rows, shown=10)
+def _add_sets(report: Report, names: list[str], measures: dict[str, dict[str, Floats]]) -> None:
+    columns = [(m, k) for m in METHODS for k in ("error", "nll", "seconds")]
+    rows = [(short(p), *(float(measures[k][m][i]) for m, k in columns)) for i, p in enumerate(names)]
+    report.table("sets", "Set by set", ("set", *(f"{m} {k}" for m, k in columns)), rows, shown=10)
 
 
 def table1(context: Context) -> Report:
     """Mean average ranks of accuracy (both papers, table 1)."""
     from workbench.figures.ranks import critical_difference_diagram
 
-    names, seeds, found = _measured(context)
-    error = found["error"]
+    names, seeds, measures = _measured(context)
+    error = measures["error"]
     ranking = rank_methods(np.stack([error[m] for m in PAPER], axis=1), PAPER)
     mean = dict(zip(PAPER, ranking.mean_ranks, strict=True))
     order = sorted(PAPER, key=lambda m: mean[m])
@@ -124,7 +124,7 @@ def table1(context: Context) -> Report:
         },
     )
     everyone = {
-        k: rank_methods(np.stack(list(found[k].values()), axis=1), list(METHODS)) for k in MEASURES[:3]
+        k: rank_methods(np.stack(list(measures[k].values()), axis=1), list(METHODS)) for k in MEASURES[:3]
     }
     report.table(
         "ranks",
@@ -137,12 +137,12 @@ def table1(context: Context) -> Report:
                 float(mean[m]) if m in mean else None,
                 *(float(everyone[k].mean_ranks[i]) for k in MEASURES[:3]),
                 float(error[m].mean()),
-                float(found["nll"][m].mean()),
+                float(measures["nll"][m].mean()),
             )
             for i, m in enumerate(METHODS)
         ],
     )
-    _add_sets(report, names, found)
+    _add_sets(report, names, measures)
     ranked = everyone["error"]
     report.figure(
         "ranks",
@@ -156,13 +156,13 @@ def fig2(context: Context) -> Report:
     """Pairwise comparison of accuracies (both papers, figure 2)."""
     from workbench.figures.ranks import pairwise_scatter
 
-    names, _, found = _measured(context)
+    names, _, measures = _measured(context)
     report = Report("Figure 2 of Wistuba & Rawat 2018 and 2019: accuracy set by set", notes=list(NOTES))
-    ours = 1 - found["error"]["lmgp"]
-    for other in ("bsvm", "svgp"):
-        theirs, title = 1 - found["error"][other], TITLES[other]
-        pairs = paired_counts(found["error"]["lmgp"], found["error"][other])
-        wins, losses, gap = pairs.lower, pairs.higher, float((ours - theirs).mean())
+    lmgp = 1 - measures["error"]["lmgp"]
+    for method in ("bsvm", "svgp"):
+        competitor, title = 1 - measures["error"][method], TITLES[method]
+        pairs = paired_counts(measures["error"]["lmgp"], measures["error"][method])
+        wins, losses, gap = pairs.lower, pairs.higher, float((lmgp - competitor).mean())
         report.claim(
             f"LMGP is more accurate than {title} on most sets",
             paper="most points on LMGP's side of the diagonal (no numbers given)",
@@ -173,9 +173,9 @@ def fig2(context: Context) -> Report:
                 "its mean accuracy is higher": gap > 0,
             },
         )
-        scatter = pairwise_scatter(theirs, ours, list(map(short, names)), x=title, y="LMGP")
-        report.figure(f"lmgp-{other}", f"LMGP against {title}", scatter)
-    _add_sets(report, names, found)
+        scatter = pairwise_scatter(competitor, lmgp, list(map(short, names)), x=title, y="LMGP")
+        report.figure(f"lmgp-{method}", f"LMGP against {title}", scatter)
+    _add_sets(report, names, measures)
     return report
 
 
@@ -183,16 +183,16 @@ def fig3(context: Context) -> Report:
     """Training times (both papers, figure 3)."""
     from workbench.figures.ranks import ratio_strip
 
-    names, _, found = _measured(context)
-    seconds = found["seconds"]
+    names, _, measures = _measured(context)
+    seconds = measures["seconds"]
     ratios = {m: seconds[m] / np.maximum(seconds["lmgp"], 1e-4) for m in METHODS}
     report = Report("Figure 3 of Wistuba & Rawat 2018 and 2019: training time", notes=list(NOTES))
-    for other in ("bsvm", "svgp"):
-        middle, slower = float(np.median(ratios[other])), int((ratios[other] > 1).sum())
+    for method in ("bsvm", "svgp"):
+        middle, slower = float(np.median(ratios[method])), int((ratios[method] > 1).sum())
         report.claim(
-            f"LMGP trains faster than {TITLES[other]}",
+            f"LMGP trains faster than {TITLES[method]}",
             paper="least training time of the three (figure; no numbers given)",
-            ours=f"{TITLES[other]} takes {middle:.1f} times as long in the median; longer on {slower} of "
+            ours=f"{TITLES[method]} takes {middle:.1f} times as long in the median; longer on {slower} of "
             f"{len(names)} sets",
             holds={
                 "the median ratio is above 1": middle > 1,
@@ -208,7 +208,7 @@ def fig3(context: Context) -> Report:
             for m, r in ratios.items()
         ],
     )
-    _add_sets(report, names, found)
+    _add_sets(report, names, measures)
     strip = ratio_strip({TITLES[m]: r for m, r in ratios.items() if m != "lmgp"}, list(map(short, names)))
     report.figure("ratios", "Training time over LMGP's, a point a set", strip)
     return report
@@ -226,12 +226,12 @@ def fig5(context: Context) -> Report:
     options = {"choice": "fixed", "clip": 1e6, "n_mean": 0, "length_scale_factor": 0.4}
     model = make_classifier("large-margin", random_state=0, **options).fit(x, y)
     svm = make_classifier("svm-platt", random_state=0).fit(x, y)
-    latent, ours, theirs = model.predict_latent(grid), model.predict_proba(grid), svm.predict_proba(grid)
+    latent, p_lmgp, p_svm = model.predict_latent(grid), model.predict_proba(grid), svm.predict_proba(grid)
     spread = np.sqrt(latent.variance)
     near = (np.abs(grid[:, 0, None] - x[:, 0]).min(axis=1)) < 0.15
     far = np.abs(grid[:, 0]) > 5.5
     ratio = float(spread[far].mean() / spread[near].mean())
-    sure_ours, sure_svm = float(ours[far].max(axis=1).mean()), float(theirs[far].max(axis=1).mean())
+    sure_ours, sure_svm = float(p_lmgp[far].max(axis=1).mean()), float(p_svm[far].max(axis=1).mean())
     report = Report("Figure 5 of Wistuba & Rawat 2019: what the models say where no data are")
     report.claim(
         "the latent functions' uncertainty grows where data are few",
@@ -253,12 +253,14 @@ def fig5(context: Context) -> Report:
         "Far from the data an RBF SVM's decision values go to constants, and Platt's scaling makes of them "
         "whatever its sigmoids say: compare the numbers above, not expectations.",
     ]
-    names = chain(["x"], (f"{what} {c}" for what in ("LMGP p", "mean", "sd", "SVM p") for c in range(3)))
-    curves = np.column_stack([grid, ours, latent.mean, spread, theirs])
+    names = chain(
+        ["x"], (f"{quantity} {c}" for quantity in ("LMGP p", "mean", "sd", "SVM p") for c in range(3))
+    )
+    curves = np.column_stack([grid, p_lmgp, latent.mean, spread, p_svm])
     report.table("curves", "The curves", tuple(names), curves.tolist(), shown=0)
     report.figure(
         "panels",
         "Data, LMGP's probabilities, its three GPs with 95 % bands, the SVM's probabilities",
-        line_panels(grid[:, 0], x[:, 0], y, ours, latent.mean, spread, theirs),
+        line_panels(grid[:, 0], x[:, 0], y, p_lmgp, latent.mean, spread, p_svm),
     )
     return report

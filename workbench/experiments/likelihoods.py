@@ -53,10 +53,10 @@ def fig3(context: Context) -> Report:
     """Confidence histograms and reliability diagrams at sigma^2 = 0.5 (figure 3)."""
     from workbench.figures.teaching import calibration_panels
 
-    found = {name: calibration_report(TITLES[name], *probabilities(name, 0.5)) for name in _each(context)}
-    sure = found["robust-max"].histogram
-    share = float((sure.right[-1] + sure.wrong[-1]) / found["robust-max"].n)
-    ece = {name: one.scores.ece for name, one in found.items()}
+    reports = {name: calibration_report(TITLES[name], *probabilities(name, 0.5)) for name in _each(context)}
+    sure = reports["robust-max"].histogram
+    share = float((sure.right[-1] + sure.wrong[-1]) / reports["robust-max"].n)
+    ece = {name: calibration.scores.ece for name, calibration in reports.items()}
     report = Report("Figure 3 of Galy-Fajou et al. 2019: how sure four likelihoods are, and how right")
     report.claim(
         "robust-max is nearly always sure",
@@ -75,12 +75,12 @@ def fig3(context: Context) -> Report:
         + f"; exact Bayes {ece['bayes']:.3f}",
         holds={f"{TITLES[n]}: ECE below 0.06": ece[n] < 0.06 for n in SOFT},
     )
-    rows = [(TITLES[name], *map(float, one.scores)) for name, one in found.items()]
+    rows = [(TITLES[name], *map(float, calibration.scores)) for name, calibration in reports.items()]
     report.table("scores", "On 2,000 test points", ("likelihood", "error", "NLL", "ECE, 15 bins"), rows)
     report.figure(
         "reliability",
         "Confidence histograms and reliability, 500 training and 2,000 test points",
-        calibration_panels(list(found.values())),
+        calibration_panels(list(reports.values())),
     )
     report.caps += TOY
     return report
@@ -158,9 +158,9 @@ def fig5(context: Context) -> Report:
     from workbench.figures.teaching import agreement
 
     samples = context.cap("Gibbs samples", 2000, 200)
-    exact, *others = against_gibbs(samples, progress=context.progress)
-    distance = {one.title: one.distance(exact) for one in others}
-    right = {one.title: 1 - one.error for one in (exact, *others)}
+    exact, *approximations = against_gibbs(samples, progress=context.progress)
+    distance = {inference.title: inference.distance(exact) for inference in approximations}
+    right = {inference.title: 1 - inference.error for inference in (exact, *approximations)}
     report = Report("Figure 5 of Galy-Fajou et al. 2019: what augmentation costs")
     report.claim(
         "augmented inference gives nearly the probabilities of plain inference, both near Gibbs",
@@ -173,12 +173,12 @@ def fig5(context: Context) -> Report:
         "distances",
         "Against Gibbs sampling",
         ("inference", "mean |dp|", "test error"),
-        [(one.title, distance[one.title], one.error) for one in others],
+        [(inference.title, distance[inference.title], inference.error) for inference in approximations],
     )
     report.figure(
         "scatter",
         "Against Gibbs sampling, every class and test item",
-        agreement({one.title: one.against(exact) for one in others}),
+        agreement({inference.title: inference.against(exact) for inference in approximations}),
     )
     return report
 
@@ -193,7 +193,7 @@ def fig6(context: Context) -> Report:
     grid = context.grid(
         "lsm-trade", trade_fit, axes, lambda key: f"{key['points']} points", pool="pmlb:shuttle", rows=rows
     )
-    (nll, own), (seconds, longer) = grid["nll"], grid["seconds"]
+    (nll, own_nll), (seconds, longer) = grid["nll"], grid["seconds"]
     near = next(n for n, v in zip(points, nll, strict=True) if v <= nll.min() + 0.02)
     report = Report("Figure 6 of Galy-Fajou et al. 2019: inducing points and hyperparameters")
     report.claim(
@@ -210,10 +210,10 @@ def fig6(context: Context) -> Report:
     report.claim(
         "own hyperparameters cost more and bring little",
         paper=NO_NUMBERS,
-        ours=f"best NLL own {own.min():.3f}, shared {nll.min():.3f}; "
+        ours=f"best NLL own {own_nll.min():.3f}, shared {nll.min():.3f}; "
         f"time x{longer.sum() / seconds.sum():.1f}",
         holds={
-            "own is at most 0.02 better": nll.min() - own.min() <= 0.02,
+            "own is at most 0.02 better": nll.min() - own_nll.min() <= 0.02,
             "own takes longer in all": longer.sum() > seconds.sum(),
         },
     )
@@ -249,8 +249,8 @@ def fig8(context: Context) -> Report:
             return three_gaussians_probabilities(grid.points, 0.5)
         return np.asarray(fitted(name, data).predict_proba(grid.points))
 
-    found = {name: over_the_plane(name) for name in _each(context)}
-    sure = {name: float((p.max(axis=1) > 0.95).mean()) for name, p in found.items()}
+    maps = {name: over_the_plane(name) for name in _each(context)}
+    sure = {name: float((p.max(axis=1) > 0.95).mean()) for name, p in maps.items()}
     report = Report("Figure 8 of Galy-Fajou et al. 2019: probabilities as colours")
     report.claim(
         "robust-max is sure everywhere with sharp borders; the others are soft where classes overlap",
@@ -261,8 +261,8 @@ def fig8(context: Context) -> Report:
             "each other on less than half of it": all(sure[n] < 0.5 for n in SOFT),
         },
     )
-    panels = {TITLES[name]: p.reshape(SIZE, SIZE, 3) for name, p in found.items()}
-    shown: dict[str, Any] = {
+    panels = {TITLES[name]: p.reshape(SIZE, SIZE, 3) for name, p in maps.items()}
+    options: dict[str, Any] = {
         "points": data.X,
         "codes": data.y,
         "classes": ("A", "B", "C"),
@@ -271,7 +271,7 @@ def fig8(context: Context) -> Report:
     report.figure(
         "maps",
         "Red, green and blue mixed by probability; 500 training points",
-        probability_maps(panels, grid.x, grid.y, **shown),
+        probability_maps(panels, grid.x, grid.y, **options),
     )
     report.caps += TOY
     return report

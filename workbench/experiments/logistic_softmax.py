@@ -70,9 +70,9 @@ def seconds_to_reach(nll: Floats, seconds: Floats, level: Floats) -> tuple[Float
         Seconds [set, method], of the longest fit where the level was never reached, and [set, method] whether
         it was.
     """
-    there = nll <= (level + 0.02 * np.abs(level) + 1e-9)[:, None, None]
-    reached = there.any(axis=2)
-    first = np.where(reached, there.argmax(axis=2), nll.shape[2] - 1)
+    is_reached = nll <= (level + 0.02 * np.abs(level) + 1e-9)[:, None, None]
+    reached = is_reached.any(axis=2)
+    first = np.where(reached, is_reached.argmax(axis=2), nll.shape[2] - 1)
     return np.take_along_axis(seconds, first[:, :, None], axis=2)[:, :, 0], reached
 
 
@@ -89,12 +89,12 @@ def _claims_of_fig7(report: Report, sets: Sequence[str], grid: Any) -> None:
     best, lowest = grid["nll"].min(axis=2), grid["error"].min(axis=2)
     better = best[:, 0] < best[:, 1]
     close = int((lowest[:, 0] <= lowest.min(axis=1) + 0.02).sum())
-    others = [n != "images:mnist" for n in sets]
+    is_other = [n != "images:mnist" for n in sets]
 
-    def by_set(ratios: Floats, there: Any) -> str:
+    def by_set(ratios: Floats, arrivals: Any) -> str:
         words = [
             f"{short(n)} {'' if r else 'more than '}{v:.1g}"
-            for n, v, r in zip(sets, ratios, there, strict=True)
+            for n, v, r in zip(sets, ratios, arrivals, strict=True)
         ]
         return ", ".join(words)
 
@@ -118,7 +118,7 @@ def _claims_of_fig7(report: Report, sets: Sequence[str], grid: Any) -> None:
         paper="consistently better; on MNIST robust-max slightly",
         ours=", ".join(f"{short(n)} {b[0]:.3f} against {b[1]:.3f}" for n, b in zip(sets, best, strict=True)),
         holds={
-            "better on every set but MNIST": better[others].all(),
+            "better on every set but MNIST": better[is_other].all(),
             f"better on more than half of the sets ({better.sum()})": 2 * better.sum() > len(sets),
         },
     )

@@ -63,10 +63,10 @@ class Finding:
         Args:
             capped: whether the run was smaller than the paper's, or not like it.
         """
-        held = sum(condition.holds for condition in self.conditions)
-        if not held or any(one.core and not one.holds for one in self.conditions):
+        count = sum(condition.holds for condition in self.conditions)
+        if not count or any(criterion.core and not criterion.holds for criterion in self.conditions):
             return "not reproduced"
-        return "partly" if capped or held < len(self.conditions) else "reproduced"
+        return "partly" if capped or count < len(self.conditions) else "reproduced"
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class Report:
             holds: condition, with its numbers -> whether it did.
             core: the condition that is the claim's core; none by default.
         """
-        conditions = tuple(Condition(text, bool(held), text == core) for text, held in holds.items())
+        conditions = tuple(Condition(text, bool(outcome), text == core) for text, outcome in holds.items())
         self.findings.append(Finding(claim, paper, ours, conditions))
 
     def table(

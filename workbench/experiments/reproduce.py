@@ -54,8 +54,8 @@ class Experiment(Entry):
 def _listed() -> Iterator[Experiment]:
     with Path(__file__).with_name("experiments.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            named: dict[str, Any] = {**row, "target": f"{__package__}.{row['target']}"}
-            yield Experiment(**named)
+            values: dict[str, Any] = {**row, "target": f"{__package__}.{row['target']}"}
+            yield Experiment(**values)
 
 
 EXPERIMENTS: Registry[Experiment] = Registry("experiment", list(_listed()))
@@ -95,8 +95,8 @@ class Grid:
     def rows(self, *columns: str | Callable[[Mapping[str, Any]], Any]) -> list[tuple[Any, ...]]:
         """A row a part: arguments and measures by name, or functions of both together."""
         return [
-            tuple(column(both) if callable(column) else both[column] for column in columns)
-            for both in (key | result for key, result in self)
+            tuple(column(record) if callable(column) else record[column] for column in columns)
+            for record in (key | result for key, result in self)
         ]
 
 
@@ -223,29 +223,29 @@ class Context:
             Cancelled: `should_stop` said so; what is finished stays.
             InputError: the file of finished parts is damaged; says where.
         """
-        kept = _Cache(self.cache / f"{group}.jsonl")
+        store = _Cache(self.cache / f"{group}.jsonl")
         names = [json.dumps(dict(key), sort_keys=True) for key in keys]
-        open_ones = [i for i, name in enumerate(names) if name not in kept.values]
+        open_ones = [i for i, name in enumerate(names) if name not in store.values]
         done = len(keys) - len(open_ones)
         self.found.update(asked=len(keys), there=done)
 
         def finished(index: int, result: Any, data: Mapping[str, str]) -> None:
             nonlocal done
-            kept.add(names[index], result, data)
+            store.add(names[index], result, data)
             done += 1
             self.progress(done / max(len(keys), 1), describe(keys[index]))
 
         if self.workers > 1 and len(open_ones) > 1:
             jobs = [(function, dict(keys[i])) for i in open_ones]
             with work.cluster(min(self.workers, len(jobs))) as them:
-                for at, made in work.spread(them, _call, jobs, should_stop=self.should_stop):
-                    finished(open_ones[at], *made)
+                for at, output in work.spread(them, _call, jobs, should_stop=self.should_stop):
+                    finished(open_ones[at], *output)
         else:
             for index in open_ones:
                 if self.should_stop():
                     raise Cancelled(self.name)
                 finished(index, function(**keys[index]), known.READ)
-        return [kept.values[name] for name in names]
+        return [store.values[name] for name in names]
 
 
 def _call(function: Callable[..., Any], key: Mapping[str, Any]) -> tuple[Any, dict[str, str]]:
@@ -287,11 +287,11 @@ class _Cache:
         if not path.is_file():
             return
         data = path.read_bytes()
-        whole = data[: data.rfind(b"\n") + 1]
-        if whole != data:
-            path.write_bytes(whole)
+        content = data[: data.rfind(b"\n") + 1]
+        if content != data:
+            path.write_bytes(content)
         same = cache(lambda files: known.same_files(dict(files)))
-        for number, line in enumerate(whole.splitlines(), 1):
+        for number, line in enumerate(content.splitlines(), 1):
             with reading(f"Line {number} of {path}", "a finished part", "Take the line out of the file."):
                 part = json.loads(line)
                 key, value = part["key"], part["value"]
@@ -343,9 +343,11 @@ def reproduce(
         raise InputError(f"--max-rows must be at least 50; got {max_rows}.")
     if max_seeds is not None and max_seeds < 1:
         raise InputError(f"--max-seeds must be at least 1; got {max_seeds}.")
-    for limit, given in (("rows", max_rows), ("seeds", max_seeds)):
-        if given is not None and limit not in entry.limits.split():
-            fitting = ", ".join(one.name for one in EXPERIMENTS.values() if limit in one.limits.split())
+    for limit, maximum in (("rows", max_rows), ("seeds", max_seeds)):
+        if maximum is not None and limit not in entry.limits.split():
+            fitting = ", ".join(
+                experiment.name for experiment in EXPERIMENTS.values() if limit in experiment.limits.split()
+            )
             raise InputError(f"{name} has no {limit} to cut: --max-{limit} is for {fitting}.")
     work.check_workers(workers)
     place = Path(out)

@@ -128,12 +128,12 @@ class AttackOutcome:
             scores=r.scores,
         )
         table = r.table()
-        whole = io.BytesIO()
-        with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as bundle:
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as bundle:
             bundle.writestr("table.csv", csv_text(list(table.columns), table.itertuples(index=False)))
             bundle.writestr("settings.json", json.dumps(self.settings, indent=2, sort_keys=True) + "\n")
             bundle.writestr("scores.npz", scores.getvalue())
-        return whole.getvalue()
+        return buffer.getvalue()
 
 
 def attack_experiment(
@@ -194,13 +194,13 @@ def attack_model(
     if len(items) == 0:
         raise InputError("There are no images to attack that the model was not trained on.")
     report = report or quiet
-    some = np.random.default_rng([spec.seed, 0xA7C]).permutation(len(items))[: spec.n_test]
+    sample = np.random.default_rng([spec.seed, 0xA7C]).permutation(len(items))[: spec.n_test]
     if model.seen is not None:
         from workbench.sessions.learner import Learner
 
         learner = Learner(model.pool, spec.classifier, _alone(spec), seed=spec.seed, classes=model.classes)
         model = learner.fit(model.items, model.codes, number=model.number)
-    return _attacked(spec, model, items[some], None if codes is None else codes[some], report)
+    return _attacked(spec, model, items[sample], None if codes is None else codes[sample], report)
 
 
 def _alone(spec: AttackSpec) -> dict[str, Any]:
@@ -240,7 +240,7 @@ def _attacked(
         softmax=softmax,
         random_state=spec.seed,
         keep=EXAMPLES,
-        report=lambda fraction, what: report(begin + (1 - begin) * fraction, what),
+        report=lambda fraction, message: report(begin + (1 - begin) * fraction, message),
     )
     return AttackOutcome(
         spec,
@@ -275,8 +275,8 @@ def chosen_rows(pool: Pool, n_train: int, n_test: int, seed: int) -> tuple[tuple
     truth, rng = np.asarray(pool.truth), np.random.default_rng([seed, 0xA7C])
 
     def some(rows: Array, n: int) -> Ints:
-        known = rows[truth[rows] >= 0]
-        return np.sort(rng.permutation(known)[:n])
+        candidates = rows[truth[rows] >= 0]
+        return np.sort(rng.permutation(candidates)[:n])
 
     train, test = some(pool.test.train, n_train), some(pool.test.test, n_test)
     # in random order, so that the first ones are a fair sample to look at
@@ -296,9 +296,9 @@ def _shape_of(pool: Pool) -> tuple[int, ...]:
     return shape
 
 
-def _stages(report: OnProgress, start: float, end: float, what: str) -> FitCallback:
+def _stages(report: OnProgress, start: float, end: float, message: str) -> FitCallback:
     def callback(fraction: float, objective: float) -> bool:
-        report(start + (end - start) * fraction, what)
+        report(start + (end - start) * fraction, message)
         return False
 
     return callback

@@ -182,14 +182,14 @@ def noise_sweep(
         raise InputError("A sweep needs at least one noise and one seed.")
     for name in names:
         _likelihood(name)
-    total, done = len(names) * len(noises) * len(seeds), 0
+    total, count = len(names) * len(noises) * len(seeds), 0
     for name in names:
         values = np.empty((3, len(seeds), len(noises)))
         for s, seed in enumerate(seeds):
             for k, noise in enumerate(noises):
                 values[:, s, k] = scores_of(name, noise, seed)
-                done += 1
-                progress(done / total, f"{LIKELIHOODS[name].title}, noise {noise:g}")
+                count += 1
+                progress(count / total, f"{LIKELIHOODS[name].title}, noise {noise:g}")
         yield SweepCurve(name, LIKELIHOODS[name].title, np.asarray(noises, dtype=np.float64), *values)
 
 
@@ -347,12 +347,12 @@ def trade_offs(
     """
     if not len(points):
         raise InputError("A trade-off needs at least one number of inducing points.")
-    found: list[dict[str, float]] = []
+    fits: list[dict[str, float]] = []
     for shared, title in KERNELS.items():
         for n in points:
-            progress(len(found) / (2 * len(points)), f"{title}, {n} inducing points")
-            found.append(trade_fit(pool, n, shared, rows, seed))
-            yield trade_curves(points, found)
+            progress(len(fits) / (2 * len(points)), f"{title}, {n} inducing points")
+            fits.append(trade_fit(pool, n, shared, rows, seed))
+            yield trade_curves(points, fits)
 
 
 def trade_curves(points: Sequence[int], found: Sequence[Mapping[str, float]]) -> tuple[TradeCurve, ...]:

@@ -51,20 +51,20 @@ def expected_time(
     Returns:
         A range: the rounds measured lie further apart than the study's.
     """
-    first = [one for one in spec.runs() if one.seed == 0]
+    first = [run for run in spec.runs() if run.seed == 0]
     total, measured = 0.0, 0
-    for place, one in enumerate(first):
-        report(place / len(first), f"timing {one.policy}")
-        pool = load(one)
-        leap = max(one.batch, -(-one.budget // 2))
+    for place, run in enumerate(first):
+        report(place / len(first), f"timing {run.policy}")
+        pool = load(run)
+        leap = max(run.batch, -(-run.budget // 2))
         times, began = [], clock()
-        for _ in simulate_spec(replace(one, batch=leap), pool):
-            now = clock()
-            times.append(now - began)
-            began = now
-            report((place + min(len(times), 3) / 3) / len(first), f"timing {one.policy}")
+        for _ in simulate_spec(replace(run, batch=leap), pool):
+            moment = clock()
+            times.append(moment - began)
+            began = moment
+            report((place + min(len(times), 3) / 3) / len(first), f"timing {run.policy}")
         # what the first costs beyond the others is paid once: libraries, compiling
         rest = times[1:] or times
-        total += sum(rest) / len(rest) * one.n_rounds * spec.seeds
+        total += sum(rest) / len(rest) * run.n_rounds * spec.seeds
         measured += len(rest)
     return Expected(FASTEST * total / workers, SLOWEST * total / workers, measured)

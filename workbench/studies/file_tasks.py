@@ -186,9 +186,9 @@ def labels_taken_in(
     if answers_several(data, session, kind):
         answers = read_answers(data, session, kind)
         report(0.7, "taking them in")
-        taken = take_answers(session, answers, name)
+        counts = take_answers(session, answers, name)
         event = session.state.undoable.get(session.annotator)
-        return sum(taken.values()), None if event is None else event.id
+        return sum(counts.values()), None if event is None else event.id
     pairs = plan_import(data, session, kind).labels(**chosen)
     report(0.7, "taking them in")
     take_instructions(session, data, kind)
@@ -236,8 +236,8 @@ def bundle_opened(
 
     with watched(Report(say)):
         tell(0.0, "reading the bundle and its pool")
-        made = open_bundle(place, pool=pool, pool_options=options, store=Store.open(database), owner=owner)
-    return made.id, made.name
+        project = open_bundle(place, pool=pool, pool_options=options, store=Store.open(database), owner=owner)
+    return project.id, project.name
 
 
 def table_looked_at(

@@ -28,14 +28,14 @@ def cut(pool: Pool, rows: int | None, seed: int) -> Pool:
     """
     if rows is None or len(pool) <= rows or pool.truth is None:
         return pool
-    chosen = some_rows(np.asarray(pool.truth), rows, seed)
-    features = np.asarray(pool.features[chosen])
+    selection = some_rows(np.asarray(pool.truth), rows, seed)
+    features = np.asarray(pool.features[selection])
     return replace(
         pool,
         features=features,
-        truth=np.asarray(pool.truth)[chosen],
-        items=ArrayItems(RowNumbers(len(chosen)), features, pool.feature_map.columns),
-        fingerprints=pool.fingerprints[chosen],
+        truth=np.asarray(pool.truth)[selection],
+        items=ArrayItems(RowNumbers(len(selection)), features, pool.feature_map.columns),
+        fingerprints=pool.fingerprints[selection],
         test=None,
     )
 
@@ -58,8 +58,8 @@ def some_rows(truth: Ints, rows: int, seed: int) -> Ints:
         members = order[truth[order] == code]
         ranks[members] = np.arange(len(members))
     first = order[ranks[order] < 2]
-    others = order[ranks[order] >= 2]
-    return np.sort(np.concatenate([first, others[: max(0, rows - len(first))]]))
+    rest = order[ranks[order] >= 2]
+    return np.sort(np.concatenate([first, rest[: max(0, rows - len(first))]]))
 
 
 @lru_cache(maxsize=2)
@@ -104,8 +104,8 @@ def measured_fit(
     began = process_time()
     estimator.fit(X, y)
     seconds = process_time() - began
-    found = metrics_of(y_test, np.asarray(estimator.predict_proba(X_test)))
-    return {k: float(found[k]) for k in ("error", "nll", "brier", "ece")} | {"seconds": seconds}
+    metrics = metrics_of(y_test, np.asarray(estimator.predict_proba(X_test)))
+    return {k: float(metrics[k]) for k in ("error", "nll", "brier", "ece")} | {"seconds": seconds}
 
 
 _compiled: set[Hashable] = set()

@@ -91,12 +91,12 @@ def useless(noise: float, report: OnProgress = quiet) -> tuple[CalibrationReport
     return _compared(("collapsed", "logistic-softmax", "bayes"), noise, report)
 
 
-def _so_far(made: Iterable[T]) -> Iterator[tuple[T, ...]]:
+def _so_far(stream: Iterable[T]) -> Iterator[tuple[T, ...]]:
     """Finished parts, after each part."""
-    done: tuple[T, ...] = ()
-    for one in made:
-        done = (*done, one)
-        yield done
+    parts: tuple[T, ...] = ()
+    for part in stream:
+        parts = (*parts, part)
+        yield parts
 
 
 def likelihoods(draws: int, report: OnProgress = quiet) -> Iterator[tuple[SweepCurve, ...]]:
@@ -325,7 +325,7 @@ def looked(policy: str, seed: int, budget: int = 40, report: OnProgress = quiet)
     from workbench.sessions import simulate
 
     pool = load_pool("three-gaussians", n_items=600, noise=0.12, seed=seed)
-    asked: dict[str, Ints] = {}
+    questions: dict[str, Ints] = {}
     errors: dict[str, Floats] = {}
     initial: Ints = np.empty(0, dtype=np.int64)
     names = tuple(dict.fromkeys((policy, "random")))
@@ -333,21 +333,21 @@ def looked(policy: str, seed: int, budget: int = 40, report: OnProgress = quiet)
         items: list[int] = []
         error: list[float] = []
         options = {"length_scale_factor": 1.0, "variance": 1.0, "choice": "fixed"}
-        for made in simulate(pool, "large-margin", name, options=options, budget=budget, seed=seed):
-            if made.number == 0:
-                initial = made.initial
-            items += made.queried.tolist()
-            error.append(made.error)
+        for record in simulate(pool, "large-margin", name, options=options, budget=budget, seed=seed):
+            if record.number == 0:
+                initial = record.initial
+            items += record.queried.tolist()
+            error.append(record.error)
             share = len(items) / max(budget, 1)
             report(
                 (place + share) / len(names),
                 f"{name}: {len(items)} of {budget} questions",
             )
-        asked[name], errors[name] = np.array(items, dtype=np.int64), np.array(error)
+        questions[name], errors[name] = np.array(items, dtype=np.int64), np.array(error)
     assert pool.truth is not None
     n_test = round(0.2 * len(pool))
     return Looked(
-        np.asarray(pool.features), np.asarray(pool.truth), pool.classes, initial, asked, errors, n_test
+        np.asarray(pool.features), np.asarray(pool.truth), pool.classes, initial, questions, errors, n_test
     )
 
 
@@ -388,8 +388,8 @@ def outvoted(seed: int, report: OnProgress = quiet) -> Outvoted:
     y = rng.integers(3, size=_OUTVOTED + 1_000)
     X = 1.8 * np.array([[0.0, 0.0], [1.0, 0.0], [0.5, 0.87]])[y] + 0.7 * rng.standard_normal((len(y), 2))
     sure = rng.random((2, len(y))) < 0.8
-    said = np.where(sure, [y, (y + 1) % 3], rng.integers(3, size=(2, len(y))))
-    mean = np.stack([of_classes(np.array(names)[one], names).values for one in said])
+    guesses = np.where(sure, [y, (y + 1) % 3], rng.integers(3, size=(2, len(y))))
+    mean = np.stack([of_classes(np.array(names)[guess], names).values for guess in guesses])
     test = np.arange(_OUTVOTED, len(y))
     weights, errors, without = [], [], []
     for place, n in enumerate(OUTVOTED_AT):
@@ -403,7 +403,7 @@ def outvoted(seed: int, report: OnProgress = quiet) -> Outvoted:
         if n:
             model = make_classifier("large-margin", classes=[0, 1, 2], choice="fixed", random_state=seed)
             without[-1] = error_rate(y[test], model.fit(X[rows], y[rows]).predict(X[test]))
-    alone = [error_rate(y[test], one[test]) for one in said]
+    alone = [error_rate(y[test], guess[test]) for guess in guesses]
     return Outvoted(
         np.array(OUTVOTED_AT), np.array(weights), np.array(errors), np.array(without), np.array(alone)
     )
@@ -452,9 +452,9 @@ def hard_objective(
     """
     rows = np.arange(len(y))
     F = Phi @ mean
-    others = F.copy()
-    others[rows, y] = -np.inf
-    rival = others.argmax(axis=1)
+    rival_means = F.copy()
+    rival_means[rows, y] = -np.inf
+    rival = rival_means.argmax(axis=1)
     V = np.einsum("np,cpq,nq->nc", Phi, covariance, Phi, optimize=True)
     margin = 1 + F[rows, rival] - F[rows, y]
     second = np.maximum(margin**2 + 2 * residual + V[rows, rival] + V[rows, y], 1e-12)
@@ -521,15 +521,15 @@ def rivals(n_classes: int, report: OnProgress = quiet, sweeps: int = 40) -> Riva
         weight = second**-0.5
         F = Phi @ mean
         for c in range(n_classes):
-            mine, against = y == c, rival == c
-            rows = mine | against
+            is_own, against = y == c, rival == c
+            rows = is_own | against
             A, w = Phi[rows], weight[rows]
             # with the other side held: rows of c are pushed above their rival, rival rows below their class
-            other = np.where(mine[rows], F[rows, rival[rows]], F[rows, y[rows]])
-            sign = np.where(mine[rows], 1.0, -1.0)
+            opponent = np.where(is_own[rows], F[rows, rival[rows]], F[rows, y[rows]])
+            sign = np.where(is_own[rows], 1.0, -1.0)
             precision = np.eye(P) + A.T @ (A * w[:, None])
             covariance[c] = np.linalg.inv(precision)
-            mean[:, c] = covariance[c] @ (A.T @ (sign * (1 + w) + w * other))
+            mean[:, c] = covariance[c] @ (A.T @ (sign * (1 + w) + w * opponent))
             F[:, c] = Phi @ mean[:, c]
         before = rival
         value, rival, second = hard_objective(Phi, residual, y, mean, covariance)

@@ -50,15 +50,15 @@ def promises(wrong: float, report: OnProgress = quiet) -> Promises:
         report: called with progress.
     """
     report(0.0, "drawing")
-    most = _most_wrong()
+    max_wrong = _most_wrong()
     count = round(wrong / 100 * SIZE)
     answers = _drawn(count + (wrong / 100 == ALLOWED))
-    passes = answers.cumsum(axis=1) <= most
+    passes = answers.cumsum(axis=1) <= max_wrong
     ever = np.logical_or.accumulate(passes, axis=1)
     reached = first_reached(log_wealth(answers, SIZE, ALLOWED), CONFIDENCE)
     checks = np.arange(1, LAST + 1)
     anytime = ((reached[:, None] > 0) & (reached[:, None] <= checks)).mean(axis=0)
-    broken = _drawn(round(ALLOWED * SIZE) + 1).cumsum(axis=1) <= most
+    broken = _drawn(round(ALLOWED * SIZE) + 1).cumsum(axis=1) <= max_wrong
     none = np.zeros(LAST, dtype=bool)
     return Promises(
         checks,
@@ -66,7 +66,7 @@ def promises(wrong: float, report: OnProgress = quiet) -> Promises:
         ever.mean(axis=0),
         anytime,
         wrong / 100,
-        int(np.argmax(most >= 0)) + 1,
+        int(np.argmax(max_wrong >= 0)) + 1,
         int(first_reached(log_wealth(none, SIZE, ALLOWED), CONFIDENCE)),
         int(broken.any(axis=1).sum()),
     )
@@ -77,16 +77,16 @@ def _most_wrong() -> Ints:
     from scipy.stats import binom
 
     checks = np.arange(1, LAST + 1)[:, None]
-    some = np.arange(LAST // 8)
-    return np.asarray((binom.cdf(some, checks, ALLOWED) <= 1.0 - CONFIDENCE).sum(axis=1) - 1)
+    counts = np.arange(LAST // 8)
+    return np.asarray((binom.cdf(counts, checks, ALLOWED) <= 1.0 - CONFIDENCE).sum(axis=1) - 1)
 
 
 def _drawn(wrong: int) -> Array:
     """[projects, T] answers, drawn without replacement."""
     rng = np.random.default_rng(wrong)
-    found = np.zeros((PROJECTS, LAST), dtype=bool)
-    left = np.full(PROJECTS, wrong)
+    answers = np.zeros((PROJECTS, LAST), dtype=bool)
+    remainder = np.full(PROJECTS, wrong)
     for t in range(LAST):
-        found[:, t] = rng.random(PROJECTS) < left / (SIZE - t)
-        left -= found[:, t]
-    return found
+        answers[:, t] = rng.random(PROJECTS) < remainder / (SIZE - t)
+        remainder -= answers[:, t]
+    return answers

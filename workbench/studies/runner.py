@@ -252,10 +252,10 @@ class _StoreSink:
 
     def progress(self) -> Checkpoint | None:
         assert self.run_id is not None
-        found = self._store.round_state(self.run_id)
-        if found is None:
+        entry = self._store.round_state(self.run_id)
+        if entry is None:
             return None
-        number, state = found
+        number, state = entry
         return Checkpoint([Round.from_json(r.record) for r in self._store.rounds(self.run_id)], state, number)
 
     def add(self, finished: Round) -> None:

@@ -54,15 +54,15 @@ class StudySpec:
     guess: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for what, values in (
+        for axis, values in (
             ("pool", self.pools),
             ("classifier", self.classifiers),
             ("policy", self.policies),
         ):
             if not values:
-                raise InputError(f"A comparison needs at least one {what}.")
+                raise InputError(f"A comparison needs at least one {axis}.")
             if len(set(values)) != len(values):
-                raise InputError(f"A {what} is named twice: {', '.join(values)}.")
+                raise InputError(f"A {axis} is named twice: {', '.join(values)}.")
         if self.seeds < 1:
             raise InputError(f"A comparison needs at least one seed; got {self.seeds}.")
         runs = self.seeds * len(self.pools) * len(self.classifiers) * len(self.policies)

@@ -123,10 +123,10 @@ def curves(result: StudyResult, measure: str = "error") -> list[Curves]:
     if measure not in METRICS:
         raise InputError(f"There is no measure {measure!r}. Known: {', '.join(METRICS)}.")
     spec = result.spec
-    by_run = {(one.pool, one.classifier, one.policy, one.seed): rounds for one, rounds in result.runs}
-    found = []
+    by_run = {(run.pool, run.classifier, run.policy, run.seed): rounds for run, rounds in result.runs}
+    entries = []
     # a policy whose every run failed leaves the others paired
-    failed = Counter((one.pool, one.classifier, one.policy) for one, _ in result.failures)
+    failed = Counter((run.pool, run.classifier, run.policy) for run, _ in result.failures)
     for pool in spec.pools:
         for classifier in spec.classifiers:
             policies = [p for p in spec.policies if failed[pool, classifier, p] < spec.seeds]
@@ -145,8 +145,8 @@ def curves(result: StudyResult, measure: str = "error") -> list[Curves]:
                 for place, policy in enumerate(policies)
             }
             labels = np.array([r.n_labelled for r in runs[paired[0]][0]])
-            found.append(Curves(pool, classifier, measure, np.array(paired), labels, values))
-    return found
+            entries.append(Curves(pool, classifier, measure, np.array(paired), labels, values))
+    return entries
 
 
 def summarise(found: Curves, baseline: str = BASELINE) -> list[PolicySummary]:
@@ -229,19 +229,19 @@ def headline(found: Curves, titles: Mapping[str, str] | None = None, baseline: s
     if best.outcome == "too few seeds to tell":
         end = f"{seeds}: {best.outcome}."
     else:
-        shown = f", {best.outcome}" if best.outcome == "no difference shown" else ""
+        verdict = f", {best.outcome}" if best.outcome == "no difference shown" else ""
         p = "< 0.001" if best.test.p_holm < 0.001 else f"= {best.test.p_holm:.2g}"
-        end = f"{seeds}, p {p}{shown}."
+        end = f"{seeds}, p {p}{verdict}."
     if found.measure != "error":
         return f"{name} is {seeds.replace('better', f'better than {baseline}')}{end[len(seeds) :]}"
     last, saved = found.n_labelled[-1], best.saved
     if saved is None or not saved.mostly_arrived:
-        some = (
+        suffix = (
             ""
             if saved is None or not saved.n_arrived
             else f" on {saved.n - saved.n_arrived} of {saved.n} seeds"
         )
-        return f"{name} does not reach {baseline}'s last error within {last} labels{some}; {end}"
+        return f"{name} does not reach {baseline}'s last error within {last} labels{suffix}; {end}"
     # the table's numbers: of all seeds, those on which a side does not get there with all of its labels
     on = f" (reached on {saved.n_arrived} of {saved.n} seeds)" if saved.n_arrived < saved.n else ""
     bound, count = f"{saved.bound} " * bool(saved.bound), round(abs(saved.mean))

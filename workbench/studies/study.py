@@ -66,8 +66,8 @@ class StudyResult:
     def trouble(self) -> str:
         """A sentence for each kind of failure: its first run by name, and how many there are; "" without."""
         kinds: dict[tuple[str, str], list[RunSpec]] = {}
-        for one, why in self.failures:
-            kinds.setdefault((one.classifier, why), []).append(one)
+        for run, why in self.failures:
+            kinds.setdefault((run.classifier, why), []).append(run)
         return "\n".join(
             f"{len(runs)} of {len(self.spec.runs())} runs failed, such as {named(runs[0])}: {why}"
             for (_, why), runs in kinds.items()
@@ -75,7 +75,7 @@ class StudyResult:
 
     def of(self, policy: str) -> dict[int, list[Round]]:
         """Seed -> rounds of a policy's runs, where the study has one pool and one classifier."""
-        return {one.seed: rounds for one, rounds in self.runs if one.policy == policy and rounds}
+        return {run.seed: rounds for run, rounds in self.runs if run.policy == policy and rounds}
 
     def rows(self) -> list[tuple[Any, ...]]:
         """One row a round: pool, classifier, policy, seed, round, labels, then `METRICS`."""
@@ -158,33 +158,33 @@ def run_study(
     study = study or spec.name or None
     earlier = _stored(store, study)
 
-    def folder(one: RunSpec) -> Path | None:
-        return None if place is None else place / "runs" / folder_name(one)
+    def folder(run: RunSpec) -> Path | None:
+        return None if place is None else place / "runs" / folder_name(run)
 
-    def where(one: RunSpec) -> dict[str, Any]:
+    def where(run: RunSpec) -> dict[str, Any]:
         if store is None:
-            return {"out": folder(one)}
+            return {"out": folder(run)}
         return {
             "store": store,
-            "run_id": earlier.get(_key(one.to_json())),
+            "run_id": earlier.get(_key(run.to_json())),
             "project": project,
             "study": study,
         }
 
-    def more_measures(one: RunSpec, rounds: list[Round]) -> None:
+    def more_measures(run: RunSpec, rounds: list[Round]) -> None:
         if place is not None:
             rows = [(r.number, r.program, *(getattr(r, name) for name in _MORE)) for r in rounds]
-            write_whole(_more_file(place, one), csv_text(("round", "program", *_MORE), rows))
+            write_whole(_more_file(place, run), csv_text(("round", "program", *_MORE), rows))
 
-    tell = on_round or (lambda one, finished: None)
-    found, todo = _so_far(planned, folder, store, earlier, tell, _Data(load))
+    tell = on_round or (lambda run, finished: None)
+    all_rounds, todo = _so_far(planned, folder, store, earlier, tell, _Data(load))
     status: Literal["finished", "cancelled", "failed"] = "finished"
     failed: dict[int, str] = {}
     try:
         if todo:
             failed = _go_on(
                 todo,
-                lambda one: _needed(open_sink(one, load(one), **where(one))),
+                lambda run: _needed(open_sink(run, load(run), **where(run))),
                 lambda jobs: (
                     stream_runs_here(jobs, load, should_stop=should_stop)
                     if workers == 1 and scheduler is None
@@ -192,14 +192,14 @@ def run_study(
                         jobs, min(workers, len(todo)), scheduler or LOCAL, should_stop=should_stop
                     )
                 ),
-                found,
+                all_rounds,
                 tell,
                 more_measures,
             )
             status = "failed" if failed else "finished"
     except Cancelled:
         status = "cancelled"
-    runs = [(planned[i], found[i]) for i in sorted(found) if found[i]]
+    runs = [(planned[i], all_rounds[i]) for i in sorted(all_rounds) if all_rounds[i]]
     result = StudyResult(spec, runs, status, [(planned[i], failed[i]) for i in sorted(failed)])
     if status == "failed" and not runs:
         raise InputError(result.trouble)
@@ -217,26 +217,26 @@ def _so_far(
     data: _Data,
 ) -> tuple[dict[int, list[Round]], list[tuple[int, RunSpec]]]:
     """Rounds of the runs that an earlier attempt finished, which are told, and the runs that are left."""
-    found: dict[int, list[Round]] = {}
+    all_rounds: dict[int, list[Round]] = {}
     todo = []
-    for index, one in enumerate(planned):
-        rounds = _finished(one, folder(one), store, earlier, data)
+    for index, run in enumerate(planned):
+        rounds = _finished(run, folder(run), store, earlier, data)
         if rounds is None:
-            todo.append((index, one))
+            todo.append((index, run))
             continue
-        if (bundle := folder(one)) is not None:
+        if (bundle := folder(run)) is not None:
             shutil.rmtree(bundle / ".partial", ignore_errors=True)
-        found[index] = rounds
+        all_rounds[index] = rounds
         for r in rounds:
-            tell(one, r)
-    return found, todo
+            tell(run, r)
+    return all_rounds, todo
 
 
 def _go_on(
     todo: Sequence[tuple[int, RunSpec]],
     open_one: Callable[[RunSpec], Sink],
     stream: Callable[[Iterator[RunJob]], Generator[tuple[int, Told], None, None]],
-    found: dict[int, list[Round]],
+    all_rounds: dict[int, list[Round]],
     tell: OnRound,
     before_end: Callable[[RunSpec, list[Round]], None],
 ) -> dict[int, str]:
@@ -251,34 +251,34 @@ def _go_on(
     last: dict[int, Round] = {}
 
     def jobs() -> Iterator[RunJob]:
-        for index, one in todo:
-            sinks[index] = open_one(one)
+        for index, run in todo:
+            sinks[index] = open_one(run)
             progress = sinks[index].progress()
             for old in progress.rounds if progress is not None else []:
-                found.setdefault(index, []).append(old)
-                tell(one, old)
-            yield RunJob(one, progress)
+                all_rounds.setdefault(index, []).append(old)
+                tell(run, old)
+            yield RunJob(run, progress)
 
     streaming = stream(jobs())
     status, message = "interrupted", "Stopped from outside."
     try:
         for position, finished in streaming:
-            index, one = todo[position]
+            index, run = todo[position]
             if isinstance(finished, Failure):
                 failures[index] = finished.message
-                sinks.pop(index).end("failed", finished.message, found.pop(index, []))
+                sinks.pop(index).end("failed", finished.message, all_rounds.pop(index, []))
                 continue
             if finished is None:
-                rounds = list(found[index])
+                rounds = list(all_rounds[index])
                 if index in last:
                     rounds[-1] = last.pop(index)
-                before_end(one, rounds)
+                before_end(run, rounds)
                 sinks.pop(index).end("finished", "", rounds)
                 continue
             sinks[index].add(finished)
             last[index] = finished
-            found.setdefault(index, []).append(_light(finished))
-            tell(one, finished)
+            all_rounds.setdefault(index, []).append(_light(finished))
+            tell(run, finished)
         return failures
     except Cancelled:
         status, message = "cancelled", ""
@@ -289,7 +289,7 @@ def _go_on(
     finally:
         streaming.close()
         for index, sink in sinks.items():
-            sink.end(status, message, found.get(index, []))
+            sink.end(status, message, all_rounds.get(index, []))
 
 
 def _needed(sink: Sink | None) -> Sink:
@@ -337,29 +337,29 @@ class _Data:
 
 
 def _finished(
-    one: RunSpec, folder: Path | None, store: Store | None, earlier: dict[str, str], data: _Data
+    run: RunSpec, folder: Path | None, store: Store | None, earlier: dict[str, str], data: _Data
 ) -> list[Round] | None:
     """The rounds of a run that is finished already, or None."""
     if folder is not None and (folder / "run.json").is_file():
         with reading(f"The run in {folder}", advice=_MEND):
             bundle = read_bundle(folder)
-        if bundle.spec != one:
+        if bundle.spec != run:
             raise InputError(f"The folder {folder} holds another run. Choose another folder.")
-        data.check(one, bundle.fingerprint)
-        more = _more_file(folder.parent.parent, one)
+        data.check(run, bundle.fingerprint)
+        more = _more_file(folder.parent.parent, run)
         return _with_measures([_light(r) for r in bundle.rounds], more)
     if store is not None:
-        run_id = earlier.get(_key(one.to_json()))
+        run_id = earlier.get(_key(run.to_json()))
         record = None if run_id is None else store.run(run_id)
         if record is not None and record.status == "finished":
-            data.check(one, record.fingerprint)
+            data.check(run, record.fingerprint)
             return [Round.from_json(r.record) for r in store.rounds(record.id)]
     return None
 
 
-def _more_file(place: Path, one: RunSpec) -> Path:
+def _more_file(place: Path, run: RunSpec) -> Path:
     """Where the measures lie that a bundle's rounds.csv has no column for."""
-    return place / "measures" / f"{folder_name(one)}.csv"
+    return place / "measures" / f"{folder_name(run)}.csv"
 
 
 def _with_measures(rounds: list[Round], path: Path) -> list[Round]:
@@ -367,12 +367,12 @@ def _with_measures(rounds: list[Round], path: Path) -> list[Round]:
         return rounds
     with reading(str(path), "a table of measures", _MEND):
         text = FolderMembers(path.parent).text(path.name)
-        found = {
+        measures = {
             int(row["round"]): {"program": row["program"]}
             | {name: float(row[name] or "nan") for name in _MORE}
             for row in csv.DictReader(io.StringIO(text, newline=""))
         }
-    return [replace(r, **found.get(r.number, {})) for r in rounds]  # type: ignore[arg-type]
+    return [replace(r, **measures.get(r.number, {})) for r in rounds]  # type: ignore[arg-type]
 
 
 def _stored(store: Store | None, study: str | None) -> dict[str, str]:
@@ -401,8 +401,8 @@ def _claim_folder(place: Path, spec: StudySpec) -> None:
         # without a large-margin model there was no choice of a geometry that could differ
         chose = "large-margin" in (present.get("classifiers") or ())
         options = {} if chose or "choice" in (present.get("options") or {}) else {"choice"}
-        asked = document | {"options": {k: v for k, v in document["options"].items() if k not in options}}
-        differ = [k for k in document if k not in grows and present.get(k) != asked[k]]
+        request = document | {"options": {k: v for k, v in document["options"].items() if k not in options}}
+        differ = [k for k in document if k not in grows and present.get(k) != request[k]]
         if differ:
             raise InputError(
                 f"The folder {place} holds another study ({differ[0]} {cut(present.get(differ[0]))}, not "
@@ -458,17 +458,17 @@ def study_from(
     """
     if not isinstance(document, dict):
         raise InputError("A study is a table of settings.")
-    given = dict(document)
-    for one, many in (("pool", "pools"), ("classifier", "classifiers"), ("policy", "policies")):
-        if one in given and many in given:
-            raise InputError(f"A study names {one} or {many}, not both.")
-        if one in given:
-            given[many] = given.pop(one)
-        if many in given:
-            value = [given[many]] if isinstance(given[many], str) else given[many]
+    settings = dict(document)
+    for singular, plural in (("pool", "pools"), ("classifier", "classifiers"), ("policy", "policies")):
+        if singular in settings and plural in settings:
+            raise InputError(f"A study names {singular} or {plural}, not both.")
+        if singular in settings:
+            settings[plural] = settings.pop(singular)
+        if plural in settings:
+            value = [settings[plural]] if isinstance(settings[plural], str) else settings[plural]
             if not isinstance(value, list | tuple) or not all(isinstance(v, str) for v in value):
-                raise InputError(f"{many} is a list of names; got {cut(given[many])}.")
-            given[many] = tuple(value)
+                raise InputError(f"{plural} is a list of names; got {cut(settings[plural])}.")
+            settings[plural] = tuple(value)
     kinds: dict[str, tuple[type, ...]] = {
         "name": (str,),
         "seeds": (int,),
@@ -482,15 +482,15 @@ def study_from(
         "test_fraction": (int, float),
         "measured": (int,),
     }
-    known = [f.name for f in fields(StudySpec)]
-    for key, value in given.items():
-        if key not in known:
-            raise InputError(f"A study has no setting {cut(key)}. It has: {', '.join(known)}.")
+    names = [f.name for f in fields(StudySpec)]
+    for key, value in settings.items():
+        if key not in names:
+            raise InputError(f"A study has no setting {cut(key)}. It has: {', '.join(names)}.")
         if key in kinds and (not isinstance(value, kinds[key]) or isinstance(value, bool)):
             raise InputError(f"The setting {key} of a study cannot be {cut(value)}.")
-    checked(Study, given, where, wrong="cannot be used")
-    named = {k: from_file(v, where, trust_code=trust_code) for k, v in given.items()}
-    return StudySpec(**{"name": name, **named})
+    checked(Study, settings, where, wrong="cannot be used")
+    arguments = {k: from_file(v, where, trust_code=trust_code) for k, v in settings.items()}
+    return StudySpec(**{"name": name, **arguments})
 
 
 def load_study(path: Path | str, *, trust_code: bool = False) -> StudySpec:
@@ -550,6 +550,6 @@ def read_study(folder: Path | str) -> StudyResult:
     place = Path(folder)
     spec = study_from(_read_document(place / "study.json"), where=f"The study in {place}")
     planned, data = spec.runs(), _Data()
-    read = [(one, _finished(one, place / "runs" / folder_name(one), None, {}, data)) for one in planned]
-    runs = [(one, rounds) for one, rounds in read if rounds is not None]
+    results = [(run, _finished(run, place / "runs" / folder_name(run), None, {}, data)) for run in planned]
+    runs = [(run, rounds) for run, rounds in results if rounds is not None]
     return StudyResult(spec, runs, "finished" if len(runs) == len(planned) else "cancelled")

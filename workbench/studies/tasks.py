@@ -111,17 +111,17 @@ def compared(
     news: list[tuple[RunSpec, Round]] = []
     published = float("-inf")
 
-    def load(one: RunSpec) -> Pool:
+    def load(run: RunSpec) -> Pool:
         # the file may have changed since another comparison, so nothing is kept beyond this one
-        key = one.seed, json.dumps(one.read_with(), sort_keys=True)
+        key = run.seed, json.dumps(run.read_with(), sort_keys=True)
         if key not in pools:
             pools.clear()
-            pools[key] = one.load_pool()
+            pools[key] = run.load_pool()
         return pools[key]
 
-    def heard(one: RunSpec, finished: Round) -> None:
+    def heard(run: RunSpec, finished: Round) -> None:
         nonlocal published
-        news.append((one, replace(finished, state=None)))
+        news.append((run, replace(finished, state=None)))
         if monotonic() - published > PUBLISHED_EVERY:
             published = monotonic()
             stop = say(list(news))
@@ -152,7 +152,7 @@ def expected(say: Say, spec: StudySpec, workers: int) -> Expected:
     from workbench.studies.estimate import expected_time
 
     trust_typed(spec.classifiers, spec.policies, spec.options)
-    return expected_time(spec, lambda one: one.load_pool(), Report(say), workers=workers)
+    return expected_time(spec, lambda run: run.load_pool(), Report(say), workers=workers)
 
 
 def advised_run(say: Say, spec: RunSpec, database: str, run: str) -> tuple[list[int], list[Advised]]:
@@ -173,11 +173,11 @@ def advised_run(say: Say, spec: RunSpec, database: str, run: str) -> tuple[list[
     report = Report(say)
     store = Store.open(database)
     rounds = [Round.from_json(r.record) for r in store.rounds(run)]
-    pool, seen = pool_of_run(store.run(run)), []
-    for one in replay(spec, pool, rounds, lambda fraction, objective: report.should_stop()):
-        seen.append(one)
-        report(len(seen) / len(rounds), f"round {len(seen)} of {len(rounds)}")
-    return [one.n_labelled for one in seen], [advise(seen, name) for name in STOPPING]
+    pool, history = pool_of_run(store.run(run)), []
+    for entry in replay(spec, pool, rounds, lambda fraction, objective: report.should_stop()):
+        history.append(entry)
+        report(len(history) / len(rounds), f"round {len(history)} of {len(rounds)}")
+    return [entry.n_labelled for entry in history], [advise(history, name) for name in STOPPING]
 
 
 def advised_project(
@@ -194,16 +194,16 @@ def advised_project(
     from workbench.sessions.stopping import STOPPING, advise, observe, stop_set
 
     report, session = Report(say), opened(database, project)
-    pool, rounds = session.pool, {one.number: one for one in session.rounds}
+    pool, rounds = session.pool, {record.number: record for record in session.rounds}
     watched = stop_set(
         len(pool), int(session.settings["seed"]), None if pool.test is None else pool.test.test
     )
-    seen = []
+    history = []
     for place, number in enumerate(numbers):
         report(place / len(numbers), f"fit {place + 1} of {len(numbers)}")
         model = session.model_at(number)
-        seen.append(replace(observe(model, watched), number=place))
-    return [rounds[number].n_labelled for number in numbers], [advise(seen, name) for name in STOPPING]
+        history.append(replace(observe(model, watched), number=place))
+    return [rounds[number].n_labelled for number in numbers], [advise(history, name) for name in STOPPING]
 
 
 def lesson(say: Say, function: str, given: Mapping[str, Any]) -> Any:
@@ -217,13 +217,13 @@ def lesson(say: Say, function: str, given: Mapping[str, Any]) -> Any:
     from workbench.studies import lessons
 
     report = Report(say)
-    made = getattr(lessons, function)(**given, report=report)
-    if not isinstance(made, Iterator):
-        return made
-    found = None
-    for found in made:
-        report.publish(found)
-    return found
+    output = getattr(lessons, function)(**given, report=report)
+    if not isinstance(output, Iterator):
+        return output
+    part = None
+    for part in output:
+        report.publish(part)
+    return part
 
 
 def crossed(
@@ -329,10 +329,10 @@ def random_runs(
         labels: list[int] = []
         errors: list[float] = []
         runs.append((labels, errors))
-        for done in simulate(pool, classifier, "random", options=options, batch=2, seed=seed, **settings):
-            labels.append(done.n_labelled)
-            errors.append(done.error)
-            fraction = (seed + (done.n_labelled - labels[0]) / settings["budget"]) / seeds
+        for record in simulate(pool, classifier, "random", options=options, batch=2, seed=seed, **settings):
+            labels.append(record.n_labelled)
+            errors.append(record.error)
+            fraction = (seed + (record.n_labelled - labels[0]) / settings["budget"]) / seeds
             # a copy: the page may read while the next point is added
             report(fraction, "random questions", [(list(a), list(b)) for a, b in runs])
     return runs

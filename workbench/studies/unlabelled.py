@@ -72,7 +72,7 @@ def unlabelled(data: str, seed: int, report: OnProgress) -> Unlabelled:
 
     pool = _pool(data, seed).split(seed, 0.25)
     assert pool.test is not None and pool.truth is not None
-    truth, made = np.asarray(pool.truth), Neighbourhood(pool)
+    truth, neighbourhood = np.asarray(pool.truth), Neighbourhood(pool)
     test, C = pool.test.test, len(pool.classes)
     counts = [n for n in LABELS if n >= 2 * min(C, 5)]
     orders = [
@@ -80,23 +80,25 @@ def unlabelled(data: str, seed: int, report: OnProgress) -> Unlabelled:
         for d in range(_DRAWS)
     ]
     error, places = np.zeros((len(STRENGTHS), len(counts))), []
-    shown = pool.test.train[:_SHOWN]
+    selection = pool.test.train[:_SHOWN]
     for s, name in enumerate(STRENGTHS):
         report(s / len(STRENGTHS), f"leaning on neighbours: {STRENGTHS[name].said}")
-        X = np.asarray(pool.features if name == "none" else made.seen(name).features, dtype=np.float64)
+        X = np.asarray(
+            pool.features if name == "none" else neighbourhood.seen(name).features, dtype=np.float64
+        )
         model = make_classifier("large-margin", classes=np.arange(C), choice="fixed", random_state=seed)
         geometry = model.measure(X[pool.test.train], seed, pool.common_scale)
         for at, n in enumerate(counts):
             for order in orders:
                 model.set_params(geometry=geometry).fit(X[order[:n]], truth[order[:n]])
                 error[s, at] += error_rate(truth[test], model.predict(X[test])) / len(orders)
-        places.append(_plane(X[pool.test.train], X[shown]))
+        places.append(_plane(X[pool.test.train], X[selection]))
     return Unlabelled(
         np.array(counts),
         tuple(STRENGTHS),
         error,
         np.stack(places),
-        truth[shown],
+        truth[selection],
         tuple(map(str, pool.classes)),
         len(test),
     )
@@ -109,14 +111,14 @@ def _order(codes: Ints, items: Ints, rng: np.random.Generator) -> Ints:
     return items[np.concatenate([order[first], np.delete(order, first)])]
 
 
-def _plane(X: Array, some: Array) -> Floats:
+def _plane(X: Array, rows: Array) -> Floats:
     """Rows on the first two principal axes, which are turned the same way every time."""
     centre = X.mean(axis=0)
     if X.shape[1] == 2:
-        return np.asarray(some - centre)
+        return np.asarray(rows - centre)
     axes = np.linalg.svd(X - centre, full_matrices=False)[2][:2]
     axes *= np.sign(axes[np.arange(2), np.abs(axes).argmax(axis=1)])[:, None]
-    return np.asarray((some - centre) @ axes.T)
+    return np.asarray((rows - centre) @ axes.T)
 
 
 def _pool(data: str, seed: int) -> Pool:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 LOST = "Lost the Dask scheduler ({error}). Start it again; finished rounds are kept."
 
 
-def _died(what: str) -> str:
-    return f"The workers died over {what}, several times. Look at their memory, or take fewer."
+def _died(job: str) -> str:
+    return f"The workers died over {job}, several times. Look at their memory, or take fewer."
 
 
 @dataclass(frozen=True)
@@ -116,10 +116,10 @@ def stream_runs(
             if isinstance(message, work.DiedError):
                 yield index, Failure.of(message)
             elif index not in failed:
-                told = None if message is None else unpacked(*message)
-                if isinstance(told, Failure):
+                event = None if message is None else unpacked(*message)
+                if isinstance(event, Failure):
                     failed.add(index)
-                yield index, told
+                yield index, event
 
 
 def stream_runs_here(
@@ -158,13 +158,13 @@ def stream_runs_here(
 
             tell(0.0)
         rounds = or_failure(rounds_of(job.spec, load(job.spec), job.progress, callback))
-        for told in rounds:
+        for event in rounds:
             if stop():
                 raise Cancelled("the study")
-            yield index, told
+            yield index, event
             if on_fit is not None:
                 on_fit(0.0)
-            if isinstance(told, Failure):
+            if isinstance(event, Failure):
                 break
         else:
             yield index, None
@@ -187,9 +187,9 @@ def simulate_remotely(stopped: Callable[..., bool], job: RunJob) -> Iterator[tup
     """
     prepare()
     number = -1 if job.progress is None else job.progress.rounds[-1].number
-    for told in or_failure(rounds_of(job.spec, pool_of(job.spec), job.progress, stopped)):
+    for event in or_failure(rounds_of(job.spec, pool_of(job.spec), job.progress, stopped)):
         number += 1
-        yield number, _pack(told)
+        yield number, _pack(event)
 
 
 def or_failure(rounds: Iterator[Round]) -> Iterator[Round | Failure]:
@@ -222,10 +222,10 @@ def pool_of(spec: RunSpec) -> Pool:
 def _version(pool: str) -> tuple[int, int]:
     """When a pool's file was last changed and its size; zeros where it is no file."""
     try:
-        found = Path(pool).expanduser().stat()
+        status = Path(pool).expanduser().stat()
     except (OSError, ValueError):
         return 0, 0
-    return found.st_mtime_ns, found.st_size
+    return status.st_mtime_ns, status.st_size
 
 
 @lru_cache(maxsize=4)

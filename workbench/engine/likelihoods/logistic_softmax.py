@@ -135,8 +135,8 @@ def plain(mean: Any, variance: Any, y: Any, factor: Any) -> Sites:
         tape.watch([mean, variance])
         f = mean[:, :, None] + tf.sqrt(tf.maximum(variance, 1e-12))[:, :, None] * x
         log_s = tf.math.log_sigmoid(f)  # [n, C, Q]
-        own = tf.reduce_sum(y * tf.linalg.matvec(log_s, w), axis=1)
-        value = own - _expected_log_sum(tf.exp(log_s), w)
+        own_term = tf.reduce_sum(y * tf.linalg.matvec(log_s, w), axis=1)
+        value = own_term - _expected_log_sum(tf.exp(log_s), w)
     slope, rise = tape.gradient(value, [mean, variance])
     return Sites(slope, -2.0 * rise, value)
 

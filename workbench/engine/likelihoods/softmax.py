@@ -78,8 +78,8 @@ class _InChunks(SiteLikelihood):
 
 @cache
 def _of_settings(kind: Any, setting: tuple[Any, ...]) -> _InChunks:
-    made: _InChunks = kind(2, *setting)
-    return made
+    likelihood: _InChunks = kind(2, *setting)
+    return likelihood
 
 
 class _OnNodes(_InChunks):
@@ -223,10 +223,12 @@ def wins(mean: Any, variance: Any, targets: Any, nodes: int = 20) -> Any:
     """
     x, log_weight = hermite(nodes, mean.dtype)
     s = tf.sqrt(tf.maximum(variance, 1e-10))
-    own = tf.reduce_sum(targets * mean, 1, keepdims=True) + tf.reduce_sum(targets * s, 1, keepdims=True) * x
-    log_cdf = log_ndtr((own[:, None, :] - mean[:, :, None]) / s[:, :, None])
-    others = (1.0 - targets)[:, :, None]
-    return tf.exp(tf.reduce_logsumexp(tf.reduce_sum(log_cdf * others, axis=1) + log_weight, axis=1))
+    own_values = (
+        tf.reduce_sum(targets * mean, 1, keepdims=True) + tf.reduce_sum(targets * s, 1, keepdims=True) * x
+    )
+    log_cdf = log_ndtr((own_values[:, None, :] - mean[:, :, None]) / s[:, :, None])
+    rival_mask = (1.0 - targets)[:, :, None]
+    return tf.exp(tf.reduce_logsumexp(tf.reduce_sum(log_cdf * rival_mask, axis=1) + log_weight, axis=1))
 
 
 def largest(mean: Any, variance: Any) -> Any:
@@ -258,17 +260,17 @@ def log_probit(F: Any, Y: Any) -> tuple[Any, Any, Any]:
     """
     x, log_weight = hermite(_PROBIT_POINTS, F.dtype)
     top = tf.reduce_sum(F * Y, axis=-1, keepdims=True)
-    others = (1.0 - Y)[..., None, :]
+    rival_mask = (1.0 - Y)[..., None, :]
     # nodes around the integrand's mode, which lies far out where the true class is far behind
     mode, deviation = (tf.stop_gradient(z) for z in _probit_mode(F - top, 1.0 - Y))
     u = mode + deviation * x  # [..., G]
     log_weight = log_weight + tf.math.log(deviation) + 0.5 * (tf.square(x) - tf.square(u))
     a = (top - F)[..., None, :] + u[..., None]  # [..., G, C]
-    log_cdf = log_ndtr(a) * others
+    log_cdf = log_ndtr(a) * rival_mask
     terms = tf.reduce_sum(log_cdf, axis=-1) + log_weight
     log_p = tf.reduce_logsumexp(terms, axis=-1)
     omega = tf.exp(terms - log_p[..., None])[..., None]
-    ratio = tf.exp(-0.5 * tf.square(a) - 0.5 * np.log(2 * np.pi) - log_cdf) * others
+    ratio = tf.exp(-0.5 * tf.square(a) - 0.5 * np.log(2 * np.pi) - log_cdf) * rival_mask
     first = tf.reduce_sum(omega * ratio, axis=-2)
     second = tf.reduce_sum(omega * a * ratio, axis=-2)
     mean = tf.reduce_sum(omega[..., 0] * u, axis=-1, keepdims=True)
@@ -278,12 +280,12 @@ def log_probit(F: Any, Y: Any) -> tuple[Any, Any, Any]:
     return log_p, gradient, tf.maximum(curvature, 0.0)
 
 
-def _probit_mode(ahead: Any, others: Any) -> tuple[Any, Any]:
+def _probit_mode(ahead: Any, rival_mask: Any) -> tuple[Any, Any]:
     """Mode [..., 1] and width of phi(u) prod_c Phi(u - ahead_c), ahead [..., C]; three Newton steps."""
     u = tf.maximum(0.5 * tf.reduce_max(ahead, axis=-1, keepdims=True), 0.0)
     for _ in range(3):
         a = u - ahead
-        ratio = tf.exp(-0.5 * tf.square(a) - 0.5 * np.log(2 * np.pi) - log_ndtr(a)) * others
+        ratio = tf.exp(-0.5 * tf.square(a) - 0.5 * np.log(2 * np.pi) - log_ndtr(a)) * rival_mask
         slope = tf.reduce_sum(ratio, axis=-1, keepdims=True) - u
         curvature = 1.0 + tf.reduce_sum(ratio * (ratio + a), axis=-1, keepdims=True)
         u += slope / curvature
