@@ -113,8 +113,8 @@ def fits_curve(session: Any) -> None:
     widgets.figure(fig, "fits-curve", "Error against labels, the last fit at each number of labels")
 
 
-def doubts(rows: list[decisions.Decision], state: Any, top: Any) -> dict[int, decisions.Opinion]:
-    """Number of labels that look wrong to models that did not see them, and their opinion on each item.
+def doubts(rows: list[decisions.Decision], state: Any, top: Any) -> tuple[dict[int, decisions.Opinion], str]:
+    """Opinions on each item of models that did not see its label, and the version of the comparison.
 
     They are as the model was when the page was opened, until somebody wants a newer look.
     """
@@ -126,7 +126,7 @@ def doubts(rows: list[decisions.Decision], state: Any, top: Any) -> dict[int, de
     if model is None or model.classes != state.classes:
         with top:
             st.markdown(f"**{counted}.** What a model thinks of them is said here after the next fit.")
-        return {}
+        return {}, ""
     job = evaluation.cross_validation(session, model)
     opinions = computed(decisions.opinions_of, session, model, job, at=(state.last_event, job.status))
     newer = session.model is not None and session.model.number != model.number
@@ -150,7 +150,7 @@ def doubts(rows: list[decisions.Decision], state: Any, top: Any) -> dict[int, de
     if job.active:
         with top:  # the gallery keeps its place below when this goes
             widgets.job_panel(job, f"review-cross-{model.number}", height=64)
-    return opinions
+    return opinions, f"{model.uid} {job.status == 'done'}"
 
 
 QUESTIONS = "questions"
@@ -231,9 +231,9 @@ def said() -> None:
                 )
 
 
-def decisions_view(rows: list[decisions.Decision], found: Any, state: Any) -> None:
+def decisions_view(rows: list[decisions.Decision], opinions: Any, compared: str, state: Any) -> None:
     """Decisions, the most doubtful first, with the desk's keys."""
-    entries: list[Any] = filters(rows, found, state)
+    entries: list[Any] = filters(rows, opinions, state)
     box, _ = palette.class_box(me.state.classes, st.session_state[frame.VISIT])
     choices = [st.session_state.get(key) for key in ("review-kind", box, "review-person")]
     everywhere = choices[0] == QUESTIONS
@@ -241,7 +241,7 @@ def decisions_view(rows: list[decisions.Decision], found: Any, state: Any) -> No
         entries = label_errors.part(me)
     # which decisions these are does not follow what is changed in them: they stay where they are
     # while this visit lasts; the address of the pictures runs out with the desk's token
-    picture, models = desk.picture_address(me), label_errors.stamp() if everywhere else bool(found)
+    picture, models = desk.picture_address(me), label_errors.stamp() if everywhere else compared
     stamp = repr((choices, models, st.session_state[frame.VISIT], crc32(picture.encode())))
     key = f"review-cards-{session.id}-{me.annotator}"
     old_stamp, cards = st.session_state.get(key, ("", []))
@@ -254,7 +254,7 @@ def decisions_view(rows: list[decisions.Decision], found: Any, state: Any) -> No
         cards = (
             label_errors.tiles(me, excerpt, picture)
             if everywhere
-            else decisions.tiles(session.pool, excerpt, found, picture)
+            else decisions.tiles(session.pool, excerpt, opinions, picture)
         )
         st.session_state[key] = stamp, cards
     if len(entries) > MOST_IN_GALLERY:
@@ -376,14 +376,13 @@ several = len({person for votes in state.votes.values() for person in votes}) > 
 titles = ["Review", *(["Agreement"] if differ or state.votes else []), *(["People"] if several else [])]
 titles += ["Labels", "Fits"]
 views = dict(zip(titles, st.tabs(titles, key="history-tabs", on_change="rerun"), strict=True))
-found: dict[int, decisions.Opinion] = {}
 # what is not in sight is not drawn: it costs nothing, and hears no key
 in_sight = next((title for title, view in views.items() if view.open), "Review")
 with views["Review"]:
     if rows:
-        found = doubts(rows, state, top)
+        opinions, compared = doubts(rows, state, top)
         if in_sight == "Review":
-            decisions_view(rows, found, state)
+            decisions_view(rows, opinions, compared, state)
     else:
         with top:
             st.markdown("**Nothing is decided yet.** What you label stands here, the likeliest slips first.")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-
 import numpy as np
 import pytest
 
@@ -17,7 +15,8 @@ MADE: list[object] = []
 @pytest.fixture(autouse=True)
 def _empty(monkeypatch: pytest.MonkeyPatch) -> None:
     MADE.clear()
-    monkeypatch.setattr(caching, "_KEPT", OrderedDict())
+    monkeypatch.setattr(caching, "_SHELVES", (caching._Shelf(), caching._Shelf()))
+    monkeypatch.setattr(caching, "_GONE", [])
 
 
 class Thing:
@@ -50,7 +49,7 @@ def test_what_is_kept_for_something_goes_with_it() -> None:
     computed(name_of, thing)
     del thing
     computed(name_of, other := Thing())
-    assert len(caching._KEPT) == 1 and other
+    assert sum(map(len, caching._SHELVES)) == 1 and other
 
 
 def test_the_values_used_last_are_kept_as_far_as_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,6 +59,26 @@ def test_the_values_used_last_are_kept_as_far_as_there_is_room(monkeypatch: pyte
     for i in (0, 1, 2, 0, 3, 0, 1):
         computed(name_of, things[i], i)
     assert MADE == [0, 1, 2, 3, 1]
+
+
+def test_a_new_value_costs_the_same_however_many_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[caching.Computation] = []
+    monkeypatch.setattr(caching.Computation, "is_over", property(looks.append))
+    thing = Thing()
+    for i in range(50):
+        computed(name_of, thing, i)
+    assert not looks, "nothing that they were made of is gone"
+
+
+def test_a_large_value_pushes_no_small_ones_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(caching, "_MOST", 100_000)
+    monkeypatch.setattr(caching, "_FEWEST", 1)
+    thing = Thing()
+    for _ in range(2):
+        for i in range(20):
+            computed(name_of, thing, i)
+        assert computed(twice, np.zeros(20_000)).nbytes > caching._MOST
+    assert len(MADE) == 21
 
 
 def test_a_function_that_may_know_more_than_its_inputs_is_refused() -> None:

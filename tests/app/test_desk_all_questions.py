@@ -8,6 +8,7 @@ import pytest
 from tests.app.desks import desk_sync, operation
 from tests.app.test_pages import open_page
 from workbench.app.access import current
+from workbench.app.desk import checking
 from workbench.app.desk.keys import MAX_BUTTONS
 from workbench.app.desk.routes import grid, look
 from workbench.errors import InputError
@@ -97,6 +98,22 @@ def test_the_open_ones_are_asked_and_a_page_of_another_question_undoes_them(mail
     assert synced(mail, operation("undo", target=given["op"]))["acks"][0]["status"] == "saved"
     assert mail.state.labels == {card["item"]: "delivery"}
     assert not mail.question("fraud").state.answered
+
+
+def test_the_pages_of_one_question_tell_of_the_last_act_wherever_it_was(mail: Session) -> None:
+    topic, fraud = mail.question("topic"), mail.question("fraud")
+    topic.rename_class("refund", "money back")
+    fraud.label_item(1, "no")
+    act = operation("relabel", items=[1], question="topic", **{"class": "money back"})
+    reply = desk_sync(fraud, act)
+    assert topic.state.labels == {1: "money back"}
+    for numbers in (reply["numbers"], checking.numbers(fraud, "ann", None), synced(mail)["numbers"]):
+        assert (numbers["undoable"], numbers["last"]) == (True, act["op"])
+    reply = desk_sync(fraud, operation("undo", target=None))
+    assert reply["acks"][0]["about"]["words"].endswith("labelled money back")
+    numbers = reply["numbers"]
+    assert (numbers["undoable"], numbers["redoable"], numbers["put"]) == (True, True, act["op"])
+    assert not topic.state.labels and fraud.state.labels == {1: "no"}
 
 
 def test_what_cannot_be_taken_is_refused_by_itself(mail: Session) -> None:

@@ -13,6 +13,7 @@ from tests.sessions.fakes import FAKE
 from workbench.app.access import current
 from workbench.app.history import agreement, decisions, history
 from workbench.app.serving import evaluation
+from workbench.app.serving.jobs import Job
 from workbench.app.shell import palette
 from workbench.exchange import label_table
 from workbench.sessions import Session
@@ -223,6 +224,23 @@ def test_history_opens_on_what_looks_wrong(project: Session, drawn: list[list[di
     )
     test.button(key="decide").click().run()
     assert not test.exception and [tile["item"] for tile in drawn[-1]] == list(project.state.conflicts)
+
+
+def test_the_gallery_is_drawn_anew_once_the_labels_are_compared(
+    project: Session, drawn: list[list[dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(current, "keep_fitting", lambda session: None)
+    # a label that the model did not learn, as of items to measure on: it has an opinion before the others
+    fresh = next(int(i) for i in project.pool.trainable if int(i) not in project.state.answered)
+    project.label_item(fresh, project.classes[0])
+    with monkeypatch.context() as patch:
+        patch.setattr(evaluation, "cross_validation", lambda *inputs: Job(project.id, "Comparing", ""))
+        test = open_page("history", project.id)
+    assert next(tile["item"] for tile in drawn[-1] if tile["says"]) == fresh
+    looked_at(project)
+    test.run()
+    assert not test.exception and drawn[-1][0]["item"] == wrong_one(project)
+    assert all(tile["says"] for tile in drawn[-1] if tile["kind"] == "label")
 
 
 def test_a_class_that_was_gone_to_is_chosen_however_often_the_page_runs(

@@ -10,7 +10,6 @@ from workbench.app.desk.keys import COMMANDS, MAX_BUTTONS, keys_for
 from workbench.app.desk.operations import EVERY
 from workbench.app.words import acts
 from workbench.errors import InputError
-from workbench.sessions.operations import last_acts
 from workbench.sessions.questions import YES
 from workbench.store import YES_NO
 
@@ -269,17 +268,13 @@ def _is_no(session: Session, group: Taken) -> bool:
 def numbers(session: Session, sessions: Sequence[Session], person: str, fitting: bool) -> dict[str, Any]:
     """The numbers of a reply, over all questions."""
     states = [question.state for question in sessions]
-    undoable, redoable = last_acts(states, person)
     return {
         "labelled": len({item for state in states for item in state.codes}),
         "total": int(session.pool.trainable.size),
         "left": max((question.n_left for question in sessions), default=0),
         "skipped": max((len(state.skipped) for state in states), default=0),
         "unsure": max((len(state.unsure) for state in states), default=0),
-        "undoable": undoable is not None,
-        "redoable": redoable is not None,
-        "last": acts.operation(undoable),
-        "put": acts.operation(redoable),
+        **acts.steps(states, person),
         "model": model_number(sessions),
         "learned": max(
             (question.model.n_labelled for question in sessions if question.model is not None), default=0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from workbench.app.words import acts
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -41,8 +42,7 @@ def numbers(session: Session, person: str, now: FinishState | None) -> dict[str,
         "left": check_figures.get("unchecked", 0),
         "skipped": len(state.skipped),
         "unsure": len(state.unsure),
-        "undoable": person in state.undoable,
-        "redoable": person in state.redoable,
+        **acts.steps((question.state for question in session.asked()), person),
         "model": None,
         "learned": 0,
         "fitting": False,

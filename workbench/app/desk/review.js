@@ -275,19 +275,25 @@ class Gallery extends Speaker {
     this.history.pop();
     const sent = this.send({ kind: "undo", target: last.op });
     this.after.set(sent.op, (ack) => this.took(ack));
-    for (const [place, was] of last.before) {
-      Object.assign(this.cards[place], was);
-      this.cards[place].changed = was.changed || false;
+    this.restore(last.before);
+    if (last.before.length) this.go(last.before[0][0]);
+  }
+
+  // the tiles as they were: [[place, what it was]]
+  restore(before) {
+    for (const [place, was] of before) {
+      Object.assign(this.cards[place], { changed: false }, was);
       this.drawTile(place);
     }
-    if (last.before.length) this.go(last.before[0][0]);
   }
 
   // what the server took back, and how the items stand now
   took(ack) {
     const about = ack.about;
     if (!about) return;
-    this.history = this.history.filter((one) => one.op !== about.op);
+    const mine = this.history.find((one) => one.op === about.op);
+    this.history = this.history.filter((one) => one !== mine);
+    if (mine) this.restore(mine.before);
     const stands = new Map(about.items.map((one) => [one.item, one]));
     this.cards.forEach((card, place) => {
       const now = stands.get(card.item);
@@ -373,7 +379,7 @@ class Gallery extends Speaker {
       if (ack.status === "saved") continue;
       // it was not done: the tiles are as they were
       const place = this.history.findIndex((one) => one.op === ack.op);
-      if (place >= 0) for (const [at, was] of this.history.splice(place, 1)[0].before) { Object.assign(this.cards[at], was); this.drawTile(at); }
+      if (place >= 0) this.restore(this.history.splice(place, 1)[0].before);
     }
     this.drawCommands();
   }

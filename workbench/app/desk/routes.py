@@ -148,11 +148,7 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
             "left": session.n_left,
             "skipped": len(state.skipped),
             "unsure": len(state.unsure),
-            "undoable": person in state.undoable,
-            "redoable": person in state.redoable,
-            # the last act of theirs wherever they did it, so that a tab knows whether it was done there
-            "last": acts.operation(state.undoable.get(person)),
-            "put": acts.operation(state.redoable.get(person)),
+            **acts.steps((question.state for question in session.asked()), person),
             "model": number,
             "learned": 0 if model is None else model.n_labelled,
             "fitting": _fitting(session),

@@ -14,7 +14,7 @@ from weakref import ref
 import numpy as np
 
 T = TypeVar("T")
-_MOST = 500_000_000
+_MOST = 250_000_000
 _FEWEST = 8
 
 
@@ -39,14 +39,33 @@ class Computation:
         return any(isinstance(argument, ref) and argument() is None for argument in self.inputs)
 
 
-_KEPT: OrderedDict[Computation, tuple[Any, int]] = OrderedDict()
+class _Shelf(OrderedDict[Computation, tuple[Any, int]]):
+    """Values with the bytes that they take, the one used last at the end."""
+
+    octets = 0
+
+    def put(self, key: Computation, value: Any, size: int) -> None:
+        """Keep a value, as far as there is room for it instead of those used longest ago."""
+        self.drop(key)
+        self[key] = value, size
+        self.octets += size
+        while self.octets > _MOST and len(self) > _FEWEST:
+            self.drop(next(iter(self)))
+
+    def drop(self, key: Computation) -> None:
+        self.octets -= self.pop(key, (None, 0))[1]
+
+
+# large values have a shelf of their own, so that they push no small ones off
+_SHELVES = _Shelf(), _Shelf()
+_GONE: list[ref[Any]] = []  # inputs that ended since their values were dropped
 _LOCK = threading.Lock()
 
 
 def computed(make: Callable[..., T], *inputs: Any, at: Hashable = None, known: T | None = None) -> T:
     """A value made once from its inputs, and from nothing else; to be looked at, not changed.
 
-    The values used last are kept, up to half a gigabyte; None is none.
+    The values used last are kept, up to half a gigabyte; small ones have a half of it. None is none.
 
     Args:
         make: a function of a module; may run twice when two threads ask at once.
@@ -58,20 +77,21 @@ def computed(make: Callable[..., T], *inputs: Any, at: Hashable = None, known: T
         raise TypeError(f"{make.__qualname__} is no function of a module: it may depend on more than inputs.")
     key = Computation(make, tuple(map(_recorded, inputs)), at)
     with _LOCK:
-        if key in _KEPT:
-            _KEPT.move_to_end(key)
-            cached_value: T = _KEPT[key][0]
-            return cached_value
+        for shelf in _SHELVES:
+            if key in shelf:
+                shelf.move_to_end(key)
+                cached_value: T = shelf[key][0]
+                return cached_value
     value = make(*inputs) if known is None else known
     if value is not None:
         size = _octets(value, set())
         with _LOCK:
-            _KEPT[key] = value, size
-            for computation in [entry for entry in _KEPT if entry.is_over]:
-                del _KEPT[computation]
-            total = sum(octets for _, octets in _KEPT.values())
-            while total > _MOST and len(_KEPT) > _FEWEST:
-                total -= _KEPT.popitem(last=False)[1][1]
+            _SHELVES[size > _MOST // 50].put(key, value, size)
+            if _GONE:
+                _GONE.clear()
+                for shelf in _SHELVES:
+                    for computation in [entry for entry in shelf if entry.is_over]:
+                        shelf.drop(computation)
     return value
 
 
@@ -84,7 +104,7 @@ def _recorded(value: Any) -> Hashable:
         return type(value), name
     hashed: object = type(value).__hash__
     if value is not None and hashed is object.__hash__:
-        return ref(value)
+        return ref(value, _GONE.append)
     try:
         hash(value)
     except TypeError:

@@ -8,7 +8,7 @@ from workbench.app.words.text import plural
 from workbench.sessions.operations import last_acts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from workbench.sessions import Session
     from workbench.store import Event, ProjectState
@@ -95,12 +95,32 @@ def operation(event: Event | None) -> str | None:
     return None if event is None else event.operation or ""
 
 
+def steps(states: Iterable[ProjectState], person: str) -> dict[str, Any]:
+    """Last acts of a person in a whole project, so that a tab knows whether it did them.
+
+    Args:
+        states: of the questions of the project.
+        person: whose acts.
+
+    Returns:
+        undoable and redoable (whether there is one), last and put (`operation` of what an undo takes back and
+        of what a redo puts back).
+    """
+    last, put = last_acts(states, person)
+    return {
+        "undoable": last is not None,
+        "redoable": put is not None,
+        "last": operation(last),
+        "put": operation(put),
+    }
+
+
 def about(session: Session, event: Event) -> dict[str, Any]:
     """An act: op, words, and how its items stand now (item, kind, class, flag), some of them."""
     items = items_of(event)[:MOST_ITEMS]
     return {
         "op": event.operation or "",
-        "words": in_words(session, event),
+        "words": in_words(session.question(event.question), event),
         "items": [stands(session.state, item) for item in items],
     }
 
