@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from workbench.arrays import Array, Floats, Ints
 from workbench.certificates import Draws, Promise, confidence_at, plan, tally
-from workbench.certificates.remaining import checks_to_go, looks_broken
+from workbench.certificates.checks_to_go import checks_to_go, looks_broken
 from workbench.certificates.validation import checks_of, confidence_of, error_of
 from workbench.errors import InputError
 

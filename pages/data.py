@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from workbench.app.access import auditing, current, login, sharing
-from workbench.app.data import bringing, forms, opening, questions
+from workbench.app.data import forms, opening, questions, upload
 from workbench.app.data.cards import face, picture, project_picture, thumbnail
 from workbench.app.programs import control
 from workbench.app.serving import uploads
@@ -106,7 +106,7 @@ def own_data() -> None:
                 f"arrays. Up to {uploads.most_bytes() >> 20} MB.",
             )
         with place, st.container(gap="xxsmall"):
-            bringing.drop_zone()
+            upload.drop_zone()
 
 
 def ago(time: str) -> str:
@@ -293,11 +293,11 @@ def which_project() -> None:
         if st.button("Go on with it", type="primary", key="go-on-with-it"):
             add_classes(record, typed)
             ask_no_more()
-            bringing.leave()
+            upload.leave()
             go_on(record.id)
         if st.button("Start a new one", key="start-a-new-one"):
             ask_no_more()
-            bringing.leave()
+            upload.leave()
             with st.spinner("Opening the pool"):
                 forms.start(source, settings, options=options, again=True)
 
@@ -502,10 +502,10 @@ widgets.style(
 )
 st.title("Data", help=explain("pool", "policy"))
 st.markdown("Choose what to label. The machine asks about the items that teach it most; you answer.")
-if bringing.PLACE in st.session_state or LEARNING in st.session_state:
+if upload.PLACE in st.session_state or LEARNING in st.session_state:
     with st.container(key=CHOSEN):
-        if bringing.PLACE in st.session_state:
-            bringing.page()
+        if upload.PLACE in st.session_state:
+            upload.page()
         else:
             learning()
 else:

@@ -6,14 +6,14 @@ import streamlit as st
 
 from workbench.app import desk
 from workbench.app.access import current
-from workbench.app.finish import finishing, promising
+from workbench.app.finish import certificate_plan, finishing
 from workbench.app.shell import frame
 
 session = current.mine(frame.needed("finish it", "Finish", example="answers"))
 current.keep_fitting(session)
 now = session.finish_state()
-shown = "start" if now is None or st.session_state.get(promising.ANEW) else now.phase
-if shown in ("certified", "failed") and st.session_state.get(promising.ON):
+shown = "start" if now is None or st.session_state.get(certificate_plan.ANEW) else now.phase
+if shown in ("certified", "failed") and st.session_state.get(certificate_plan.ON):
     shown = "checking"
 st.session_state[frame.DESK] = "finish" if shown == "checking" else ""
 st.title("Finish")
@@ -22,9 +22,9 @@ if now is not None and shown == "start":
         "Back to the checks", icon=":material/arrow_back:", key="finish-back", on_click=finishing.stop_here
     )
 if shown == "start" or now is None:
-    promising.start(session)
+    certificate_plan.start(session)
 elif shown == "checking":
-    desk.mount_checks(session, now.phase, on=bool(st.session_state.get(promising.ON)))
+    desk.mount_checks(session, now.phase, on=bool(st.session_state.get(certificate_plan.ON)))
     finishing.promise_line(now)
     with st.container(horizontal=True, key="finish-checking-steps"):
         if now.phase != "checking":
@@ -36,4 +36,4 @@ elif shown == "certified":
     finishing.certified(session, now)
 else:
     finishing.void(session, now)
-    promising.start(session)
+    certificate_plan.start(session)

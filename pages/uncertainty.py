@@ -12,7 +12,7 @@ from workbench.app.access import current
 from workbench.app.data import forms
 from workbench.app.shell import frame, widgets
 from workbench.app.shell.downloads import figure_downloads
-from workbench.app.uncertainty import items, mapping, pointing, selection
+from workbench.app.uncertainty import items, mapping, pointer, selection
 from workbench.app.words.glossary import explain
 from workbench.app.words.text import one_line, plural, verbatim
 from workbench.classifiers import title_of
@@ -280,7 +280,7 @@ def chart(fig: Any, key: str, alt: str) -> None:
         selection_mode=("points", "box", "lasso"),
         config={"modeBarButtonsToRemove": ["autoScale2d"]},
     )
-    pointing.mount(
+    pointer.mount(
         session,
         chart=key,
         measure=title,

@@ -88,7 +88,7 @@ FUNCTIONS = {
     "exchange/checksums.py": {"sealed"},
     "exchange/files.py": {"read_json", "packed", "put"},
     "exchange/language_model.py": {"_Kept.__init__"},  # what it wrote itself, below the program's own folder
-    "exchange/finished.py": {"read_certificate"},
+    "exchange/finished_sets.py": {"read_certificate"},
     "exchange/models.py": {"load_model"},
     "exchange/projects.py": {"open_bundle", "_rehearse", "_members", "_with_pool", "_pack_pictures"},
     "pools/encoders/__init__.py": {"weights_of"},  # of the file that open_encoder opened

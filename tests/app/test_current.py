@@ -201,7 +201,7 @@ def test_the_first_fit_of_the_default_model_leaves_no_engine_in_the_server(home:
     session = Session.create("iris", policy="margin", annotator="ann")
     labelled(session, 6)
     code = (
-        "import sys; from workbench.app.serving import fit_process, warm; "
+        "import sys; from workbench.app.serving import fit_process, engine_state; "
         "from workbench.app.access import current; "
         "from workbench.app.desk.routes import sync; "
         f"one = current.opened({session.id!r}); job = current.keep_fitting(one); job.wait(); "

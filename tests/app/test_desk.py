@@ -142,13 +142,13 @@ def test_ones_own_answers_are_looked_at_and_corrected(flowers: Session) -> None:
 
 
 def test_the_map_has_the_keys_of_the_desk(flowers: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    from workbench.app.uncertainty import pointing
+    from workbench.app.uncertainty import pointer
 
     flowers.describe_class("virginica", shortcut="1")
     shown: list[dict[str, Any]] = []
-    monkeypatch.setattr(pointing, "_registered", lambda: lambda **given: shown.append(given["data"]))
+    monkeypatch.setattr(pointer, "_registered", lambda: lambda **given: shown.append(given["data"]))
     me = flowers.as_annotator("bob")
-    pointing.mount(
+    pointer.mount(
         me, chart="c", measure="m", chosen=[1], start=0, turn=0, answered=False, act=lambda done: None
     )
     at_the_desk = desk_sync(flowers, person="bob")

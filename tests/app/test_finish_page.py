@@ -16,12 +16,12 @@ from tests.app.desks import desk_sync, operation
 from tests.app.test_pages import open_page, texts
 from tests.app.test_teaching import started
 from workbench.app.access import current
-from workbench.app.finish import promising
-from workbench.app.finish.promising import forecast_job
+from workbench.app.finish import certificate_plan
+from workbench.app.finish.certificate_plan import forecast_job
 from workbench.app.serving.jobs import manager
 from workbench.certificates import verify
 from workbench.exchange import FORMATS, export_labels, label_table
-from workbench.exchange.finished import read_finished
+from workbench.exchange.finished_sets import read_finished
 from workbench.exchange.labels import OF_IMAGES
 from workbench.figures.finish import Cost, answers_needed, falling_bound
 from workbench.sessions import Session
@@ -104,10 +104,12 @@ def test_where_a_class_is_rare_a_person_says_first_what_is_promised(
         session.label_item(item, truth[item])
     session.refit()
     assert not open_page("finish", session.id).button(key="finish-start").disabled
-    monkeypatch.setattr(promising.labelling_speed, "of_rare_classes", lambda verdict: "**owl** is rare.")
+    monkeypatch.setattr(
+        certificate_plan.labelling_speed, "of_rare_classes", lambda verdict: "**owl** is rare."
+    )
     page = open_page("finish", session.id)
     assert page.button(key="finish-start").disabled
-    page.button_group(key="finish-about").set_value(promising.EACH).run()
+    page.button_group(key="finish-about").set_value(certificate_plan.EACH).run()
     page.button(key="finish-start").click().run()
     assert session.finish_state().promise.per_class  # type: ignore[union-attr]
 
@@ -241,7 +243,7 @@ def test_without_labels_the_page_says_what_is_missing(home: Path) -> None:
     session = started("iris", labels=1, classifier="logistic-regression", policy="margin")
     page = open_page("finish", session.id)
     assert not page.exception and "nothing to check yet" in texts(page)
-    assert promising.sources(session) == []
+    assert certificate_plan.sources(session) == []
 
 
 def test_two_tabs_with_two_errors_both_get_their_forecast(tickets: tuple[Session, list[str]]) -> None:
@@ -261,7 +263,7 @@ def test_a_slider_that_is_moved_on_ends_what_its_tab_no_longer_waits_for(
 ) -> None:
     session, _ = tickets
     gate = threading.Event()
-    monkeypatch.setattr(promising, "_forecast", lambda job, given: gate.wait(600))
+    monkeypatch.setattr(certificate_plan, "_forecast", lambda job, given: gate.wait(600))
     jobs = [forecast_job(session, "column:llm_label", error, 0.95, "ann") for error in (0.05, 0.07)]
     assert [one.cancelling for one in jobs] == [True, False]
     gate.set()
@@ -290,5 +292,5 @@ def test_what_finish_says_of_the_rest_is_no_more_than_what_was_measured(
 ) -> None:
     found = Evaluation.of(n, wrong, "evaluation set")
     session: Any = SimpleNamespace(evaluation=found, verdict=ModelVerdict(found, 0.0))
-    assert promising._expected(session, promising.MODEL)[0] == expected
-    assert words in promising.lead(session, promising.MODEL, 87)
+    assert certificate_plan._expected(session, certificate_plan.MODEL)[0] == expected
+    assert words in certificate_plan.lead(session, certificate_plan.MODEL, 87)

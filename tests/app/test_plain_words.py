@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.app.test_pages import ROOT, open_page
 from workbench.app.access import current
-from workbench.app.data import bringing
+from workbench.app.data import upload
 from workbench.app.lessons.lessons import LESSONS
 from workbench.app.words.glossary import terms
 from workbench.app.words.text import verbatim
@@ -142,7 +142,7 @@ def with_a_file(place: Path) -> AppTest:
     rows = [f"{i},{i % 7}.5,Order {i} came {'late' if i % 2 else 'at once'},{'ab'[i % 2]}" for i in range(60)]
     (place / "orders.csv").write_text("\n".join(["id,weight,comment,kind", *rows]), encoding="utf-8")
     test = AppTest.from_file(str(ROOT / "workbench" / "main.py"), default_timeout=600)
-    test.session_state[bringing.PLACE] = str(place / "orders.csv")
+    test.session_state[upload.PLACE] = str(place / "orders.csv")
     return test.run()
 
 

@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from workbench.app.access import current
-from workbench.app.data import bringing, column_uses
+from workbench.app.data import column_uses, upload
 from workbench.app.data.column_uses import uses_of_rows
 from workbench.app.data.forms import class_names
 from workbench.app.serving import uploads
@@ -71,7 +71,7 @@ def test_a_table_is_looked_at_once_before_anybody_changes_a_use(
         return inspect_table(*args, **options)
 
     monkeypatch.setattr("workbench.pools.inspect_table", counted)
-    assert bringing.looked_at(str(path), bringing.first_choices(str(path))) == said
+    assert upload.looked_at(str(path), upload.first_choices(str(path))) == said
     assert len(looks) == 1
 
 
@@ -448,7 +448,7 @@ def test_what_was_typed_outlives_a_table_that_is_read_for_long(
     path = tmp_path / "mixed.csv"
     path.write_bytes(TABLES["mixed.csv"])
     test = AppTest.from_file(str(ROOT / "pages" / "data.py"), default_timeout=600)
-    test.session_state[bringing.PLACE] = str(path)
+    test.session_state[upload.PLACE] = str(path)
     test.run()
     test.text_area(key="own-further-typed").set_value("urgent").run()
     # another use of a column is chosen, and the table is read again behind a bar

@@ -498,7 +498,7 @@ def test_a_press_counts_by_its_letter_and_in_another_script_by_its_place(page: A
 
 def test_a_key_that_is_held_takes_back_one_label_on_the_map(page: Any, server: Server) -> None:
     page.goto(f"{server.url}/_stcore/health")
-    page.evaluate(script("keyboard.js", "../uncertainty/pointing.js"))
+    page.evaluate(script("keyboard.js", "../uncertainty/pointer.js"))
     done = page.evaluate(
         """() => {
             document.body.innerHTML =

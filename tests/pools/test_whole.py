@@ -358,11 +358,11 @@ WITH_NINE = {
 @pytest.mark.parametrize("name", WITH_NINE)
 def test_rows_are_counted_apart_from_the_reader_of_the_cells(name, monkeypatch):
     """Another count than the reader's own; a reader that loses a row is caught, whatever the format."""
-    from workbench.pools.tables import raw
+    from workbench.pools.tables import source_table
 
     found = []
-    check = raw.RawTable.accounted
-    monkeypatch.setattr(raw.RawTable, "accounted", lambda table: found.append(table) or check(table))
+    check = source_table.RawTable.accounted
+    monkeypatch.setattr(source_table.RawTable, "accounted", lambda table: found.append(table) or check(table))
     assert len(read_rows(WITH_NINE[name], file_name=name)) == 9
     (table,) = found
     assert table.n_there == 9 + table.n_left

@@ -148,7 +148,7 @@ def test_arrays_texts_and_pictures_become_projects_too(tmp_path: Path) -> None:
 
 
 def test_a_file_is_guessed_as_the_page_guesses_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from workbench.app.data import bringing
+    from workbench.app.data import upload
     from workbench.app.shell import background_files
 
     # a page shows a bar after a moment and looks again; here nobody does
@@ -158,7 +158,7 @@ def test_a_file_is_guessed_as_the_page_guesses_it(tmp_path: Path, monkeypatch: p
     table.to_csv(tmp_path / "reviews.csv", index=False)
     monkeypatch.chdir(tmp_path)
     made = Session.create("reviews.csv", classes=["pos", "neg"], classifier="large-margin")
-    page = bringing.first_choices(str(tmp_path / "reviews.csv"))["columns"]
+    page = upload.first_choices(str(tmp_path / "reviews.csv"))["columns"]
     options = made.project.pool["options"]["columns"]
     assert options == page | {"llm_label": {"use": "leave out"}}  # a guess at the class is no feature
     assert [one["source"] for one in made.settings["guesses"]] == ["column:llm_label"]

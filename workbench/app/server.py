@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from workbench.app.access import login, way_back
-from workbench.app.serving import background, early, fit_process, frontend, host_names, logs, warm
+from workbench.app.serving import background, early, engine_state, fit_process, frontend, host_names, logs
 from workbench.app.serving.jobs import manager
 from workbench.errors import InputError
 from workbench.reading import cut
@@ -159,7 +159,7 @@ async def lifespan(app: Any) -> AsyncIterator[None]:
     os.umask(0o077)
     log = logs.start(workbench_home())
     if os.environ.get("WORKBENCH_WARM", "1") != "0":
-        threading.Thread(target=warm.warm_up, name="warm-up", daemon=True).start()
+        threading.Thread(target=engine_state.warm_up, name="warm-up", daemon=True).start()
     yield
     manager().shutdown(timeout=5.0)
     for process in (fit_process.fitter, background.long_work, background.short_work, background.file_work):

@@ -13,6 +13,7 @@ from workbench.certificates.certificate import (
     checksum_of,
     listed_order,
 )
+from workbench.certificates.checks_to_go import checks_to_go, looks_broken, range_to_go
 from workbench.certificates.classes import ClassBounds, by_class
 from workbench.certificates.drawing import (
     Draws,
@@ -24,7 +25,6 @@ from workbench.certificates.drawing import (
 )
 from workbench.certificates.planning import OperatingPoint, Plan, plan
 from workbench.certificates.promise import MODEL, Promise
-from workbench.certificates.remaining import checks_to_go, looks_broken, range_to_go
 from workbench.certificates.tally import Tally, least_checks, tally
 from workbench.certificates.verifying import Labelled, Verdict, verify
 from workbench.certificates.wealth import Bound, first_reached, log_wealth, threshold, upper_bound

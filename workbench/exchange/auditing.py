@@ -29,13 +29,13 @@ from workbench.certificates import (
     seed_of,
     tally,
 )
-from workbench.certificates.remaining import checks_to_go, looks_broken
+from workbench.certificates.checks_to_go import checks_to_go, looks_broken
 from workbench.csv_writing import csv_text, plain_cell
 from workbench.documents.certificates import AuditDocument
 from workbench.documents.checking import checked
 from workbench.errors import InputError
 from workbench.exchange.files import json_text
-from workbench.exchange.finished import column_of, ids_of, table_of
+from workbench.exchange.finished_sets import column_of, ids_of, table_of
 from workbench.members import FolderMembers
 from workbench.reading import cut, parse_json
 from workbench.sessions.certifying import versions

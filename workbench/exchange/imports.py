@@ -10,7 +10,7 @@ import numpy as np
 
 from workbench.errors import InputError
 from workbench.exchange.answers import MAX_LABELS, Places, Row, Rows, rows_of
-from workbench.exchange.finished import column_of, table_of
+from workbench.exchange.finished_sets import column_of, table_of
 from workbench.pools.cells import plain_text
 from workbench.pools.formats.annotations import Choice, votes_of
 from workbench.pools.labels import UNLABELLED

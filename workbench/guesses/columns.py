@@ -16,7 +16,7 @@ import numpy as np
 from workbench.arrays import Floats
 from workbench.errors import InputError
 from workbench.guesses.guess import Guess
-from workbench.pools.tables.likely import names_predictions
+from workbench.pools.tables.suggestions import names_predictions
 
 FLOOR = 0.001  # of a probability
 PREFIXES = ("p_", "prob_", "proba_", "probability_", "score_")

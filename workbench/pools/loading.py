@@ -12,8 +12,8 @@ from workbench.pools.encoded import with_named_features
 from workbench.pools.features.vectors import is_vectors
 from workbench.pools.formats import call_with_options, format_of
 from workbench.pools.formats.files import File
-from workbench.pools.held import held_file
 from workbench.pools.pool import Kind, Pool
+from workbench.pools.python_objects import held_file
 from workbench.pools.streams import read_like
 from workbench.pools.tables.options import SHORT
 from workbench.reading import cut, reading

@@ -16,7 +16,7 @@ from workbench.pools.notebooks import item_html, item_words, pool_html, pool_wor
 from workbench.reading import valid_text
 
 if TYPE_CHECKING:
-    from workbench.pools.held import Held
+    from workbench.pools.python_objects import Held
 
 Kind = Literal["table", "image", "text"]
 

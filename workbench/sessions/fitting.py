@@ -25,7 +25,7 @@ from workbench.sessions.drawing import drawn, query_among, without
 from workbench.sessions.fitted_model import FittedModel
 from workbench.sessions.guessing import Guesses
 from workbench.sessions.latents import LARGE_BYTES
-from workbench.sessions.leading import SHARED_FROM, led_by
+from workbench.sessions.lead_question import SHARED_FROM, led_by
 from workbench.sessions.learner import Learner
 from workbench.sessions.measure import measured_items, metrics_of, signs_of
 from workbench.sessions.people import training_of

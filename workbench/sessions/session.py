@@ -20,7 +20,7 @@ from workbench.sessions.finishing import Finishing
 from workbench.sessions.guessing import as_said, checked_sources, takes_guess
 from workbench.sessions.instructions import Instructing
 from workbench.sessions.labelling import Labelling
-from workbench.sessions.leading import rarer
+from workbench.sessions.lead_question import rarer
 from workbench.sessions.learner import Learner
 from workbench.sessions.opening import create_project, relocate
 from workbench.sessions.operations import made_id

@@ -5,7 +5,7 @@ have to say on the way. A job whose worker dies is done again by another. Worker
 that called keeps or writes anything. Nothing here imports Dask before it is used.
 """
 
-from workbench.work.spread import spread, stream
+from workbench.work.distribution import spread, stream
 from workbench.work.timeleft import NOTICE, TimeLeft, duration
 from workbench.work.workers import (
     LOCAL,

@@ -11,7 +11,7 @@ import streamlit as st
 
 from workbench.app.shell import widgets
 from workbench.app.words.text import one_line, plural, verbatim
-from workbench.pools.tables.likely import codes
+from workbench.pools.tables.suggestions import codes
 
 if TYPE_CHECKING:
     from workbench.pools.tables.report import Problem, TableReport

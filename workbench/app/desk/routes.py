@@ -16,7 +16,7 @@ from workbench.app.desk import (
     instruction_sheet,
     operations,
 )
-from workbench.app.desk.performing import MOST_CARDS, MOST_OPERATIONS, keep_fitting, perform, session_of
+from workbench.app.desk.acknowledgements import MOST_CARDS, MOST_OPERATIONS, keep_fitting, perform, session_of
 from workbench.app.desk.pictures import picture, picture_told
 from workbench.app.desk.requests import ADDRESS, BASE, answered, pictured, threaded
 from workbench.app.serving import limits

@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from workbench.app.access import auditing
-from workbench.app.finish.promising import ANEW, MODEL, ON, title_of
+from workbench.app.finish.certificate_plan import ANEW, MODEL, ON, title_of
 from workbench.app.history.exports import NAMES, stem
 from workbench.app.shell import background_files, downloads, frame, widgets
 from workbench.app.words.text import percent, plural, verbatim

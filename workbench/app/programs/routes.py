@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.app.access import login
 from workbench.app.desk import cards
-from workbench.app.desk.performing import MOST_OPERATIONS, keep_fitting, perform, session_of
+from workbench.app.desk.acknowledgements import MOST_OPERATIONS, keep_fitting, perform, session_of
 from workbench.app.desk.pictures import picture
 from workbench.app.desk.requests import RefusedError, json_body, json_reply
 from workbench.app.programs import BASE

@@ -9,7 +9,7 @@ from weakref import proxy
 import numpy as np
 
 from workbench.app.serving.caching import computed
-from workbench.app.serving.nearby import Nearby
+from workbench.app.serving.neighbours import Nearby
 from workbench.arrays import Array, Floats, Ints
 
 if TYPE_CHECKING:

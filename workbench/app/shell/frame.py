@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import streamlit as st
 
 from workbench.app.access import auditing, current, joining, login
-from workbench.app.serving import warm
+from workbench.app.serving import engine_state
 from workbench.app.serving.jobs import Job, manager
 from workbench.app.shell import kept_answers, labelling_speed, missing_pool, palette, widgets
 from workbench.app.words.text import for_people, one_line, percent, plural, verbatim
@@ -158,7 +158,7 @@ def run(pages: Sequence[Any]) -> None:
         palette.mount(session, {name: _PAGES[name] for name in _listed(pages)})
     if not is_written:
         engine(side)
-    warm.page_shown()
+    engine_state.page_shown()
     if opened is not None:
         auditing.opened(opened)
 
@@ -404,7 +404,7 @@ def engine(side: Any) -> None:
 def _moving() -> bool:
     project = current.project_id()
     refit = manager().get(project, "refit") if project else None
-    return warm.engine_state()[0] == "loading" or (refit is not None and refit.active)
+    return engine_state.engine_state()[0] == "loading" or (refit is not None and refit.active)
 
 
 def _fitting(refit: Job) -> None:
@@ -425,7 +425,7 @@ def _fitting(refit: Job) -> None:
 
 
 def _engine_line() -> str:
-    state, reason = warm.engine_state()
+    state, reason = engine_state.engine_state()
     project = current.project_id()
     refit = manager().get(project, "refit") if project else None
     if state == "failed":

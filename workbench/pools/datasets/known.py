@@ -27,9 +27,9 @@ from workbench.pools.datasets.catalogue import (
 from workbench.pools.features.numbers import check_finite
 from workbench.pools.formats import call_with_options, format_of
 from workbench.pools.formats.files import MAX_CELLS, File
-from workbench.pools.held import held_file
 from workbench.pools.labels import codes_of
 from workbench.pools.pool import Pool
+from workbench.pools.python_objects import held_file
 from workbench.reading import reading
 
 

@@ -15,7 +15,7 @@ from workbench.pools.formats.files import File, check_cells, check_size
 from workbench.pools.images.decoding import is_image
 from workbench.pools.tables import table_reader
 from workbench.pools.tables.options import TableOptions
-from workbench.pools.tables.raw import Pictured, RawTable, check_names
+from workbench.pools.tables.source_table import Pictured, RawTable, check_names
 from workbench.pools.tables.uses import ColumnUse
 from workbench.reading import listed, parse_json, reading
 

@@ -20,8 +20,8 @@ from workbench.pools.tables import table_reader
 from workbench.pools.tables.exported import is_of_ours
 from workbench.pools.tables.heads import LOOKED_AT, explaining, titles, told_names, told_titles
 from workbench.pools.tables.options import TableOptions
-from workbench.pools.tables.raw import RawTable, check_names
 from workbench.pools.tables.report import Fix, Problem, counted
+from workbench.pools.tables.source_table import RawTable, check_names
 from workbench.reading import cut, reading
 
 _NOTHING = "\x1f"  # stands in no text: between cells where each line is one

@@ -17,7 +17,7 @@ from workbench.pools.formats.metadata import METADATA, read_folder
 from workbench.pools.formats.parquet import read_parts
 from workbench.pools.tables import table_reader
 from workbench.pools.tables.options import TableOptions
-from workbench.pools.tables.raw import RawTable
+from workbench.pools.tables.source_table import RawTable
 from workbench.reading import listed, parse_json, reading
 
 _FORM = "a Hugging Face dataset"

@@ -17,8 +17,8 @@ from workbench.pools.formats.files import File, check_cells
 from workbench.pools.formats.folders import SPLITS
 from workbench.pools.tables import table_reader
 from workbench.pools.tables.options import TableOptions
-from workbench.pools.tables.raw import RawTable, check_names
 from workbench.pools.tables.report import Fix, Problem
+from workbench.pools.tables.source_table import RawTable, check_names
 from workbench.pools.tables.uses import ColumnUse
 from workbench.reading import json_lines, listed, parse_json
 

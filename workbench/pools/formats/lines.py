@@ -10,8 +10,8 @@ from workbench.pools.formats.encodings import settle_encoding
 from workbench.pools.formats.files import File, check_cells
 from workbench.pools.tables import table_reader
 from workbench.pools.tables.options import TableOptions
-from workbench.pools.tables.raw import RawTable
 from workbench.pools.tables.report import Fix, Problem
+from workbench.pools.tables.source_table import RawTable
 from workbench.pools.tables.uses import ColumnUse
 from workbench.reading import cut
 

@@ -16,7 +16,7 @@ from workbench.pools.formats.folders import by_split
 from workbench.pools.sources import Unit, transformed
 from workbench.pools.tables import table_reader
 from workbench.pools.tables.options import TableOptions
-from workbench.pools.tables.raw import RawTable, check_names
+from workbench.pools.tables.source_table import RawTable, check_names
 from workbench.reading import cut, listed, reading
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from workbench.pools.formats.files import File, check_cells, check_size
 from workbench.pools.tables import table_reader
 from workbench.pools.tables.heads import LOOKED_AT, SAMPLE, explaining, titles, told_names, told_titles
 from workbench.pools.tables.options import TableOptions
-from workbench.pools.tables.raw import RawTable, check_names
+from workbench.pools.tables.source_table import RawTable, check_names
 from workbench.reading import cut, listed, reading
 
 _FORM = "an Excel workbook (.xlsx)"

@@ -17,8 +17,8 @@ from workbench.pools.formats.files import File
 from workbench.pools.tables.building import table_pool
 from workbench.pools.tables.examination import Examination
 from workbench.pools.tables.options import TableOptions
-from workbench.pools.tables.raw import RawTable
 from workbench.pools.tables.report import Fix, Problem, TableReport, refusal
+from workbench.pools.tables.source_table import RawTable
 
 if TYPE_CHECKING:
     from workbench.pools.pool import Pool

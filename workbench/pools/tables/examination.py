@@ -13,19 +13,19 @@ from workbench.errors import InputError
 from workbench.pools.cells import AMBIGUOUS, MARKS, read_numbers, read_texts
 from workbench.pools.items import plain
 from workbench.pools.labels import class_names, class_order
-from workbench.pools.tables.ambiguous import (
+from workbench.pools.tables.columns import Column
+from workbench.pools.tables.exported import is_exported, without_provenance
+from workbench.pools.tables.options import PICTURE_FEATURES, TableOptions
+from workbench.pools.tables.report import ColumnReport, Findings, Fix, TableReport, counted, worst_first
+from workbench.pools.tables.second_readings import (
     ask_for_the_class,
     decimal_signs,
     leave_copies_out,
     say_what_is_lost,
     settle_decimals,
 )
-from workbench.pools.tables.columns import Column
-from workbench.pools.tables.exported import is_exported, without_provenance
-from workbench.pools.tables.likely import resolved
-from workbench.pools.tables.options import PICTURE_FEATURES, TableOptions
-from workbench.pools.tables.raw import RawTable
-from workbench.pools.tables.report import ColumnReport, Findings, Fix, TableReport, counted, worst_first
+from workbench.pools.tables.source_table import RawTable
+from workbench.pools.tables.suggestions import resolved
 from workbench.pools.tables.uses import (
     CLASS_NAMES,
     ColumnUse,

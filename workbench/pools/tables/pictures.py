@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from workbench.arrays import Array
     from workbench.pools.tables.options import TableOptions
-    from workbench.pools.tables.raw import RawTable
     from workbench.pools.tables.report import Findings
+    from workbench.pools.tables.source_table import RawTable
 
 _INLINE = "data:image/"
 

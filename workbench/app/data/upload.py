@@ -14,7 +14,7 @@ import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
 from workbench.app.access import auditing, current, login
-from workbench.app.data import forms, further, opening
+from workbench.app.data import extra_questions, forms, opening
 from workbench.app.data.column_uses import (
     CHOICES,
     GUESSES,
@@ -212,8 +212,8 @@ def table(path: str, file: File) -> None:
         head = st.container()
         options["columns"] = editor(report, path)
         report = looked_at(path, options)
-        questions = further.chosen("own-further", report)
-        if columns := further.columns_of(questions):
+        questions = extra_questions.chosen("own-further", report)
+        if columns := extra_questions.columns_of(questions):
             options["columns"] = {**options["columns"], **{name: {"use": "leave out"} for name in columns}}
             report = looked_at(path, options)
         with head:
@@ -222,7 +222,7 @@ def table(path: str, file: File) -> None:
             decide(options | {"columns": new_uses})
         guesses = guessed_columns(report)
     else:
-        guesses, questions = [], further.chosen("own-further")
+        guesses, questions = [], extra_questions.chosen("own-further")
     problems(report, options)
     widgets.held(own_encoder=widgets.CHECKBOX, own_vectors=widgets.CHECKBOX)
     pictured = any(column.use is not None and column.use.use == "picture" for column in report.columns)
@@ -517,7 +517,7 @@ def start(
         return
     if asked is None:
         try:
-            asked = further.chosen(f"{key}-further")
+            asked = extra_questions.chosen(f"{key}-further")
         except InputError as error:
             said(error)
             return
@@ -551,7 +551,7 @@ def start(
             )
             if asked:
                 has_first = not ask_classes or bool(classes) or bool(guesses)
-                every = further.with_first(asked, called, classes, own=has_first)
+                every = extra_questions.with_first(asked, called, classes, own=has_first)
                 project_settings = replace(project_settings, classes=None, questions=every)
             if pool is None and opening.learns(options):
                 st.session_state[state_key] = (project_settings, page, path, options)

@@ -33,7 +33,7 @@ def _registered() -> Any:
     folder = Path(__file__).resolve().parent
     scripts = [
         file.read_text(encoding="utf-8")
-        for file in (folder.parent / "desk" / "keyboard.js", folder / "pointing.js")
+        for file in (folder.parent / "desk" / "keyboard.js", folder / "pointer.js")
     ]
     return st.components.v2.component("workbench_pointing", html=_HTML, css=_CSS, js="\n".join(scripts))
 
