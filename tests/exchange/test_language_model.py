@@ -144,11 +144,12 @@ def test_without_probabilities_the_share_of_five_draws_is_the_confidence(
 
 def test_other_forms_are_read_and_what_names_no_class_is_counted(fake: Fake, session: Session) -> None:
     def answer(body: dict[str, Any]) -> tuple[int, Any]:
-        if "response_format" in body:
-            return 400, {"error": "response_format is not supported"}
+        for key in ("response_format", "logprobs", "n"):  # each is told of by another code
+            if key in body:
+                return (422, {"detail": "unknown"}) if key == "n" else (400, {"error": f"no {key} here"})
         number = int(text_of(body).split()[-1])
         forms = ["REFUND", '```json\n{"class": "refund"}\n```', "I think it is about money.", '{"class": 7}']
-        return 200, reply("refund", sure=None, n=body["n"], content=forms[number % 4])
+        return 200, reply("refund", sure=None, content=forms[number % 4])
 
     fake.answer = answer
     told: list[str] = []
@@ -156,7 +157,7 @@ def test_other_forms_are_read_and_what_names_no_class_is_counted(fake: Fake, ses
     asked = questions_about(session).items
     assert {item for item, _, _ in answers} == {item for item in asked if item % 4 < 2}
     assert f"{sum(item % 4 > 1 for item in asked)} unreadable" in told[-1]
-    fake.answer = lambda body: (200, reply("", sure=None, n=body["n"], content="Who knows?"))
+    fake.answer = lambda body: (200, reply("", sure=None, n=5, content="Who knows?"))
     language_model.forget(fake.server)
     with pytest.raises(InputError, match="names none of the classes"):
         ask(fake.server, questions_about(session), nothing)
@@ -269,3 +270,19 @@ def test_the_command_says_what_it_sends_and_asks(
     assert call("guess", session.id, "--add", source) == 0
     assert source in capsys.readouterr().out and len(fake.requests) == N - 3
     assert not language_model._Kept.place_of(fake.server).exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [
+        (None, None),
+        ('{"class": null}', None),
+        ('{"class": "Other"}', "Other"),
+        ('{"class": "OTHER"}', None),  # two differ by it alone
+        ('"none"', None),
+        ("none", "none"),
+    ],
+)
+def test_what_is_not_said_names_no_class(fake: Fake, content: str | None, name: str | None) -> None:
+    client = language_model._Client(fake.server, ["none", "other", "Other"], 1.0)
+    assert client._read({"message": {"content": content}}) == (name, None)

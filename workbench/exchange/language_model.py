@@ -326,7 +326,7 @@ class _Client:
         )
         self._lock = threading.Lock()
         self._draws = 1
-        self._structured = True
+        self._refused: set[str] = set()
         self.closed = False
 
     def ask(self, messages: Sequence[dict[str, str]]) -> Answer | None:
@@ -353,27 +353,25 @@ class _Client:
         return name, (count + 1 / len(self._classes)) / (len(draws) + 1)
 
     def _choices(self, messages: Sequence[dict[str, str]], n: int) -> list[Any]:
-        body: dict[str, Any] = {"model": self._server.model, "messages": list(messages), "n": n}
-        body |= {
+        one_of = {"type": "string", "enum": list(self._classes)}
+        schema = {"type": "object", "properties": {"class": one_of}, "required": ["class"]}
+        answer = {"name": "answer", "strict": True, "schema": schema | {"additionalProperties": False}}
+        body: dict[str, Any] = {
+            "model": self._server.model,
+            "messages": list(messages),
             "temperature": 0.0 if n == 1 and self._draws == 1 else 1.0,
-            "logprobs": True,
-            "max_tokens": 200,
         }
-        if self._structured:
-            one_of = {"type": "string", "enum": list(self._classes)}
-            schema: dict[str, Any] = {
-                "type": "object",
-                "properties": {"class": one_of},
-                "required": ["class"],
-            }
-            schema["additionalProperties"] = False
-            body["response_format"] = {
-                "type": "json_schema",
-                "json_schema": {"name": "answer", "strict": True, "schema": schema},
-            }
+        options = {
+            "response_format": {"type": "json_schema", "json_schema": answer},
+            "n": n,
+            "max_tokens": 200,
+            "logprobs": True,
+        }
+        body |= {key: option for key, option in options.items() if key not in self._refused}
         status, text = self._posted(body)
-        if status == 400 and "response_format" in body:
-            self._structured = False  # a server that knows no such form is told the form in words alone
+        if status in (400, 422) and (present := [key for key in options if key in body]):
+            # a server that knows no such option goes without: the one that it names, else one after the other
+            self._refused.add(next((key for key in present if key in text and key != "n"), present[0]))
             return self._choices(messages, n)
         if status != 200:
             raise InputError(
@@ -417,10 +415,9 @@ class _Client:
     def _read(self, choice: Any) -> tuple[str | None, float | None]:
         """Class that an answer names, and its probability where the server tells those of the tokens."""
         try:
-            content = str(choice["message"]["content"])
-        except (KeyError, TypeError):
+            name = self._named(choice["message"]["content"])
+        except (KeyError, TypeError, AttributeError):  # nothing is said, or in no text
             return None, None
-        name = self._named(content)
         tokens = ((choice.get("logprobs") or {}) if isinstance(choice, dict) else {}).get("content")
         if name is None or not isinstance(tokens, list) or not tokens:
             return name, None
@@ -445,6 +442,6 @@ class _Client:
         text = content.strip().removeprefix("```json").strip("`\n ")
         with suppress(ValueError, RecursionError):
             entry = json.loads(text)
-            text = str(entry.get("class", "")) if isinstance(entry, dict) else str(entry)
-        by_name = {name.casefold(): name for name in self._classes}
-        return by_name.get(text.strip().casefold())
+            text = entry["class"] if isinstance(entry, dict) else text
+        alike = [name for name in self._classes if name.casefold() == text.strip().casefold()]
+        return text.strip() if text.strip() in alike else alike[0] if len(alike) == 1 else None
