@@ -57,7 +57,7 @@ def test_opening_and_exporting_stand_in_the_audit(home: Path) -> None:
     address = next(found for found in re.findall(r'href="([^"]*)"', html) if "/download/" in found)
     client = TestClient(Starlette(routes=downloads.routes()))
     assert "setosa" in client.get(address).text
-    assert done(session.id)[1] == ("exported", opened[1], "labels only, CSV")
+    assert done(session.id)[1] == ("exported", opened[1], "id and label, CSV")
     # its owner sees it where the decisions are
     page.run()
     shown = [frame.value for frame in page.dataframe if "About" in frame.value.columns]
