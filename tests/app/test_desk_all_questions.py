@@ -107,7 +107,7 @@ def test_the_pages_of_one_question_tell_of_the_last_act_wherever_it_was(mail: Se
     act = operation("relabel", items=[1], question="topic", **{"class": "money back"})
     reply = desk_sync(fraud, act)
     assert topic.state.labels == {1: "money back"}
-    for numbers in (reply["numbers"], checking.numbers(fraud, "ann", None), synced(mail)["numbers"]):
+    for numbers in (reply["numbers"], checking.numbers(fraud, None), synced(mail)["numbers"]):
         assert (numbers["undoable"], numbers["last"]) == (True, act["op"])
     reply = desk_sync(fraud, operation("undo", target=None))
     assert reply["acks"][0]["about"]["words"].endswith("labelled money back")

@@ -10,6 +10,7 @@ import pytest
 from tests.exchange import of_other_programs as others
 from tests.pools.test_images import zipped
 from tests.pools.test_shapes import photos
+from workbench.app.words import acts
 from workbench.errors import InputError
 from workbench.exchange import export_labels, open_bundle, write_project_bundle
 from workbench.exchange.answers import format_of
@@ -17,6 +18,7 @@ from workbench.exchange.planning import plan_import
 from workbench.exchange.questions import answers_several, read_answers, take_answers
 from workbench.sessions import Session
 from workbench.store import Store
+from workbench.studies.file_tasks import labels_taken_in
 
 TOPIC = ("topic", ["refund", "delivery"])
 
@@ -314,3 +316,18 @@ def test_a_file_of_one_label_an_item_is_none_of_several_questions(store):
     assert not answers_several(b"item,label,tags\n0,yes,x\n", begun(store, [TOPIC], name="one"), "csv")
     with pytest.raises(InputError, match="several questions go into"):
         export_labels(begun(store, name="two"), "npz", "questions")
+
+
+def test_the_undo_beside_an_import_takes_back_that_import_or_nothing(store, tmp_path):
+    session, path = begun(store).as_annotator("ann"), tmp_path / "f.csv"
+    path.write_text("item,fraud,urgent\n1,yes,\n2,no,yes\n", encoding="utf-8")
+    session.label_item(3, "delivery")
+
+    def taken_in():
+        return labels_taken_in(lambda _: False, str(path), store.url, session.id, "ann", "csv", "f.csv", {})
+
+    (n, act), again = taken_in(), taken_in()
+    assert n == 3 and again == (0, None), "the file said nothing new"
+    event, _ = acts.take_back(session, act)
+    assert event is not None and event.kind == "imported"
+    assert labels_of(session) == {"topic": {3: "delivery"}, "fraud": {}, "urgent": {}}

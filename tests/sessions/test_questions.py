@@ -565,3 +565,36 @@ def test_an_undo_is_of_the_last_act_in_whichever_question(store):
     assert act("r2", "redo") == "conflict" and session.redo() is None
     again = Session.open(session.id, store=store, annotator="ann")
     assert [one.state for one in again.asked()] == [one.state for one in session.asked()]
+
+
+def test_what_was_done_since_ends_a_redo_in_every_question_also_when_it_is_taken_back(store):
+    session = begun(store)
+    fraud, ask = session.question("fraud"), session.ask_items()[0]
+    session.tell(ask, {"topic": "refund", "fraud": True})
+    session.undo()
+    fraud.label_item(30, "no")
+    assert session.redo() is None and session.undo().item == 30
+    assert session.redo().item == 30 and session.redo() is None
+    assert (session.state.labels, fraud.state.labels) == ({}, {30: "no"})
+    session.label_item(31, "other")
+    session.undo(), session.undo()
+    assert session.redo().item == 30 and session.redo().item == 31 and session.redo() is None
+
+
+def test_an_undo_takes_what_another_program_did_in_a_question_that_this_one_has_not_listed(store, tmp_path):
+    theirs = begun(store)
+    beside = Store.open(tmp_path / "w.sqlite")
+    ours = Session.open(theirs.id, store=beside, annotator="ann")
+    assert ours.questions == ("topic", "fraud")
+    spam, item = theirs.add_question("spam"), theirs.ask_items()[0]
+    theirs.tell(item, {"topic": "refund", "fraud": True, "spam": True})
+    spam.label_item(8, "yes")
+    [late] = ours.apply([Operation("u", "undo", takes="other")])
+    assert late.status == "conflict" and "in 'spam' since" in late.why
+    assert ours.undo().item == 8 and ours.undo().item == item.item
+    assert not any(question.state.labels for question in theirs.asked())
+    assert ours.redo().item == item.item and spam.state.labels == {item.item: "yes"}
+    top = theirs.state.undoable["ann"].id
+    assert theirs.undo(theirs.events[0].id) is None and ours.undo(spam.state.undoable["ann"].id) is not None
+    assert ours.undo(top) is None and not spam.state.labels
+    beside.close()

@@ -290,7 +290,7 @@ def _import_answers(
             f"The pool has no item {', '.join(answers.unknown[:5])}. Nothing was imported; --leave-out goes "
             "on without such rows."
         )
-    counts = take_answers(session, answers, file.name)
+    counts, _ = take_answers(session, answers, file.name)
     print(
         f"{session.project.name}: newly labelled {', '.join(f'{n:,} {name}' for name, n in counts.items())}"
     )

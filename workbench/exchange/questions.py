@@ -24,7 +24,7 @@ from workbench.pools.labels import UNLABELLED
 from workbench.reading import cut, listed, reading, valid_text
 from workbench.sessions.operations import made_id
 from workbench.sessions.questions import NO, YES
-from workbench.store import YES_NO, FileVote
+from workbench.store import YES_NO, Event, FileVote
 
 if TYPE_CHECKING:
     from workbench.sessions.session import Session
@@ -339,7 +339,7 @@ def read_answers(data: bytes, session: Session, format: str) -> Answers:
     return answers
 
 
-def take_answers(session: Session, answers: Answers, source: str) -> dict[str, int]:
+def take_answers(session: Session, answers: Answers, source: str) -> tuple[dict[str, int], Event | None]:
     """Take in what a file says of several questions: all of it, or nothing.
 
     Args:
@@ -348,7 +348,8 @@ def take_answers(session: Session, answers: Answers, source: str) -> dict[str, i
         source: where they come from, for the record.
 
     Returns:
-        Name of a question -> how many items got a label.
+        Name of a question -> how many items got a label, and an event that an undo takes back with all of the
+        import; None where the file says nothing new.
 
     Raises:
         InputError: names that no question has.
@@ -364,15 +365,15 @@ def take_answers(session: Session, answers: Answers, source: str) -> dict[str, i
 
     operation = made_id()
 
-    def work() -> dict[str, int]:
-        counts = {}
+    def work() -> tuple[dict[str, int], Event | None]:
+        counts, last = {}, None
         for name, pairs in answers.labels.items():
             question = session.question(name)
             before = question.state.n_labelled
             if pairs:
-                question.import_labels(pairs, source, operation=operation)
+                last = question.import_labels(pairs, source, operation=operation) or last
             counts[name] = question.state.n_labelled - before
-        return counts
+        return counts, last
 
     return session.together(work)
 

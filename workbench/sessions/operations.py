@@ -166,14 +166,17 @@ def last_acts(states: Iterable[ProjectState], annotator: str) -> tuple[Event | N
         states: of the questions of a project.
         annotator: whose acts.
     """
-    acts, undone = [], []
-    for state in states:
-        acts += [state.undoable[annotator]] if annotator in state.undoable else []
-        undone += [state.redoable[annotator]] if annotator in state.redoable else []
+    every = list(states)
+    acts = [state.undoable[annotator] for state in every if annotator in state.undoable]
+    # whatever was done since ends a redo, in whichever question, also where it is taken back by now
+    newest = max((state.newest.get(annotator, 0) for state in every), default=0)
+    undone = {
+        undo: state.redoable[annotator]
+        for state in every
+        if (undo := state.undone_by.get(annotator, 0)) > newest
+    }
     last = max(acts, key=lambda event: event.id, default=None)
-    back = min(undone, key=lambda event: event.id, default=None)
-    # whatever was done since ends it, in whichever question
-    return last, None if last is not None and back is not None and last.id > back.id else back
+    return last, undone[max(undone)] if undone else None
 
 
 @dataclass(frozen=True)

@@ -146,17 +146,24 @@ class OpenProject:
         if self.is_writing:
             fold = self.fold(question)
             return View(fold.state(), fold.events)
-        if known and self._moment is not None:
-            moment = self._moment
-        elif not getattr(self._pinned, "on", False):
-            moment = self._newest()
-        else:
-            if self._pinned.moment is None:
-                self._pinned.moment = self._newest()
-            moment = self._pinned.moment
+        moment = self._moment if known and self._moment is not None else self._now()
         if question not in moment.views:  # it was added since
             moment = self._newest()
         return moment.views.get(question) or View(EventFold().state(), ())
+
+    def states(self) -> dict[str, ProjectState]:
+        """States of all questions in the log, whether or not they are listed or asked; as `view`."""
+        if self.is_writing:
+            return {id_: fold.state() for id_, fold in self._folds.items()}
+        return {id_: view.state for id_, view in self._now().views.items()}
+
+    def _now(self) -> Moment:
+        if not getattr(self._pinned, "on", False):
+            return self._newest()
+        if self._pinned.moment is None:
+            self._pinned.moment = self._newest()
+        moment: Moment = self._pinned.moment
+        return moment
 
     @contextmanager
     def recording(self, question: str) -> Iterator[Transaction]:

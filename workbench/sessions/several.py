@@ -38,8 +38,7 @@ from workbench.store.retry import retried
 T = TypeVar("T")
 OF_ITEM = ("flag", "note")  # operations about an item, whatever is asked of it
 # operations that may be recorded in other questions than the session's
-_STEPS = ("undo", "redo")
-_OF_ALL = (*OF_ITEM, "skip", "answers", "amend", *_STEPS)
+_OF_ALL = (*OF_ITEM, "skip", "answers", "amend")
 
 
 class Several(Opened):
@@ -514,7 +513,6 @@ class Several(Opened):
             InputError: it is refused.
         """
         request = Operation(operation or made_id(), kind, **fields)
-        also = (*also, *self._aside()) if kind in _STEPS else also
         # of many questions those that have no part in it are left alone: each costs a look into its log
         with self._writing(*also, alone=kind not in _OF_ALL) as sessions:
             acknowledgement = self._operate(request, sessions[1:])
@@ -529,13 +527,6 @@ class Several(Opened):
         if len(self._family.listed()) < 2:
             return []
         return [session for session in self.asked() if session.id != self.id]
-
-    def _aside(self) -> list[Self]:
-        """The sessions of the other questions that were put aside, of which an act may be, too."""
-        every = [
-            question.id for question in self._family.listed() if question.aside and question.id != self.id
-        ]
-        return [self._on(self._family.parts(question), self.annotator) for question in every]
 
     @contextmanager
     def _writing(self, *also: Self, alone: bool = False) -> Iterator[list[Self]]:
@@ -582,10 +573,9 @@ class Several(Opened):
             One acknowledgement each, in the same order. One that fails leaves the others as they are.
         """
         refused = [self._checked(operation) for operation in operations]
-        aside = self._aside() if any(operation.kind in _STEPS for operation in operations) else []
         with self._writing() as sessions:
             return [
-                why or self._operate(operation, [*sessions[1:], *(aside if operation.kind in _STEPS else ())])
+                why or self._operate(operation, sessions[1:])
                 for operation, why in zip(operations, refused, strict=True)
             ]
 
@@ -617,8 +607,8 @@ class Several(Opened):
             return of._operate(
                 operation, [self, *(session for session in other_sessions if session is not of)]
             )
-        if operation.kind in _STEPS:
-            return self._step(operation, (self, *other_sessions))
+        if operation.kind in ("undo", "redo"):
+            return self._step(operation)
         is_repeat = operation.id in self.state.operations
         with self._project.recording() as transaction:
             acknowledgement = self._answers.operate(transaction, operation)
@@ -759,47 +749,53 @@ class Several(Opened):
         """Take back the annotator's own last event, in all questions where it was said of several.
 
         Args:
-            of: id of the event to take back; nothing happens when that is not their last any more, so
-                that an undo sent twice takes one.
+            of: id of the event to take back, in whichever question; nothing happens when that is not of
+                their last act any more, so that an undo sent twice takes one.
 
         Returns:
             What was taken back, or None.
         """
         if of is None:
             return self._do("undo").about
-        event = numbered(self.events, of)
+        states = self._project.log.states().values()
+        tops = (state.undoable.get(self.annotator) for state in states)
+        event = next((event for event in tops if event is not None and event.id == of), None)
         return None if event is None else self._do("undo", takes=event.act).about
 
     def redo(self) -> Event | None:
         """Put back what the annotator's last undo took; returns it, or None when there is nothing."""
         return self._do("redo").about
 
-    def _step(self, operation: Operation, every: Sequence[Self]) -> Acknowledgement:
+    @property
+    def last_acts(self) -> tuple[Event | None, Event | None]:
+        """Events that an undo of this annotator takes back and that a redo puts back, of any question."""
+        return last_acts(self._project.log.states().values(), self.annotator)
+
+    def _step(self, operation: Operation) -> Acknowledgement:
         """Take the annotator's last act back, or put it back, in all questions that it is of."""
-        holder = next((session for session in every if operation.id in session.state.operations), None)
+        log, undo = self._project.log, operation.kind == "undo"
+        # this question first: its event is what is told
+        states = dict(sorted(log.states().items(), key=lambda pair: pair[0] != self.id))
+        holder = next((id_ for id_, state in states.items() if operation.id in state.operations), None)
         if holder is not None:
-            with holder._project.recording() as transaction:
-                return holder._answers.operate(transaction, operation)
-        undo = operation.kind == "undo"
-        last = last_acts([session.state for session in every], self.annotator)[not undo]
+            with log.recording(holder) as transaction:
+                return self._answers.operate(transaction, operation)
+        last = last_acts(states.values(), self.annotator)[not undo]
         if last is None:
             return Acknowledgement(operation.id, "conflict", f"There is nothing to {operation.kind}.")
         if operation.takes and last.act != operation.takes:
-            name = next(session.question_name for session in every if session.id == last.question)
-            since = "since" if last.question == self.id else f"in {name!r} since"
+            names = {summary.id: summary.question for summary in self._family.listed(now=True)}
+            since = "since" if last.question == self.id else f"in {names[last.question]!r} since"
             why = f"You did something else {since}: {operation.kind} that first."
             return Acknowledgement(operation.id, "conflict", why)
-        tops = [
-            (session, (session.state.undoable if undo else session.state.redoable).get(self.annotator))
-            for session in every
-        ]
-        of_act = [(session, top) for session, top in tops if top is not None and top.act == last.act]
+        tops = [(state.undoable if undo else state.redoable).get(self.annotator) for state in states.values()]
+        of_act = [top for top in tops if top is not None and top.act == last.act]
         events = []
-        for session, top in of_act:
-            with session._project.recording() as transaction:
+        for top in of_act:
+            with log.recording(top.question) as transaction:
                 step = Event(operation.kind, {"of": top.id})
-                events.append(session._answers.record(transaction, [step], operation.id, operation.more))
-        return Acknowledgement(operation.id, "saved", about=of_act[0][1], event=events[0])
+                events.append(self._answers.record(transaction, [step], operation.id, operation.more))
+        return Acknowledgement(operation.id, "saved", about=of_act[0], event=events[0])
 
     @property
     def _summary(self) -> ProjectSummary:

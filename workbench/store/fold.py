@@ -32,6 +32,9 @@ class EventFold:
         self._done: dict[str, list[int]] = {}
         self._undone: dict[str, list[int]] = {}
         self._inactive: set[int] = set()
+        # Of each annotator, the newest event that can be undone; of what is taken back, the undo that did it.
+        self._newest: dict[str, int] = {}
+        self._undone_by: dict[int, int] = {}
         self._items: dict[int, ItemFold] = {}
         self._history: dict[int, list[tuple[int, str | None]]] = {}
         # Positions of the events that change classes, and for each class those that mention it.
@@ -117,6 +120,7 @@ class EventFold:
             self._own("operations")[operation] = event.id
         if kind in _UNDOABLE:
             self._done.setdefault(event.annotator, []).append(position)
+            self._newest[event.annotator] = event.id
             undone = self._undone.setdefault(event.annotator, [])
             if undone:
                 undone.clear()
@@ -200,6 +204,7 @@ class EventFold:
         """Take an event back, or put it back: replay what it touched."""
         if undo:
             self._undone.setdefault(annotator, []).append(position)
+            self._undone_by[position] = self.last_event
             self._inactive.add(position)
         else:
             self._done.setdefault(annotator, []).append(position)
@@ -494,6 +499,8 @@ class EventFold:
             reopened=reopened,
             undoable={a: self.events[p[-1]] for a, p in self._done.items() if p},
             redoable={a: self.events[p[-1]] for a, p in self._undone.items() if p},
+            newest=dict(self._newest),
+            undone_by={a: self._undone_by[p[-1]] for a, p in self._undone.items() if p},
             learnable=f"{self._learnable % 2**64:016x}",
             places=self._places,
             most_places=self._most_places,

@@ -166,6 +166,8 @@ class ProjectState:
         reopened: annotator -> items whose answer they took back and that have none now, latest first.
         undoable: annotator -> the event an undo of theirs would take back.
         redoable: annotator -> the event a redo of theirs would put back.
+        newest: annotator -> id of their newest event that can be undone, or was.
+        undone_by: annotator -> id of the undo that took the event of `redoable` back.
         learnable: a text that is the same only for the same votes on items that are not measured on.
         places: questions that were drawn, or might have been, for measuring and were not given back.
         most_places: the most that these have been: so many draws were made.
@@ -207,6 +209,8 @@ class ProjectState:
     reopened: Mapping[str, tuple[int, ...]]
     undoable: Mapping[str, Event]
     redoable: Mapping[str, Event]
+    newest: Mapping[str, int]
+    undone_by: Mapping[str, int]
     learnable: str
     places: int
     most_places: int

@@ -186,8 +186,7 @@ def labels_taken_in(
     if answers_several(data, session, kind):
         answers = read_answers(data, session, kind)
         report(0.7, "taking them in")
-        counts = take_answers(session, answers, name)
-        event = session.state.undoable.get(session.annotator)
+        counts, event = take_answers(session, answers, name)
         return sum(counts.values()), None if event is None else event.id
     pairs = plan_import(data, session, kind).labels(**chosen)
     report(0.7, "taking them in")

@@ -265,7 +265,7 @@ def _is_no(session: Session, group: Taken) -> bool:
     return session.question_kind == YES_NO and group.name != YES
 
 
-def numbers(session: Session, sessions: Sequence[Session], person: str, fitting: bool) -> dict[str, Any]:
+def numbers(session: Session, sessions: Sequence[Session], fitting: bool) -> dict[str, Any]:
     """The numbers of a reply, over all questions."""
     states = [question.state for question in sessions]
     return {
@@ -274,7 +274,7 @@ def numbers(session: Session, sessions: Sequence[Session], person: str, fitting:
         "left": max((question.n_left for question in sessions), default=0),
         "skipped": max((len(state.skipped) for state in states), default=0),
         "unsure": max((len(state.unsure) for state in states), default=0),
-        **acts.steps(states, person),
+        **acts.steps(session),
         "model": model_number(sessions),
         "learned": max(
             (question.model.n_labelled for question in sessions if question.model is not None), default=0

@@ -33,7 +33,7 @@ def next_cards(session: Session, now: FinishState | None, n: int, on: bool) -> l
         return []
 
 
-def numbers(session: Session, person: str, now: FinishState | None) -> dict[str, Any]:
+def numbers(session: Session, now: FinishState | None) -> dict[str, Any]:
     """The numbers of a reply: those of the desk, and what the checks say."""
     state, check_figures = session.state, figures(now)
     return {
@@ -42,7 +42,7 @@ def numbers(session: Session, person: str, now: FinishState | None) -> dict[str,
         "left": check_figures.get("unchecked", 0),
         "skipped": len(state.skipped),
         "unsure": len(state.unsure),
-        **acts.steps((question.state for question in session.asked()), person),
+        **acts.steps(session),
         "model": None,
         "learned": 0,
         "fitting": False,

@@ -148,7 +148,7 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
             "left": session.n_left,
             "skipped": len(state.skipped),
             "unsure": len(state.unsure),
-            **acts.steps((question.state for question in session.asked()), person),
+            **acts.steps(session),
             "model": number,
             "learned": 0 if model is None else model.n_labelled,
             "fitting": _fitting(session),
@@ -243,7 +243,7 @@ def _sync_checks(session: Session, person: str, body: Mapping[str, Any], token: 
             "gone": closed_ids,
             "released": [],
             "first": asks[0].id if asks else None,
-            "numbers": checking.numbers(session, person, state) | instruction_sheet.numbers(session),
+            "numbers": checking.numbers(session, state) | instruction_sheet.numbers(session),
             "classes": classes,
             "commands": commands,
         }
@@ -288,9 +288,7 @@ def _sync_every(session: Session, person: str, body: Mapping[str, Any], token: s
         # the item on screen stays there, whatever was chosen anew meanwhile
         "released": [ask for ask in have if ask not in ask_ids and ask not in closed_ids],
         "first": ask_ids[0] if ask_ids else None,
-        "numbers": all_questions.numbers(
-            session, sessions, person, any(_fitting(question) for question in sessions)
-        )
+        "numbers": all_questions.numbers(session, sessions, any(_fitting(question) for question in sessions))
         | instruction_sheet.numbers(session),
         "asked": questions,
         "classes": [],

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from workbench.app.words.text import plural
-from workbench.sessions.operations import last_acts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from workbench.sessions import Session
     from workbench.store import Event, ProjectState
@@ -82,7 +81,7 @@ def take_back(session: Session, act: int | None) -> tuple[Event | None, str]:
     Returns:
         The event that was taken back, if any, and a sentence.
     """
-    last, _ = last_acts((question_session.state for question_session in session.asked()), session.annotator)
+    last, _ = session.last_acts
     event = None if act is None else session.undo(of=act)
     if event is None and last is not None:
         since = in_words(session.question(last.question), last)
@@ -95,18 +94,17 @@ def operation(event: Event | None) -> str | None:
     return None if event is None else event.operation or ""
 
 
-def steps(states: Iterable[ProjectState], person: str) -> dict[str, Any]:
+def steps(session: Session) -> dict[str, Any]:
     """Last acts of a person in a whole project, so that a tab knows whether it did them.
 
     Args:
-        states: of the questions of the project.
-        person: whose acts.
+        session: of the person.
 
     Returns:
         undoable and redoable (whether there is one), last and put (`operation` of what an undo takes back and
         of what a redo puts back).
     """
-    last, put = last_acts(states, person)
+    last, put = session.last_acts
     return {
         "undoable": last is not None,
         "redoable": put is not None,
