@@ -238,11 +238,11 @@ def decisions_view(rows: list[decisions.Decision], opinions: Any, compared: str,
     choices = [st.session_state.get(key) for key in ("review-kind", box, "review-person")]
     everywhere = choices[0] == QUESTIONS
     if everywhere:
-        entries = label_errors.part(me)
+        entries, compared = label_errors.part(me)
     # which decisions these are does not follow what is changed in them: they stay where they are
     # while this visit lasts; the address of the pictures runs out with the desk's token
-    picture, models = desk.picture_address(me), label_errors.stamp() if everywhere else compared
-    stamp = repr((choices, models, st.session_state[frame.VISIT], crc32(picture.encode())))
+    picture = desk.picture_address(me)
+    stamp = repr((choices, compared, st.session_state[frame.VISIT], crc32(picture.encode())))
     key = f"review-cards-{session.id}-{me.annotator}"
     old_stamp, cards = st.session_state.get(key, ("", []))
     if old_stamp != stamp:

@@ -152,6 +152,32 @@ def test_nothing_is_compared_before_somebody_asks_and_nothing_without_a_second_q
     assert "All questions" not in kinds.options and "All" in kinds.options
 
 
+def test_what_is_compared_later_comes_into_the_gallery(
+    mail: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_through(sessions_of(mail))
+    shown: list[set[str]] = []
+    monkeypatch.setattr(
+        "workbench.app.desk.mount_gallery",
+        lambda who, tiles, stamp, everywhere: shown.append({tile.get("question") for tile in tiles}),
+    )
+    comparison = label_errors.evaluation.cross_validation
+
+    def fails(session: Session, model: Any) -> Job:
+        job = Job(session.id, "label issues", "")
+        job.status = "failed"
+        return job if session.question_name == "urgent" else comparison(session, model)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(label_errors.evaluation, "cross_validation", fails)
+        page = open_page("history", mail.id)
+        next(p for p in page.button_group if p.key == "review-kind").set_value("questions").run()
+        page.button(key="every-question-start").click().run()
+        assert shown[-1] == {"fraud"}
+    page.run()
+    assert not page.exception and shown[-1] == {"fraud", "urgent"}
+
+
 def test_words_where_nothing_can_be_said() -> None:
     assert (
         label_errors.verdict(LabelIssues()) == "No question has labels that a model could be compared with."

@@ -377,6 +377,75 @@ def test_keys_of_classes_come_before_the_gallerys(page: Any, server: Server) -> 
     assert page.evaluate("window.sent") == [["relabel", [0]], ["clear", [1]], ["undo", None]]
 
 
+# a gallery of two questions whose server is played by hand: `play(statuses)` answers what was sent since
+TWO = """() => {
+    const face = { kind: 'text', text: 'a text' };
+    const card = (item, question, of, says, said = []) =>
+        ({ item, id: `i${item}`, question, class: of, kind: 'label', says, said, verdict: 'wrong', face });
+    const names = (...of) => of.map((name, place) => ({ name, key: `${place + 1}` }));
+    const cards = [card(1, 'topic', 'cat', 'dog'), card(2, 'fraud', 'no', 'yes'),
+        card(3, 'topic', 'dog', 'dog', ['a: dog', 'b: cat'])];
+    const asks = { fraud: names('no', 'yes'), topic: names('cat', 'dog') };
+    const gallery = new Gallery({ project: 'p', person: 'Ann', account: '', token: 't', base: '/b', stamp: '',
+        most_buttons: 31, commands: { undo: 'z' }, classes: [], asked: asks, cards });
+    gallery.pump = () => {};
+    window.choose = (...places) => places.forEach(place => { gallery.go(place); gallery.pick(); });
+    window.play = (status, about) => {
+        const asked = gallery.sends();
+        const acks = asked.map(({ op }) => ({ op, status, why: status === 'saved' ? '' : 'No.', about }));
+        const last = gallery.history.flat().at(-1)?.op || null;
+        gallery.take_in({ acks, numbers: { undoable: true, last } }, { ops: asked });
+        return asked.map(({ kind }) => kind);
+    };
+    window.gallery = gallery;
+    window.shown = () => gallery.tiles.map(tile => tile.querySelector('.given').textContent).join(' ');
+    window.marked = () => gallery.tiles.filter(tile => tile.getAttribute('aria-selected') === 'true').length;
+}"""
+
+
+def test_a_tile_of_the_gallery_shows_what_is_stored_and_one_step_back_is_one_press(
+    page: Any, server: Server
+) -> None:
+    whole = script("keyboard.js", "parts.js", "review.js")
+    cases = {
+        # an act of another question is taken back as the last one, wherever it was done
+        """gallery.relabel('dog'); play('saved'); const { op } = gallery.history[0][0];
+        gallery.numbers.last = ''; gallery.undo(); play('saved', { op, words: '', items: [{ item: 1 }] });
+        return [shown(), gallery.cards[0].changed]""": ["cat no dog", False],
+        # an undo that the server refuses
+        """gallery.relabel('dog'); play('saved'); gallery.undo(); const before = shown(); play('conflict');
+        return [before, shown(), gallery.history.length]""": ["cat no dog", "dog no dog", 1],
+        # a key about what is chosen in another question, and about more than one question
+        """choose(0); gallery.go(1); gallery.relabel('yes'); const kinds = play('saved');
+        return [kinds, marked(), gallery.message.textContent.includes('another question')]""": [[], 1, True],
+        """choose(0, 1); gallery.relabel('yes'); play('saved');
+        return [shown(), marked(), gallery.message.textContent]""": [
+            "cat yes dog",
+            0,
+            "1 item labelled yes. 1 chosen item of another question left as it is. Z takes it back.",
+        ],
+        # two classes in two questions are one step
+        """choose(0, 1); gallery.agree(); play('saved'); const now = shown(); gallery.undo();
+        return [now, play('saved'), shown(), gallery.history.length]""": [
+            "dog yes dog",
+            ["undo", "undo"],
+            "cat no dog",
+            0,
+        ],
+        """choose(0, 1); gallery.agree(); play('saved'); gallery.undo(); play('conflict');
+        return [shown(), gallery.history.length]""": ["dog yes dog", 1],
+        # the model sides with some of those who differ
+        "gallery.go(2); gallery.agree(); return play('saved')": ["relabel"],
+    }
+    page.goto(f"{server.url}/_stcore/health")
+    page.evaluate(
+        whole.replace("window.component = function", "window.Gallery = Gallery; window.component = function")
+    )
+    for case, expected in cases.items():
+        page.evaluate(TWO)
+        assert page.evaluate(f"() => {{ {case} }}") == expected, case
+
+
 def test_who_is_shut_out_of_the_gallery_saves_what_waits_as_a_file(page: Any, server: Server) -> None:
     page.goto(f"{server.url}/_stcore/health")
     page.evaluate(script("keyboard.js", "parts.js", "review.js"))

@@ -6,14 +6,15 @@
 const galleries = new Map(); // project -> Gallery
 
 // whether the model says another class than the item has
-const differs = (card) => Boolean(card.says) && (card.says !== card.class || card.kind !== "label");
+const differs = (card) => Boolean(card.says) && (card.says !== card.class || card.kind !== "label" || card.said?.length > 0);
 
 class Gallery extends Speaker {
   constructor(data) {
     super(data);
     this.at = 0; // the place the keys act on
     this.chosen = new Set(); // places picked by click or X; the keys act on these where there are any
-    this.history = []; // {op, before: [[place, what it was]]}
+    this.history = []; // what one press did: [{op, before: [[place, what it was]]}]
+    this.steps = new Map(); // id of an undo -> {entry, part, now}: what it takes back, and how it looked
     this.tiles = [];
     this.node = make("div", { class: "desk gallery" });
     this.place = make("div", { class: "grid", role: "listbox", "aria-label": "Decisions", "aria-multiselectable": "true" });
@@ -39,6 +40,7 @@ class Gallery extends Speaker {
     this.at = 0;
     this.chosen.clear();
     this.history = [];
+    this.steps.clear();
     this.tiles = this.cards.map((card, place) => {
       const tile = make("button", { class: "tile decision", role: "option", "data-item": card.item });
       tile.addEventListener("click", (event) => {
@@ -186,7 +188,7 @@ class Gallery extends Speaker {
 
   change(operation, places, what) {
     const sent = this.send(operation);
-    this.history.push({ op: sent.op, before: places.map((place) => [place, { ...this.cards[place] }]) });
+    this.history.push([{ op: sent.op, before: this.looks(places) }]);
     for (const place of places) {
       Object.assign(this.cards[place], what(this.cards[place]));
       this.drawTile(place);
@@ -195,11 +197,25 @@ class Gallery extends Speaker {
     return sent;
   }
 
+  // all that a press sends is one entry of the history
+  together(act) {
+    const n = this.history.length;
+    const sent = act();
+    const parts = this.history.splice(n).flat();
+    if (parts.length) this.history.push(parts);
+    return sent;
+  }
+
+  looks(places) {
+    return places.map((place) => [place, { ...this.cards[place] }]);
+  }
+
   // what was done is said once it is stored
   done(places, words, sent = null) {
+    const drawn = new Set([...this.chosen, ...places]);
     const several = this.chosen.size > 0;
     this.chosen.clear();
-    places.forEach((place) => this.drawTile(place));
+    drawn.forEach((place) => this.drawTile(place));
     if (sent) this.after.set(sent.op, () => this.say(`${words} ${keyName(this.data.commands.undo)} takes it back.`));
     else this.say(words);
     if (several) this.draw();
@@ -214,9 +230,12 @@ class Gallery extends Speaker {
 
   relabel(name) {
     const places = this.targets.filter((place) => this.cards[place].question === this.cards[this.at].question);
+    if (!places.length) return this.say("What is chosen is of another question: go to one of it first.");
+    const others = this.targets.length - places.length;
+    const rest = others ? ` ${counted(others, "chosen item")} of another question left as ${others === 1 ? "it is" : "they are"}.` : "";
     const changing = places.filter((place) => this.cards[place].class !== name || this.cards[place].kind !== "label" || this.cards[place].said?.length);
     const sent = changing.length ? this.give(changing, name) : null;
-    this.done(places, sent ? `${counted(changing.length, "item")} labelled ${name}.` : `${name} already.`, sent);
+    this.done(places, `${sent ? `${counted(changing.length, "item")} labelled ${name}.` : `${name} already.`}${rest}`, sent);
   }
 
   give(places, name) {
@@ -236,22 +255,24 @@ class Gallery extends Speaker {
   agree() {
     const places = this.targets.filter((place) => differs(this.cards[place]));
     if (!places.length) return;
-    const sent = this.groups(places, (card) => card.says).map((some) => this.give(some, this.cards[some[0]].says));
+    const sent = this.together(() => this.groups(places, (card) => card.says).map((some) => this.give(some, this.cards[some[0]].says)));
     this.done(places, `${counted(places.length, "item")} labelled as the model says.`, sent.at(-1));
   }
 
   clear() {
     const places = this.targets.filter((place) => this.cards[place].kind);
     if (!places.length) return;
-    const sent = this.groups(places).map((some) => this.change({ kind: "clear", ...this.about(some) }, some, () => ({ kind: "", class: "", said: [], changed: true })));
+    const sent = this.together(() => this.groups(places).map((some) => this.change({ kind: "clear", ...this.about(some) }, some, () => ({ kind: "", class: "", said: [], changed: true }))));
     this.done(places, `${counted(places.length, "label")} taken away.`, sent.at(-1));
   }
 
   flag() {
     const places = this.targets;
     const on = places.some((place) => !this.cards[place].flag);
-    for (const place of places)
-      if (Boolean(this.cards[place].flag) !== on) this.change({ kind: "flag", item: this.cards[place].item, on }, [place], () => ({ flag: on }));
+    this.together(() => {
+      for (const place of places)
+        if (Boolean(this.cards[place].flag) !== on) this.change({ kind: "flag", item: this.cards[place].item, on }, [place], () => ({ flag: on }));
+    });
     this.drawCommands();
   }
 
@@ -261,7 +282,7 @@ class Gallery extends Speaker {
   }
 
   undo() {
-    const last = this.lastHere(this.history, "last");
+    const last = this.lastHere(this.history.map((entry) => entry.at(-1)), "last");
     if (!last) {
       if (this.looked && this.numbers && !this.numbers.undoable) {
         this.say("Nothing to undo.");
@@ -272,10 +293,13 @@ class Gallery extends Speaker {
       this.after.set(sent.op, (ack) => this.took(ack));
       return;
     }
-    this.history.pop();
-    const sent = this.send({ kind: "undo", target: last.op });
-    this.after.set(sent.op, (ack) => this.took(ack));
-    this.restore(last.before);
+    const entry = this.history.pop();
+    for (const part of [...entry].reverse()) {
+      const sent = this.send({ kind: "undo", target: part.op });
+      this.after.set(sent.op, (ack) => this.took(ack));
+      this.steps.set(sent.op, { entry, part, now: this.looks(part.before.map(([place]) => place)) });
+      this.restore(part.before);
+    }
     if (last.before.length) this.go(last.before[0][0]);
   }
 
@@ -287,13 +311,20 @@ class Gallery extends Speaker {
     }
   }
 
+  // an operation that does not hold: the tiles are as they were before it
+  forget(op) {
+    for (const entry of this.history) {
+      const place = entry.findIndex((part) => part.op === op);
+      if (place >= 0) this.restore(entry.splice(place, 1)[0].before);
+    }
+    this.history = this.history.filter((entry) => entry.length);
+  }
+
   // what the server took back, and how the items stand now
   took(ack) {
     const about = ack.about;
     if (!about) return;
-    const mine = this.history.find((one) => one.op === about.op);
-    this.history = this.history.filter((one) => one !== mine);
-    if (mine) this.restore(mine.before);
+    this.forget(about.op);
     const stands = new Map(about.items.map((one) => [one.item, one]));
     this.cards.forEach((card, place) => {
       const now = stands.get(card.item);
@@ -376,10 +407,16 @@ class Gallery extends Speaker {
     this.numbers = { ...reply.numbers, fitting: false }; // what the model says is looked at anew when the page is
     this.looked = true;
     for (const ack of this.acknowledge(reply, asked)) {
-      if (ack.status === "saved") continue;
-      // it was not done: the tiles are as they were
-      const place = this.history.findIndex((one) => one.op === ack.op);
-      if (place >= 0) this.restore(this.history.splice(place, 1)[0].before);
+      const step = this.steps.get(ack.op);
+      this.steps.delete(ack.op);
+      if (ack.status !== "saved") this.forget(ack.op);
+      if (!step) continue;
+      if (ack.status === "saved") step.entry.splice(step.entry.indexOf(step.part), 1);
+      else {
+        // it was not taken back: it stands, and can be taken back later
+        if (!this.history.includes(step.entry)) this.history.push(step.entry);
+        this.restore(step.now);
+      }
     }
     this.drawCommands();
   }

@@ -128,14 +128,14 @@ def verdict(found: LabelIssues) -> str:
 # --------------------------------------------------------------------------- the part of the page
 
 
-def part(session: Session) -> list[LabelIssue]:
+def part(session: Session) -> tuple[list[LabelIssue], str]:
     """The comparison of all questions, once somebody asks for it.
 
     Args:
         session: of whoever looks, of any question of the project.
 
     Returns:
-        What looks wrong; nothing while it is looked for.
+        What looks wrong (nothing while it is looked for), and the version of the comparison.
     """
     # as the models were when it was asked for: what is changed here moves no row
     question_ids, models = st.session_state.get(_WANTED, ((), {}))
@@ -151,7 +151,7 @@ def part(session: Session) -> list[LabelIssue]:
             icon=":material/fact_check:",
         ):
             _begin(session)
-        return []
+        return [], ""
     sessions = {question_session.question_name: question_session for question_session in session.asked()}
     report = find_issues(sessions, models)
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -168,7 +168,8 @@ def part(session: Session) -> list[LabelIssue]:
             st.markdown(
                 "\n".join(f"- {verbatim(name)}: {verbatim(why)}" for name, why in report.left.items())
             )
-    return report.issues if report.job is None else []
+    fits = ["" if model is None else model.uid for model in models.values()]
+    return report.issues if report.job is None else [], repr((fits, report.left))
 
 
 def tiles(session: Session, issues: Sequence[LabelIssue], picture: str) -> list[dict[str, Any]]:
@@ -178,12 +179,6 @@ def tiles(session: Session, issues: Sequence[LabelIssue], picture: str) -> list[
         | {"question": issue.question}
         for issue in issues
     ]
-
-
-def stamp() -> list[str]:
-    """Models that the labels of all questions are compared with, by their fits."""
-    _, models = st.session_state.get(_WANTED, ((), {}))
-    return ["" if model is None else model.uid for model in models.values()]
 
 
 def _ways_on(
