@@ -29,7 +29,7 @@ def test_the_alphabet_keeps_its_letters() -> None:
         "instructions": "Shift+h",
         "questions": "Shift+q",
     }
-    assert keys.commands == COMMANDS | moved | {"clear": "Backspace", "choose": "Shift+x"}
+    assert keys.commands == COMMANDS | moved | {"clear": "Backspace", "choose": "Shift+x", "keep": "Shift+k"}
 
 
 @pytest.mark.parametrize(

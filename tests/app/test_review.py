@@ -124,6 +124,16 @@ def test_a_model_that_foretells_few_labels_accuses_none(project: Session) -> Non
     assert n == 30 and first.right == min(one.right for one in found.values())
 
 
+def test_a_label_that_was_kept_in_review_is_in_doubt_no_more(project: Session) -> None:
+    wrong = wrong_one(project)
+    assert looked_at(project)[wrong].wrong
+    project.relabel([wrong], project.state.labels[wrong])
+    opinions = looked_at(project)
+    assert opinions[wrong].disagrees and not opinions[wrong].wrong and opinions[wrong].right == 1.0
+    labelled = [row for row in decisions.decisions(project) if row.item in opinions]
+    assert decisions.in_doubt_first(labelled, opinions)[0].item != wrong
+
+
 def test_items_the_model_never_learnt_from_are_judged_by_the_model_itself(project: Session) -> None:
     model = project.model
     assert model is not None

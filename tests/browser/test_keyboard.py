@@ -434,6 +434,16 @@ def test_a_tile_of_the_gallery_shows_what_is_stored_and_one_step_back_is_one_pre
         ],
         """choose(0, 1); gallery.agree(); play('saved'); gallery.undo(); play('conflict');
         return [shown(), gallery.history.length]""": ["dog yes dog", 1],
+        # labels that are right are kept, and one press takes that back, too
+        """choose(0, 1); gallery.keep(); const kinds = play('saved');
+        const kept = gallery.cards.map(card => card.kept);
+        gallery.undo(); return [kinds, shown(), kept, play('saved'), gallery.cards[0].kept]""": [
+            ["relabel", "relabel"],
+            "cat no dog",
+            [True, True, None],
+            ["undo", "undo"],
+            False,
+        ],
         # the model sides with some of those who differ
         "gallery.go(2); gallery.agree(); return play('saved')": ["relabel"],
     }

@@ -26,7 +26,7 @@ COMMANDS = {
     "help": "?",
 }
 # what the gallery does beside: they make room for the classes
-REVIEW = {"clear": ("Backspace",), "choose": ("x", "Shift+x")}
+REVIEW = {"clear": ("Backspace",), "choose": ("x", "Shift+x"), "keep": ("k", "Shift+k")}
 _DIGITS = "1234567890"
 _LETTERS = "abcdefghijklmnopqrtvwx"
 MAX_BUTTONS = len(_DIGITS) + len(_LETTERS)
@@ -66,7 +66,7 @@ def keys_for(
         alt_keys = {
             n: f"Alt+{key}" if key.isalpha() and len(key) == 1 else key for n, key in COMMANDS.items()
         }
-        return Keys((), alt_keys | _of_review(alt_keys, (), {"choose": ("Alt+x",)}))
+        return Keys((), alt_keys | _of_review(alt_keys, (), {"choose": ("Alt+x",), "keep": ("Alt+k",)}))
     class_shortcuts = {name: key for name, key in (shortcuts or {}).items() if name in classes}
     own_keys = [name.lower() if _is_key(name) else "" for name in classes]
     single = all(len(name) == 1 for name in classes) and len(set(own_keys) - {""}) == sum(

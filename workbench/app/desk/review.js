@@ -94,7 +94,7 @@ class Gallery extends Speaker {
     const words = { label: card.class, skip: "skipped", unsure: "unsure" }[card.kind] || "nothing";
     const said = card.says && card.says !== card.class ? make("span", { class: `says ${card.verdict}` }, "model: ", ...broken(card.says)) : null;
     const people = (card.said || []).map((one) => make("span", { class: "says", dir: "auto", textContent: one }));
-    const marks = [card.question, card.changed ? "changed" : "", card.flag ? "flagged" : "", card.note ? "note" : ""].filter(Boolean).join(" · ");
+    const marks = [card.question, card.changed ? "changed" : "", card.kept ? "kept" : "", card.flag ? "flagged" : "", card.note ? "note" : ""].filter(Boolean).join(" · ");
     const more = [card.who, card.why && `asked: ${card.why}`, card.note, card.chance !== null && card.chance !== undefined ? `chance that the label is right: ${Math.round(100 * card.chance)} %` : ""].filter(Boolean);
     tile.title = [card.id, ...more].join("\n");
     tile.replaceChildren(
@@ -147,6 +147,7 @@ class Gallery extends Speaker {
     const targets = this.targets.map((place) => this.cards[place]);
     const one = (name, words, act, title, disabled, key) => make("button", { class: "command", disabled, title, onclick: act, "data-command": name }, words, make("kbd", { textContent: keyName(key) }));
     this.commands.replaceChildren(
+      one("keep", targets.length > 1 ? "The labels are right" : "The label is right", () => this.keep(), "It was looked at again and stays: it is in doubt no more", !targets.some((card) => card.kind === "label"), keys.keep),
       one("choose", "Choose", () => this.pick(), "The keys then act on all that are chosen (also Ctrl and a click)", none, keys.choose),
       one("flag", targets.some((card) => !card.flag) || none ? "Flag" : "Clear flag", () => this.flag(), "Needs attention, or no longer", none, keys.flag),
       one("note", "Note", () => this.note(), "A remark", none, keys.note),
@@ -238,8 +239,8 @@ class Gallery extends Speaker {
     this.done(places, `${sent ? `${counted(changing.length, "item")} labelled ${name}.` : `${name} already.`}${rest}`, sent);
   }
 
-  give(places, name) {
-    return this.change({ kind: "relabel", ...this.about(places), class: name }, places, () => ({ kind: "label", class: name, said: [], changed: true }));
+  give(places, name, mark = { changed: true }) {
+    return this.change({ kind: "relabel", ...this.about(places), class: name }, places, () => ({ kind: "label", class: name, said: [], ...mark }));
   }
 
   // places -> [those of one question and, where it is asked for, of one class that the model says]
@@ -250,6 +251,13 @@ class Gallery extends Speaker {
       groups.set(name, [...(groups.get(name) || []), place]);
     }
     return [...groups.values()];
+  }
+
+  keep() {
+    const places = this.targets.filter((place) => this.cards[place].kind === "label");
+    if (!places.length) return;
+    const sent = this.together(() => this.groups(places, (card) => card.class).map((some) => this.give(some, this.cards[some[0]].class, { kept: true })));
+    this.done(places, `${counted(places.length, "label")} kept.`, sent.at(-1));
   }
 
   agree() {
@@ -306,7 +314,7 @@ class Gallery extends Speaker {
   // the tiles as they were: [[place, what it was]]
   restore(before) {
     for (const [place, was] of before) {
-      Object.assign(this.cards[place], { changed: false }, was);
+      Object.assign(this.cards[place], { changed: false, kept: false }, was);
       this.drawTile(place);
     }
   }
@@ -385,7 +393,7 @@ class Gallery extends Speaker {
     const key = pressed(event, [...classes.map((one) => one.key), ...Object.values(keys)]);
     if (key === null || (event.altKey && !this.searching)) return;
     const found = classes.find((one) => one.key && one.key === key);
-    const acts = { [keys.clear]: () => this.clear(), [keys.choose]: () => this.pick(), [keys.flag]: () => this.flag(), [keys.like]: () => this.agree(), [keys.note]: () => this.note(), [keys.undo]: () => this.undo(), [keys.zoom]: () => this.zoom() };
+    const acts = { [keys.clear]: () => this.clear(), [keys.choose]: () => this.pick(), [keys.flag]: () => this.flag(), [keys.keep]: () => this.keep(), [keys.like]: () => this.agree(), [keys.note]: () => this.note(), [keys.undo]: () => this.undo(), [keys.zoom]: () => this.zoom() };
     if (found) this.relabel(found.name);
     else if (acts[key]) acts[key]();
     else if (this.searching && /^[\p{L}\p{N}]$/u.test(event.key)) { this.box.focus({ preventScroll: true }); return; }

@@ -175,16 +175,19 @@ def opinions(
         return {}
     p = np.concatenate(parts)
     groups = [state.standing[item].role == "policy" for item in items]
-    estimate = mistakes([state.codes[item] for item in items], p, groups=groups)
+    # a label that somebody gave or kept in review is in doubt no more
+    doubted = np.array([state.standing[item].role != "review" for item in items])
+    chances = mistakes([state.codes[item] for item in items], p, groups=groups)
+    wrong, low, high = (doubted * chance for chance in chances)
     best = p.argmax(axis=1)
     return {
         item: Opinion(
             state.classes[best[i]],
             float(p[i, best[i]]),
-            float(1.0 - estimate.wrong[i]),
-            bool(estimate.wrong[i] > 0.5),
+            float(1.0 - wrong[i]),
+            bool(wrong[i] > 0.5),
             int(best[i]) != state.codes[item],
-            (float(estimate.low[i]), float(estimate.high[i])),
+            (float(low[i]), float(high[i])),
         )
         for i, item in enumerate(items)
     }
