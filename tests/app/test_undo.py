@@ -154,3 +154,12 @@ def test_undo_on_the_map_takes_back_what_it_was_drawn_beside(
         assert set(flowers.state.labels) == {first, second}
     selection.take_back(flowers, selection.last_act(flowers))
     assert set(flowers.state.labels) == {first} and not st.session_state["answered"]
+
+
+def test_what_an_undo_took_is_told_in_the_words_of_its_question(tmp_path: Path) -> None:
+    session = table(tmp_path, ["cat", "dog"])
+    tone = session.add_question(("tone", ["cat", "bad"]))
+    tone.rename_class("cat", "good")
+    tone.label_item(0, "good")
+    event, words = acts.take_back(session, tone.state.undoable[session.annotator].id)
+    assert event is not None and words.endswith("labelled good.")

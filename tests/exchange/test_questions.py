@@ -15,7 +15,7 @@ from workbench.errors import InputError
 from workbench.exchange import export_labels, open_bundle, write_project_bundle
 from workbench.exchange.answers import format_of
 from workbench.exchange.planning import plan_import
-from workbench.exchange.questions import answers_several, read_answers, take_answers
+from workbench.exchange.questions import Answers, answers_several, read_answers, take_answers
 from workbench.sessions import Session
 from workbench.store import Store
 from workbench.studies.file_tasks import labels_taken_in
@@ -331,3 +331,10 @@ def test_the_undo_beside_an_import_takes_back_that_import_or_nothing(store, tmp_
     event, _ = acts.take_back(session, act)
     assert event is not None and event.kind == "imported"
     assert labels_of(session) == {"topic": {3: "delivery"}, "fraud": {}, "urgent": {}}
+
+
+def test_of_a_file_with_a_class_that_is_refused_no_question_gets_a_label(store):
+    session = begun(store, [TOPIC, ("tone", ["good", "bad"])])
+    with pytest.raises(InputError):
+        take_answers(session, Answers({"topic": [(1, "refund")], "tone": [(2, "x" * 500)]}), "f.csv")
+    assert labels_of(session) == {"topic": {}, "tone": {}} and session.undo() is None

@@ -598,3 +598,20 @@ def test_an_undo_takes_what_another_program_did_in_a_question_that_this_one_has_
     assert theirs.undo(theirs.events[0].id) is None and ours.undo(spam.state.undoable["ann"].id) is not None
     assert ours.undo(top) is None and not spam.state.labels
     beside.close()
+
+
+def test_an_id_is_of_one_operation_of_the_project(store):
+    session = begun(store)
+    fraud = session.question("fraud")
+
+    def act(of, kind, key="item-4", **more):
+        return of.apply([Operation(key, kind, **more)])[0]
+
+    assert act(session, "choose", items=(4,), label="refund").status == "saved"
+    refused = act(fraud, "choose", items=(4,), label="no")
+    assert refused.status == "refused" and "an id of its own" in refused.why and not fraud.state.labels
+    assert act(session, "choose", items=(4,), label="refund").status == "saved"
+    assert (
+        act(session, "flag", "f", item=4, on=True).status == act(fraud, "flag", "f", item=4).status == "saved"
+    )
+    assert session.undo() is not None and session.undo() is not None and not session.state.labels

@@ -582,3 +582,15 @@ def test_instructions_are_numbered_from_one_and_known_to_who_wrote_them() -> Non
     assert [one.version for one in state.instructions] == [1, 2]
     read = {who: [version for _, version in given] for who, given in state.read.items()}
     assert read == {"ann": [1], "bob": [2], "eve": [1, 2]}
+
+
+def test_a_class_keeps_its_name_while_somebody_elses_label_stands_though_its_addition_is_undone() -> None:
+    steps = [
+        by("ann", Event.class_added("a#2", "again")),
+        by("bob", Event.label("a#2", 3)),
+        by("ann", Event.undo()),
+    ]
+    assert fold(numbered(steps)).labels == {3: "again"}
+    later = [*steps, by("bob", Event.undo()), by("eve", Event.label("a#2", 4))]
+    assert fold(numbered(later)).labels == {4: "again"}
+    assert fold(numbered([*later, by("bob", Event.redo())])).labels == {3: "again", 4: "again"}

@@ -375,7 +375,7 @@ def take_answers(session: Session, answers: Answers, source: str) -> tuple[dict[
             counts[name] = question.state.n_labelled - before
         return counts, last
 
-    return session.together(work)
+    return session.together(work, whole=True)
 
 
 def _answer(cell: Any, kind: str, name: str, where: str) -> str | None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import operator
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from workbench.errors import InputError
 from workbench.reading import valid_text
-from workbench.store import Event, ProjectState
+from workbench.store import Event
 from workbench.store.events import MADE
 
 Status = Literal["saved", "conflict", "refused"]
@@ -157,26 +157,6 @@ _FIELDS: dict[tuple[str, ...], tuple[Callable[[Any], Any], str]] = {
     ("answers",): (_of(Mapping), "a mapping"),
     ("more",): (provenance, "a mapping that JSON can hold"),
 }
-
-
-def last_acts(states: Iterable[ProjectState], annotator: str) -> tuple[Event | None, Event | None]:
-    """Event that an undo of an annotator takes back, and the one that a redo puts back.
-
-    Args:
-        states: of the questions of a project.
-        annotator: whose acts.
-    """
-    every = list(states)
-    acts = [state.undoable[annotator] for state in every if annotator in state.undoable]
-    # whatever was done since ends a redo, in whichever question, also where it is taken back by now
-    newest = max((state.newest.get(annotator, 0) for state in every), default=0)
-    undone = {
-        undo: state.redoable[annotator]
-        for state in every
-        if (undo := state.undone_by.get(annotator, 0)) > newest
-    }
-    last = max(acts, key=lambda event: event.id, default=None)
-    return last, undone[max(undone)] if undone else None
 
 
 @dataclass(frozen=True)

@@ -158,11 +158,11 @@ class OpenProject:
         return {id_: view.state for id_, view in self._now().views.items()}
 
     def _now(self) -> Moment:
-        if not getattr(self._pinned, "on", False):
+        pinned = self._pinned
+        if not getattr(pinned, "on", False):
             return self._newest()
-        if self._pinned.moment is None:
-            self._pinned.moment = self._newest()
-        moment: Moment = self._pinned.moment
+        moment: Moment = pinned.moment or self._newest()
+        pinned.moment = moment
         return moment
 
     @contextmanager

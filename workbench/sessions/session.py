@@ -157,7 +157,7 @@ class Session(Labelling, Finishing, Classes, Instructing, Exporting):
                 self.question(name).import_labels(pairs, f"column {name}", operation=operation)
 
         if answers:
-            self.together(work)
+            self.together(work, whole=True)
 
     @classmethod
     def open(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any, Self, TypeVar
 
@@ -22,7 +22,6 @@ from workbench.sessions.operations import (
     Operation,
     checked,
     given_id,
-    last_acts,
     made_id,
     provenance,
     taken_id,
@@ -545,18 +544,20 @@ class Several(Opened):
             yield list({session.id: session for session in (self, *other_sessions, *also)}.values())
 
     @retried
-    def together(self, work: Callable[[], T]) -> T:
+    def together(self, work: Callable[[], T], *, whole: bool = False) -> T:
         """Do several things within one transaction, over all questions; on disk when it returns.
 
         Args:
             work: calls methods of this session; what of it was done counts also where it raises. It is done
                 again where the database server cut it off, so its operations have ids. What takes time (a fit
                 that is taken up, pictures) stays outside: others who write wait meanwhile.
+            whole: nothing of it counts where it raises.
         """
         for session in (self, *self._others()):
             # the transaction begins with what others have stored: no need to look for it twice
             session._prepare(session._project.known())
-        with self._project.log.together():
+        log = self._project.log
+        with log.together(), log.whole() if whole else nullcontext():
             return work()
 
     @retried
@@ -610,6 +611,11 @@ class Several(Opened):
         if operation.kind in ("undo", "redo"):
             return self._step(operation)
         is_repeat = operation.id in self.state.operations
+        # what is of the item, and an import, are recorded with several questions under one id
+        if not is_repeat and operation.kind not in (*OF_ITEM, "skip", "import"):
+            states = self._project.log.states().values()
+            if any(operation.id in state.operations for state in states):
+                return Acknowledgement(operation.id, "refused", taken_id(operation.id))
         with self._project.recording() as transaction:
             acknowledgement = self._answers.operate(transaction, operation)
         if is_repeat or acknowledgement.status != "saved" or acknowledgement.event is None:
@@ -758,9 +764,8 @@ class Several(Opened):
         if of is None:
             return self._do("undo").about
         states = self._project.log.states().values()
-        tops = (state.undoable.get(self.annotator) for state in states)
-        event = next((event for event in tops if event is not None and event.id == of), None)
-        return None if event is None else self._do("undo", takes=event.act).about
+        acts = {top.id: top.act for state in states if (top := state.undoable.get(self.annotator))}
+        return self._do("undo", takes=acts[of]).about if of in acts else None
 
     def redo(self) -> Event | None:
         """Put back what the annotator's last undo took; returns it, or None when there is nothing."""
@@ -769,7 +774,17 @@ class Several(Opened):
     @property
     def last_acts(self) -> tuple[Event | None, Event | None]:
         """Events that an undo of this annotator takes back and that a redo puts back, of any question."""
-        return last_acts(self._project.log.states().values(), self.annotator)
+        states, annotator = self._project.log.states().values(), self.annotator
+        # whatever was done since ends a redo, in whichever question, also where it is taken back by now
+        newest = max((state.newest.get(annotator, 0) for state in states), default=0)
+        acts = [state.undoable[annotator] for state in states if annotator in state.undoable]
+        undone = {
+            undo: state.redoable[annotator]
+            for state in states
+            if (undo := state.undone_by.get(annotator, 0)) > newest
+        }
+        last = max(acts, key=lambda event: event.id, default=None)
+        return last, undone[max(undone)] if undone else None
 
     def _step(self, operation: Operation) -> Acknowledgement:
         """Take the annotator's last act back, or put it back, in all questions that it is of."""
@@ -780,7 +795,7 @@ class Several(Opened):
         if holder is not None:
             with log.recording(holder) as transaction:
                 return self._answers.operate(transaction, operation)
-        last = last_acts(states.values(), self.annotator)[not undo]
+        last = self.last_acts[not undo]
         if last is None:
             return Acknowledgement(operation.id, "conflict", f"There is nothing to {operation.kind}.")
         if operation.takes and last.act != operation.takes:
@@ -790,12 +805,11 @@ class Several(Opened):
             return Acknowledgement(operation.id, "conflict", why)
         tops = [(state.undoable if undo else state.redoable).get(self.annotator) for state in states.values()]
         of_act = [top for top in tops if top is not None and top.act == last.act]
-        events = []
         for top in of_act:
             with log.recording(top.question) as transaction:
                 step = Event(operation.kind, {"of": top.id})
-                events.append(self._answers.record(transaction, [step], operation.id, operation.more))
-        return Acknowledgement(operation.id, "saved", about=of_act[0], event=events[0])
+                self._answers.record(transaction, [step], operation.id, operation.more)
+        return Acknowledgement(operation.id, "saved", about=of_act[0])
 
     @property
     def _summary(self) -> ProjectSummary:

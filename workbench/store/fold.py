@@ -40,6 +40,8 @@ class EventFold:
         # Positions of the events that change classes, and for each class those that mention it.
         self._class_events: list[int] = []
         self._mentions: dict[str, list[int]] = {}
+        # The name that each class was added with, also where that is taken back and a label keeps the class.
+        self._named: dict[str, str] = {}
         self._classes = ClassFold()
         # How many votes name a class; those removed that none does are gone.
         self._uses: Counter[str] = Counter()
@@ -127,6 +129,8 @@ class EventFold:
             self._close(event)
             if kind in _CLASS_KINDS:
                 self._class_events.append(position)
+                if kind == "class-added" and event.payload["class"] not in self._classes.names:
+                    self._named[str(event.payload["class"])] = str(event.payload["name"])
                 self._classes.apply(event)
                 self._recode = True
             elif kind == "wanted":
@@ -176,7 +180,9 @@ class EventFold:
         for index, (item, key) in enumerate(event.said):
             if key is not None:
                 if key not in self._classes.names:
-                    self._classes.names[key] = key  # a label of a class nobody added brings it
+                    self._classes.names[key] = self._named.get(
+                        key, key
+                    )  # a label of a class nobody added brings it
                     self._recode = True
                 mentions = self._mentions.setdefault(key, [])
                 if not mentions or mentions[-1] != position:
@@ -248,7 +254,7 @@ class EventFold:
                 # An import may bring several classes: in the order in which it names them.
                 keys = [k for _, k in self.events[position].said if k is not None]
                 for k in dict.fromkeys(keys) if len(keys) > 1 else (key,):
-                    classes.names.setdefault(k, k)
+                    classes.names.setdefault(k, self._named.get(k, k))
         if (list(before.names.items()), before.merged) != (list(classes.names.items()), classes.merged):
             self._recode = True
 

@@ -68,7 +68,9 @@ def in_words(session: Session, event: Event) -> str:
 
 def taken_back(session: Session, event: Event | None) -> str:
     """Effect of an undo, in a sentence."""
-    return "There is nothing to take back." if event is None else f"Taken back: {in_words(session, event)}."
+    if event is None:
+        return "There is nothing to take back."
+    return f"Taken back: {in_words(session.question(event.question), event)}."
 
 
 def take_back(session: Session, act: int | None) -> tuple[Event | None, str]:
