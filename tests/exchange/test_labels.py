@@ -3,7 +3,7 @@
 import io
 import json
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
 from workbench.errors import InputError
 from workbench.exchange import FORMATS, export_labels, import_labels, label_table
@@ -463,3 +464,47 @@ def test_a_spreadsheet_gets_two_columns_and_a_byte_order_mark(start: Callable[..
         "id": str(session.pool.items.ids[session.pool.trainable[0]]),
         "label": session.classes[0],
     }
+
+
+REVIEWS = ("The parcel came late", "Very good service", "Very good service", "good", "It broke", "x y")
+
+
+@pytest.mark.parametrize(
+    ("ids", "format", "data", "labels"),
+    [
+        # doccano's own numbers, beside texts that its lists have
+        (range(6), "jsonl", '{"id": 1, "text": "The parcel came late", "label": ["b"]}', [(0, "b")]),
+        (range(6), "csv", "id,data,label\n1,The  parcel came late,b\n", [(0, "b")]),
+        ("stuvwx", "csv", "id,data,label\n1,It broke,b\n", [(4, "b")]),
+        (range(6), "csv", "id,text,label\n2,Very good service,b\n", [(2, "b")]),
+        (range(6), "csv", "id,text,label\n4,Very good service,b\n", "no item 4 with the text"),
+        (None, "jsonl", '{"id": 4, "text": "Very good service", "label": ["b"]}', "no item 4 with the text"),
+        (None, "jsonl", '{"id": 3, "text": "It is broken", "label": ["b"]}', "no item 3 with the text"),
+        # a label, or any other cell beside the text's, is no text of an item
+        (None, "csv", "text,label\nnobody wrote this,good\n", "no item of the pool is the same"),
+        (None, "csv", "what,label\nnobody wrote this,good\n", "no item of the pool is the same"),
+        (None, "csv", "text,was,label\nIt broke,x y,good\n", [(4, "good")]),
+        (None, "csv", "what,label\nIt broke,good\n", [(4, "good")]),
+    ],
+)
+def test_a_text_says_which_item_it_is_and_no_number_or_other_cell_goes_before_it(
+    ids: Sequence[object] | None, format: str, data: str, labels: object
+) -> None:
+    lines = [f"{key},{text}" for key, text in zip(ids or REVIEWS, REVIEWS, strict=True)]
+    table = "uid,text\n" + "\n".join(lines) if ids else "text\n" + "\n".join(REVIEWS)
+    options = {"columns": {"uid": "id", "text": "text"}} if ids else {}
+    pool = load_pool((table + "\n").encode(), file_name="t.csv", **options)
+    if isinstance(labels, str):
+        with pytest.raises(InputError, match=labels):
+            import_labels(data.encode(), pool, format)
+    else:
+        assert import_labels(data.encode(), pool, format) == labels
+
+
+def test_a_picture_is_found_by_its_own_column_alone(tmp_path: Path) -> None:
+    for name in "de":
+        Image.new("RGB", (8, 8), (ord(name), 0, 0)).save(tmp_path / f"{name}.png")
+    pool = load_pool(tmp_path)
+    assert import_labels(b"image,mask,label\nd.png,masks/e.png,b\n", pool, "csv") == [(0, "b")]
+    with pytest.raises(InputError, match="no item of the pool is the same"):
+        import_labels(b"image,other,label\nmissing.png,e.png,b\n", pool, "csv")

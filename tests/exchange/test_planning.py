@@ -1,5 +1,6 @@
 """Plan of an import: told before anything is done."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -67,3 +68,13 @@ def test_the_command_line_says_it_too(
     assert session.state.labels == {0: "low", 1: "low"}
     import_project(session.id, file, None, leave_out=True, yes=True)
     assert session.state.labels[3] == "other"
+
+
+def test_items_on_which_people_of_a_file_differ_are_not_there_already(session: Session) -> None:
+    def choice(person: int, name: str) -> dict[str, object]:
+        result = {"from_name": "label", "type": "choices", "value": {"choices": [name]}}
+        return {"completed_by": person, "lead_time": 1, "result": [result]}
+
+    tasks = [{"id": 7, "data": {"id": "f"}, "annotations": [choice(1, "low"), choice(2, "high")]}]
+    plan = plan_import(json.dumps(tasks).encode(), session, "label-studio")
+    assert (plan.new, plan.same, plan.undecided) == (0, 0, 1)

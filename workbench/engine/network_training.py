@@ -314,11 +314,3 @@ def _train(
             raise InputError("Training diverged (the loss is not a number); lower the learning rates.")
         stopped = report is not None and bool(report(steps, trace[-1])) and steps < len(rows)
     return Trained(tuple(v.numpy() for v in state), np.asarray(trace), steps, stopped)
-
-
-def trace_counts(network: str, input_shape: Shape) -> dict[str, int]:
-    """Number of traces in this process of each compiled function of a network."""
-    return {
-        name: function.experimental_get_tracing_count()
-        for name, function in compiled(network, input_shape)._asdict().items()
-    }

@@ -12,6 +12,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
+from workbench.csv_writing import plain_cell
 from workbench.errors import InputError
 from workbench.exchange.history import SIGN
 from workbench.pools import FORMATS
@@ -20,6 +21,7 @@ from workbench.pools.formats.annotations import By, annotations_of, choices_of
 from workbench.pools.formats.files import File
 from workbench.pools.formats.jsons import answered
 from workbench.pools.pool import Pool
+from workbench.pools.tables.exported import COLUMNS as EXPORTED
 from workbench.pools.tables.pictures import found_by_path
 from workbench.reading import cut, json_lines, parse_json, valid_text
 
@@ -38,6 +40,8 @@ MAX_PARTS = 2_000_000
 _FILE = "The file"
 _BY = ("id", "item")
 _FLAT = "annotation_id"  # in Label Studio's CSV and JSON-MIN, where "id" is its own number of a task
+_SHOWN = {"text": ("text", "data"), "image": ("image", "file_name", "filename", "path")}
+"""Names that other programs give the column of what a person sees, by the kind of pool."""
 _ALIKE = {"text": "its text", "image": "the name of its picture's file", "table": "its row"}
 _ENDINGS = {
     **dict.fromkeys((".csv", ".tsv", ".tab"), "csv"),
@@ -70,12 +74,14 @@ class Rows(NamedTuple):
         columns: their names, of tables.
         marks: whether a text such as "None" or "nan" may stand for no label: in files that have no other way
             to say so.
+        wanted: names of columns in which the labels may stand.
         files: names of files among the ids: one that is no id is looked for as a path is.
     """
 
     rows: Iterable[Row]
     columns: tuple[str, ...] = ()
     marks: bool = False
+    wanted: Sequence[str] = ()
     files: Sequence[str] = ()
 
     def column(self, names: Sequence[str]) -> str:
@@ -115,7 +121,7 @@ def rows_of(data: bytes, format: str, pool: Pool, wanted: Sequence[str]) -> Rows
         data: the file.
         format: one of `IMPORTS`.
         pool: that the items are of.
-        wanted: names of columns beside the ids; where there are ids, all others are left out.
+        wanted: names of columns beside the ids; where there are ids, all others but the texts are left out.
 
     Raises:
         InputError: an unknown format, another form, or too large.
@@ -136,15 +142,23 @@ def rows_of(data: bytes, format: str, pool: Pool, wanted: Sequence[str]) -> Rows
             "the bundle, which is the whole project."
         )
     if records is not None:
-        return records
-    ids, low = (pool.id_column, *_BY), {*wanted}
+        return records._replace(wanted=wanted)
+    names, ids = tuple(columns), (pool.id_column, *_BY)
+    low = {*wanted, *(shown_columns(pool) if pool.kind == "text" else ())}
     if not set(ids).isdisjoint(columns) and (pool.id_column or pool.kind != "text"):
         columns = {
             n: cells for n, cells in columns.items() if n in ids or n in low or n.strip().lower() in low
         }
     cells = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
     rows = (Row(f"Row {n} of the file", row, row) for n, row in enumerate(cells, start=1))
-    return Rows(rows, tuple(columns), not is_coded and "status" not in columns)
+    return Rows(rows, names, not is_coded and "status" not in names, wanted)
+
+
+def shown_columns(pool: Pool) -> tuple[str, ...]:
+    """Names that a column of the pool's texts or pictures may have, the pool's own first."""
+    uses = {"text": "text", "image": "picture"}
+    own_names = [name for name, use in (pool.uses or {}).items() if use["use"] == uses.get(pool.kind)]
+    return (*own_names, *_SHOWN.get(pool.kind, ()))
 
 
 # --- the item of a row ----------------------------------------------------------------------------
@@ -171,6 +185,8 @@ class Places:
         self._named = not set(self._names).isdisjoint(rows.columns)
         # the ids of texts without some are their numbers, and another program's numbers are others
         self._numbered = pool.kind == "text" and not id_column
+        self._shown_names = shown_columns(pool)
+        self._others = {*EXPORTED, *LISTS, "annotator", "comments", "mask", *rows.wanted}
         self._columns = tuple(pool.items.show(0).row or ()) if pool.kind == "table" and len(pool) else ()
 
     def item(self, row: Row) -> tuple[int, str]:
@@ -180,9 +196,17 @@ class Places:
             InputError: the row names none, and not one alone is the same by what a person sees.
         """
         by = next((name for name in self._names if row.about.get(name) not in (None, "")), "")
-        same = [] if by and not self._numbered else self._alike(row.about)
+        item, key = self._by_key(by, row.about)
+        text = self._shown(row.about) if self._pool.kind == "text" else ""
+        if by and not text and not self._numbered:
+            return item, key
+        if text and item >= 0 and _spaced(self._pool.items.show(item).text or "") == _spaced(text):
+            return item, key
+        same = self._alike(row.about)
         if len(same) == 1:
             return same[0], str(same[0])
+        if by and text:  # the number may be another program's
+            return -1, f"{key} with the text {cut(text)}"
         if not by and not self._named:
             pool, how = f"pool {self._pool.name!r}", _ALIKE[self._pool.kind]
             phrase = f"{len(same):,} items of {pool} are" if same else "no item of the pool is"
@@ -190,26 +214,32 @@ class Places:
                 f"{row.where} does not say which item it is about: it has neither id nor item, and {phrase} "
                 f"the same by {how}. Put the items' ids into it as id. Nothing was imported."
             )
-        key = row.about.get(by, "")
+        return item, key
+
+    def _by_key(self, by: str, about: Mapping[str, Any]) -> tuple[int, str]:
+        """The item of an id or a number, -1 for none, and that as a text."""
+        key = about.get(by, "")
         text = plain_text(key) if isinstance(key, str | int | float) else cut(key)
         if by in self._ids:
             return self._position.get(text, self._position.get(text.strip(), -1)), text
         number = int(text) if text.isdecimal() and len(text) < 19 else -1
         return number if number < len(self._pool) else -1, text
 
+    def _shown(self, about: Mapping[str, Any]) -> str:
+        """The text, or the name of a picture, in the column that is called so; "" for none."""
+        cells = [about.get(name) for name in self._shown_names]
+        return next((cell for cell in cells if isinstance(cell, str) and cell.strip()), "")
+
     @cached_property
     def _seen(self) -> dict[str | tuple[str, ...], list[int]]:
         """Items by what a person sees of them: a text, the name of a picture's file, a row."""
         items: dict[str | tuple[str, ...], list[int]] = {}
-        for item, key in enumerate(self._pool.items.ids):
-            if self._pool.kind == "image":
-                items.setdefault(PurePosixPath(str(key).replace("\\", "/")).name, []).append(item)
-                continue
-            content = self._pool.items.show(item)
-            text = self._pool.kind == "text"
-            items.setdefault(
-                (content.text or "").strip() if text else self._row(content.row or {}), []
-            ).append(item)
+        for item, name in enumerate(self._pool.items.ids):
+            key: str | tuple[str, ...] = PurePosixPath(str(name).replace("\\", "/")).name
+            if self._pool.kind != "image":
+                content = self._pool.items.show(item)
+                key = self._row(content.row or {}) if self._columns else _spaced(content.text or "")
+            items.setdefault(key, []).append(item)
         return items
 
     def _alike(self, about: Mapping[str, Any]) -> list[int]:
@@ -221,10 +251,11 @@ class Places:
                 if isinstance(row, dict) and self._columns and all(name in row for name in self._columns):
                     yield self._row(row)
             return
-        for text in about.values():
+        cells = [cell for name, cell in about.items() if name.strip().lower() not in self._others]
+        for text in [self._shown(about)] if self._shown(about) else cells:
             if isinstance(text, str):
                 if self._pool.kind == "text":
-                    yield text.strip()
+                    yield _spaced(text)
                 else:
                     # as stored by Label Studio: an address, with what was uploaded called "1a2b3c4d-NAME"
                     name = re.split(r"[/\\=]", unquote(text.partition("?d=")[2] or text))[-1]
@@ -232,6 +263,11 @@ class Places:
 
     def _row(self, row: Mapping[str, Any]) -> tuple[str, ...]:
         return tuple(plain_text(row.get(name)) for name in self._columns)
+
+
+def _spaced(text: str) -> str:
+    """A text with single spaces, and without the quote before a sign that a spreadsheet would run."""
+    return " ".join(plain_cell(text).split())
 
 
 # --- formats --------------------------------------------------------------------------------------

@@ -112,7 +112,7 @@ def plan_import(data: bytes, session: Session, format: str) -> ImportPlan:
         for item, name in file_labels.items()
         if labels.get(item, name) != name
     }
-    same = sum(labels.get(item) == name for item, name in file_labels.items())
+    same = sum(name is not None and labels.get(item) == name for item, name in file_labels.items())
     undecided = sum(name is None and item not in labels for item, name in file_labels.items())
     classes = Counter(row[1] for row in pairs if row[1] not in known_classes)
     slips = {name: _slip(name, session.classes) for name in classes}

@@ -111,7 +111,7 @@ def _of_tasks(tasks: list[Any]) -> Rows:
             if choices:
                 cells = {"class": choices[0].strip(), "sure": _number(prediction.get("score"))}
                 about = task.get("data") or {}
-                about = {"id": task.get("id")} if about.keys().isdisjoint(("id", "item")) else about
+                about = {**about, "id": task.get("id")} if about.keys().isdisjoint(("id", "item")) else about
                 rows.append(Row(f"Task {cut(task.get('id', number))} of the file", about, cells, By()))
     return Rows(rows)
 

@@ -139,20 +139,6 @@ def opened(project: str) -> Session:
         return session
 
 
-def if_open() -> Session | None:
-    """The current project's session where this process holds it already; nothing is loaded for it.
-
-    None also where it is not this person's to open.
-    """
-    project = project_id()
-    with _LOCK:
-        session = None if project is None else _OPEN.get(project)
-    if session is None:
-        return None
-    person = login.of_page() if login.required() else None
-    return session if login.who_may(person, session.id, "open") else None
-
-
 @contextmanager
 def page_run() -> Iterator[None]:
     """While a page is drawn it sees one state of its project, and the database is read once for it.
