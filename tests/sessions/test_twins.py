@@ -61,7 +61,7 @@ def test_a_label_is_offered_for_the_copies_and_one_undo_takes_it_back(start: Sta
     vote = session.state.standing[34]
     assert (vote.key, vote.role) == ("a", "twin") and session.open_twins(4) == []
     with pytest.raises(InputError, match="no copy that is without a label"):
-        session.label_twins(4, "a")
+        session._event("twins", item=4, label="a")
     session.undo()
     assert session.open_twins(4) == [34] and 4 in session.state.standing
 
@@ -72,7 +72,7 @@ def test_a_copy_of_what_is_measured_on_is_never_learnt_from(start: Start, copies
     held = [item for item in session.state.evaluation if item % 30 < 10]
     assert held
     for item in held:
-        session.label_twins(item, session.state.standing[item].key)
+        session._event("twins", item=item, label=session.state.standing[item].key)
     session.refit()
     model = session.model
     assert model is not None

@@ -40,8 +40,8 @@ MAX_PARTS = 2_000_000
 _FILE = "The file"
 _BY = ("id", "item")
 _FLAT = "annotation_id"  # in Label Studio's CSV and JSON-MIN, where "id" is its own number of a task
-_SHOWN = {"text": ("text", "data"), "image": ("image", "file_name", "filename", "path")}
-"""Names that other programs give the column of what a person sees, by the kind of pool."""
+_SHOWN = ("text", "data", "image", "file_name")
+"""Names that other programs give the column of what a person sees."""
 _ALIKE = {"text": "its text", "image": "the name of its picture's file", "table": "its row"}
 _ENDINGS = {
     **dict.fromkeys((".csv", ".tsv", ".tab"), "csv"),
@@ -74,14 +74,12 @@ class Rows(NamedTuple):
         columns: their names, of tables.
         marks: whether a text such as "None" or "nan" may stand for no label: in files that have no other way
             to say so.
-        wanted: names of columns in which the labels may stand.
         files: names of files among the ids: one that is no id is looked for as a path is.
     """
 
     rows: Iterable[Row]
     columns: tuple[str, ...] = ()
     marks: bool = False
-    wanted: Sequence[str] = ()
     files: Sequence[str] = ()
 
     def column(self, names: Sequence[str]) -> str:
@@ -114,14 +112,12 @@ def format_of(path: Path | str, data: bytes = b"") -> str:
     raise InputError(f"The ending of {path} does not tell its format; give --format: {', '.join(IMPORTS)}.")
 
 
-def rows_of(data: bytes, format: str, pool: Pool, wanted: Sequence[str]) -> Rows:
+def rows_of(data: bytes, format: str) -> Rows:
     """The rows of a file; of tasks one for each annotation.
 
     Args:
         data: the file.
         format: one of `IMPORTS`.
-        pool: that the items are of.
-        wanted: names of columns beside the ids; where there are ids, all others but the texts are left out.
 
     Raises:
         InputError: an unknown format, another form, or too large.
@@ -142,23 +138,10 @@ def rows_of(data: bytes, format: str, pool: Pool, wanted: Sequence[str]) -> Rows
             "the bundle, which is the whole project."
         )
     if records is not None:
-        return records._replace(wanted=wanted)
-    names, ids = tuple(columns), (pool.id_column, *_BY)
-    low = {*wanted, *(shown_columns(pool) if pool.kind == "text" else ())}
-    if not set(ids).isdisjoint(columns) and (pool.id_column or pool.kind != "text"):
-        columns = {
-            n: cells for n, cells in columns.items() if n in ids or n in low or n.strip().lower() in low
-        }
+        return records
     cells = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
     rows = (Row(f"Row {n} of the file", row, row) for n, row in enumerate(cells, start=1))
-    return Rows(rows, names, not is_coded and "status" not in names, wanted)
-
-
-def shown_columns(pool: Pool) -> tuple[str, ...]:
-    """Names that a column of the pool's texts or pictures may have, the pool's own first."""
-    uses = {"text": "text", "image": "picture"}
-    own_names = [name for name, use in (pool.uses or {}).items() if use["use"] == uses.get(pool.kind)]
-    return (*own_names, *_SHOWN.get(pool.kind, ()))
+    return Rows(rows, tuple(columns), not is_coded and "status" not in columns)
 
 
 # --- the item of a row ----------------------------------------------------------------------------
@@ -185,8 +168,9 @@ class Places:
         self._named = not set(self._names).isdisjoint(rows.columns)
         # the ids of texts without some are their numbers, and another program's numbers are others
         self._numbered = pool.kind == "text" and not id_column
-        self._shown_names = shown_columns(pool)
-        self._others = {*EXPORTED, *LISTS, "annotator", "comments", "mask", *rows.wanted}
+        uses = pool.uses or {}
+        self._shown_names = (*(n for n in uses if uses[n]["use"] in ("text", "picture")), *_SHOWN)
+        self._others = {*EXPORTED, *LISTS, "class"}
         self._columns = tuple(pool.items.show(0).row or ()) if pool.kind == "table" and len(pool) else ()
 
     def item(self, row: Row) -> tuple[int, str]:
@@ -205,7 +189,7 @@ class Places:
         same = self._alike(row.about)
         if len(same) == 1:
             return same[0], str(same[0])
-        if by and text:  # the number may be another program's
+        if text and by:  # the number may be another program's
             return -1, f"{key} with the text {cut(text)}"
         if not by and not self._named:
             pool, how = f"pool {self._pool.name!r}", _ALIKE[self._pool.kind]
@@ -252,7 +236,8 @@ class Places:
                     yield self._row(row)
             return
         cells = [cell for name, cell in about.items() if name.strip().lower() not in self._others]
-        for text in [self._shown(about)] if self._shown(about) else cells:
+        shown = self._shown(about)
+        for text in [shown] if shown else cells:
             if isinstance(text, str):
                 if self._pool.kind == "text":
                     yield _spaced(text)

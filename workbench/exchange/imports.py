@@ -51,7 +51,7 @@ def import_labels(
             persons.
     """
     with reading("The file", f"a file of labels ({format})", "Is it of another format?"):
-        return _matched(rows_of(data, format, pool, (*_CLASSES, "status")), pool, classes, unknown)
+        return _matched(rows_of(data, format), pool, classes, unknown)
 
 
 def table_of_votes(path: Path | str, item: str, person: str, label: str) -> tuple[dict[str, Any], Votes]:

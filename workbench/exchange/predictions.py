@@ -48,7 +48,7 @@ def read_predictions(
     strange: list[str] = []
     with reading(name, "a file of predictions"):
         format = format_of(name, data)
-        rows = _of_tasks(read_tasks(data)) if format == LABEL_STUDIO else _of_table(data, name, format, pool)
+        rows = _of_tasks(read_tasks(data)) if format == LABEL_STUDIO else _of_table(data, name, format)
         places = Places(pool, rows)
         for row in rows.rows:
             label, sure = row.cells["class"], row.cells["sure"]
@@ -116,8 +116,8 @@ def _of_tasks(tasks: list[Any]) -> Rows:
     return Rows(rows)
 
 
-def _of_table(data: bytes, name: str, format: str, pool: Pool) -> Rows:
-    table = rows_of(data, format, pool, (*_CLASSES, *_SURE, "status"))
+def _of_table(data: bytes, name: str, format: str) -> Rows:
+    table = rows_of(data, format)
     of, sure = table.column(_CLASSES), table.column(_SURE)
     if not of:
         has = listed(table.columns, 12, quote=False) or "nothing"

@@ -244,9 +244,8 @@ def answers_several(data: bytes, session: Session, format: str) -> bool:
     """True if a file answers the questions of a project by their names, or lists several labels an item."""
     if format not in READ_FROM:
         return False
-    question_names = tuple(question.question for question in session.every_question)
     with reading("The file", f"a file of labels ({format})", "Is it of another format?"):
-        table = rows_of(data, format, session.pool, (*question_names, *LISTS, "label"))
+        table = rows_of(data, format)
         # tasks say only what was chosen, so all of them are looked at
         rows = list(table.rows) if format == LABEL_STUDIO else []
     columns = {name for row in rows for name in row.cells} | set(table.columns)
@@ -297,7 +296,7 @@ def read_answers(data: bytes, session: Session, format: str) -> Answers:
         wheres[item] = row.where
 
     with reading("The file", f"a file of labels ({format})", "Is it of another format?"):
-        rows = rows_of(data, format, session.pool, (*kinds, *LISTS, "answered"))
+        rows = rows_of(data, format)
         places = Places(session.pool, rows)
         for n, entry in enumerate(rows.rows):
             row, where = entry.cells, entry.where

@@ -127,5 +127,5 @@ class Labelling(Several):
             return self._answers.reclaim(transaction, asks, moment, lease, first=first)
 
     def open_twins(self, item: int) -> list[int]:
-        """Copies of an item that wait for a label; `label_twins` gives them one."""
+        """Copies of an item that wait for a label."""
         return self._questions.open_twins(self.state, item)

@@ -371,18 +371,6 @@ class Several(Opened):
         self._fits.published()  # taken up while nobody waits for it
         return [self._event("choose", items=items, label=name, text=role)] if len(items) else []
 
-    def label_twins(self, item: int, name: str) -> Event:
-        """The copies of an item get a class, those that nobody has labelled; one undo takes all back.
-
-        Args:
-            item: index into the pool.
-            name: of the class.
-
-        Raises:
-            InputError: no such item or class, or no copy without a label.
-        """
-        return self._event("twins", item=item, label=name)
-
     def correct(self, item: int, name: str) -> Event:
         """Answer an item again that this annotator answered before.
 
