@@ -793,11 +793,12 @@ class Several(Opened):
             return Acknowledgement(operation.id, "conflict", why)
         tops = [(state.undoable if undo else state.redoable).get(self.annotator) for state in states.values()]
         of_act = [top for top in tops if top is not None and top.act == last.act]
+        events = []
         for top in of_act:
             with log.recording(top.question) as transaction:
                 step = Event(operation.kind, {"of": top.id})
-                self._answers.record(transaction, [step], operation.id, operation.more)
-        return Acknowledgement(operation.id, "saved", about=of_act[0])
+                events.append(self._answers.record(transaction, [step], operation.id, operation.more))
+        return Acknowledgement(operation.id, "saved", about=of_act[0], event=events[0])
 
     @property
     def _summary(self) -> ProjectSummary:
