@@ -201,15 +201,15 @@ def test_the_first_fit_of_the_default_model_leaves_no_engine_in_the_server(home:
     session = Session.create("iris", policy="margin", annotator="ann")
     labelled(session, 6)
     code = (
-        "import sys; from workbench.app.serving import fit_process, engine_state; "
+        "import sys; from workbench.app.serving import engine_state, fit_process; "
         "from workbench.app.access import current; "
         "from workbench.app.desk.routes import sync; "
         f"one = current.opened({session.id!r}); job = current.keep_fitting(one); job.wait(); "
         "assert job.status == 'done', job.error or job.details; "
         "queue = sync(one.id, 'ann', {'want': 4, 'have': []}, '')['queue']; "
-        "warm.page_shown(); warm.warm_up(); "
+        "engine_state.page_shown(); engine_state.warm_up(); "
         "engines = [name for name in ('tensorflow', 'gpflow') if name in sys.modules]; "
-        "print(one.model.n_labelled, len(queue[0]['guess']), warm.engine_state()[0], engines)"
+        "print(one.model.n_labelled, len(queue[0]['guess']), engine_state.engine_state()[0], engines)"
     )
     environment = {name: value for name, value in os.environ.items() if name != "WORKBENCH_FIT"}
     done = subprocess.run(

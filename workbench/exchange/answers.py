@@ -22,6 +22,7 @@ from workbench.pools.formats.files import File
 from workbench.pools.formats.jsons import answered
 from workbench.pools.pool import Pool
 from workbench.pools.tables.exported import COLUMNS as EXPORTED
+from workbench.pools.tables.exported import TAKEN
 from workbench.pools.tables.pictures import found_by_path
 from workbench.reading import cut, json_lines, parse_json, valid_text
 
@@ -169,7 +170,8 @@ class Places:
         # the ids of texts without some are their numbers, and another program's numbers are others
         self._numbered = pool.kind == "text" and not id_column
         uses = pool.uses or {}
-        self._shown_names = (*(n for n in uses if uses[n]["use"] in ("text", "picture")), *_SHOWN)
+        shown = [name for name in uses if uses[name]["use"] in ("text", "picture")]
+        self._shown_names = (*(f"{TAKEN}{name}" if name in EXPORTED else name for name in shown), *_SHOWN)
         self._others = {*EXPORTED, *LISTS, "class"}
         self._columns = tuple(pool.items.show(0).row or ()) if pool.kind == "table" and len(pool) else ()
 
