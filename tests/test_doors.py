@@ -92,7 +92,6 @@ FUNCTIONS = {
     "exchange/models.py": {"load_model"},
     "exchange/projects.py": {"open_bundle", "_rehearse", "_members", "_with_pool", "_pack_pictures"},
     "pools/encoders/__init__.py": {"weights_of"},  # of the file that open_encoder opened
-    "exchange/questions.py": {"_write_label_studio", "_write_huggingface"},
     "exchange/pictures.py": {"picture_of"},  # bytes of the pool's own
     "pools/instructions.py": {"_text"},  # pictures beside the file that a person named
     "pools/tables/pictures.py": {"_found_files", "_beside", "Pictures.read"},

@@ -276,7 +276,7 @@ def test_label_studio_gets_its_configuration_and_pictures(store: Store, photos: 
     (tmp_path / "tasks.json").write_text(json.dumps(tasks))
     again = load_pool(str(tmp_path / "tasks.json"))
     assert again.kind == "image" and len(again) == 12 and (again.truth >= 0).sum() == 6
-    assert "zoom" in labelling_config("image", CLASSES)
+    assert "zoom" in labelling_config("image", {"label": CLASSES})
 
 
 def test_coco_has_what_its_own_tool_looks_for_and_decodes_no_photo(

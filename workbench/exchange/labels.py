@@ -17,6 +17,7 @@ import numpy as np
 
 from workbench.csv_writing import FORMULA, csv_lines
 from workbench.errors import InputError
+from workbench.exchange.answers import TAGS
 from workbench.exchange.files import CARD, json_text, packed, put, put_parquet
 from workbench.exchange.history import CARRIED_BY, HISTORY, history_rows
 from workbench.exchange.history import COLUMNS as _HISTORY_COLUMNS
@@ -30,10 +31,9 @@ from workbench.exchange.pictures import (
     picture_of,
     plain_name,
 )
-from workbench.exchange.questions import QUESTIONS, write_answers
+from workbench.exchange.questions import QUESTIONS, AnswerRows
 from workbench.exchange.rows import (
     CHUNK,
-    NESTED,
     NUMBERS,
     SCOPES,
     WHOLE,
@@ -134,11 +134,12 @@ def write_labels(
     if what == QUESTIONS:
         if isinstance(session, StoredLabels):
             raise InputError("All questions are exported with the pool, and the pool is not at hand.")
-        return write_answers(out, session, format)
-    if what == HISTORY:
+        rows: Any = AnswerRows(session, format)
+    elif what == HISTORY:
         return _write_history(out, session, format)
-    rows = LabelRows(session, what, typed=format in TYPED)
-    writers: dict[str, Callable[[IO[bytes], Any, LabelRows], None]] = {
+    else:
+        rows = LabelRows(session, what, typed=format in TYPED)
+    writers: dict[str, Callable[[IO[bytes], Any, Any], None]] = {
         "csv": _write_csv,
         "xlsx": _write_xlsx,
         "parquet": _write_parquet,
@@ -182,7 +183,7 @@ def _write_history(out: IO[bytes], session: Session | StoredLabels, format: str)
 # --- tables ---------------------------------------------------------------------------------------
 
 
-def _write_csv(out: IO[bytes], session: Any, rows: LabelRows | _History) -> None:
+def _write_csv(out: IO[bytes], session: Any, rows: LabelRows | AnswerRows | _History) -> None:
     text = io.TextIOWrapper(out, encoding="utf-8", newline="", write_through=True)
     text.writelines(csv_lines([rows.columns]))
     for chunk in rows.chunks():
@@ -238,14 +239,14 @@ def _write_xlsx(out: IO[bytes], session: Any, rows: LabelRows) -> None:
     book.save(out)
 
 
-def _write_jsonl(out: IO[bytes], session: Any, rows: LabelRows | _History) -> None:
+def _write_jsonl(out: IO[bytes], session: Any, rows: LabelRows | AnswerRows | _History) -> None:
     for chunk in rows.chunks():
         records = ({name: row[name] for name in rows.columns} for row in chunk)
         lines = (json.dumps(row, ensure_ascii=False, allow_nan=False) for row in records)
         out.write("".join(f"{line}\n" for line in lines).encode("utf-8"))
 
 
-def _schema(rows: LabelRows, more: Mapping[str, Any] | None = None) -> pyarrow.Schema:
+def _schema(rows: LabelRows | AnswerRows, more: Mapping[str, Any] | None = None) -> pyarrow.Schema:
     """Types of the columns: of the items' own as their first rows are, texts where these are mixed."""
     import pyarrow as pa
 
@@ -351,16 +352,22 @@ def _write_folders(out: IO[bytes], session: Any, rows: LabelRows) -> None:
 # --- Label Studio ---------------------------------------------------------------------------------
 
 
-def labelling_config(kind: str, classes: Sequence[str]) -> str:
-    """Labelling interface of Label Studio for a pool of this kind with these classes."""
-    # what XML has no way to write
-    plain = [re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]", "\ufffd", name) for name in classes]
-    choices = "\n".join(f"    <Choice value={quoteattr(name)}/>" for name in plain)
-    return (
-        f"<View>\n  {SHOWN_BY[kind]}\n"
-        f'  <Choices name="label" toName="item" choice="single" required="true">\n'
-        f"{choices}\n  </Choices>\n</View>\n"
-    )
+def labelling_config(kind: str, classes: Mapping[str, Sequence[str]], switches: Sequence[str] = ()) -> str:
+    """Labelling interface of Label Studio.
+
+    Args:
+        kind: of the pool.
+        classes: names of the classes of each question; an only question wants an answer.
+        switches: names of the yes / no questions, which are one choice of several.
+    """
+    single = 'choice="single"' + (' required="true"' if len(classes) == 1 and not switches else "")
+    parts = [(name, names, single) for name, names in classes.items()]
+    lines = [f"  {SHOWN_BY[kind]}"]
+    for name, names, how in [*parts, *([(TAGS, switches, 'choice="multiple"')] if switches else [])]:
+        plain = [_NOT_IN_XML.sub("\ufffd", choice) for choice in names]
+        lines.append(f'  <Choices name={quoteattr(name)} toName="item" {how}>')
+        lines += [*(f"    <Choice value={quoteattr(choice)}/>" for choice in plain), "  </Choices>"]
+    return "\n".join(["<View>", *lines, "</View>\n"])
 
 
 _HOW = """\
@@ -375,15 +382,16 @@ add a source storage of local files on the folder images."""
 _TOLD = " instructions.md says what people are told: it belongs under Settings > Instructions."
 
 
-def _write_label_studio(out: IO[bytes], session: Any, rows: LabelRows) -> None:
-    pool, state = session.pool, session.state
+def _write_label_studio(out: IO[bytes], session: Any, rows: LabelRows | AnswerRows) -> None:
+    pool = session.pool
     kind = "table" if pool is None else pool.kind
     pictures = kind == "image"
     with packed(out) as archive:
         names = FileNames(pool)
         embedded = not pictures or sum(octets_of(pool, item) for item in rows.items) <= EMBEDDED
-        put(archive, "config.xml", labelling_config(kind, state.classes))
-        instructions = instruction_files(state)
+        classes = {name: names for name, names in rows.classes.items() if name not in rows.switches}
+        put(archive, "config.xml", labelling_config(kind, classes, rows.switches))
+        instructions = instruction_files(session.state)
         more = ("" if embedded else _BESIDE) + (_TOLD if instructions else "")
         put(archive, "README.txt", _HOW.format(more=more))
         for path, content in instructions.items():
@@ -406,28 +414,30 @@ def _write_label_studio(out: IO[bytes], session: Any, rows: LabelRows) -> None:
             put(archive, TASKS, tasks)
 
 
-def _task(row: Mapping[str, Any], rows: LabelRows, picture: str, kind: str) -> dict[str, Any]:
+def _task(row: Mapping[str, Any], rows: LabelRows | AnswerRows, picture: str, kind: str) -> dict[str, Any]:
     """A task; who and when travel in its data, for Label Studio refuses annotators it does not know."""
-    label_columns = ("label", *(name for name in NESTED if name != "label_by_person"))
-    about = {name: value for name, value in row.items() if name not in label_columns}
+    about = {name: value for name, value in row.items() if name not in rows.of_labels}
     if kind == "table":
         about["row"] = {name: row[name] for name in rows.own} or {"id": row["id"]}
     if picture:
         about["image"] = picture
+    if rows.switches:
+        # a choice that is not made may be a no or nothing at all: which, only this says
+        about["answered"] = [name for name in rows.switches if row[name] is not None]
     task: dict[str, Any] = {"id": row["item"] + 1, "data": about}
-    if row["label"] is None:
+    result = [
+        {"from_name": name, "to_name": "item", "type": "choices", "value": {"choices": picked}}
+        for name, picked in rows.choices(row).items()
+    ]
+    if isinstance(rows, AnswerRows):
+        return task | {"annotations": [{"result": result}]}
+    if not result:
         return task
-    choice = {
-        "from_name": "label",
-        "to_name": "item",
-        "type": "choices",
-        "value": {"choices": [row["label"]]},
-    }
     if row["status"] in ("predicted", "certified"):
         version = f"certificate {row['certificate']}" if row["certificate"] else row["model"]
-        prediction = {"model_version": version, "score": row["confidence"], "result": [choice]}
+        prediction = {"model_version": version, "score": row["confidence"], "result": result}
         return task | {"predictions": [prediction]}
-    return task | {"annotations": [{"created_at": row["time"], "result": [choice]}]}
+    return task | {"annotations": [{"created_at": row["time"], "result": result}]}
 
 
 # --- Hugging Face ---------------------------------------------------------------------------------
@@ -439,29 +449,38 @@ _ABOUT = """\
 """
 
 
-def _write_huggingface(out: IO[bytes], session: Any, rows: LabelRows) -> None:
+def _write_huggingface(out: IO[bytes], session: Any, rows: LabelRows | AnswerRows) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    classes, pool = list(session.state.classes), session.pool
+    pool = session.pool
     pictures = pool is not None and pool.kind == "image"
     image = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
-    schema = _schema(rows, {"label": pa.int64(), **({"image": image} if pictures else {})})
+    kinds = dict.fromkeys(rows.classes, pa.int64()) | ({TAGS: pa.list_(pa.int64())} if rows.switches else {})
+    schema = _schema(rows, {**kinds, **({"image": image} if pictures else {})})
     values = {"int64": "int64", "double": "float64", "string": "string", "bool": "bool"}
     features: dict[str, Any] = {
         entry.name: {"dtype": values.get(str(entry.type), "string"), "_type": "Value"} for entry in schema
     }
-    features["label"] = {"names": classes, "_type": "ClassLabel"}
+    features |= {name: {"names": list(names), "_type": "ClassLabel"} for name, names in rows.classes.items()}
+    if rows.switches:
+        feature = {"names": list(rows.switches), "_type": "ClassLabel"}
+        features[TAGS] = {"feature": feature, "_type": "Sequence"}
     if pictures:
         features["image"] = {"_type": "Image"}
     # `datasets` reads the features of a Parquet file from this key of its schema
     described = {b"huggingface": json.dumps({"info": {"features": features}}).encode()}
     schema = schema.with_metadata(described)
-    code_of = {name: code for code, name in enumerate(classes)}
+    codes = {
+        column: {None: None} | {name: code for code, name in enumerate(names)}
+        for column, names in rows.classes.items()
+    }
     names = FileNames(pool)
 
     def complete(row: dict[str, Any]) -> dict[str, Any]:
-        coded = {**flat(row), "label": None if row["label"] is None else code_of[row["label"]]}
+        coded = {**flat(row), **{column: code_of[row[column]] for column, code_of in codes.items()}}
+        if coded.get(TAGS) is not None and rows.switches:
+            coded[TAGS] = [rows.switches.index(name) for name in coded[TAGS]]
         if pictures:
             data, ending = picture_of(pool, row["item"])
             coded["image"] = {"bytes": data, "path": names.of(row["item"], ending)}

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import io
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING, Any
-from xml.sax.saxutils import quoteattr
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.csv_writing import csv_lines
 from workbench.errors import InputError
 from workbench.exchange.answers import LABEL_STUDIO, LISTS, MAX_LABELS, TAGS, Places, Row, rows_of
-from workbench.exchange.files import CARD, packed, put, put_parquet
 from workbench.exchange.imports import file_votes
-from workbench.exchange.pictures import SHOWN_BY, FileNames, data_url, picture_of
-from workbench.exchange.rows import number_cells, own_cells
+from workbench.exchange.rows import CHUNK, number_cells, own_cells
 from workbench.pools.cells import plain_text
 from workbench.pools.formats.annotations import By, Choice
 from workbench.pools.labels import UNLABELLED
-from workbench.reading import cut, listed, reading, valid_text
+from workbench.pools.tables.exported import COLUMNS, TAKEN
+from workbench.reading import cut, listed, reading, valid_texts
 from workbench.sessions.operations import made_id
 from workbench.sessions.questions import NO, YES
 from workbench.store import YES_NO, Event, FileVote
@@ -35,185 +30,86 @@ CARRIED_BY = ("csv", "jsonl", "label-studio", "huggingface")
 """Formats of such exports."""
 READ_FROM = ("csv", "xlsx", "jsonl", "parquet", "label-studio", "huggingface")
 """Formats of files that answer several questions."""
-PICTURE = "image"
-"""The column of pictures, for Hugging Face."""
 _SAID_YES, _SAID_NO = ("yes", "true", "1", "1.0"), ("no", "false", "0", "0.0")
 
 
 # --- out ------------------------------------------------------------------------------------------
 
 
-def write_answers(out: IO[bytes], session: Session, format: str) -> int:
-    """Write what is answered, a row an item and a column a question.
+class AnswerRows:
+    """The answers of a project, a row an item and a column a question, as the writers of labels take them.
 
     Args:
-        out: an open file.
         session: of any question of the project.
         format: one of `CARRIED_BY`. In CSV the column `tags` lists the yes / no questions that were answered
-            with yes, with ";" between them; in JSON lines and Hugging Face it is a list, empty where all of
-            them were answered with no, and missing where none was answered.
+            with yes, with ";" between them; in the others it is a list, empty where all of them were answered
+            with no, and missing where none was answered. JSON lines say true and false.
 
-    Returns:
-        How many rows: items with an answer to any question.
+    Attributes:
+        items: those with an answer to any question.
+        own: names of the items' own columns.
+        columns: names of all columns.
+        classes: names of the classes, by the column of a question.
+        switches: names of the yes / no questions.
 
     Raises:
         InputError: another format.
     """
-    if format not in CARRIED_BY:
-        raise InputError(
-            f"{format} holds one label an item; several questions go into {', '.join(CARRIED_BY)}."
-        )
-    table = _Table(session)
-    writers = {
-        "csv": _write_csv,
-        "jsonl": _write_jsonl,
-        "label-studio": _write_label_studio,
-        "huggingface": _write_huggingface,
-    }
-    writers[format](out, table)
-    return len(table.items)
 
+    finished = False
 
-class _Table:
-    """The answers of a project, an item a row."""
-
-    def __init__(self, session: Session) -> None:
-        self.pool = session.pool
+    def __init__(self, session: Session, format: str) -> None:
+        if format not in CARRIED_BY:
+            raise InputError(
+                f"{format} holds one label an item; several questions go into {', '.join(CARRIED_BY)}."
+            )
+        self.pool, self._format = session.pool, format
         questions = session.asked()
-        self.labels = {question.question_name: question.state.decided for question in questions}
-        self.classes = {question.question_name: question.classes for question in questions}
-        self.switches = [question.question_name for question in questions if question.question_kind == YES_NO]
-        self.others = [name for name in self.labels if name not in self.switches]
-        self.items = sorted({item for labels in self.labels.values() for item in labels})
-        reserved_names = {"id", "item", TAGS, PICTURE, *self.labels}
-        self._own = {
-            name if name not in reserved_names else f"item_{name}": cell
+        self._labels = {question.question_name: question.state.decided for question in questions}
+        kinds = {question.question_name: question.question_kind for question in questions}
+        self.switches = [name for name, kind in kinds.items() if kind == YES_NO]
+        # yes is 1: what drops the names of the codes, as to_csv does, still says what was answered
+        self.classes: dict[str, Sequence[str]] = {
+            question.question_name: (NO, YES) if question.question_kind == YES_NO else question.classes
+            for question in questions
+        }
+        self.items = sorted({item for labels in self._labels.values() for item in labels})
+        reserved_names = {*COLUMNS, "id", TAGS, "image", *self._labels}
+        self._cells = {
+            f"{TAKEN}{name}" if name in reserved_names else name: cell
             for name, cell in own_cells(self.pool).items()
         }
-
-    @property
-    def numbers(self) -> frozenset[int]:
-        """Places of the columns whose texts the pool takes as numbers, all of them."""
+        self.own = list(self._cells)
+        self.of_labels = (*self._labels, *([TAGS] if self.switches else []))
+        self.columns = ["id", *self.own, *self.of_labels, "item"]
         places = {name: place for place, name in enumerate(own_cells(self.pool), start=1)}
-        return frozenset(places[name] for name in number_cells(self.pool))
+        self.numbers = frozenset(places[name] for name in number_cells(self.pool))
 
-    @property
-    def columns(self) -> list[str]:
-        """Names of the columns."""
-        return ["id", *self._own, *self.labels, *([TAGS] if self.switches else []), "item"]
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return map(self.row, self.items)
 
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """The rows; None where a question is not answered."""
-        for item in self.items:
-            answers = {name: labels.get(item) for name, labels in self.labels.items()}
-            answered = [name for name in self.switches if answers[name] is not None]
-            tags = [name for name in answered if answers[name] == YES] if answered else None
-            row = {"id": str(self.pool.items.ids[item])} | {
-                name: cell(item) for name, cell in self._own.items()
-            }
-            yield row | answers | ({TAGS: tags} if self.switches else {}) | {"item": item}
+    def chunks(self, size: int = CHUNK) -> Iterator[list[dict[str, Any]]]:
+        """The rows, so many at a time."""
+        for start in range(0, len(self.items), size):
+            yield list(map(self.row, self.items[start : start + size]))
 
+    def row(self, item: int) -> dict[str, Any]:
+        """Facts about one item; None where a question is not answered."""
+        answers: dict[str, Any] = {name: labels.get(item) for name, labels in self._labels.items()}
+        answered = [name for name in self.switches if answers[name] is not None]
+        tags: Any = [name for name in answered if answers[name] == YES] if answered else None
+        if self._format == "csv" and answered:
+            tags = ";".join(tags)
+        if self._format == "jsonl":
+            answers |= {name: answers[name] == YES for name in answered}
+        row = {"id": str(self.pool.items.ids[item])} | {n: cell(item) for n, cell in self._cells.items()}
+        row |= answers | ({TAGS: tags} if self.switches else {}) | {"item": item}
+        return {name: valid_texts(value) for name, value in row.items()}
 
-def _write_csv(out: IO[bytes], table: _Table) -> None:
-    text = io.TextIOWrapper(out, encoding="utf-8", newline="", write_through=True)
-    text.writelines(csv_lines([table.columns]))
-    numbers = table.numbers
-    for row in table.rows():
-        tags = row.get(TAGS)
-        cells = row if tags is None else {**row, TAGS: ";".join(tags)}
-        line = ["" if cells[name] is None else cells[name] for name in table.columns]
-        text.writelines(csv_lines([line], numbers))
-    text.detach()
-
-
-def _write_jsonl(out: IO[bytes], table: _Table) -> None:
-    for row in table.rows():
-        answers = {name: None if row[name] is None else row[name] == YES for name in table.switches}
-        out.write(json.dumps({**row, **answers}, ensure_ascii=False).encode() + b"\n")
-
-
-def choices_config(kind: str, classes: Mapping[str, Sequence[str]], switches: Sequence[str]) -> str:
-    """Labelling interface of Label Studio: a choice a question, yes / no ones as one choice of several."""
-
-    def choices(name: str, names: Sequence[str], how: str) -> str:
-        listed_ = "\n".join(f"    <Choice value={quoteattr(choice)}/>" for choice in names)
-        return f'  <Choices name={quoteattr(name)} toName="item" choice="{how}">\n{listed_}\n  </Choices>\n'
-
-    one_of = "".join(choices(name, names, "single") for name, names in classes.items())
-    several_of = choices(TAGS, switches, "multiple") if switches else ""
-    return f"<View>\n  {SHOWN_BY[kind]}\n{one_of}{several_of}</View>\n"
-
-
-def _write_label_studio(out: IO[bytes], table: _Table) -> None:
-    kind = table.pool.kind
-    config = choices_config(kind, {name: table.classes[name] for name in table.others}, table.switches)
-    tasks, names = [], FileNames(table.pool)
-    columns = [name for name in table.columns if name not in (*table.labels, TAGS)]
-    for row in table.rows():
-        about: dict[str, Any] = {name: row[name] for name in columns}
-        if kind == "table":
-            about["row"] = {name: row[name] for name in columns if name not in ("id", "item")}
-        if kind == "image":
-            data, ending = picture_of(table.pool, row["item"])
-            names.of(row["item"], ending)
-            about["image"] = data_url(data, ending)
-        if table.switches:
-            # a choice that is not made may be a no or nothing at all: which, only this says
-            about["answered"] = [name for name in table.switches if row[name] is not None]
-        choices = {name: [row[name]] for name in table.others if row[name] is not None}
-        choices |= {TAGS: row[TAGS]} if row.get(TAGS) else {}
-        result = [
-            {"from_name": name, "to_name": "item", "type": "choices", "value": {"choices": picked}}
-            for name, picked in choices.items()
-        ]
-        tasks.append({"id": row["item"] + 1, "data": about, "annotations": [{"result": result}]})
-    with packed(out) as archive:
-        put(archive, "config.xml", config)
-        put(archive, "tasks.json", json.dumps(tasks, ensure_ascii=False, indent=1))
-
-
-def _write_huggingface(out: IO[bytes], table: _Table) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    features: dict[str, Any] = {"id": {"dtype": "string", "_type": "Value"}}
-    rows = list(table.rows())
-    columns: dict[str, Any] = {"id": pa.array([row["id"] for row in rows], pa.string())}
-    for name in table.columns:
-        values = [row[name] for row in rows]
-        if name in table.labels:
-            # yes is 1: what drops the names of the codes, as to_csv does, still says what was answered
-            class_names = [NO, YES] if name in table.switches else list(table.classes[name])
-            codes = {label: code for code, label in enumerate(class_names)}
-            columns[name] = pa.array([None if v is None else codes[v] for v in values], pa.int64())
-            features[name] = {"names": class_names, "_type": "ClassLabel"}
-        elif name == TAGS:
-            places = {label: code for code, label in enumerate(table.switches)}
-            coded = [None if v is None else [places[label] for label in v] for v in values]
-            columns[name] = pa.array(coded, pa.list_(pa.int64()))
-            feature = {"names": list(table.switches), "_type": "ClassLabel"}
-            features[name] = {"feature": feature, "_type": "Sequence"}
-        elif name == "item":
-            columns[name] = pa.array(values, pa.int64())
-            features[name] = {"dtype": "int64", "_type": "Value"}
-        elif name != "id":
-            texts = [None if value is None else valid_text(str(value)) for value in values]
-            columns[name] = pa.array(texts, pa.string())
-            features[name] = {"dtype": "string", "_type": "Value"}
-    if table.pool.kind == "image":
-        names, pictures = FileNames(table.pool), []
-        for row in rows:
-            data, ending = picture_of(table.pool, row["item"])
-            pictures.append({"bytes": data, "path": names.of(row["item"], ending)})
-        columns[PICTURE] = pa.array(pictures, pa.struct([("bytes", pa.binary()), ("path", pa.string())]))
-        features[PICTURE] = {"_type": "Image"}
-    described = {b"huggingface": json.dumps({"info": {"features": features}}).encode()}
-    arrow_table = pa.table(columns).replace_schema_metadata(described)
-    buffer = io.BytesIO()
-    pq.write_table(arrow_table, buffer)
-    with packed(out) as archive:
-        path = put_parquet(archive, buffer)
-        put(archive, "README.md", CARD.format(path=path))
+    def choices(self, row: Mapping[str, Any]) -> dict[str, list[str]]:
+        """Names of the choices of Label Studio that a row makes, each with what is chosen."""
+        chosen = {name: [row[name]] for name in self._labels if name not in self.switches and row[name]}
+        return chosen | ({TAGS: row[TAGS]} if row.get(TAGS) else {})
 
 
 # --- in -------------------------------------------------------------------------------------------

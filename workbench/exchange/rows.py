@@ -106,10 +106,15 @@ class LabelRows:
         items: [n] of the rows.
         own: names of the items' own columns, as they are in the rows.
         columns: names of all columns.
+        classes: names of the classes, by the column of their labels.
+        of_labels: names of the columns about labels that are no property of an item.
 
     Raises:
         InputError: no such scope, or predictions where there is no model or no pool.
     """
+
+    switches: Sequence[str] = ()
+    of_labels = ("label", *(name for name in NESTED if name != "label_by_person"))
 
     def __init__(self, session: Session | StoredLabels, what: str = "labels", *, typed: bool = False) -> None:
         if what not in SCOPES:
@@ -147,6 +152,7 @@ class LabelRows:
         }
         self.own = list(self._named.values())
         self.columns = ["id", "label"] if what == PAIRS else ["id", *self.own, *COLUMNS]
+        self.classes = {"label": self.state.classes}
         split = None if self.pool is None else self.pool.test
         self._held_out = frozenset() if split is None else frozenset(split.test.tolist())
         self._events = _standing(self._events)
@@ -175,6 +181,10 @@ class LabelRows:
         """The rows, so many at a time."""
         for start in range(0, len(self.items), size):
             yield [self.row(item) for item in self.items[start : start + size]]
+
+    def choices(self, row: Mapping[str, Any]) -> dict[str, list[str]]:
+        """Names of the choices of Label Studio that a row makes, each with what is chosen."""
+        return {} if row["label"] is None else {"label": [row["label"]]}
 
     def row(self, item: int) -> dict[str, Any]:
         """Facts about one item; None where there are none."""
