@@ -40,7 +40,7 @@ def measured(session: Any, model: Any) -> tuple[Any, Any, Any, str] | None:
         return items, codes, None, f"{plural(len(items), 'item')} {where}"
     st.info(
         f"{len(items)} of the {FEW} items are labelled that are needed to measure on. Until then each label "
-        f"is foretold by a model that did not see it. {labelling_speed.not_drawn(session.state)}",
+        f"is predicted by a model that did not see it. {labelling_speed.not_drawn(session.state)}",
         icon=":material/info:",
     )
     job = evaluation.cross_validation(session, model)
@@ -48,7 +48,7 @@ def measured(session: Any, model: Any) -> tuple[Any, Any, Any, str] | None:
         widgets.job_panel(job, f"cross-{model.number}", again=True)
         return None
     items, codes, p = job.result
-    return items, codes, p, f"{plural(len(items), 'label')}, each foretold by a model that did not see it"
+    return items, codes, p, f"{plural(len(items), 'label')}, each predicted by a model that did not see it"
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], key: str, alt: str) -> None:
@@ -204,7 +204,9 @@ def reliability(shown: Calibration, event: str) -> None:
     st.header("How often it is right when it says so", help=explain("reliability"))
     fig = reliability_diagram(shown.table, band=shown.band, event=event or "the prediction", height=420)
     fig.update_layout(margin_t=40)
-    widgets.figure(fig, "cal-reliability", "Share right against confidence, in bins, with 95 % intervals")
+    # both axes are shares: as wide as high, or nearly
+    with st.container(width=640):
+        widgets.figure(fig, "cal-reliability", "Share right against confidence, in bins, with 95 % intervals")
     figure_downloads(fig, "workbench-reliability", "save-cal-reliability")
     st.caption(
         "Above the dotted line it is too modest, below it promises too much. Grey: fewer than "

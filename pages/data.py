@@ -80,7 +80,7 @@ def lead(opened: Any) -> None:
         with words:
             st.markdown(f"**{verbatim(opened.project.name, 80)}**: {sentence}")
             st.markdown(verbatim(meaning))
-            with st.container(horizontal=True):
+            with st.container(horizontal=True, vertical_alignment="center"):
                 if st.button("Go on labelling", key="go-on-open", type="primary"):
                     go_on(opened.id)
                 frame.link("finish", "Let the machine finish", ":material/verified:")

@@ -52,6 +52,8 @@ text, beside = st.columns([5, 2], gap="large")
 # a link within a sentence is told by more than its colour
 widgets.style(
     ".st-key-help-text p a, .st-key-help-text li a, .st-key-help-text td a { text-decoration: underline; }"
+    # a long title takes two lines
+    ".st-key-help-contents a { height: auto; } .st-key-help-contents a p { white-space: normal; }"
 )
 with text, st.container(key="help-text"):
     body()

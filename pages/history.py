@@ -62,7 +62,8 @@ def labels_table(session: Any) -> None:
     if len(rows) > MOST:
         st.caption(f"The first {MOST:,} of {len(rows):,}.")
     with st.container(key="labels"):
-        st.dataframe(table, hide_index=True, key="labels-table", height=460, alt="The labelled items")
+        alt = "The labelled items"
+        st.dataframe(table, hide_index=True, key="labels-table", height=460, placeholder="", alt=alt)
 
 
 def fits_table(session: Any) -> None:

@@ -176,7 +176,8 @@ def rare_classes(session: Any) -> None:
 def how_it_goes(session: Any) -> None:
     st.header("How well it goes" + (f": {verbatim(session.question_name, 40)}" if several else ""))
     if not session.pool.has_truth or session.pool.test is None:
-        st.markdown(f"**Error: {labelling_speed.error_so_far(session.evaluation)}.**")
+        error = labelling_speed.error_so_far(session.evaluation)
+        st.markdown(f"**Error: {'known after the first fit' if session.model is None else error}.**")
         rare_classes(session)
         own_curve(session)
         early_signs(session)
@@ -431,6 +432,7 @@ several = len(session.questions) > 1
 # on a narrow screen the tools wrap below the title
 widgets.style(
     ".st-key-label-tools { max-width: 100%; }"
+    "@media (max-width: 768px) { .st-key-label-tools { justify-content: flex-start; } }"
     # beside the app's own menu, which stands in the corner
     "@media (min-width: 769px) and (max-width: 1000px) { .st-key-label-head { padding-right: 2.25rem; } }"
 )

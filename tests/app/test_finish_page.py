@@ -109,6 +109,7 @@ def test_where_a_class_is_rare_a_person_says_first_what_is_promised(
     )
     page = open_page("finish", session.id)
     assert page.button(key="finish-start").disabled
+    assert "Choose above what is promised" in " ".join(one.value for one in page.caption)
     page.button_group(key="finish-about").set_value(certificate_plan.EACH).run()
     page.button(key="finish-start").click().run()
     assert session.finish_state().promise.per_class  # type: ignore[union-attr]

@@ -82,6 +82,9 @@ def test_a_language_model_is_asked_only_when_somebody_presses(session: Session) 
     fake.answer = lambda body: (200, reply("high"))
     source = f"llm:tiny@{fake.server.address}"
     test = open_page("label", session.id)
+    # without a model nothing can be measured, however many labels are kept for it
+    before = [element.value for element in (*test.markdown, *test.sidebar.caption)]
+    assert {"**Error: known after the first fit.**", "Error: known after the first fit."} <= {*before}
     test.button(key="guesses").click().run()
     test.text_input(key="guess-llm-source").set_value("llm:tiny").run()
     assert "A language model is named llm:MODEL@ADDRESS" in texts(test).replace("\\", "")

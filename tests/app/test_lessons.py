@@ -217,6 +217,7 @@ def test_peeking_breaks_a_fixed_test_and_not_betting() -> None:
     assert made is not None and made.wrong == 0.05
     assert made.peeked[-1] > 0.1 and made.fooled == round(1000 * made.peeked[-1])
     assert made.once.max() < 0.08
+    assert "five times as many" in lesson.look[0] and 5 <= made.peeked[-1] / made.once[-1] < 6
     assert made.anytime[-1] <= 0.05
     assert made.rule == 59 and 59 < made.needed <= 83
     drawn = lesson.draw(made, lesson.preset)

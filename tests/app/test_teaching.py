@@ -172,7 +172,7 @@ def test_calibration_shows_the_numbers_of_the_test_split(wine: Session) -> None:
     ece = expected_calibration_error(codes, p, 15)
     assert rows["Negative log-likelihood"] == f"{negative_log_likelihood(codes, p):.3f}"
     assert float(rows["Expected calibration error"].split()[0]) == pytest.approx(ece, abs=0.0006)
-    assert f"(n = {len(items)})" in said(test)
+    assert f"(n\u00a0=\u00a0{len(items)})" in said(test)
     readings = test.table[1].value
     assert list(readings["Reading"]) == ["As the model predicts", "Argmax frequency", "Softmax of the means"]
     test.selectbox(key="cal-class").select(2).run()
@@ -218,7 +218,7 @@ def test_without_test_labels_calibration_cross_validates_and_says_so(home: Path)
         session.label_items([item], ("left", "right")[item])
     session.refit()
     words = said(open_page("calibration", session.id))
-    assert "0 of the 20 items are labelled" in words and "foretold by a model that did not see it" in words
+    assert "0 of the 20 items are labelled" in words and "predicted by a model that did not see it" in words
     model = session.model
     assert model is not None
     job = evaluation.cross_validation(session, model)
@@ -233,7 +233,7 @@ def test_without_test_labels_calibration_cross_validates_and_says_so(home: Path)
     assert job.wait(600) and job.status == "done", job.error
     words = said(open_page("calibration", session.id))
     assert (
-        "Measured on 24 labels, each foretold by a model that did not see it" in words
+        "Measured on 24 labels, each predicted by a model that did not see it" in words
         and "not drawn at random" in words
     )
 

@@ -53,6 +53,15 @@ def test_a_rare_class_has_a_line_and_every_class_counts_alike() -> None:
     assert not any(one.is_rare for one in class_recalls("abcdefghij", even, []))
 
 
+@pytest.mark.parametrize(("n", "is_rare"), [(TOLD - 10, True), (TOLD, False)])
+def test_a_class_that_was_hardly_asked_about_is_not_rare_where_the_measured_items_have_it(
+    n: int, is_rare: bool
+) -> None:
+    asked = [*"abcdefghi" * 6, "j", "j"]
+    recalls = class_recalls("abcdefghij", asked, [(name, name) for name in "abcdefghij" * (n // 10)])
+    assert [recall.name for recall in recalls if recall.is_rare] == ["j"] * is_rare
+
+
 @pytest.mark.parametrize("doubt", [0.0, 0.1, math.nan])
 @pytest.mark.parametrize("n", [0, 1, 19, 20, TOLD - 1])
 def test_few_measured_items_promise_nothing(n: int, doubt: float) -> None:

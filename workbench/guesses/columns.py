@@ -23,7 +23,6 @@ PREFIXES = ("p_", "prob_", "proba_", "probability_", "score_")
 # scales of numbers: shares of one (or of a hundred, normalised in each row), per cent, any other scores
 SHARES, PER_CENT, SCORES = "shares", "per cent", "scores"
 _SHOWN = 8
-_EMPTY = ("", "nan", "none", "null", "<na>")
 
 
 def of_classes(

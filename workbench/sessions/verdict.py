@@ -39,6 +39,7 @@ class ClassRecall:
         found: of these, those that the model gives that class.
         asked: questions that the policy chose lately.
         hits: of these, those that were of the class.
+        sample: measured items of all classes.
     """
 
     name: str
@@ -49,11 +50,18 @@ class ClassRecall:
     found: int
     asked: int = 0
     hits: int = 0
+    sample: int = 0
 
     @property
     def is_rare(self) -> bool:
-        """True where it is under 10 % of the labels, and under half of what each of equal classes has."""
-        return self.of >= _LABELS and self.labels < min(RARE, 0.5 / self.n_classes) * self.of
+        """True where it is under 10 % of the labels, and under half of what each of equal classes has.
+
+        A policy may ask little about a class that is frequent. So a class is not called rare where it has
+        that share of 100 measured items or more: these are drawn at random.
+        """
+        few = min(RARE, 0.5 / self.n_classes)
+        is_frequent = self.sample >= TOLD and self.measured >= few * self.sample
+        return self.of >= _LABELS and self.labels < few * self.of and not is_frequent
 
     @property
     def line(self) -> str:
@@ -95,6 +103,7 @@ def class_recalls(
             found_counts[name],
             len(asked),
             hits[name],
+            len(pairs),
         )
         for name in classes
     )

@@ -124,11 +124,12 @@ def form() -> None:
                     help="Models without gradients cannot be attacked here.",
                 )
         default = usual_attacks(classifier, project)
+        measured = 0 if project is None else len(project.held_out()[0])
         n_test = right.number_input(
             "Images to attack",
             10,
             10_000,
-            360,
+            max(10, min(360, measured)) if measured else 360,
             step=50,
             key="attack-images",
             help="All where there are fewer",

@@ -167,8 +167,11 @@ def start(session: Session) -> None:
             )
         icon = ":material/fact_check:"
         kind: Literal["primary", "secondary"] = "secondary" if is_dear else "primary"
-        if st.button("Start the checks", type=kind, icon=icon, key="finish-start", disabled=about is None):
+        undecided = about is None
+        if st.button("Start the checks", type=kind, icon=icon, key="finish-start", disabled=undecided):
             begin(session, of, error, confidence, about == EACH)
+        if undecided:
+            st.caption("Choose above what is promised: *All in all* says little of a rare class.")
         st.caption(
             "The labels are frozen, and so is the order in which they are checked: nobody can draw until it "
             "looks good. You answer without seeing what the machine says."

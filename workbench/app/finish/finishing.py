@@ -23,7 +23,6 @@ _GREEN = (
     ".st-key-certified { background: color-mix(in srgb, #2a9d5c 10%, transparent); border-left: 4px solid"
     " #2a9d5c; border-radius: 0 8px 8px 0; padding: 1.25rem 1.5rem; }"
     ".st-key-certified p { font-size: 1.3rem; line-height: 1.45; }"
-    ".st-key-finish-counts [data-testid=stMetricValue] { font-size: 1.75rem; }"
 )
 
 

@@ -37,6 +37,10 @@ BASE = (
     ".js-plotly-plot .hoverlayer text, .js-plotly-plot .bartext, .js-plotly-plot .infolayer text,"
     " .js-plotly-plot [class$=tick] text"
     " { fill: currentColor !important; }"
+    # words that stand on a plate of their own: it is of the page's ground, as they are of its ink
+    ".js-plotly-plot .annotation .bg { fill: #FFFFFF !important; }"
+    # a number with its interval takes two lines where there is no room for one
+    "[data-testid=stMetricValue] * { white-space: normal; overflow: visible; }"
     # each paragraph in the direction of its first letter: names of classes and texts may be Arabic or Hebrew
     "[data-testid=stMarkdownContainer] :is(p, li, td, th, h1, h2, h3) { unicode-bidi: plaintext; }"
     # what is not chosen has an edge of 3 to 1 or better
@@ -49,6 +53,7 @@ BASE = (
     "@media (max-width: 900px) { [class*=st-key-lesson-] .modebar-container { display: none; } }"
 )
 DARK = (
+    ".js-plotly-plot .annotation .bg { fill: #12161C !important; }"
     "[data-selected=true] p, [data-testid=stSliderThumbValue] p { color: #8FC0F5; }"
     # a button without a frame under the pointer, and while its popover is open
     "button[kind=tertiary]:is(:hover, :active, [aria-expanded=true]) { color: #8FC0F5; }"
@@ -369,7 +374,7 @@ def _error(opened: Session) -> None:
     from workbench.figures.sparkline import sparkline
 
     evaluation = opened.evaluation
-    if opened.model is None and opened.pool.test is not None:
+    if opened.model is None:
         st.caption("Error: known after the first fit.")
         return
     if not evaluation.enough:
