@@ -14,8 +14,10 @@ from streamlit.testing.v1 import AppTest
 from tests.sessions.fakes import FAKE
 from workbench.app.access import current
 from workbench.app.serving import explanations
+from workbench.app.words.text import percent
 from workbench.sessions import Session
 from workbench.sessions.oracle import ArrayOracle
+from workbench.sessions.verdict import TOLD
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = tuple(path.stem for path in sorted((ROOT / "pages").glob("*.py")))
@@ -92,7 +94,10 @@ def test_every_page_opens_with_a_project_and_its_sidebar(labelled: Session, name
     assert test.title[0].value.lower() == name
     side = "\n".join(str(m.value) for m in test.sidebar.markdown)
     assert r"Cellar \*one\*" in side
-    assert "Error on" in test.sidebar.metric[0].label
+    measured = labelled.evaluation
+    assert measured.enough and measured.n < TOLD
+    assert test.sidebar.metric[0].label == f"Error on {measured.n} measured items"
+    assert test.sidebar.metric[0].value == f"{percent(measured.low, 0)} to {percent(measured.high, 0)}"
 
 
 def test_data_begins_with_the_open_project_what_it_means_and_the_way_on(labelled: Session) -> None:

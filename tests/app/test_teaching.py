@@ -172,7 +172,7 @@ def test_calibration_shows_the_numbers_of_the_test_split(wine: Session) -> None:
     ece = expected_calibration_error(codes, p, 15)
     assert rows["Negative log-likelihood"] == f"{negative_log_likelihood(codes, p):.3f}"
     assert float(rows["Expected calibration error"].split()[0]) == pytest.approx(ece, abs=0.0006)
-    assert f"(n\u00a0=\u00a0{len(items)})" in said(test)
+    assert f"(n = {len(items)})" in said(test)
     readings = test.table[1].value
     assert list(readings["Reading"]) == ["As the model predicts", "Argmax frequency", "Softmax of the means"]
     test.selectbox(key="cal-class").select(2).run()

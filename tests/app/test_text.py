@@ -83,7 +83,7 @@ def test_a_verdict_says_the_direction_and_knows_chance(
     confidence: float, accuracy: float, n: int, word: str
 ) -> None:
     found = verdict((confidence, accuracy, n))
-    said = f"Says {percent(confidence, 0)}, is right {percent(accuracy, 0)}: {word} (n\u00a0=\u00a0{n})."
+    said = f"Says {percent(confidence, 0)}, is right {percent(accuracy, 0)}: {word} (n = {n})."
     assert calibration_sentence(found) == said
     assert f"it is cat in {percent(accuracy, 0)}" in calibration_sentence(found, "cat")
 
@@ -99,7 +99,7 @@ def test_a_mean_that_is_right_does_not_vouch_for_bins_that_are_not() -> None:
     # 77.5 % on the mean, and right in 77.5 %; yet of what it gives 95 %, a third is wrong
     both = verdict((0.6, 0.9, 200), (0.95, 0.65, 200))
     assert both.confidence == pytest.approx(both.accuracy) and both.error.low > 0.2
-    assert calibration_sentence(both).endswith("off both ways (n\u00a0=\u00a0400).")
+    assert calibration_sentence(both).endswith("off both ways (n = 400).")
     said = calibration_meaning(both)
     assert "at their word: of" not in said and "some are too high, others too low" in said
     assert "where it says 95 %, it is right in 65 %" in said.replace("Where", "where")

@@ -233,7 +233,7 @@ def test_the_model_learns_in_the_background_and_says_why(page: Any, server: Serv
     for key in "01":
         press_and_wait(page, key)
     # nobody waits for the fit: the item is there at once, the guess comes with a later card
-    page.wait_for_selector("[data-testid=stSidebar] >> text=Error on 359 items")
+    page.wait_for_selector("[data-testid=stSidebar] >> text=Error on 359 measured items")
     while not page.locator(".desk .near figure").count():
         press_and_wait(page, "2")
     assert page.locator(".desk .guess .bar").count() >= 2

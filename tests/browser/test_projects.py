@@ -50,7 +50,7 @@ def test_a_dialog_outlives_the_end_of_a_fit(page: Any, own_server: Server) -> No
     page.click(f".st-key-questions-{project} button")
     dialog = page.locator("[data-testid=stDialog]")
     dialog.get_by_label("One more question").fill("tone")
-    page.locator("[data-testid=stSidebar]", has_text="Error on 30 items").wait_for()
+    page.locator("[data-testid=stSidebar]", has_text="Error on 30 measured items").wait_for()
     dialog.get_by_role("textbox", name="Classes, with commas between").fill("angry, calm")
     dialog.get_by_role("button", name="Add", exact=True).click()
     dialog.locator("[class*=st-key-question-row-]").nth(1).wait_for()

@@ -372,6 +372,7 @@ def _beside_what_is_written(opened: Session | None) -> None:
 
 def _error(opened: Session) -> None:
     from workbench.figures.sparkline import sparkline
+    from workbench.sessions.verdict import TOLD
 
     evaluation = opened.evaluation
     if opened.model is None:
@@ -381,10 +382,12 @@ def _error(opened: Session) -> None:
         st.caption(f"Error: {labelling_speed.error_so_far(evaluation)}.")
         return
     errors = [r.error for r in labelling_speed.measured_rounds(opened.rounds)]
+    low, high = percent(evaluation.low, 0), percent(evaluation.high, 0)
     st.metric(
-        f"Error on {evaluation.where}",
-        percent(evaluation.error),
-        help=f"95 % interval {percent(evaluation.low)} to {percent(evaluation.high)}. Never trained on.",
+        f"Error on {plural(evaluation.n, 'measured item')}",
+        # few items bear no figure, only its ends
+        percent(evaluation.error) if evaluation.n >= TOLD else f"{low} to {high}",
+        help=f"95 % interval {low} to {high}, on {evaluation.where}. Never trained on.",
     )
     picture = sparkline(errors)
     if picture is not None:

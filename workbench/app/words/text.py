@@ -117,8 +117,7 @@ def calibration_sentence(verdict: CalibrationVerdict, event: str = "") -> str:
     few = "too few to tell" if verdict.error.n < TOLD else "within chance"
     word = few if verdict.direction == "calibrated" else verdict.direction
     did = f"it is {event} in {share}" if event else f"is right {share}"
-    # no line ends within it
-    return f"Says {confidence}, {did}: {word} (n\u00a0=\u00a0{verdict.error.n:,})."
+    return f"Says {confidence}, {did}: {word} (n = {verdict.error.n:,})."
 
 
 def percent(value: float | None, digits: int = 1) -> str:
