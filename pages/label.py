@@ -189,8 +189,8 @@ def how_it_goes(session: Any) -> None:
         st.caption(few if n < ENOUGH else "The error curve starts with the first fit.")
         return
     if len(rounds) < 2 and not oracle.knows_all(session.pool):
-        error_words = f"{percent(rounds[-1].error)} on {plural(int(session.pool.test.test.size), 'item')}"
-        st.markdown(f"**Error: {error_words}.** The curve begins with the second fit.")
+        error = labelling_speed.error_so_far(session.evaluation)
+        st.markdown(f"**Error: {error}.** The curve begins with the second fit.")
         return
     from workbench.figures.curves import learning_curve, summarise
 

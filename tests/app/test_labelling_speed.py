@@ -46,6 +46,7 @@ def test_one_measured_fit_of_a_half_known_pool_is_a_sentence_and_two_are_a_curve
     current.keep(session)
     test = open_page("label", session.id)
     assert "The curve begins with the second fit." in texts(test)
+    assert f"**Error: {labelling_speed.error_so_far(session.evaluation)}.**" in texts(test)
     # and in the table of fits no figure is of fewer items than one needs
     few = [replace(session.rounds[0], n_test=13), session.rounds[0]]
     told = history.fit_rows(SimpleNamespace(project=session.project, rounds=few))
