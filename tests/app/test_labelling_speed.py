@@ -13,7 +13,7 @@ from workbench.app.access import current
 from workbench.app.history import history
 from workbench.app.shell import labelling_speed
 from workbench.classifiers import CLASSIFIERS
-from workbench.figures.curves import learning_curve
+from workbench.figures.curves import learning_curve, summarise
 from workbench.sessions import Event, Session
 from workbench.sessions.measure import Evaluation
 from workbench.sessions.verdict import ModelVerdict
@@ -97,6 +97,10 @@ def test_an_error_is_drawn_from_20_measured_items_on_with_its_interval() -> None
     figure = learning_curve([curve])
     assert figure.layout.xaxis.title.text == "Labels (band: 95 % interval of the error)"
     assert [trace.name for trace in figure.data if trace.showlegend is not False] == ["error"], "not n = 6"
+    runs = summarise("random", [([5, 9], [0.4, error]) for error in (0.1, 0.2, 0.3)])
+    title = learning_curve([curve, runs]).layout.xaxis.title.text
+    # 68 letters are cut on a phone
+    assert title == "Labels<br>(band: 95 % interval of the error, or of the mean over runs)"
     line = next(trace for trace in figure.data if trace.name == "error" and trace.customdata is not None)
     assert "items: " in line.hovertemplate and list(line.customdata) == [21, 40]
 

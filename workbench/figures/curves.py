@@ -252,11 +252,12 @@ def _with_n(title: str, curves: Sequence[Curve]) -> str:
 
 
 def _labels(curves: Sequence[Curve]) -> str:
-    """Title of the axis, which says what the bands are."""
+    """Title of the axis, which says what the bands are; in two lines where a phone has no room for one."""
     intervals = dict.fromkeys(c.interval for c in curves if np.isfinite(c.low).any())
     if not intervals:
         return "Labels"
-    return f"Labels (band: 95 % interval of {', or of '.join(intervals)})"
+    gap = "<br>" if len(intervals) > 1 else " "
+    return f"Labels{gap}(band: 95 % interval of {', or of '.join(intervals)})"
 
 
 def _top(curves: Sequence[Curve], share: bool) -> float:
