@@ -217,7 +217,7 @@ class ModelVerdict:
         """
         interval = self.measured
         if not interval.n:
-            return "nobody has measured how many of them are wrong"
+            return "but nobody has measured how many of them are wrong"
         low, high = math.floor(interval.low * n), math.ceil(interval.high * n)
         if self.told:
             return f"at most about {high:,} of them wrong, as {interval.n:,} measured items tell"

@@ -35,7 +35,7 @@ BASE = (
     "[data-testid=stCaptionContainer], [data-testid=stCaptionContainer] p { color: inherit; opacity: 1; }"
     "[data-testid=stCaptionContainer] > p { opacity: 0.8; }"
     ".js-plotly-plot .hoverlayer text, .js-plotly-plot .bartext, .js-plotly-plot .infolayer text,"
-    " .js-plotly-plot [class$=tick] text"
+    " .js-plotly-plot .textpoint text, .js-plotly-plot [class$=tick] text"
     " { fill: currentColor !important; }"
     # words that stand on a plate of their own: it is of the page's ground, as they are of its ink
     ".js-plotly-plot .annotation .bg { fill: #FFFFFF !important; }"
