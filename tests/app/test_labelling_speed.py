@@ -16,7 +16,7 @@ from workbench.classifiers import CLASSIFIERS
 from workbench.figures.curves import learning_curve, summarise
 from workbench.sessions import Event, Session
 from workbench.sessions.measure import Evaluation
-from workbench.sessions.verdict import ModelVerdict
+from workbench.sessions.verdict import TOLD, ModelVerdict, class_recalls
 from workbench.store import Store
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -103,6 +103,17 @@ def test_an_error_is_drawn_from_20_measured_items_on_with_its_interval() -> None
     assert title == "Labels<br>(band: 95 % interval of the error, or of the mean over runs)"
     line = next(trace for trace in figure.data if trace.name == "error" and trace.customdata is not None)
     assert "items: " in line.hovertemplate and list(line.customdata) == [21, 40]
+
+
+@pytest.mark.parametrize(("n", "is_told"), [(TOLD - 1, False), (TOLD, True)])
+def test_the_error_of_every_class_alike_needs_as_many_measured_items_as_a_verdict(
+    n: int, is_told: bool
+) -> None:
+    pairs = [("stays", "stays")] * (n - 1) + [("churn", "stays")]
+    recalls = class_recalls(["stays", "churn"], ["stays"] * 60 + ["churn"], pairs)
+    verdict = ModelVerdict(Evaluation.of(n, 1, "evaluation set"), 0.02, recalls)
+    words = labelling_speed.of_rare_classes(verdict)
+    assert "churn" in words and ("counted alike" in words) == is_told
 
 
 def test_what_is_known_of_the_error_is_said_in_one_way() -> None:

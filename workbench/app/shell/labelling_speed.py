@@ -170,7 +170,7 @@ def of_rare_classes(verdict: ModelVerdict) -> str:
     balanced = verdict.balanced_error
     measured = "" if all(class_verdict.measured for class_verdict in verdict.classes) else "measured "
     head = f"Every {measured}class counted alike, the error is **{percent(balanced)}**."
-    is_known = verdict.measured.enough and not math.isnan(balanced)
+    is_known = verdict.told and not math.isnan(balanced)
     return "\n".join(([head, ""] if is_known else []) + bullets)
 
 
