@@ -11,9 +11,6 @@ from workbench.arrays import Array
 from workbench.figures import parts, theme
 from workbench.short_names import short_names
 
-LONG = 0.6
-"""Share from which a bar has its number inside."""
-
 BESIDE = 14
 """Letters of the longest name up to which names stand beside their bars."""
 
@@ -51,7 +48,7 @@ def class_probabilities(
     fig = theme.figure(
         height=height or (48 if stacked else 34) * len(names) + 16,
         legend=False,
-        x_options={"range": [0, 1.02], "visible": False, "fixedrange": True},
+        x_options={"range": [0, 1.35], "visible": False, "fixedrange": True},
         y_options={"autorange": "reversed", "showgrid": False, "fixedrange": True, "type": "category"},
     )
     # positions, not names: two names may be cut to the same text
@@ -62,9 +59,8 @@ def class_probabilities(
             orientation="h",
             marker={"color": colours, "cornerradius": 4},
             text=[parts.in_percent(a) for a in amounts],
-            # a narrow figure has no room beside a long bar
-            textposition=["inside" if a > LONG else "outside" for a in amounts],
-            insidetextanchor="end",
+            # within a bar of any colour it could not be read in both themes
+            textposition="outside",
             textangle=0,
             cliponaxis=False,
             customdata=names,

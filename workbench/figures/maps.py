@@ -47,6 +47,8 @@ def thinned(n: int, keep: Ints, limit: int = theme.THIN_FROM) -> Ints:
     return np.union1d(even, np.asarray(keep, dtype=np.int64))
 
 
+LARGE = 0.25
+"""Share that has the last colour where all are smaller: doubts of 1 % do not look like large ones."""
 _FEWEST_NAMED = 3  # labelled items of a class from which on its name stands among them
 STAR = {"size": 19, "symbol": "star", "color": "#F4D35E", "line": {"width": 1.6, "color": "#1B1F24"}}
 """The next question."""
@@ -213,7 +215,9 @@ def _draw_open(
         amounts = np.asarray(about.values, dtype=float)[items]
         finite = amounts[np.isfinite(amounts)]
         low, high = value_range or ((float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0))
-        scale = parts.colour_scale(0.0 if about.share else low, high, about.measure)
+        if about.share:
+            low, high = 0.0, max(high, LARGE)
+        scale = parts.colour_scale(low, high, about.measure)
         if about.share:
             scale["colorbar"] |= {"tickformat": theme.SHARE_TICKS}
         marker |= {"color": amounts} | scale
