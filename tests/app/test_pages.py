@@ -106,7 +106,9 @@ def test_data_begins_with_the_open_project_what_it_means_and_the_way_on(labelled
     # after the page's own sentence
     at = next(place for place, words in enumerate(said) if words.startswith("Choose what to label.")) + 1
     first = said[at : at + 2]
-    assert first[0].startswith(r"**Cellar \*one\***: 12 of") and "the model is right on" in first[0]
+    measured = labelled.evaluation
+    ends = f"the model is right on {percent(1 - measured.high)} to {percent(1 - measured.low)} of"
+    assert first[0].startswith(r"**Cellar \*one\***: 12 of") and ends in first[0]
     assert first[1], "what that means"
     [way] = [one for one in test.button if one.key == "go-on-open"]
     assert way.proto.type == "primary"

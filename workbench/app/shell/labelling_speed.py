@@ -190,8 +190,9 @@ def progress(session: Session) -> tuple[str, str]:
         return f"{coverage}; the error is known once enough is measured: {error_so_far(evaluation)}.", (
             "Go on: a part of your answers is kept to measure on."
         )
-    right = f"the model is right on {percent(1 - evaluation.error)} of what it never learnt from"
-    ends = f"({percent(1 - evaluation.high)} to {percent(1 - evaluation.low)})"
+    ends = f"{percent(1 - evaluation.high)} to {percent(1 - evaluation.low)}"
+    # few items bear no figure, only its ends
+    right = f"{percent(1 - evaluation.error)} ({ends})" if session.verdict.told else ends
     hint = advice(session.rounds, session.verdict)
     if n >= total:
         meaning = "All is labelled: look at the labels again on History, or take them away there."
@@ -201,7 +202,7 @@ def progress(session: Session) -> tuple[str, str]:
         meaning = f"{hint[0].upper()}{hint[1:]}."
     else:
         meaning = "Go on labelling, or see on Finish what the machine can label itself."
-    return f"{coverage}; {right} {ends}.", meaning
+    return f"{coverage}; the model is right on {right} of what it never learnt from.", meaning
 
 
 def measured(state: ProjectState) -> int:
