@@ -171,7 +171,7 @@ def test_agreement_of_two_people_leaves_out_what_decided(project: Session) -> No
     assert {a, b} == {"ann", "bob"} and found.observed == 0.75 and found.n_items == 4
     assert agreement.group(shared, 3) is None
     words = agreement.in_words("ann and bob", found)
-    assert words == "ann and bob labelled 4 items both, and agree in 75 %. Kappa is told from 10 items on."
+    assert words == "ann and bob labelled 4 items both, and agree in 3 of 4. Kappa is told from 10 items on."
     assert "kappa is 0.00" in agreement.in_words("ann and bob", found._replace(n_items=10))
     (disputed,) = project.state.conflicts
     # whoever decides, also one of the two: they differed, and agreement is about that
@@ -207,7 +207,7 @@ def test_looking_twice_is_agreement_with_oneself(project: Session) -> None:
     assert found is not None and found.n_items == len(asks) == 4 and found.observed == 0.75
     assert differ == [asks[0].item]
     words = agreement.in_words("", found, oneself=True)
-    assert words.startswith("Looked at twice, 4 items got the same label in 75 %")
+    assert words.startswith("Looked at twice, 4 items got the same label in 3 of 4")
 
 
 def test_history_opens_on_what_looks_wrong(project: Session, drawn: list[list[dict[str, Any]]]) -> None:

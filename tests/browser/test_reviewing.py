@@ -169,7 +169,7 @@ def test_a_disagreement_is_decided_in_its_queue_and_learnt_from(browser: Any, ow
     visit(ann, f"{own_server.url}/history?project={project}")
     ann.wait_for_selector("text=2 on which people differ")
     ann.get_by_role("tab", name="Agreement").click()
-    ann.wait_for_selector("text=Ann and Bob labelled 2 items both, and agree in 0 %")
+    ann.wait_for_selector("text=Ann and Bob labelled 2 items both, and agree in 0 of 2")
     ann.wait_for_selector("text=People differ on 2 items.")
     # Ann decides: about the first neither as she said nor as Bob did
     ann.locator(".st-key-decide button").click()

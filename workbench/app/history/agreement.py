@@ -142,6 +142,8 @@ def in_words(who: str, found: Agreement, *, together: bool = False, oneself: boo
         oneself: it is of first and second labels of one person.
     """
     same = percent(found.observed, 0)
+    if found.n_items < ENOUGH and not together:
+        same = f"{found.observed * found.n_items:.0f} of {found.n_items}"
     items = plural(found.n_items, "item")
     if together:
         words = f"{who}, {found.n_ratings:,} labels of {items}: two labels of one item agree in {same}"
