@@ -215,9 +215,8 @@ def _draw_open(
         amounts = np.asarray(about.values, dtype=float)[items]
         finite = amounts[np.isfinite(amounts)]
         low, high = value_range or ((float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0))
-        if about.share:
-            low, high = 0.0, max(high, LARGE)
-        scale = parts.colour_scale(low, high, about.measure)
+        ends = (0.0, max(high, LARGE)) if about.share else (low, high)
+        scale = parts.colour_scale(*ends, about.measure)
         if about.share:
             scale["colorbar"] |= {"tickformat": theme.SHARE_TICKS}
         marker |= {"color": amounts} | scale

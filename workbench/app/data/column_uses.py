@@ -184,7 +184,7 @@ def _edited(rows: Sequence[Mapping[str, Any]], key: str) -> list[dict[Any, Any]]
     }
     few = len(rows) <= MOST_ROWS
     place = f"table-{key}"
-    widgets.held(**{place: widgets.table_height(len(rows)) if few else "460px"})
+    widgets.held(**{place: f"calc({len(rows) + 1} * 2.2rem + 3px)" if few else "460px"})
     with st.container(key=place):
         edited = st.data_editor(
             pd.DataFrame(rows),

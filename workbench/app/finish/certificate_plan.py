@@ -35,15 +35,12 @@ _WAITING = (
 
 def sources(session: Session) -> list[str]:
     """Sources whose labels can be checked: the model, and columns that the project knows."""
-    offered = (*_used(session), *session.guesses_offered())
+    used = [guess.source for guess in session.guesses if guess.guess is not None]
+    offered = (*used, *session.guesses_offered())
     columns = [source for source in offered if source.startswith("column:")]
     model = [MODEL] if session.model is not None else []
     # whoever brought a column and labelled nothing came to check it
     return [*model, *dict.fromkeys(columns)] if session.state.codes else [*dict.fromkeys(columns), *model]
-
-
-def _used(session: Session) -> list[str]:
-    return [guess.source for guess in session.guesses if guess.guess is not None]
 
 
 def title_of(of: str) -> str:

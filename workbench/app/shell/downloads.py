@@ -212,7 +212,7 @@ def _begin(offer: _Offer, make: Making, owner: str, kind: str) -> None:
 
 def in_bytes(size: int) -> str:
     """The size of a file for people."""
-    return f"{size / 1e6:,.1f} MB" if size < 1e8 else f"{size / 1e6:,.0f} MB"
+    return f"{size / 1e6:,.{int(size < 1e8)}f} MB"
 
 
 def routes() -> list[Any]:

@@ -45,11 +45,6 @@ def _switched(key: str, was_on: bool, stored: Callable[[], bool], write: Callabl
         write(is_on)
 
 
-def table_height(rows: int) -> str:
-    """The height of a table that shows all of its rows, as CSS."""
-    return f"calc({rows + 1} * 2.2rem + 3px)"
-
-
 def job_panel(job: Job, key: str, *, height: int = 96, again: bool = False) -> None:
     """A job's progress and a button to cancel it; looks again by itself while it runs.
 
