@@ -303,12 +303,16 @@ def test_a_table_of_votes_opens_as_its_items_with_those_votes(
         for i, text in enumerate(texts)
         for w in range(3)
     ]
+    rows.insert(0, f"H0,,1,{texts[0]},")  # nobody took it
     rows.append(f"H1,W0,9,{texts[1]},pos")  # of a person's answers the last counts
+    rows.append(f"H2,,9,{texts[2]},neg")  # of somebody whom the table does not name
     path = tmp_path / "turk.csv"
     path.write_text("\n".join(["HITId,WorkerId,Seconds,Input.text,Answer", *rows]) + "\n")
     with_votes = "item=HITId,person=WorkerId,class=Answer"
     assert call("new", path, "--votes", with_votes, "--policy", "margin", "--classifier", FAKE) == 0
-    assert "54 answers of 3 persons" in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert "54 answers of 3 persons" in said.out
+    assert "'Seconds'" in said.err and "1 answers without a 'WorkerId'" in said.err
     (project,) = Store.open().projects()
     session = Session.open(project.id)
     assert list(session.pool.items.ids) == [f"H{i}" for i in range(18)]
@@ -316,7 +320,20 @@ def test_a_table_of_votes_opens_as_its_items_with_those_votes(
         "neg",
         "pos",
     }
+    names = {name for i in range(18) for name in session.pool.items.show(i).row or {}}
+    assert not names & {"WorkerId", "Seconds", "Answer"}, "the first person's answer is nobody else's to see"
     of_first = {vote.annotator: vote.by_themselves for vote in session.state.votes[0].values()}
     assert sorted(of_first.values()) == ["neg", "pos", "pos"] and len(of_first) == 3
     assert {vote.key for vote in session.state.votes[1].values()} == {"neg", "pos"}
     assert "--votes takes item=COLUMN" in refused(capsys, "new", path, "--votes", "item=HITId")
+    # how the table is read, and the uses of its columns, are what somebody says
+    other = tmp_path / "other.csv"
+    other.write_text(path.read_text().replace(",", "|") + f"|W1|3|{texts[0]}|pos\n")
+    named = ("--name", "Other", "--votes", with_votes.replace(",", ", "), "--classifier", FAKE)
+    uses = 'columns={"HITId": {"use": "id", "empty": "drop"}}'
+    assert call("new", other, *named, "--pool-set", "delimiter=|", "--pool-set", uses) == 0
+    assert "54 answers of 3 persons" in capsys.readouterr().out
+    other.write_text("task,worker,label\n" + "".join(f"t{i // 3},w{i % 3},a\n" for i in range(9)))
+    assert "nothing to learn from" in refused(
+        capsys, "new", other, "--votes", "item=task,person=worker,class=label"
+    )

@@ -78,10 +78,10 @@ def new_project(
     of_pool = parse_settings(pool_set or [], "--pool-set") | ({"target": target} if target else {})
     of_pool = without_guesses(pool, of_pool, guess)
     typed(classifier, policy, options, feature_sets(of_pool))
-    vote_options, answers = _votes(pool, votes) if votes else ({}, {})
+    of_pool, answers, left_out = _votes(pool, votes, of_pool) if votes else (of_pool, {}, "")
     session = Session.create(
         pool,
-        pool_options=of_pool | vote_options,
+        pool_options=of_pool,
         name=name,
         classes=classes,
         questions=[question_given(text) for text in ask] if ask else None,
@@ -95,6 +95,8 @@ def new_project(
         seed=seed,
     )
     say_notes(session.pool)
+    if left_out:
+        print(left_out, file=sys.stderr)
     if answers:
         _take_votes(session, answers, Path(pool).name)
     with_classes = f", {len(session.classes)} classes" if session.classes else ""
@@ -109,14 +111,14 @@ def new_project(
         )
 
 
-def _votes(pool: str, argument: str) -> tuple[dict[str, Any], Votes]:
-    """Options and answers of a table of votes."""
+def _votes(pool: str, argument: str, options: dict[str, Any]) -> tuple[dict[str, Any], Votes, str]:
+    """Options and answers of a table of votes, and what of it is left out."""
     from workbench.exchange.imports import table_of_votes
 
-    columns = dict(pair.partition("=")[::2] for pair in argument.split(","))
+    columns = dict(pair.strip().partition("=")[::2] for pair in argument.split(","))
     if set(columns) != {"item", "person", "class"}:
         raise InputError(f"--votes takes item=COLUMN,person=COLUMN,class=COLUMN; got {argument!r}.")
-    return table_of_votes(pool, columns["item"], columns["person"], columns["class"])
+    return table_of_votes(pool, columns["item"], columns["person"], columns["class"], options)
 
 
 def _take_votes(session: Session, votes: Votes, source: str) -> None:

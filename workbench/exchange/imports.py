@@ -16,6 +16,7 @@ from workbench.pools.formats.annotations import Choice, votes_of
 from workbench.pools.labels import UNLABELLED
 from workbench.pools.pool import Pool
 from workbench.pools.tables.exported import is_label
+from workbench.pools.tables.options import READING
 from workbench.reading import cut, reading
 from workbench.reading import listed as quoted
 from workbench.store import FileVote
@@ -54,7 +55,9 @@ def import_labels(
         return _matched(rows_of(data, format), pool, classes, unknown)
 
 
-def table_of_votes(path: Path | str, item: str, person: str, label: str) -> tuple[dict[str, Any], Votes]:
+def table_of_votes(
+    path: Path | str, item: str, person: str, label: str, options: Mapping[str, Any]
+) -> tuple[dict[str, Any], Votes, str]:
     """A table with a row for each answer of a person to an item, as crowd-sourcing writes it.
 
     Args:
@@ -62,20 +65,33 @@ def table_of_votes(path: Path | str, item: str, person: str, label: str) -> tupl
         item: column of the items' ids.
         person: column of who answered; of a person's answers to one item the last counts.
         label: column of the answers.
+        options: of the pool that somebody gave: how the file is read, and uses of columns, which go before.
 
     Returns:
         Options under which the table is a pool of its items: what differs between the rows of one item is no
-        property of it. And (id, person) -> answer.
+        property of it. (id, person) -> answer. And a sentence about what is left out.
 
     Raises:
-        InputError: no table, or no such columns.
+        InputError: no table, no such columns, or none about the items.
     """
-    frame = table_of(path)
+    frame = table_of(path, {name: options[name] for name in READING if name in options})
     cells = [column_of(frame, name, path) for name in (item, person, label)]
-    differ = frame.columns[frame.groupby(item, sort=False).nunique().max().reindex(frame.columns) > 1]
+    n_different = frame.groupby(item, sort=False).nunique(dropna=False).max().reindex(frame.columns)
+    differ = [name for name in frame.columns[n_different > 1] if name not in (person, label)]
+    if {*frame.columns} <= {item, person, label, *differ}:
+        raise InputError(
+            f"{path} says nothing of the items but {cut(item)}: there is nothing to learn from. Add a column "
+            "with what people saw, or open the items as a pool and import their labels."
+        )
     columns = {**dict.fromkeys((*differ, person, label), "leave out"), item: "id"}
-    votes = {(key, who): answer.strip() for key, who, answer in zip(*cells, strict=True) if answer.strip()}
-    return {"columns": columns, "duplicate_ids": "first"}, votes
+    answers = [(key, who.strip(), answer.strip()) for key, who, answer in zip(*cells, strict=True)]
+    votes = {(key, who): answer for key, who, answer in answers if answer and who}
+    n_nobodys = sum(bool(answer and not who) for _, who, answer in answers)
+    parts = [f"columns that differ between the rows of an item: {quoted(differ)}"] if differ else []
+    parts += [f"{n_nobodys:,} answers without a {cut(person)}"] if n_nobodys else []
+    notes = f"Left out: {'; '.join(parts)}." if parts else ""
+    columns |= options.get("columns") or {}
+    return {**options, "columns": columns, "duplicate_ids": "first"}, votes, notes
 
 
 def _matched(

@@ -79,7 +79,7 @@ def _pool(table: Examination, name: str) -> Pool:
         recipe, features = _beside_texts(table, recipe, rows)
     feature_map = TableFeatureMap(tuple(recipe), table.options.decimal or "")
     frame = table.frame if len(rows) == len(table.frame) else table.frame.iloc[rows]
-    names = [name for name in table.names if name != table.target]
+    names = table.item_columns
     return Pool(
         name=name,
         kind="table",
@@ -180,7 +180,7 @@ def _text_pool(table: Examination, rows: Ints, name: str) -> Pool:
             "pieces", words, (column, n_classes), learn, replay, column=column
         )
     note = f"Features are {len(feature_map.columns)} {noun} of {column!r}."
-    other_columns = [name for name in table.names if name not in (table.target, column)]
+    other_columns = [name for name in table.item_columns if name != column]
     cells = {name: table.frame[name].iloc[rows].array for name in other_columns}
     side_columns = tuple(name for name in other_columns if table.uses[name].use == "shown")
     return Pool(
@@ -226,9 +226,7 @@ def _picture_pool(table: Examination, rows: Ints, name: str) -> Pool:
     ids = item_ids(table, rows) if table.ids is not None or len(set(names)) < len(names) else names
     if table.ids is None and any(len(key) > 200 for key in ids):
         ids = item_ids(table, rows)  # a picture in the table itself is no id
-    cells = {
-        c: table.frame[c].iloc[rows].array for c in table.names if c not in (table.target, pictures.column)
-    }
+    cells = {c: table.frame[c].iloc[rows].array for c in table.item_columns if c != pictures.column}
     items = PhotoItems(ids, Photos(pictures, names, brightest=decoding.brightest), cells or None)
     features = options.features or "shapes"
     shared: dict[str, Any] = {"name": name, "title": table.raw.name, "notes": notes}

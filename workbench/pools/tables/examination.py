@@ -161,6 +161,13 @@ class Examination:
         out = ("class", "id", "shown", "leave out")
         return [name for name, use in self.uses.items() if use.use not in out]
 
+    @property
+    def item_columns(self) -> list[str]:
+        """Columns of the items: without the target, and where an id has several rows what is left out."""
+        several = self.options.duplicate_ids == "first"
+        out = {n for n, use in self.uses.items() if several and use.use == "leave out" and not use.guessed}
+        return [name for name in self.names if name not in (*out, self.target)]
+
     def _read_target(self, name: str) -> None:
         originals, _ = read_texts(self.frame[name], blanks=("",))
         texts = class_names(originals)
