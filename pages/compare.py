@@ -14,7 +14,7 @@ from workbench.app.compare.comparison_tables import named, ranks, summary
 from workbench.app.data import forms
 from workbench.app.shell import downloads, widgets
 from workbench.app.words.glossary import explain
-from workbench.app.words.text import duration, one_line, plural, verbatim
+from workbench.app.words.text import one_line, plural, verbatim
 from workbench.classifiers import CLASSIFIERS
 from workbench.classifiers import title_of as model_title
 from workbench.errors import InputError
@@ -22,6 +22,7 @@ from workbench.figures.curves import learning_curve, learning_curves
 from workbench.metrics import MIN_SEEDS
 from workbench.policies import POLICIES
 from workbench.policies.registry import title_of
+from workbench.progress import duration
 
 if TYPE_CHECKING:
     from workbench.app.serving.jobs import Job

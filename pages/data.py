@@ -21,7 +21,7 @@ from workbench.pools import POOLS, present_sets
 
 UNITS = {"image": "image", "table": "row", "text": "text"}
 MOST_PROJECTS = 60
-CARDS, LISTED = 6, 10  # projects that are shown as cards, and from how many on they are a list
+CARDS = 6  # projects that are shown as cards; more are a list
 LEARNING = "known-learning"
 CHOICES, CHOSEN = "data-choices", "data-chosen"  # what can be chosen, and what was
 
@@ -134,32 +134,57 @@ class About:
         people: who decided something, by project.
         answers: items with a label and questions, by project.
         names: of the people of the server, by key.
+        stages: the last fit, checks and certificate, by project.
     """
 
     people: Mapping[str, list[str]]
     answers: Mapping[str, tuple[int, int]]
     names: Mapping[str, str]
+    stages: Mapping[str, Mapping[str, Any]]
+
+
+def next_step(record: Any, about: About) -> tuple[str, str, str]:
+    """What comes next in a project: a sentence, the words of a button, and the page that it leads to."""
+    from workbench.sessions.measure import ENOUGH
+
+    n, questions = about.answers[record.id]
+    stages = about.stages.get(record.id, {})
+    checks = [kind for kind in stages if kind != "round"][-1:]
+    left = record.n_askable * questions - n
+    if checks == ["certified"]:
+        return "Certified: take its labels away, or label the rest.", "See the certificate", "finish"
+    if checks:
+        return "Its labels are being checked.", "Go on checking", "finish"
+    if n and not left:
+        return "Everything is labelled.", "Look at the labels", "history"
+    fit, words = stages.get("round", {}), f"{plural(left, 'answer')} to go"
+    if questions == 1 and fit.get("n_test", 0) >= ENOUGH:
+        words += f"; error {percent(fit['error'])} of {fit['n_test']:,} measured"
+    return f"{words}.", "Go on" if n else "Start", "label"
 
 
 def project_card(record: Any, about: About) -> None:
-    is_open = record.id == current.project_id()
     n_labelled, n_questions = about.answers[record.id]
     with st.container(border=True, height="stretch", key=f"project-{record.id}"):
         st.image(str(project_picture(record)), width="stretch", alt=f"Items of {record.name}")
         with st.container(height="stretch", gap="xxsmall"):
-            st.markdown(f"**{verbatim(record.name, 60)}**" + (" · open" if is_open else ""))
-            if record.n_items:
-                share = min(1.0, n_labelled / (record.n_items * n_questions))
+            st.markdown(f"**{verbatim(record.name, 60)}**{mark(record)}  \n{next_step(record, about)[0]}")
+            if record.n_askable:
+                share = min(1.0, n_labelled / (record.n_askable * n_questions))
                 st.progress(share, text=how_far(record, n_labelled, n_questions))
             st.caption(" · ".join(facts_of(record, about)))
-        project_actions(record, n_labelled, about)
+        project_actions(record, about)
+
+
+def mark(record: Any) -> str:
+    return " · open" if record.id == current.project_id() else ""
 
 
 def how_far(record: Any, n: int, questions: int) -> str:
     """Progress of a project, of one question or of several."""
     if questions < 2:
-        return f"{n:,} of {record.n_items:,} labelled"
-    return f"{plural(n, 'answer')} to {questions} questions about {record.n_items:,}"
+        return f"{n:,} of {record.n_askable:,} labelled"
+    return f"{plural(n, 'answer')} to {questions} questions about {record.n_askable:,}"
 
 
 def facts_of(record: Any, about: About) -> list[str]:
@@ -173,10 +198,11 @@ def facts_of(record: Any, about: About) -> list[str]:
     return [*facts, *sharing.facts(record, about.names)]
 
 
-def project_actions(record: Any, n_labelled: int, about: About) -> None:
+def project_actions(record: Any, about: About) -> None:
     with st.container(horizontal=True, key=f"project-actions-{record.id}", gap="small", width="content"):
-        if st.button("Go on" if n_labelled else "Start", key=f"open-{record.id}"):
-            go_on(record.id)
+        _, words, page = next_step(record, about)
+        if st.button(words, key=f"open-{record.id}"):
+            go_on(record.id, page)
         if missing_pool.is_gone(record):
             with st.popover("Its file is gone", icon=":material/warning:", key=f"gone-{record.id}"):
                 missing_pool.panel(record.id)
@@ -196,9 +222,9 @@ def shut_more(project: str) -> None:
     st.session_state[SHUT + project] = st.session_state.get(SHUT + project, 0) + 1
 
 
-def go_on(project: str) -> None:
+def go_on(project: str, page: str = "label") -> None:
     current.choose(project)
-    st.switch_page(frame.page("label"), query_params={current.PARAMETER: project})
+    st.switch_page(frame.page(page), query_params={current.PARAMETER: project})
 
 
 def more_of(record: Any) -> None:
@@ -329,23 +355,22 @@ def projects() -> None:
     if not records:
         return
     store = Store.open()
-    about = About(store.contributors(), store.n_answers(project.id for project in records), sharing.names())
+    answers = store.n_answers(project.id for project in records)
+    about = About(store.contributors(), answers, sharing.names(), store.stages())
     active = [record for record in records if not record.archived]
     aside = [record for record in records if record.archived]
-    if len(active) >= LISTED:
+    if len(active) > CARDS:
         listed(active, about)
     elif active:
         st.header("Go on with a project")
-        none_alone("projects", len(active[:CARDS]))
+        none_alone("projects", len(active))
         with st.container(key="projects"):
-            for record in active[:CARDS]:
+            for record in active:
                 project_card(record, about)
-    older = active[CARDS:] if len(active) < LISTED else []
-    for title, more, key in ((f"{len(older)} older", older, "older"), ("Archived", aside, "archived")):
-        if more:
-            with st.expander(title, key=f"fold-{key}"), st.container(key=f"projects-{key}"):
-                for record in more[:MOST_PROJECTS]:
-                    project_card(record, about)
+    if aside:
+        with st.expander("Archived", key="fold-archived"), st.container(key="projects-archived"):
+            for record in aside[:MOST_PROJECTS]:
+                project_card(record, about)
 
 
 def none_alone(grid: str, n: int) -> None:
@@ -386,11 +411,11 @@ def called(record: Any) -> str:
 def project_line(record: Any, about: About) -> None:
     n_labelled, n_questions = about.answers[record.id]
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"project-{record.id}"):
-        share = how_far(record, n_labelled, n_questions) if record.n_items else ""
-        mark = " · open" if record.id == current.project_id() else ""
+        share = how_far(record, n_labelled, n_questions) if record.n_askable else ""
         words = " · ".join(filter(None, [share, *facts_of(record, about)]))
-        st.markdown(f"**{verbatim(record.name, 60)}**{mark}  \n:small[{words}]", width="stretch")
-        project_actions(record, n_labelled, about)
+        title = f"**{verbatim(record.name, 60)}**{mark(record)} {next_step(record, about)[0]}"
+        st.markdown(f"{title}  \n:small[{words}]", width="stretch")
+        project_actions(record, about)
 
 
 def pools() -> None:
@@ -485,7 +510,7 @@ grids = "".join(
     # as many cards in a row as have room, all of one height
     f".st-key-{grid} {{ display: grid; gap: 1rem;{cards}"
     f" .st-key-{grid} > div, .st-key-{grid} > div > div {{ width: 100%; height: 100%; }}"
-    for grid in ("pools", "projects", "projects-older", "projects-archived")
+    for grid in ("pools", "projects", "projects-archived")
 )
 widgets.style(
     grids +

@@ -11,6 +11,7 @@ from workbench.guesses import (
     cleaned,
     columns_of,
     guess_of,
+    likely_columns,
     names_say_something,
     of_cells,
     of_classes,
@@ -114,6 +115,21 @@ def test_columns_that_look_like_guesses():
     columns = ["id", "Prediction", "text", "p_cat", "p_dog", "p_value", "weight"]
     assert suggested_columns(columns, PETS) == ["column:Prediction", "columns:p_*"]
     assert suggested_columns(["p_value", "age"], PETS) == []
+
+
+@pytest.mark.parametrize(
+    ("columns", "likely"),
+    [
+        (["comment", "llm_topic", "llm_confidence"], ["llm_topic", "llm_confidence"]),
+        (["topic", "topic_confidence", "age"], ["topic", "topic_confidence"]),
+        (["GPT topic", "Topic pred", "predicted_age"], ["GPT topic", "Topic pred", "predicted_age"]),
+        (["age", "survey_confidence", "llm_cost", "llm_id", "prediction_date"], []),
+    ],
+)
+def test_columns_of_a_language_model_and_their_confidence_are_noticed_by_their_names(
+    columns: list[str], likely: list[str]
+) -> None:
+    assert likely_columns(columns, ()) == likely
 
 
 def test_marked_columns_make_sources():

@@ -58,3 +58,13 @@ def tell(fraction: float, message: str) -> None:
     if watch is not None:
         report, low, high = watch
         report(low + min(max(fraction, 0.0), 1.0) * (high - low), message)
+
+
+def duration(seconds: float) -> str:
+    """A time as people say it: "40 s", "12 min", "1.5 h", "12 h"."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    hours = seconds / 3600
+    return f"{hours:.{int(hours < 10)}f} h"

@@ -10,11 +10,11 @@ import pytest
 
 from workbench.app.compare import comparison_results
 from workbench.app.serving.jobs import Countdown, Job
-from workbench.app.words.text import duration
 from workbench.errors import Cancelled
 from workbench.figures import examples
 from workbench.figures.curves import SAVED, Saving, learning_curve, summarise
 from workbench.pools import load_pool
+from workbench.progress import duration
 from workbench.studies import StudyResult, StudySpec
 from workbench.studies.estimate import FASTEST, SLOWEST, expected_time
 from workbench.studies.study import run_study
@@ -30,7 +30,7 @@ SPEC = StudySpec(
 
 
 def test_a_time_is_said_as_people_say_it() -> None:
-    assert [duration(s) for s in (3.4, 89, 720, 9000)] == ["3 s", "89 s", "12 min", "2.5 h"]
+    assert [duration(s) for s in (3.4, 89, 720, 9000, 45000)] == ["3 s", "89 s", "12 min", "2.5 h", "12 h"]
 
 
 def test_a_job_says_its_share_and_what_is_left() -> None:

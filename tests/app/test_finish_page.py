@@ -186,9 +186,9 @@ def test_every_format_says_whose_a_label_is(tickets: tuple[Session, list[str]]) 
     assert dict(back) == dict(session.state.labels)
 
 
-def test_a_certified_label_is_told_with_the_fit_that_gave_it_and_nothing_of_a_later_one(
-    tickets: tuple[Session, list[str]],
-) -> None:
+@pytest.fixture
+def learnt_since(tickets: tuple[Session, list[str]]) -> Session:
+    """A project that was certified on wrong labels, and has a model of right ones since."""
     session, truth = tickets
     session.label_items([i for i in range(12) if truth[i] != "owl"], "dog")
     session.label_items([i for i in range(12) if truth[i] == "owl"], "cat")
@@ -202,11 +202,42 @@ def test_a_certified_label_is_told_with_the_fit_that_gave_it_and_nothing_of_a_la
     for item in list(session.state.labels)[:12]:
         session.label_item(item, truth[item])
     session.refit()
+    return session
+
+
+def test_a_certified_label_is_told_with_the_fit_that_gave_it_and_nothing_of_a_later_one(
+    learnt_since: Session,
+) -> None:
+    session = learnt_since
+    frozen = session.finish_state().frozen  # type: ignore[union-attr]
     assert session.model is not None and session.model.number > frozen.round and session.certificate()
     rows = [row for row in label_table(session, "finished") if row["source"] == "machine"]
-    changed = sum(row["label"] != PETS[session.model.probabilities[row["item"]].argmax()] for row in rows)
-    assert changed > 0 and {row["model"] for row in rows} == {f"fit {frozen.round}"}
+    changed = [
+        row["item"] for row in rows if row["label"] != PETS[session.model.probabilities[row["item"]].argmax()]
+    ]
+    assert changed and {row["model"] for row in rows} == {f"fit {frozen.round}"}
     assert all(row["probabilities_now"] is None and row["confidence"] is not None for row in rows)
+    assert sorted(session.relabelled(session.finish_state())) == changed  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("answers", [3.0, 1_000.0])
+def test_where_the_model_has_learnt_a_certificate_anew_is_offered_if_it_is_less_work(
+    learnt_since: Session, monkeypatch: pytest.MonkeyPatch, answers: float
+) -> None:
+    session = learnt_since
+    n = len(session.relabelled(session.finish_state()))  # type: ignore[arg-type]
+    best = SimpleNamespace(answers=answers, in_answers=lambda: f"{answers:,.0f} checks")
+    job = SimpleNamespace(active=False, partial=SimpleNamespace(choice=best))
+    monkeypatch.setattr(certificate_plan, "forecast_of_tab", lambda *asked: job)
+    page = open_page("finish", session.id)
+    assert not page.exception and f"it would give {n:,} of these labels another class" in texts(page)
+    anew = [button for button in page.button if button.key == "finish-certify-anew"]
+    assert [button.label for button in anew] == (["Certify anew for about 3"] if answers == 3 else [])
+    assert page.button(key="finish-relabelled").label == f"Look at these {n:,}"
+    if anew:
+        anew[0].click()
+        monkeypatch.undo()
+        assert "Decide how wrong they may be" in texts(page.run())
 
 
 def test_where_it_fails_the_page_says_what_to_do(tickets: tuple[Session, list[str]]) -> None:

@@ -149,14 +149,6 @@ def test_advice_follows_what_fits_still_change() -> None:
     assert "4 more fits like it" in quiet
 
 
-@pytest.mark.parametrize(
-    ("hours", "words"),
-    [(0.005, "18 s"), (0.5, "30 min"), (1.0, "60 min"), (3.3, "3 h 20 min"), (12.6, "12 h")],
-)
-def test_hours_in_words(hours: float, words: str) -> None:
-    assert labelling_speed.in_words(hours) == words
-
-
 def test_a_change_of_model_is_marked_where_it_first_was_fitted() -> None:
     events = [
         Event.round({"number": 0, "n_labelled": 8}),

@@ -13,12 +13,13 @@ from workbench.app.data.forms import class_names
 from workbench.app.serving import uploads
 from workbench.app.serving.jobs import manager
 from workbench.app.shell import background_files
+from workbench.app.words.text import percent
 from workbench.errors import InputError
 from workbench.pools import TableReport, inspect_table
 from workbench.pools.features.pieces import PiecesFeatureMap
 from workbench.pools.formats import FORMATS, endings_of
 from workbench.progress import tell
-from workbench.sessions import Session
+from workbench.sessions import ArrayOracle, Session
 from workbench.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -326,6 +327,35 @@ def test_many_projects_are_a_list_in_which_one_is_found() -> None:
     assert [b.key for b in test.button if str(b.label) in ("Start", "Go on")] == [f"open-{made[7]}"]
     test.text_input(key="projects-find").set_value("nothing").run()
     assert "No project has these words." in [c.value for c in test.main.caption]
+
+
+def test_a_card_says_what_comes_next_in_its_project_and_leads_there() -> None:
+    session = Session.create("iris", classifier="logistic-regression", policy="margin", annotator="ann")
+
+    def card() -> tuple[str, str]:
+        page = opened()
+        words = "\n".join(str(one.value) for one in page.main.markdown)
+        return words, str(page.button(key=f"open-{session.id}").label)
+
+    n = session.pool.trainable.size
+    assert n < 150 and card()[1] == "Start" and f"{n} answers to go." in card()[0]
+    oracle = ArrayOracle(session.pool)
+    for item in session.pool.trainable[::4].tolist():
+        session.label_item(item, oracle(item))
+    session.refit()
+    error = session.evaluation
+    assert card()[1] == "Go on" and f"error {percent(error.error)} of {error.n} measured" in card()[0]
+    session.start_checks(0.2, 0.8)
+    assert card()[1] == "Go on checking"
+    while session.finish_state().phase == "checking":  # type: ignore[union-attr]
+        ask = session.next_check()
+        assert ask is not None and session.answer_check(ask.id, oracle(ask.item))
+    assert session.certificate()
+    words, button = card()
+    assert button == "See the certificate" and "take its labels away" in words
+    page = opened()
+    page.button(key=f"open-{session.id}").click().run()
+    assert page.title[0].value == "Finish"
 
 
 def _uses(report: TableReport) -> dict[str, str]:

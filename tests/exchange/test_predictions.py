@@ -34,6 +34,8 @@ def test_tables_and_tasks_are_read(pool):
     pd.DataFrame({"id": ids[3:5], "Class": ["setosa", None], "P": [0.5, 1]}).to_excel(book, index=False)
     assert read_predictions(book.getvalue(), "a.xlsx", pool) == [(3, "setosa", 0.5)]
     assert read_predictions(f"id\tpred\n{ids[3]}\tsetosa\n".encode("utf-16"), "a.tsv", pool)
+    named = f"id,llm_kind,llm_confidence\n{ids[3]},setosa,0.7\n".encode()
+    assert read_predictions(named, "llm.csv", pool) == [(3, "setosa", 0.7)]
     tasks = [
         {
             "id": 7,
@@ -52,7 +54,7 @@ def test_tables_and_tasks_are_read(pool):
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"name,guess\n1,2\n", "has the columns id"),
+        (b"name,weight\n1,2\n", "has the columns id"),
         (b"id,prediction\nnobody,setosa\n", "Not in this pool: nobody"),
         (b"item,prediction,confidence\n1,setosa,-3\n", "a confidence of -3"),
     ],

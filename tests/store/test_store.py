@@ -474,6 +474,18 @@ def test_a_duplicate_keeps_the_last_rounds_model_and_no_other(store: Store) -> N
     assert listed[second] == 3 and isinstance(listed[second], int)
 
 
+def test_the_last_fit_checks_and_certificate_of_a_project_are_told_in_their_order(store: Store) -> None:
+    first, second = project(store), project(store)
+    for error in (0.5, 0.25):
+        with store.recording(first) as recorder:
+            recorder.add(Event.round({"n_test": 40, "error": error}))
+    assert store.stages() == {first: {"round": {"n_test": 40, "error": 0.25}}}
+    with store.recording(second) as recorder:
+        recorder.add(Event.certified(1, [], {}))
+        recorder.add(Event.checks_started({}))
+    assert list(store.stages()[second].items()) == [("certified", None), ("checks-started", None)]
+
+
 def test_the_address_of_a_person_is_the_one_they_logged_in_with_last(store: Store) -> None:
     assert store.address_of("key-of-ann") == ""
     for address in ("ann@example.org", "ann@other.org", "ann@other.org"):

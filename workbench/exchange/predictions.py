@@ -12,6 +12,7 @@ import numpy as np
 from workbench.errors import InputError
 from workbench.exchange.answers import LABEL_STUDIO, Places, Row, Rows, format_of, read_tasks, rows_of
 from workbench.exchange.models import load_model
+from workbench.guesses import likely_columns
 from workbench.pools.cells import plain_text
 from workbench.pools.formats.annotations import By, choices_of
 from workbench.pools.pool import Pool
@@ -118,7 +119,9 @@ def _of_tasks(tasks: list[Any]) -> Rows:
 
 def _of_table(data: bytes, name: str, format: str) -> Rows:
     table = rows_of(data, format)
-    of, sure = table.column(_CLASSES), table.column(_SURE)
+    likely = likely_columns(table.columns, ())
+    of = table.column(_CLASSES) or next(iter(likely), "")
+    sure = table.column(_SURE) or next((name for name in likely if "confiden" in name.lower()), "")
     if not of:
         has = listed(table.columns, 12, quote=False) or "nothing"
         raise InputError(

@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 from workbench.csv_writing import csv_text
 from workbench.errors import InputError
 from workbench.exchange.files import json_text
+from workbench.progress import duration
 from workbench.writing import write_whole
 
 Verdict = Literal["reproduced", "partly", "not reproduced"]
@@ -186,7 +187,7 @@ def write_report(
     (place / "figures").mkdir(parents=True, exist_ok=True)
     lines = [f"# {report.title}", "", f"Verdict: **{report.verdict}**.", ""]
     before = f", with {there:,} of its {parts:,} parts there already" if there else ""
-    lines += [f"Made by `{command}` in {_duration(seconds)}{before}.", ""]
+    lines += [f"Made by `{command}` in {duration(seconds)}{before}.", ""]
     if report.caps:
         lines += ["Not run in full:", "", *(f"- {cap}" for cap in report.caps), ""]
         if report.cost:
@@ -285,11 +286,3 @@ def _cell(value: Any) -> str:
         return ""
     text = f"{value:.4g}" if isinstance(value, float) else str(value)
     return text.replace("|", "\\|").replace("\n", " ")
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"

@@ -273,8 +273,9 @@ def likely_columns(columns: Sequence[str], classes: Sequence[str]) -> list[str]:
         if source.startswith("columns:"):
             names |= set(columns_like(source.partition(":")[2], columns))
     for name, after in pairwise(columns):  # the confidence stands beside what it is of
-        if name in names and "confiden" in after.lower():
-            names.add(after)
+        stem, is_confidence, _ = after.lower().partition("confiden")
+        if is_confidence and (name in names or f"{name}_".lower() == stem):
+            names |= {name, after}
     return [name for name in columns if name in names]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -63,7 +63,7 @@ class Plane(NamedTuple):
         Returns:
             [n, 2] points.
         """
-        return _project(np.asarray(features), self.mean, self.axes, self.scale)
+        return on_axes(np.asarray(features), self.mean, self.axes, self.scale)
 
     def lift(self, points: ArrayLike) -> Floats:
         """The features that lie right under points of the plane (for a projection: its flat sheet).
@@ -182,7 +182,7 @@ def project(pool: Pool) -> Plane:
         points = np.asarray(pool.features[:], dtype=np.float64)
         return Plane(points, (columns[0], columns[1]), None, True, np.zeros(2), np.eye(2), np.ones(2))
     fitted, scale = scaled_axes(pool, 2, most=_FIT_ROWS, stream=0x9CA)
-    laid = _project(pool.features, fitted.mean, fitted.axes, scale)
+    laid = on_axes(pool.features, fitted.mean, fitted.axes, scale)
     return Plane(
         laid,
         ("first component", "second component"),
@@ -194,8 +194,20 @@ def project(pool: Pool) -> Plane:
     )
 
 
-def _project(features: Array, mean: Floats, axes: Floats, scale: Floats) -> Floats:
-    out = np.empty((len(features), len(axes)))
+def on_axes(features: Array, mean: Floats, axes: Floats, scale: Floats, dtype: Any = np.float64) -> Array:
+    """Rows on axes, a part of them at a time.
+
+    Args:
+        features: [N, D].
+        mean: [D] of the scaled features.
+        axes: [n, D].
+        scale: [D] that the features are divided by.
+        dtype: of the result.
+
+    Returns:
+        [N, n].
+    """
+    out = np.empty((len(features), len(axes)), dtype)
     for start in range(0, len(features), _CHUNK):
         part = np.asarray(features[start : start + _CHUNK], dtype=np.float64)
         out[start : start + _CHUNK] = (part / scale - mean) @ axes.T

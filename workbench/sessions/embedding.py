@@ -17,7 +17,7 @@ from workbench.errors import InputError, install_command
 from workbench.metrics.neighbours import trustworthiness
 from workbench.pools.neighbours.nearest import nearest_among
 from workbench.pools.pool import Pool
-from workbench.pools.projection import scaled_axes
+from workbench.pools.projection import on_axes, scaled_axes
 from workbench.writing import whole_file
 
 LANDMARKS = 20_000
@@ -31,7 +31,6 @@ MISSING = (
 VERSION = 2
 _JUDGED = 500
 _KEPT = 40
-_CHUNK = 2_048
 _TOGETHER = 10_000
 """Rows placed at once: each batch goes over all landmarks again."""
 _PERPLEXITY = 30
@@ -92,7 +91,7 @@ class NeighbourMap:
         distinct, first = np.unique(self.reference, axis=0, return_index=True)
         places = np.ascontiguousarray(self.points[self.landmarks][first], dtype=np.float64)
         laid = openTSNE.TSNEEmbedding(places, _Nearest(distinct), n_jobs=1, random_state=0)
-        return _placed(laid, _reduced(features, self.shift, self.axes, self.scale), report)
+        return _placed(laid, on_axes(features, self.shift, self.axes, self.scale, np.float32), report)
 
 
 def available() -> bool:
@@ -158,15 +157,6 @@ def _tell(report: Report | None, fraction: float, words: str) -> None:
         report(fraction, words)
 
 
-def _reduced(features: Array, shift: Floats, axes: Floats, scale: Floats) -> Array:
-    """[n, P] single precision: what distances are taken in."""
-    out = np.empty((len(features), len(axes)), dtype=np.float32)
-    for start in range(0, len(features), _CHUNK):
-        part = np.asarray(features[start : start + _CHUNK], dtype=np.float64)
-        out[start : start + _CHUNK] = (part / scale - shift) @ axes.T
-    return out
-
-
 def _affinities(rows: Array) -> Any:
     from openTSNE.affinity import PerplexityBasedNN
     from openTSNE.nearest_neighbors import PrecomputedNeighbors
@@ -187,8 +177,7 @@ class _Nearest:
     def __init__(self, rows: Array) -> None:
         from scipy.sparse import csr_matrix
 
-        self.rows = np.asarray(rows, dtype=np.float32)
-        self.squares = np.einsum("ij,ij->i", self.rows, self.rows)
+        self.rows = rows
         # its shape alone is looked at
         self.P = csr_matrix((len(self.rows), len(self.rows)))
 
@@ -198,20 +187,8 @@ class _Nearest:
         """Row-normalised probabilities, and the exact neighbours by their distance."""
         from openTSNE.affinity import joint_probabilities_nn
 
-        k = min(len(self.rows), k_neighbors or int(3 * perplexity))
-        near, far = np.empty((len(data), k), dtype=np.int64), np.empty((len(data), k))
-        for start in range(0, len(data), _CHUNK):
-            part = np.asarray(data[start : start + _CHUNK], dtype=np.float32)
-            # the rows' own squares change no order
-            order = self.squares - 2 * (part @ self.rows.T)
-            candidates = np.argpartition(order, k - 1, axis=1)[:, :k]
-            # differences, not products: equal rows are at 0
-            distances = np.linalg.norm(
-                self.rows[candidates].astype(np.float64) - part[:, None].astype(np.float64), axis=2
-            )
-            sort = np.argsort(distances, axis=1, kind="stable")
-            near[start : start + _CHUNK] = np.take_along_axis(candidates, sort, axis=1)
-            far[start : start + _CHUNK] = np.take_along_axis(distances, sort, axis=1)
+        rows, distances = nearest_among(data, self.rows, k_neighbors or int(3 * perplexity))
+        near, far, k = rows.astype(np.int64), distances.astype(np.float64), rows.shape[1]
         effective = perplexity if perplexity <= k else k / 3
         P = joint_probabilities_nn(
             near,
@@ -234,7 +211,7 @@ def _computed(pool: Pool, report: Report | None) -> NeighbourMap:
     share = 0.9 if n <= LANDMARKS else 0.6  # of the time, for the landmarks
     _tell(report, 0.01, "principal components")
     shift, axes, scale = _space(pool)
-    rows = _reduced(pool.features, shift, axes, scale)
+    rows = on_axes(pool.features, shift, axes, scale, np.float32)
     reference = rows[landmarks]
     # equal rows lie on each other; laid out one by one they would push each other apart
     distinct, back = np.unique(reference, axis=0, return_inverse=True)
@@ -306,7 +283,7 @@ def _judged(pool: Pool, layout: NeighbourMap) -> NeighbourMap:
     if n > limit:
         items = np.sort(np.random.default_rng([0, 0, 0x761]).choice(n, limit, replace=False))
     near = np.asarray(pool.features[items], dtype=np.float64) / layout.scale
-    flat = _reduced(pool.features[items], layout.shift, layout.axes[:2], layout.scale)
+    flat = on_axes(pool.features[items], layout.shift, layout.axes[:2], layout.scale, np.float32)
     judged = min(_JUDGED, len(items))
     return replace(
         layout,

@@ -23,7 +23,7 @@ from workbench.certificates import (
 from workbench.errors import InputError
 from workbench.guesses import columns_of, guess_of
 from workbench.sessions.asking import Ask, new_ask
-from workbench.sessions.certifying import issued
+from workbench.sessions.certifying import issued, machine_part
 from workbench.sessions.checks import (
     Frozen,
     answers_of,
@@ -249,6 +249,23 @@ class Finishing(Several):
         state = self.state if state is None else state
         frozen = self.frozen_in(state)
         return None if frozen is None else finish_state_of(frozen, state)
+
+    def relabelled(self, finish: FinishState) -> list[int]:
+        """Certified items that nobody has labelled and the model of now would give another class.
+
+        Args:
+            finish: what the checks say now; "certified", of the model.
+
+        Raises:
+            InputError: as `candidates`.
+        """
+        now, frozen = self.candidates(), finish.frozen
+        codes = dict(zip(now.items.tolist(), now.codes.tolist(), strict=True))
+        return [
+            item
+            for item in machine_part(finish, self.state)
+            if now.keys[codes[item]] != frozen.key(frozen.place_of[item])
+        ]
 
     def next_check(self, person: str | None = None) -> Ask | None:
         """The next check of a person, leased to them; None where nothing is left to check.

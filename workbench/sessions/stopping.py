@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -47,16 +47,6 @@ class Observation:
 
 History = Sequence[Observation]
 Advice = tuple[bool, str]
-
-
-class Rule(Protocol):
-    """A stopping rule; `limit`, where it has one, is the value at which it says stop."""
-
-    def __call__(self, history: History) -> Advice:
-        """Verdict on stopping, and why or why not."""
-
-    def values(self, history: History) -> Floats:
-        """[R] what the rule looks at, round by round; NaN where it cannot say."""
 
 
 def stop_set(n_items: int, seed: int = 0, closed: Ints | None = None) -> Ints:

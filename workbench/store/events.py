@@ -50,6 +50,8 @@ KINDS = (
     "checks-started",
     "certified",
 )
+STAGES = ("round", "checks-started", "certified")
+"""Kinds of the events that say what comes next in a project."""
 _KNOWN = frozenset(KINDS)
 # What may be said of a class.
 ABOUT = ("guidance", "shortcut", "colour")

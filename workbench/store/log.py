@@ -17,7 +17,7 @@ from workbench.arrays import Array
 from workbench.errors import InputError
 from workbench.reading import checked_texts, valid_text
 from workbench.store.database import NUMBER, Database, tables
-from workbench.store.events import ANSWERS, SOURCE, UNDOABLE, Event, now
+from workbench.store.events import ANSWERS, SOURCE, STAGES, UNDOABLE, Event, now
 from workbench.store.retry import retried
 from workbench.store.rounds import insert_round
 from workbench.store.state import arrays_to_bytes
@@ -114,6 +114,25 @@ class Log(Database):
                 if row.annotator != SOURCE:
                     people.setdefault(row.project, []).append(row.annotator)
         return people
+
+    @retried
+    def stages(self) -> dict[str, dict[str, Any]]:
+        """Project id -> its last fit, start of checks and certificate, by kind of event, the oldest first.
+
+        A fit has its figures; the others, which may be large, are None.
+        """
+        from sqlalchemy import case, func, select
+
+        c = tables().events.c
+        last = select(c.project, func.max(c.id).label("id")).where(c.kind.in_(STAGES))
+        last = last.group_by(c.project, c.kind).subquery()
+        query = select(c.project, c.kind, case((c.kind == "round", c.payload)).label("figures"))
+        query = query.join(last, (c.project == last.c.project) & (c.id == last.c.id)).order_by(c.id)
+        stages: dict[str, dict[str, Any]] = {}
+        with self._read() as connection:
+            for row in connection.execute(query):
+                stages.setdefault(row.project, {})[row.kind] = row.figures
+        return stages
 
 
 class Recorder:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -59,6 +60,12 @@ class ProjectSummary:
     kind: str = ONE_CLASS
     position: int = 0
     aside: bool = False
+
+    @property
+    def n_askable(self) -> int:
+        """Items that may be asked about: those outside of the test split."""
+        bits = (self.settings.get("test") or {}).get("bits", "")
+        return self.n_items - int.from_bytes(b64decode(bits), "big").bit_count()
 
     def __post_init__(self) -> None:
         if not self.family:

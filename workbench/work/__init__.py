@@ -6,7 +6,7 @@ that called keeps or writes anything. Nothing here imports Dask before it is use
 """
 
 from workbench.work.distribution import spread, stream
-from workbench.work.timeleft import NOTICE, TimeLeft, duration
+from workbench.work.timeleft import NOTICE, TimeLeft
 from workbench.work.workers import (
     LOCAL,
     TIMEOUT,
@@ -33,7 +33,6 @@ __all__ = [
     "check_workers",
     "cluster",
     "core_count",
-    "duration",
     "one_blas_thread",
     "spread",
     "stream",

@@ -6,6 +6,8 @@ import math
 import time
 from collections.abc import Callable
 
+from workbench.progress import duration
+
 NOTICE = 60.0
 """Seconds: what is expected to take longer says so."""
 
@@ -60,16 +62,12 @@ class TimeLeft:
         seconds = self.seconds_left(fraction)
         if seconds is None:
             # no step has ended: what has passed already is all that is known
-            return f"the first step takes {duration(spent)} so far" if spent >= self._notice else ""
+            return f"the first step takes {_rounded_up(spent)} so far" if spent >= self._notice else ""
         # once it was long it stays so: words that come and go tell nobody anything
         self._long = self._long or (spent >= self._settle and spent + seconds >= self._notice)
-        return f"at most {duration(seconds)} left" if self._long else ""
+        return f"at most {_rounded_up(seconds)} left" if self._long else ""
 
 
-def duration(seconds: float) -> str:
-    """Seconds as people say them: "40 s", "12 min", "3.5 h"."""
-    if seconds < 90:
-        return f"{math.ceil(seconds / 10) * 10:.0f} s"
-    if seconds < 90 * 60:
-        return f"{math.ceil(seconds / 60):.0f} min"
-    return f"{seconds / 3600:.1f} h"
+def _rounded_up(seconds: float) -> str:
+    step = 10 if seconds <= 80 else 60
+    return duration(math.ceil(seconds / step) * step)

@@ -15,8 +15,8 @@ from workbench.app.serving import background
 from workbench.app.serving.caching import computed
 from workbench.app.serving.jobs import Job, manager
 from workbench.app.serving.stamps import stamp
-from workbench.app.words.text import duration
 from workbench.errors import InputError
+from workbench.progress import duration
 
 if TYPE_CHECKING:
     from workbench.sessions import FittedModel, Round

@@ -350,32 +350,22 @@ def start(
         now(f"Starting the project: {len(pool):,} items")
         if chosen.classes == () and chosen.guess:  # nobody named classes, and a guess does
             chosen = replace(chosen, classes=None)
-        settings: dict[str, Any] = {
+        settings: dict[str, Any] = vars(chosen) | {
             "source": source,
             "owner": "" if person is None else person.key,
             "name": _unused(chosen.name),
             "pool_options": pool_options,
-            "classifier": chosen.classifier,
-            "policy": chosen.policy,
-            "seed": chosen.seed,
-            "uniform_share": chosen.uniform_share,
-            "evaluation_share": chosen.evaluation_share,
-            "early_share": chosen.early_share,
-            "twins": chosen.twins,
-            "overlap": chosen.overlap,
-            "people": chosen.people,
-            "classes": chosen.classes,
             "questions": list(chosen.questions) or None,
         }
         try:
-            session = Session.create(pool, **settings, guess=chosen.guess)
+            session = Session.create(pool, **settings)
         except InputError:
             if NAMES not in chosen.guess:
                 raise
             # names that tell the items nothing are no reason not to start
-            chosen = replace(chosen, guess=tuple(guess for guess in chosen.guess if guess != NAMES))
-            session = Session.create(pool, **settings, guess=chosen.guess)
-        if chosen.guess:
+            settings["guess"] = tuple(guess for guess in chosen.guess if guess != NAMES)
+            session = Session.create(pool, **settings)
+        if settings["guess"]:
             now("Beginning with the guess")
             session.refit()  # so that the first question is chosen already
         draw(session.id, pool)

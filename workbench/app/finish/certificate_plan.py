@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from secrets import token_hex
 from typing import TYPE_CHECKING, Literal
 
@@ -147,9 +148,7 @@ def start(session: Session) -> None:
             "Confidence, %", (80.0, 99.0, 95.0, 1.0), "finish-confidence", "confidence of a certificate"
         )
         is_dear, place = census(session, n, error, confidence), st.container()
-        tab = st.session_state.setdefault("finish-tab", token_hex(8))
-        job = forecast_job(session, of, error, confidence, tab)
-        job.wait(0.1)
+        job = forecast_of_tab(session, of, error, confidence)
         forecast = job.partial
         if not is_dear:
             with place.container(border=True, key="finish-forecast"):
@@ -176,7 +175,7 @@ def start(session: Session) -> None:
     with right:
         st.header("What it costs")
         if job.active:
-            watched(job, forecast is None)
+            watched(job, forecast is None, "finish-waiting-picture", "Working out what other errors cost")
         elif job.status == "done":
             plan, plans = job.result
             picture(of, plan, plans, n)
@@ -235,14 +234,16 @@ def waiting(key: str, words: str) -> None:
 
 
 @st.fragment(run_every=widgets.POLL_SECONDS)
-def watched(job: Job, first: bool) -> None:
-    """The picture's place while it is worked out; the page runs again when there is more to show.
+def watched(job: Job, first: bool, place: str, words: str) -> None:
+    """A place while it is worked out; the page runs again when there is more to show.
 
     Args:
         job: that works it out.
         first: whether even the forecast of the chosen error is still missing.
+        place: key, of `_WAITING`.
+        words: on what is worked out.
     """
-    waiting("finish-waiting-picture", "Working out what other errors cost")
+    waiting(place, words)
     if not job.active or (first and job.partial is not None):
         st.rerun()
 
@@ -274,6 +275,14 @@ def begin(session: Session, of: str, error: float, confidence: float, per_class:
     st.rerun()
 
 
+def forecast_of_tab(session: Session, of: str, error: float, confidence: float) -> Job:
+    """The job of `forecast_job` for this tab, a moment later."""
+    tab = st.session_state.setdefault("finish-tab", token_hex(8))
+    job = forecast_job(session, of, error, confidence, tab)
+    job.wait(0.1)
+    return job
+
+
 def forecast_job(session: Session, of: str, error: float, confidence: float, tab: str) -> Job:
     """The job that forecasts a promise, and what other errors would cost; made once for a tab.
 
@@ -300,13 +309,14 @@ def forecast_job(session: Session, of: str, error: float, confidence: float, tab
         tab,
         session,
     )
-    job = manager().compute(session.id, inputs, _forecast, title="Forecast", lane="map")
+    made = partial(manager().compute, session.id, inputs, _forecast, title="Forecast", lane="map")
+    job = made()
     for other_job in manager().active(session.id):
         if other_job is not job and other_job.title == job.title and other_job.about == tab:
             other_job.cancel()  # of a slider that was moved on
     if job.status == "cancelled":
         manager().forget(job)
-        job = manager().compute(session.id, inputs, _forecast, title="Forecast", lane="map")
+        job = made()
     job.about = tab
     return job
 

@@ -9,8 +9,10 @@ import numpy as np
 import streamlit as st
 
 from workbench.app.access import auditing
+from workbench.app.finish import certificate_plan
 from workbench.app.finish.certificate_plan import ANEW, MODEL, ON, title_of
-from workbench.app.history.exports import NAMES, stem
+from workbench.app.history.exports import NAMES, format_box, stem
+from workbench.app.serving.caching import computed
 from workbench.app.shell import background_files, downloads, frame, widgets
 from workbench.app.words.text import percent, plural, verbatim
 from workbench.errors import InputError
@@ -155,6 +157,8 @@ def falling(now: FinishState) -> None:
 
 def certified(session: Session, now: FinishState) -> None:
     """The calm page of a finish: the sentence, the finished set, the certificate."""
+    from workbench.sessions.certifying import machine_part
+
     certificate = session.certificate()
     if certificate is None:
         return
@@ -162,7 +166,7 @@ def certified(session: Session, now: FinishState) -> None:
     widgets.style(_GREEN)
     with st.container(key="certified"):
         st.markdown(verbatim(certificate.sentence))
-    labelled, machine = len(session.state.codes), _machine_left(session, now)
+    labelled, machine = len(session.state.codes), len(machine_part(now, session.state))
     rest = int(session.pool.trainable.size) - labelled - machine
     st.markdown(
         f"The finished set holds {machine:,} labels of {verbatim(title_of(now.promise.of))} and "
@@ -170,6 +174,8 @@ def certified(session: Session, now: FinishState) -> None:
         "certificate says nothing."
         + (f" {plural(rest, 'item')} beyond it are left to people." if rest else "")
     )
+    if machine:
+        learnt_since(session, now, rest)
     takeaway(session, certificate)
     left, right = widgets.split([3, 2], "finish-evidence")
     with left:
@@ -192,28 +198,59 @@ def certified(session: Session, now: FinishState) -> None:
         st.button("Another promise", key="finish-again", on_click=anew)
 
 
-def _machine_left(session: Session, state: FinishState) -> int:
-    from workbench.sessions.certifying import machine_part
+def learnt_since(session: Session, now: FinishState, rest: int) -> None:
+    """Labels that the model would give otherwise by now; a certificate anew, where that is less work.
 
-    return len(machine_part(state, session.state))
+    Args:
+        session: of the project.
+        now: what the checks say; "certified".
+        rest: items beyond the certified set.
+    """
+    model, promise = session.model, now.promise
+    if promise.of != MODEL or model is None or model.number <= now.frozen.round:
+        return
+    items = computed(_relabelled, session, at=(model.uid, session.state.n_events))
+    job = certificate_plan.forecast_of_tab(session, MODEL, promise.error, promise.confidence)
+    if job.active and job.partial is None:
+        certificate_plan.watched(job, True, "finish-waiting", "Working out what another certificate costs")
+    best = None if job.partial is None else job.partial.choice
+    pays = best is not None and best.answers < len(items) + rest
+    if not items and not pays:
+        return
+    with st.container(border=True, key="finish-learnt"):
+        learnt = (
+            f"would give {len(items):,} of these labels another class" if items else "changed none of these"
+        )
+        words = f"**The model has learnt since: it {learnt}.**"
+        if best is not None and pays:
+            by_hand = len(items) + rest
+            words += (
+                f" Certified anew, all takes about {best.in_answers()}; by hand it is {by_hand:,} answers."
+            )
+        st.markdown(words)
+        with st.container(horizontal=True, key="finish-learnt-steps"):
+            if best is not None and pays:
+                words = f"Certify anew for about {best.answers:,.0f}"
+                st.button(words, icon=":material/verified:", key="finish-certify-anew", on_click=anew)
+            if items and st.button(
+                f"Look at {'this' if len(items) == 1 else 'these'} {len(items):,}",
+                icon=":material/label:",
+                key="finish-relabelled",
+            ):
+                ask_about(session, items, "the model has changed its mind")
+
+
+def _relabelled(session: Session) -> list[int]:
+    now = session.finish_state()
+    return [] if now is None else session.relabelled(now)
 
 
 def takeaway(session: Session, certificate: Any) -> None:
     """Downloads of the finished set and of the certificate."""
     from workbench.exchange import FORMATS
-    from workbench.exchange.labels import OF_IMAGES
 
-    formats = [f for f in FORMATS if f not in OF_IMAGES or session.pool.kind == "image"]
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="finish-downloads"):
-        file_format = st.selectbox(
-            "Format",
-            formats,
-            format_func=lambda f: NAMES.get(f, f),
-            key="finish-format",
-            width=150,
-            label_visibility="collapsed",
-            persist_state="session",
-        )
+        file_format = format_box(session, "finish-format", width=150, label_visibility="collapsed")
         downloads.button(
             "Download the finished set",
             background_files.of_project(

@@ -82,6 +82,26 @@ def stem(session: Any) -> str:
     )
 
 
+def format_box(session: Any, key: str, **more: Any) -> str:
+    """The format of a file with labels, to be chosen.
+
+    Args:
+        session: of the project.
+        key: of the widget.
+        more: of `st.selectbox`.
+    """
+    return str(
+        st.selectbox(
+            "Format",
+            [f for f in FORMATS if f not in OF_IMAGES or session.pool.kind == "image"],
+            format_func=lambda f: NAMES.get(f, f),
+            key=key,
+            persist_state="session",
+            **more,
+        )
+    )
+
+
 def downloads(session: Any, state: Any) -> None:
     """Buttons that download labels and project, and take labels in.
 
@@ -89,7 +109,6 @@ def downloads(session: Any, state: Any) -> None:
         session: of whoever looks at the page; labels taken in are theirs.
         state: of its project.
     """
-    formats = [f for f in FORMATS if f not in OF_IMAGES or session.pool.kind == "image"]
     with st.container(
         horizontal=True,
         vertical_alignment="center",
@@ -99,27 +118,13 @@ def downloads(session: Any, state: Any) -> None:
         width="content",
     ):
         with st.popover("Download", icon=":material/download:", key="export"):
-            file_format = st.selectbox(
-                "Format",
-                formats,
-                format_func=lambda f: NAMES.get(f, f),
-                key="format",
-                width="stretch",
-                persist_state="session",
-            )
-            scopes = [
-                export_scope
-                for export_scope in SCOPES
-                if export_scope != "predictions" or session.model is not None
-            ]
-            scopes = [
-                export_scope
-                for export_scope in scopes
-                if export_scope != "history" or file_format in CARRIED_BY
-            ]
-            scopes = [
-                export_scope for export_scope in scopes if export_scope != "finished" or state.certified
-            ]
+            file_format = format_box(session, "format", width="stretch")
+            barred_scopes = {
+                "predictions": session.model is None,
+                "history": file_format not in CARRIED_BY,
+                "finished": not state.certified,
+            }
+            scopes = [scope for scope in SCOPES if not barred_scopes.get(scope)]
             if len(session.every_question) > 1 and file_format in OF_QUESTIONS:
                 scopes = [QUESTIONS, *scopes]
             export_scope = st.selectbox(

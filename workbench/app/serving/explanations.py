@@ -44,45 +44,44 @@ class Reason:
     n_drawn: int = 0
 
 
+_WHY = {
+    "evaluation": "Drawn at random to measure the error. The model never learns from it, so its guess stays "
+    "hidden.",
+    "again": "You took its answer back.",
+    "chosen": "You wanted to be asked about it.",
+    "together": "Another question about it was wanted.",
+    "second": "A second look at a label of yours, without what you or the model said about it.",
+    "overlap": "Somebody else labels it too, to see how far people agree. The model's guess stays hidden.",
+}
+
+
 def why(session: Session, ask: Ask) -> Reason:
     """Why this item is asked about now."""
     from workbench.policies import POLICIES
     from workbench.policies.registry import title_of
     from workbench.sessions.policy import asking_policy
 
-    if ask.role == "evaluation":
-        words = (
-            "Drawn at random to measure the error. The model never learns from it, so its guess stays hidden."
-        )
-        return Reason(ask.role, words, float("nan"), 0, 0)
-    if ask.role == "again":
-        return Reason(ask.role, "You took its answer back.", float("nan"), 0, 0)
-    if ask.role == "chosen":
-        return Reason(ask.role, "You wanted to be asked about it.", float("nan"), 0, 0)
-    if ask.role == "together":
-        return Reason(ask.role, "Another question about it was wanted.", float("nan"), 0, 0)
-    if ask.role == "second":
-        words = "A second look at a label of yours, without what you or the model said about it."
-        return Reason(ask.role, words, float("nan"), 0, 0)
-    if ask.role == "overlap":
-        words = "Somebody else labels it too, to see how far people agree. The model's guess stays hidden."
-        return Reason(ask.role, words, float("nan"), 0, 0)
+    def plain(words: str) -> Reason:
+        return Reason(ask.role, words.replace("%", " %"), float("nan"), 0, 0)
+
+    if ask.role in _WHY:
+        return plain(_WHY[ask.role])
     policy = str(session.settings["policy"])
     model = session.model
     if ask.role == "uniform":
         share = float(session.settings["uniform_share"])
         words = f"Drawn at random, as {share:.0%} of the questions are whatever the policy. "
         words += "The model learns from it."
-        return Reason(ask.role, words.replace("%", " %"), float("nan"), 0, 0)
+        return plain(words)
     if ask.role == "cold-start" or model is None:
         words = "Nothing is known yet, so the first items are spread over the pool."
         if len(session.state.trained_classes) > 1:
             words = "Spread over the pool, as there was no model yet when it was chosen."
-        return Reason(ask.role, words, float("nan"), 0, 0)
+        return plain(words)
     policy, searching = asking_policy(model, policy)
     entry = POLICIES.get(policy)
     if policy == "random":
-        return Reason(ask.role, POLICIES[policy].says, float("nan"), 0, 0)
+        return plain(POLICIES[policy].says)
     from workbench.sessions import insight
 
     state = session.state

@@ -12,8 +12,8 @@ from functools import cache
 from hashlib import sha256
 from typing import Any, Literal, TypeVar
 
-from workbench.app.words.text import duration
 from workbench.errors import Cancelled, InputError
+from workbench.progress import duration
 
 Inputs = TypeVar("Inputs")
 Status = Literal["waiting", "running", "done", "failed", "cancelled"]

@@ -14,7 +14,8 @@ from workbench.app.serving.jobs import Job, manager
 from workbench.app.shell import kept_answers, labelling_speed, missing_pool, palette, widgets
 from workbench.app.words.text import for_people, one_line, percent, plural, verbatim
 from workbench.errors import InputError
-from workbench.work.timeleft import NOTICE, duration
+from workbench.progress import duration
+from workbench.work.timeleft import NOTICE
 
 if TYPE_CHECKING:
     from workbench.sessions import Session

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.app.words.text import percent, plural, verbatim
+from workbench.progress import duration
 
 if TYPE_CHECKING:
     from workbench.figures.curves import Curve
@@ -56,17 +57,6 @@ def labels_an_hour(events: Sequence[Event], person: str) -> float | None:
     busy = gaps <= PAUSE
     spent, n_answered = float(gaps[busy].sum()), int(numbers[1:][busy].sum())
     return 3600.0 * n_answered / spent if n_answered >= _FEWEST - 1 and spent > 0 else None
-
-
-def in_words(hours: float) -> str:
-    """A length of time for people: "40 s", "25 min", "3 h 20 min", "40 h"."""
-    minutes = hours * 60
-    if minutes < 1.5:
-        return f"{max(1, round(60 * minutes)):,} s"
-    if minutes < 90:
-        return f"{round(minutes)} min"
-    whole_hours, minutes_left = divmod(5 * round(minutes / 5), 60)
-    return f"{whole_hours:,} h" + (f" {minutes_left} min" if minutes_left and whole_hours < 10 else "")
 
 
 def latest_at_each(rounds: Sequence[Round]) -> list[Round]:
@@ -259,7 +249,7 @@ def line(
     if speed is not None:
         parts.append(f"{round(speed, -1 if speed >= 100 else 0):,.0f} labels an hour")
         if left:
-            parts.append(f"the other {left:,} would take about {in_words(left / speed)}")
+            parts.append(f"the other {left:,} would take about {duration(3600 * left / speed)}")
     hint = advice(rounds, verdict)
     words = " · ".join([*parts, hint] if hint else parts)
     return words[:1].upper() + words[1:]

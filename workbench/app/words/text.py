@@ -123,10 +123,3 @@ def calibration_sentence(verdict: CalibrationVerdict, event: str = "") -> str:
 def percent(value: float | None, digits: int = 1) -> str:
     """A share as a percentage; an en dash when there is none."""
     return "–" if value is None or value != value else f"{100 * value:.{digits}f} %"
-
-
-def duration(seconds: float) -> str:
-    """A time as people say it: "40 s", "12 min", "1.5 h"."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -17,14 +17,18 @@ from workbench.pools.tables.uses import ID_NAMES, ColumnUse, guessed, numbers_ro
 LIKELY_CLASSES = 200
 MOST_CODES = 12
 """Different whole numbers of a column up to which they may be codes."""
-PREDICTIONS = ("prediction", "predicted", "pred", "llm_label", "suggestion", "suggested", "guess")
+PREDICTIONS = re.compile(
+    r"(prediction|predicted|pred|suggestion|suggested|guess)|\w+_(prediction|pred|suggestion)"
+    r"|(llm|gpt|predicted|suggested)_(?!conf|score|certain|prob|id|time|cost|model|reason)\w+"
+)
 """Names of columns that say what somebody or something takes the class for."""
 _HEAD, _SAMPLE = 200, 20_000
 
 
 def names_predictions(column: str) -> bool:
     """Tell whether a column's name says that it holds predictions: a guess, never the truth."""
-    return "_".join(str(column).replace("_", " ").split()).casefold() in PREDICTIONS
+    name = "_".join(str(column).replace("_", " ").split()).casefold()
+    return PREDICTIONS.fullmatch(name) is not None
 
 
 def resolved(
