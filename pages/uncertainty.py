@@ -83,7 +83,6 @@ def inspect(item: int, view: Any, values: Any, title: str) -> None:
             class_probabilities(view.model.probabilities_of(item), view.model.classes),
             f"bars-{item}-{view.model.number}",
             "What the model thinks its class is",
-            config={"displayModeBar": False},
         )
 
 
@@ -278,7 +277,7 @@ def chart(fig: Any, key: str, alt: str) -> None:
         alt,
         on_select=lambda: selection.remember(session, key),
         selection_mode=("points", "box", "lasso"),
-        config={"modeBarButtonsToRemove": ["autoScale2d"]},
+        config={"displaylogo": False, "modeBarButtonsToRemove": ["autoScale2d"]},  # has the lasso
     )
     pointer.mount(
         session,

@@ -195,6 +195,8 @@ def test_a_class_gets_a_code_an_address_and_a_room_of_its_own(home: Path) -> Non
     assert not test.exception and any("You are " in one.value for one in test.caption)
     assert not test.sidebar.children and not test.get("page_link")
     assert not [one.key for one in test.button if one.key == "lesson-list"]
+    test.text_input(key="student-name").set_value(" Kim ").run()
+    assert any(re.match(r"You are Kim [0-9a-f]{4}\.", one.value) for one in test.caption)
     test.query_params["class"] = ""
     test.query_params["room"] = "gone"
     test.run()

@@ -15,6 +15,7 @@ from workbench.metrics import mean_band, share_interval
 # with two runs the interval of the mean is wider than anything worth drawing
 MIN_RUNS = 3
 SAVED = theme.CATEGORICAL[2]
+_MARK_ROW, _MARK_ROWS = 16, 4  # pixels of a row of marks' words, and rows
 
 
 @dataclass(frozen=True)
@@ -156,12 +157,13 @@ def learning_curve(
     begin = min(float(c.labels.min()) for c in curves)
     if end - begin < FEW_LABELS:  # else the axis counts in halves and fifths of a label
         fig.update_xaxes(dtick=1, range=[begin - 0.5, end + 0.5])
-    for words, at in (marks or {}).items():
+    for row, (words, at) in enumerate((marks or {}).items()):
         fig.add_vline(
             x=at,
             line={"color": theme.NEUTRAL, "dash": "dot", "width": 1},
             annotation_text=theme.text(words),
             annotation_position="top left" if at > 0.8 * end else "top right",
+            annotation_yshift=-_MARK_ROW * (row % _MARK_ROWS),  # close marks do not lie over each other
         )
     if saving is not None:
         _draw_saving(fig, saving)

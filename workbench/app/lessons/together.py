@@ -112,7 +112,17 @@ def label(shared: Session) -> None:
     st.caption(
         f"You are {own_session.annotator}. A key or a click answers; nobody else is asked about your item."
     )
+    with st.popover("Your name", icon=":material/person:", type="tertiary", key="student-name-box"):
+        st.text_input(
+            "Your name, as whoever teaches shall read it", key="student-name", max_chars=30, on_change=_named
+        )
     desk.mount(own_session)
+
+
+def _named() -> None:
+    if name := str(st.session_state["student-name"]).strip():
+        # two of a class may be called alike
+        current.call_me(f"{name} {secrets.token_hex(2)}")
 
 
 @st.fragment(run_every=2.0)

@@ -32,6 +32,8 @@ BASE = (
     "[data-testid=stHeader] :is(button, a) { pointer-events: auto; }"
     "@media (min-width: 769px) { [data-testid=stApp]:not(:has([data-testid=stExpandSidebarButton]))"
     " [data-testid=stMainBlockContainer] { padding-top: 1.25rem; } }"
+    # no stop of the Tab key that nobody needs
+    "[data-testid=stHeaderActionElements], .st-key-projects [data-testid=stElementToolbar] { display: none; }"
     # small text and the text of figures at 4.5 to 1 or better
     "[data-testid=stCaptionContainer], [data-testid=stCaptionContainer] p { color: inherit; opacity: 1; }"
     "[data-testid=stCaptionContainer] > p { opacity: 0.8; }"
@@ -50,8 +52,6 @@ BASE = (
     " { outline: 1px solid color-mix(in srgb, currentColor 60%, transparent); outline-offset: -1px; }"
     # there is no room for it beside a legend, and no pointer
     "@media (max-width: 640px) { .js-plotly-plot .modebar-container { display: none; } }"
-    # a lesson's legend reaches below it earlier; what it does can be done without it there
-    "@media (max-width: 900px) { [class*=st-key-lesson-] .modebar-container { display: none; } }"
 )
 DARK = (
     ".js-plotly-plot .annotation .bg { fill: #12161C !important; }"

@@ -96,7 +96,7 @@ def _running_panel(job: Job, key: str, height: int, again: bool) -> None:
 
 
 def figure(fig: Any, key: str, alt: str, **more: Any) -> Any:
-    """A figure with the menus we want and a text for those who cannot see it.
+    """A figure with a text for those who cannot see it; its tools have no names, so they are not shown.
 
     Args:
         fig: a Plotly figure.
@@ -104,8 +104,7 @@ def figure(fig: Any, key: str, alt: str, **more: Any) -> Any:
         alt: what it shows, in a sentence.
         more: further arguments of `st.plotly_chart`.
     """
-    config = {"displaylogo": False, "modeBarButtonsToRemove": ["lasso2d", "select2d", "autoScale2d"]}
-    return st.plotly_chart(fig, key=key, alt=alt, config=config | more.pop("config", {}), **more)
+    return st.plotly_chart(fig, key=key, alt=alt, **{"config": {"displayModeBar": False}} | more)
 
 
 def style(css: str) -> None:
