@@ -391,7 +391,7 @@ def tools(session: Any) -> None:
         for name in ("classes-shown", "classes-editor", "classes-problems"):
             st.session_state.pop(name, None)
         st.session_state[OPEN] = session.id
-    if st.button("Instructions", icon=":material/menu_book:", key="instructions"):
+    if st.button("Write instructions", icon=":material/menu_book:", key="instructions"):
         instructing.begin(session)
     if st.button("Guesses", icon=":material/lightbulb:", key="guesses"):
         st.session_state[GUESSES_OPEN] = session.id

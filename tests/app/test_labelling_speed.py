@@ -120,6 +120,7 @@ def test_what_is_known_of_the_error_is_said_in_one_way() -> None:
     def words(n: int, wrong: int) -> str:
         return labelling_speed.error_so_far(Evaluation.of(n, wrong, "evaluation set"))
 
+    assert words(0, 0) == "not known yet (none of the 20 measured items that a figure needs)"
     assert words(9, 0) == "not known yet (9 of the 20 measured items that a figure needs)"
     assert words(12, 1).startswith("likely between 1 % and 35 % so far (12 of the 20")
     assert words(20, 1).startswith("5.0 % of 20 items of the evaluation set, and on all others likely")

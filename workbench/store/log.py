@@ -124,8 +124,8 @@ class Log(Database):
         from sqlalchemy import case, func, select
 
         c = tables().events.c
-        last = select(c.project, func.max(c.id).label("id")).where(c.kind.in_(STAGES))
-        last = last.group_by(c.project, c.kind).subquery()
+        ids = select(c.project, func.max(c.id).label("id")).where(c.kind.in_(STAGES))
+        last = ids.group_by(c.project, c.kind).subquery()
         query = select(c.project, c.kind, case((c.kind == "round", c.payload)).label("figures"))
         query = query.join(last, (c.project == last.c.project) & (c.id == last.c.id)).order_by(c.id)
         stages: dict[str, dict[str, Any]] = {}

@@ -100,7 +100,8 @@ def error_so_far(found: Evaluation) -> str:
     ends = f"{percent(found.low, 0)} and {percent(found.high, 0)}"
     if found.enough:
         return f"{percent(found.error)} of {found.where}, and on all others likely between {ends}"
-    so_far = f"{found.n} of the {ENOUGH} measured items that a figure needs"
+    # none is measured before there is a model, though items were answered for it
+    so_far = f"{found.n or 'none'} of the {ENOUGH} measured items that a figure needs"
     return f"likely between {ends} so far ({so_far})" if found.hinted else f"not known yet ({so_far})"
 
 
