@@ -144,7 +144,7 @@ class About:
 
 
 def next_step(record: Any, about: About) -> tuple[str, str, str]:
-    """What comes next in a project: a sentence, the words of a button, and the page that it leads to."""
+    """The next step in a project: a sentence, the words of a button, and the page that it leads to."""
     from workbench.sessions.measure import ENOUGH
 
     n, questions = about.answers[record.id]
