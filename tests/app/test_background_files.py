@@ -218,7 +218,11 @@ def test_labels_are_looked_at_and_taken_in_beside(home: Path, tmp_path: Path) ->
     assert session.state.labels == {}, "one undo takes back what the other process took in"
 
 
-def test_a_bundle_that_was_brought_is_opened_once_at_a_press(session: Session, tmp_path: Path) -> None:
+def test_a_bundle_that_was_brought_is_opened_once_at_a_press(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert background_files.read.__kwdefaults__ is not None
+    monkeypatch.setitem(background_files.read.__kwdefaults__, "patience", 600.0)  # no bar, however slow
     bundle = tmp_path / "b.zip"
     bundle.write_bytes(written(background_files.of_project("bundle_written", session, "")))
     n = len(Store.open().projects())
