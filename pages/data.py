@@ -145,7 +145,8 @@ class About:
 
 def next_step(record: Any, about: About) -> tuple[str, str, str]:
     """The next step in a project: a sentence, the words of a button, and the page that it leads to."""
-    from workbench.sessions.measure import ENOUGH
+    from workbench.sessions.measure import ENOUGH, Evaluation
+    from workbench.sessions.verdict import ModelVerdict
 
     n, questions = about.answers[record.id]
     stages = about.stages.get(record.id, {})
@@ -158,8 +159,9 @@ def next_step(record: Any, about: About) -> tuple[str, str, str]:
     if n and not left:
         return "Everything is labelled.", "Look at the labels", "history"
     fit, words = stages.get("round", {}), f"{plural(left, 'answer')} to go"
-    if questions == 1 and fit.get("n_test", 0) >= ENOUGH:
-        words += f"; error {percent(fit['error'])} of {fit['n_test']:,} measured"
+    if questions == 1 and (n_test := fit.get("n_test", 0)) >= ENOUGH:
+        measured = Evaluation.of(n_test, round(fit["error"] * n_test), "")
+        words += f"; {ModelVerdict(measured).between}"
     return f"{words}.", "Go on" if n else "Start", "label"
 
 

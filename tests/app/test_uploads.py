@@ -13,7 +13,6 @@ from workbench.app.data.forms import class_names
 from workbench.app.serving import uploads
 from workbench.app.serving.jobs import manager
 from workbench.app.shell import background_files
-from workbench.app.words.text import percent
 from workbench.errors import InputError
 from workbench.pools import TableReport, inspect_table
 from workbench.pools.features.pieces import PiecesFeatureMap
@@ -343,8 +342,7 @@ def test_a_card_says_what_comes_next_in_its_project_and_leads_there() -> None:
     for item in session.pool.trainable[::4].tolist():
         session.label_item(item, oracle(item))
     session.refit()
-    error = session.evaluation
-    assert card()[1] == "Go on" and f"error {percent(error.error)} of {error.n} measured" in card()[0]
+    assert card()[1] == "Go on" and f"to go; {session.verdict.between}." in card()[0]
     session.start_checks(0.2, 0.8)
     assert card()[1] == "Go on checking"
     while session.finish_state().phase == "checking":  # type: ignore[union-attr]
