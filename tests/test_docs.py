@@ -96,8 +96,10 @@ READ = [
 
 
 def prose(page: Path) -> str:
-    """The text of a page without its blocks of code and without the addresses of its links."""
-    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    """The text of a page as it is read: no blocks of code, comments or addresses of links."""
+    text = re.sub(
+        r"^```.*?^```|^<!--.*?-->", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE
+    )
     text = re.sub(r"(?<=\n\n)(?: {4}.*\n)+", "", text)
     return re.sub(r"\]\([^)]*\)", "]", text)
 

@@ -1,8 +1,8 @@
-"""Commands on the pages of the documentation work as they stand there.
+"""Commands and Python of the documentation's pages work as they stand there.
 
-Every command is read by the program's own parser; in the full checks every block is carried out, page by
-page, in a folder that holds the files the pages speak of: the README's in one that has a checkout's files
-alone.
+Every command is read by the program's own parser. In the full checks each page is carried out from its first
+block to its last, in a folder that holds a checkout's own files alone and with a fresh home: what a newcomer
+has after `make run`. A block that cannot run so says why in a comment before it.
 """
 
 from __future__ import annotations
@@ -15,51 +15,65 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
-import numpy as np
-import pandas as pd
 import pytest
 
-from tests.pools.test_images import zipped
-from tests.pools.test_shapes import photos
 from tests.test_architecture import ROOT
 from tests.test_docs import PAGES
-from workbench.pools import load_pool
-from workbench.sessions import Session
-from workbench.store import Store
 
 WRITTEN = [page for page in PAGES if page.parent == ROOT or page.is_relative_to(ROOT / "docs")]
-# what runs from a fresh checkout as it is printed: nothing is prepared for it but the checkout's own files
-FRESH = ("README.md",)
-# servers that run until they are stopped
-ENDLESS = ("workbench app",)
-# more than ten minutes on two cores: read by the parser, not carried out
-LONG = ("images:fashion_mnist",)
 # what only repeats: read by the parser as it stands, carried out less often
 REPEATED = {"--seeds 10": "--seeds 2", "--budget 60": "--budget 20"}
 CLUSTER = "tcp://head:8786"
 WAITED = 600
+RUN = ("sh", "python")
+# why a block may not be carried out
+REASONS = {
+    "a server": "it runs until it is stopped, or asks one that does",
+    "a download": "from the network",
+    "another program": "which this one does not bring",
+    "this installation": "the tests run in it",
+    "ten minutes": "and more, on two cores",
+}
+_FENCE = re.compile(
+    r"^(?:<!-- not run: (?P<why>.*?) -->\n)?```(?P<language>\w*)\n(?P<text>.*?)^```", re.DOTALL | re.MULTILINE
+)
+_COMMAND = re.compile(
+    r"^(?:\w+=\S+ )?(?:workbench|python|make|pip|dask|curl|createdb|podman|uv|pipx)\b.*", re.MULTILINE
+)
+_PRINTED = re.compile(r"^print\(.*\)  # (-?\d[\d.]*|True|False)$", re.MULTILINE)
 
 
-def blocks(page: Path, *languages: str) -> list[str]:
-    """The page's fenced blocks in one of the languages ("" where none is named)."""
-    text = page.read_text(encoding="utf-8")
-    found = re.findall(r"^```(\w*)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
-    return [block for language, block in found if language in languages]
+class Block(NamedTuple):
+    """A fenced block of a page.
+
+    Attributes:
+        language: as the fence says.
+        text: what it holds.
+        why: what it needs that a checkout has not; "" where it is carried out.
+    """
+
+    language: str
+    text: str
+    why: str
+
+    @property
+    def lines(self) -> list[str]:
+        """Its command lines, continued ones joined."""
+        joined = (
+            re.sub(r"\s+# .*", "", line.strip()) for line in self.text.replace("\\\n", " ").splitlines()
+        )
+        return [" ".join(line.split()) for line in joined if line and not line.startswith("#")]
 
 
-def commands(page: Path) -> list[str]:
-    """Command lines in the page's blocks, continued lines joined."""
-    found = []
-    for block in blocks(page, "", "sh"):
-        for line in block.replace("\\\n", " ").splitlines():
-            line = re.sub(r"\s+#.*", "", line.strip())
-            if line.startswith(("workbench ", "python -m ")):
-                found.append(" ".join(line.split()))
-    return found
+def blocks(page: Path) -> list[Block]:
+    """The page's fenced blocks, in order."""
+    matches = _FENCE.finditer(page.read_text(encoding="utf-8"))
+    return [Block(match["language"], match["text"], match["why"] or "") for match in matches]
 
 
 def mentioned(page: Path) -> Iterator[str]:
@@ -76,105 +90,62 @@ def test_commands_of_a_page_are_ones_the_program_knows(page: Path) -> None:
     from workbench.cli.commands import app
 
     known_commands = get_command(app).commands  # type: ignore[attr-defined]
-    for line in [*commands(page), *mentioned(page)]:
+    typed = [line for block in blocks(page) if block.language == "sh" for line in block.lines]
+    for line in [*typed, *mentioned(page)]:
         words = shlex.split(re.sub(r"[\[\]|]", " ", line))
-        if words[0] != "workbench":
+        if words[0] != "workbench" or len(words) == 1:
             continue
         command = known_commands.get(words[1])
         assert command is not None, f"{page.name}: {line}"
         known = {
             name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)
         }
-        given = {word.partition("=")[0] for word in words[2:] if word.startswith("--")}
-        assert given <= known, f"{page.name}: {line} has {sorted(given - known)}"
+        options = {word.partition("=")[0] for word in words[2:] if word.startswith("--")}
+        assert options <= known, f"{page.name}: {line} has {sorted(options - known)}"
 
 
-def briefly(line: str) -> str:
-    """The command with fewer repetitions."""
-    for often, seldom in REPEATED.items():
-        line = line.replace(often, seldom)
-    return line
+def test_each_block_with_a_command_is_carried_out_or_says_why_not() -> None:
+    """A fence without a language, or an indented line, would be passed over."""
+    kept_back: list[str] = []
+    for page in WRITTEN:
+        for block in blocks(page):
+            where = f"{page.relative_to(ROOT)}: {block.text.splitlines()[0]}"
+            assert block.language in RUN or block.why or not _COMMAND.search(block.text), where
+            if block.why:
+                assert block.why.startswith(tuple(REASONS)), where
+                kept_back.append(f"{where} ({block.why})")
+        text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+        indented = re.findall(r"^ {4,}(workbench .*)$", text, re.MULTILINE)
+        assert [line for line in indented if not line.startswith("workbench app")] == [], page
+    print(*kept_back, sep="\n")
+    assert len(kept_back) < 20
 
 
-@pytest.fixture
-def place(prepared: Path, tmp_path: Path) -> Path:
-    """A copy of the folder: what one page's commands leave is not there for the next page's."""
-    return shutil.copytree(prepared, tmp_path / "place")
-
-
-def place_of(page: Path, request: pytest.FixtureRequest, folder: Path) -> Path:
-    """Where a page is tried: in a checkout's own files alone, or in the folder with what it speaks of."""
-    if page.name not in FRESH:
-        return request.getfixturevalue("place")
-    shutil.copytree(ROOT / "data", folder / "checkout" / "data")
-    return folder / "checkout"
-
-
-@pytest.fixture(scope="module")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the files that the pages speak of, and projects called flowers and questions."""
-    folder = tmp_path_factory.mktemp("docs")
-    rng = np.random.default_rng(0)
-    table = pd.DataFrame(rng.normal(size=(60, 3)).round(3), columns=["a", "b", "c"])
-    table["label"] = np.where(table["a"] + table["b"] > 0, "yes", "no")
-    table.to_csv(folder / "my.csv", index=False)
-    table.drop(columns="label").to_csv(folder / "rows.csv", index=False)
-    people = pd.DataFrame({"age": rng.integers(18, 80, 60), "zip": rng.choice([1010, 1020, 1030], 60)})
-    words = ["refund", "card", "lost", "late", "parcel", "login", "password", "invoice"]
-    people["income"] = rng.integers(10, 90, 60) * 1000
-    people["seen"] = pd.date_range("2026-01-01", periods=60).strftime("%d.%m.%Y")
-    people["comment"] = [" ".join(rng.choice(words, 4)) for _ in range(60)]
-    people["verdict"] = np.where(people["age"] > 40, "good", "bad")
-    people["remark"] = "none"
-    people.to_csv(folder / "people.csv", index=False)
-    pd.DataFrame({"question": [" ".join(rng.choice(words, 5)) for _ in range(60)]}).to_csv(
-        folder / "questions.csv", index=False
-    )
-    tickets = pd.DataFrame({"text": [" ".join(rng.choice(words, 5)) for _ in range(80)]})
-    lost = tickets["text"].str.contains("card")
-    tickets["class"] = np.where(lost, "card_lost", "refund_request")
-    tickets["llm_label"] = np.where(lost ^ (rng.random(80) < 0.2), "card_lost", "refund_request")
-    tickets.to_csv(folder / "tickets.csv", index=False)
-    tickets["llm_label"].rename("prediction").rename_axis("id").reset_index().to_csv(
-        folder / "predictions.csv", index=False
-    )
-    (folder / "photos.zip").write_bytes(zipped(photos(30)))
-    np.save(folder / "clip.npy", rng.normal(size=(30, 8)))
-    np.savez(folder / "clip.npz", embeddings=rng.normal(size=(30, 8)))
-    digits = load_pool("digits")
-    frame = pd.DataFrame(digits.features * 16, columns=list(digits.feature_map.columns))
-    frame.head(20).to_csv(folder / "new-rows.csv", index=False)
-    frame.to_parquet(folder / "big.parquet")
-    session = Session.create("iris", name="flowers", store=Store.open(folder / "home" / "workbench.sqlite"))
-    assert session.pool.truth is not None
-    for ask in session.ask(12):
-        session.tell(ask.id, session.pool.classes[session.pool.truth[ask.item]])
-    session.refit()
-    asked = Session.create(
-        str(folder / "questions.csv"),
-        name="questions",
-        classes=["money", "other"],
-        pool_options={"text_column": "question"},
-        store=Store.open(folder / "home" / "workbench.sqlite"),
-    )
-    for item in range(24):
-        words_of_item = asked.pool.items.show(item).text
-        asked.label_item(
-            item, "money" if "refund" in words_of_item or "invoice" in words_of_item else "other"
-        )
-    labels = pd.DataFrame({"item": [3, 4], "label": ["setosa", "setosa"]})
-    labels.to_csv(folder / "more-labels.csv", index=False)
-    return folder
+def steps(page: Path) -> list[tuple[str, str]]:
+    """The steps of a person who follows the page: (language, line or block)."""
+    wanted = [block for block in blocks(page) if block.language in RUN and not block.why]
+    done: list[tuple[str, str]] = []
+    for block in wanted:
+        if block.language == "python":
+            done.append(("python", block.text))
+            continue
+        for line in block.lines:
+            for often, seldom in REPEATED.items():
+                line = line.replace(often, seldom)
+            done.append(("sh", line))
+    return done
 
 
 def environment(place: Path) -> dict[str, str]:
-    return os.environ | {"WORKBENCH_HOME": str(place / "home"), "PYTHONPATH": str(ROOT)}
+    """That of a shell in which the installation was activated, in a fresh home."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return os.environ | {"WORKBENCH_HOME": str(place.parent / "home"), "PYTHONPATH": str(ROOT), "PATH": path}
 
 
-# The commands of a page in one process, and each page's process a copy of one that has the libraries already:
-# they are loaded once, not by every page. Each line that comes in is a page; "ended" and its code go back.
+# The steps of a page in one process, and each page's process a copy of one that has the libraries already:
+# they are loaded once, not by every command. Each line that comes in is a page; "ended" and its code go back.
 _COPIES = """
-import json, os, sys
+import json, os, shlex, subprocess, sys
 from workbench.engine import runtime
 runtime.prepare()
 import gpflow, pandas, sklearn.cluster, sklearn.linear_model, tensorflow
@@ -182,16 +153,25 @@ import gpflow, pandas, sklearn.cluster, sklearn.linear_model, tensorflow
 def carry_out(page):
     os.chdir(page["folder"])
     os.environ.update(page["environment"])
-    said = os.open(page["said"], os.O_WRONLY | os.O_CREAT)
-    for place, where in ((0, os.open(os.devnull, os.O_RDONLY)), (1, said), (2, said)):
+    output = os.open(page["output"], os.O_WRONLY | os.O_CREAT)
+    for place, where in ((0, os.open(os.devnull, os.O_RDONLY)), (1, output), (2, output)):
         os.dup2(where, place)
-    if page["code"]:
-        exec(compile(page["code"], "page", "exec"), {"__name__": "__main__"})
     from workbench.cli import run
-    for words in page["commands"]:
-        print("$", *words, flush=True)
-        if code := run(words):
-            return code
+    names = {"__name__": "__main__"}
+    for language, step in page["steps"]:
+        print("$", step, flush=True)
+        words = [] if language == "python" else shlex.split(step)
+        if language == "python":
+            exec(compile(step, "page", "exec"), names)
+        elif words[0] == "cd":
+            os.chdir(words[1])
+        elif words[0] == "source":
+            pass
+        elif words[0] == "workbench":
+            if code := run(words[1:]):
+                return code
+        else:
+            subprocess.run(["bash", "-c", step], check=True)
     return 0
 
 for line in sys.stdin:
@@ -216,7 +196,7 @@ class Copies:
     """A process with the libraries, of which each page gets a copy.
 
     Args:
-        folder: where what the pages say is kept.
+        folder: where what the pages print is kept.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -230,22 +210,23 @@ class Copies:
             text=True,
         )
 
-    def carry_out(self, place: Path, code: str = "", lines: Sequence[str] = ()) -> None:
-        """Carry out Python or command lines in a folder."""
-        said = self._folder / "said"
-        said.write_text("", encoding="utf-8")
+    def carry_out(self, place: Path, page_steps: list[tuple[str, str]]) -> str:
+        """Carry out the steps of a page in a folder; returns what they print."""
+        output = self._folder / "output"
+        output.write_text("", encoding="utf-8")
         page = {
             "folder": str(place),
             "environment": environment(place),
-            "said": str(said),
-            "code": code,
-            "commands": [shlex.split(line)[1:] for line in lines],
+            "output": str(output),
+            "steps": page_steps,
         }
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.write(json.dumps(page) + "\n")
         self._process.stdin.flush()
         ended = self._process.stdout.readline()
-        assert ended == "ended 0\n", f"{ended}\n{said.read_text(encoding='utf-8')[-3500:]}"
+        printed = output.read_text(encoding="utf-8", errors="replace")
+        assert ended == "ended 0\n", f"{ended}\n{printed[-3500:]}"
+        return printed
 
     def end(self) -> None:
         """End it."""
@@ -257,30 +238,9 @@ class Copies:
 @pytest.fixture(scope="module")
 def copies(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copies]:
     """Of each process that runs tests, one."""
-    made = Copies(tmp_path_factory.mktemp("said"))
-    yield made
-    made.end()
-
-
-def new_process(place: Path, *arguments: str) -> None:
-    """A Python of its own, as somebody starts it who types the line."""
-    done = subprocess.run(
-        [sys.executable, *arguments], cwd=place, env=environment(place), capture_output=True, text=True
-    )
-    assert done.returncode == 0, f"{arguments}\n{done.stdout[-1500:]}\n{done.stderr[-2000:]}"
-
-
-@pytest.mark.slow  # alone: each page's Python, as it stands
-@pytest.mark.parametrize(
-    "page", [page for page in WRITTEN if blocks(page, "python")], ids=lambda path: str(path.relative_to(ROOT))
-)
-@pytest.mark.timeout(1200)
-def test_python_of_a_page_runs_block_by_block(
-    page: Path, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
-    code = "\n".join(blocks(page, "python"))
-    place = place_of(page, request, tmp_path)
-    request.getfixturevalue("copies").carry_out(place, code)
+    process = Copies(tmp_path_factory.mktemp("printed"))
+    yield process
+    process.end()
 
 
 def test_the_notebook_is_one_a_person_would_keep() -> None:
@@ -290,30 +250,27 @@ def test_the_notebook_is_one_a_person_would_keep() -> None:
     assert not any(cell.get("outputs") for cell in notebook["cells"])
 
 
-@pytest.mark.slow  # alone: each page's commands, as they stand
+@pytest.mark.slow  # alone: each page from its first block to its last, in a checkout's own files
 @pytest.mark.parametrize(
-    "page", [page for page in WRITTEN if commands(page)], ids=lambda path: str(path.relative_to(ROOT))
+    "page", [page for page in WRITTEN if steps(page)], ids=lambda path: str(path.relative_to(ROOT))
 )
 @pytest.mark.timeout(3000)
-def test_commands_of_a_page_run_one_after_the_other(
-    page: Path, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
-    lines = commands(page)
-    place = place_of(page, request, tmp_path)
-    with cluster(place, wanted=any(CLUSTER in line for line in lines)) as address:
-        tried = [
-            briefly(line.replace(CLUSTER, address))
-            for line in lines
-            if not line.startswith(ENDLESS) and not any(long in line for long in LONG)
-        ]
-        # the first line of a fresh checkout, and Python's own, as whoever types them starts them
-        first = tried[:1] if page.name in FRESH else []
-        alone = [*first, *(line for line in tried if line.startswith("python ") and line not in first)]
-        for line in alone:
-            new_process(place, "-m", *shlex.split(line.removeprefix("python -m ")))
-        request.getfixturevalue("copies").carry_out(
-            place, lines=[line for line in tried if line not in alone]
+def test_a_page_works_as_it_is_printed(page: Path, copies: Copies, tmp_path: Path) -> None:
+    place = tmp_path / "checkout"
+    shutil.copytree(ROOT / "data", place / "data")
+    page_steps = steps(page)
+    if page.name == "README.md":  # its first command as a shell finds it
+        first = next(step for language, step in page_steps if step.startswith("workbench "))
+        subprocess.run(["bash", "-ec", first], cwd=place, env=environment(place), check=True, timeout=WAITED)
+        page_steps.remove(("sh", first))
+    with cluster(place, wanted=any(CLUSTER in step for _, step in page_steps)) as address:
+        printed = copies.carry_out(
+            place, [(language, step.replace(CLUSTER, address)) for language, step in page_steps]
         )
+    rest = iter(printed.splitlines())
+    for language, step in page_steps:
+        for value in _PRINTED.findall(step) if language == "python" else ():
+            assert value in rest, f"{value} was not printed in its place:\n{printed[-2000:]}"
 
 
 @contextmanager

@@ -24,6 +24,7 @@ def test_every_help_page_of_the_docs_is_in_the_list() -> None:
 @pytest.mark.parametrize("name", [help.FIRST, *EVERY])
 def test_a_page_has_no_picture_and_links_lead_to_pages_that_are_there(name: str) -> None:
     page = help.read(name)
+    assert "<!--" not in page.text
     assert page.title and "![" not in page.text
     prose = re.sub(r"```.*?```", "", page.text, flags=re.DOTALL)
     for target in re.findall(r"\]\(([^()\s]+)\)", prose):

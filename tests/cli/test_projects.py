@@ -1,6 +1,7 @@
 """Commands about projects: new, export, import, access, backup, restore."""
 
 import json
+import os
 import shutil
 import sqlite3
 from contextlib import closing
@@ -19,6 +20,8 @@ from workbench.errors import InputError
 from workbench.pools import load_pool
 from workbench.sessions import Session
 from workbench.store import Store
+from workbench.store.places import workbench_home
+from workbench.store.processes import serving
 
 
 def test_a_project_is_started_for_people_with_items_that_several_label(
@@ -167,6 +170,40 @@ def test_export_and_import(tmp_path: Path, capsys: pytest.CaptureFixture[str], h
     Session.create("iris", name="again", classifier=FAKE, policy="margin", annotator="ann")
     assert "2 projects are called 'again'; give the id" in refused(capsys, "export", "again")
     Store.open().close()
+
+
+def test_predictions_after_an_import_are_of_a_fit_on_its_labels(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], home: Path
+) -> None:
+    (tmp_path / "rows.csv").write_text("id,x\n" + "".join(f"r{i},{i % 9}\n" for i in range(40)))
+    (tmp_path / "labels.csv").write_text("id,label\nr1,low\nr2,low\nr7,high\nr8,high\n")
+    shared = ("--class", "low", "--class", "high", "--classifier", FAKE, "--all", "--name", "Rows")
+    assert call("new", tmp_path / "rows.csv", *shared) == 0
+    wanted = ("export", "Rows", "--what", "predictions", "--out", tmp_path / "out.csv")
+    capsys.readouterr()
+    assert "two classes" in refused(capsys, *wanted)
+    assert call("import", "Rows", tmp_path / "labels.csv") == 0
+    assert call(*wanted) == 0
+    assert [row["status"] for row in table((tmp_path / "out.csv").read_text())].count("predicted") > 20
+
+
+def test_a_project_is_deleted_once_that_is_confirmed_and_no_app_serves_it(
+    capsys: pytest.CaptureFixture[str], home: Path
+) -> None:
+    kept, gone = (Session.create("iris", name=name, classifier=FAKE) for name in ("Kept", "Gone"))
+    gone.label_item(3, "setosa")
+    assert "--yes" in refused(capsys, "delete", "Gone")
+    with serving():
+        assert "The app is running" in refused(capsys, "delete", "Gone", "--yes")
+    assert len(Store.open().projects()) == 2
+    assert call("delete", "Gone", "--yes") == 0
+    assert capsys.readouterr().out == "Gone: deleted, with 1 labels\n"
+    assert [project.id for project in Store.open().projects()] == [kept.id]
+    (entry,) = Store.open().audited(project=gone.id)
+    assert (entry.what, entry.called) == ("deleted", "Gone")
+    (workbench_home() / "servers" / "7").write_text("elsewhere:7:1")  # of a server that was killed long ago
+    os.utime(workbench_home() / "servers" / "7", (0, 0))
+    assert call("delete", "Kept", "--yes") == 0
 
 
 def test_a_pool_that_changed_is_named_and_its_labels_are_exported_all_the_same(

@@ -20,6 +20,7 @@ from workbench.app.serving.jobs import manager
 from workbench.errors import InputError
 from workbench.reading import cut
 from workbench.store.places import workbench_home
+from workbench.store.processes import serving
 from workbench.work.memory import few_arenas
 
 HERE = Path(__file__).resolve().parent
@@ -304,7 +305,8 @@ def serve(
         settings["server.headless"] = True
     if max_upload_mb is not None:
         settings["server.maxUploadSize"] = max_upload_mb
-    st.App(MAIN, **options(configure=False)).run(config=settings)
+    with serving():
+        st.App(MAIN, **options(configure=False)).run(config=settings)
 
 
 _PATH = re.compile(r"[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*")

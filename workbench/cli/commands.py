@@ -53,6 +53,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "import": projects.import_project,
     "export": projects.export_project,
     "relocate": projects.relocate,
+    "delete": projects.delete_project,
     "backup": projects.backup,
     "restore": projects.restore,
     "questions": labelling.questions,

@@ -217,8 +217,8 @@ def import_project(
         raise InputError(
             f"The pool has no item {first}. Nothing was imported; --leave-out goes on without such rows."
         )
-    if plan.differ or (plan.classes and session.classes):
-        _agreed(yes)
+    if (plan.differ or (plan.classes and session.classes)) and not yes:
+        _confirmed("Take them in?", "Labels would change, or classes are new. Nothing was imported")
     labels = plan.labels(leave_out_unknown=leave_out)
     if take_instructions(session, data, form):
         print(f"The file's instructions were taken over: workbench instructions {session.id} prints them.")
@@ -233,13 +233,11 @@ def import_project(
         print(f"{plan.undecided:,} of them undecided, as people in the file differ: see History, Agreement")
 
 
-def _agreed(yes: bool) -> None:
-    """Ask whether labels that change others, or bring classes, are taken in."""
-    if yes:
-        return
+def _confirmed(question: str, refusal: str) -> None:
+    """Ask whether to go on; where nobody can answer, the refusal says that --yes does."""
     if not sys.stdin.isatty():
-        raise InputError("Labels would change, or classes are new. Nothing was imported; --yes goes on.")
-    typer.confirm("Take them in?", abort=True)
+        raise InputError(f"{refusal}; --yes goes on.")
+    typer.confirm(question, abort=True)
 
 
 def _changed(session: Session, labels: Mapping[str, Sequence[Any]]) -> int:
@@ -276,8 +274,8 @@ def _import_answers(
     if n_changed:
         labels = "label" if n_changed == 1 else "labels"
         print(f"{session.project.name}: {n_changed:,} {labels} of the file: another than now, or a new class")
-    if n_changed and not dry_run:
-        _agreed(yes)
+    if n_changed and not dry_run and not yes:
+        _confirmed("Take them in?", "Labels would change, or classes are new. Nothing was imported")
     if answers.strange and add and not dry_run:
         for name in answers.strange:
             session.add_question(name)
@@ -346,6 +344,8 @@ def export_project(
             file=sys.stderr,
         )
     n_labelled = session.state.n_labelled
+    if (what == "predictions" or format == PREDICTOR) and getattr(session, "model", session) is None:
+        session.refit()  # labels that were imported have no fit yet
     done(store, "exported", record, format if format in (BUNDLE, PREDICTOR) else f"{what}, {format}")
     if out is None:
         if format in (BUNDLE, PREDICTOR):
@@ -372,6 +372,25 @@ def relocate(
     record, store = project_named(project)
     new_record = Session.relocate(record.id, file, store=store)
     print(f"{new_record.name}: its pool is {new_record.pool['name']}")
+
+
+def delete_project(
+    project: Project, yes: Annotated[bool, typer.Option("--yes", help="Without asking.")] = False
+) -> None:
+    """Delete a project with all its labels, for good; export them first."""
+    from workbench.store.processes import is_served
+
+    record, store = project_named(project)
+    if is_served():
+        raise InputError(
+            "The app is running, and somebody may be labelling. Delete it there, or stop the app."
+        )
+    n_labelled, _ = store.n_answers([record.family])[record.family]
+    if not yes:
+        _confirmed(f"Delete {record.name} with {n_labelled:,} labels for good?", "Nothing was deleted")
+    store.delete_project(record.id)
+    done(store, "deleted", record, f"{n_labelled:,} labels")
+    print(f"{record.name}: deleted, with {n_labelled:,} labels")
 
 
 def backup(

@@ -6,9 +6,11 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from workbench.store.places import private_folder, workbench_home
 
 LEASE = 300.0
 """Seconds after which somebody on another machine, of whom nothing was heard, is taken to be gone."""
@@ -74,3 +76,21 @@ def is_alive(owner: str, renewed: float) -> bool:
         return False
     start = _started(int(pid))
     return not start or start == started  # of a process of somebody else the start may not be told
+
+
+@contextmanager
+def serving() -> Iterator[None]:
+    """Say, while a block runs, that this process serves the projects of `workbench_home`."""
+    place = workbench_home() / "servers" / str(os.getpid())
+    private_folder(place.parent)
+    place.write_text(this_process(), encoding="utf-8")
+    try:
+        yield
+    finally:
+        place.unlink(missing_ok=True)
+
+
+def is_served() -> bool:
+    """True if a server of the projects of `workbench_home` runs."""
+    places = (workbench_home() / "servers").glob("*")
+    return any(is_alive(place.read_text(encoding="utf-8"), place.stat().st_mtime) for place in places)

@@ -106,7 +106,7 @@ def read(name: str) -> Page:
     if name not in page_names or not path.is_file():
         raise InputError(f"There is no page of help called {name!r}.")
     heading, _, text = path.read_text(encoding="utf-8").partition("\n")
-    text = re.sub(r"^ *!\[[^\]]*\]\([^)]*\)\n*", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^ *(?:!\[[^\]]*\]\([^)]*\)|<!--.*?-->)\n*", "", text, flags=re.MULTILINE)
     return Page(name, heading.removeprefix("# ").strip(), _linked(text, name, page_names).strip())
 
 

@@ -93,10 +93,6 @@ def bundled_file(name: str) -> Path:
     raise InputError(f"The file {name!r} that belongs to this program is missing; install it again.")
 
 
-EXAMPLES = {"leaves.csv": "tree", "parcels.csv": None}
-"""Bundled example files -> their target column."""
-
-
 def data_folders() -> list[Path]:
     """Folders in which data sets are looked for, first come first served; all of them exist."""
     folders = dict.fromkeys((cache_folder(), _user_cache()))
