@@ -298,6 +298,11 @@ def test_a_small_share_is_not_said_to_be_none() -> None:
     assert (drawn.marker.cmin, drawn.marker.cmax) == (0.0, 0.25)
 
 
+def test_a_curve_without_an_error_ends_at_its_interval() -> None:
+    fig = learning_curve([measured("error", [10, 20], [0.0, 0.0], [20, 40])], measure="Error")
+    assert 0.15 < fig.layout.yaxis.range[1] < 0.2, "16 % of 20 items, not 100 %"
+
+
 def test_a_map_of_constant_or_missing_measures_is_drawn() -> None:
     points, _, _ = map_arrays()
     for values in (np.zeros(30), np.full(30, np.nan)):

@@ -615,3 +615,40 @@ def test_an_id_is_of_one_operation_of_the_project(store):
         act(session, "flag", "f", item=4, on=True).status == act(fraud, "flag", "f", item=4).status == "saved"
     )
     assert session.undo() is not None and session.undo() is not None and not session.state.labels
+
+
+def test_the_last_act_is_taken_back_also_where_its_question_is_put_aside(store):
+    session = begun(store, [TOPIC, "fraud", "spam"])
+    session.label_item(4, "refund")
+    fraud = session.question("fraud")
+    fraud.label_item(5, "yes")
+    asked = next(event for event in (session.ask(), session.events)[1] if event.kind == "asked")
+    session.archive_question("fraud")
+    last, _ = session.last_acts
+    assert last is not None and (last.item, last.question) == (5, fraud.id)
+    # what is no act, or not the last one, takes nothing
+    assert [session.undo(of=of) for of in (asked.id, last.id - 1, 9999, "x", [])] == [None] * 5
+    assert session.undo(of=last.id) == last and not fraud.state.labels
+    assert session.last_acts[0].item == 4 and session.redo() == last
+    [done] = session.apply([Operation("z", "undo", takes=str(last.act))])
+    assert done.status == "saved" and not fraud.state.labels and session.state.labels == {4: "refund"}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda session: session.tell(session.ask_items()[0], {"fraud": "yes", session.question_ids[1]: "no"}),
+        lambda session: session.import_labels([5], "f"),
+        lambda session: session.import_labels([(1.5, "refund")], "f"),
+        lambda session: session.import_labels([(1, "refund", "", "", False, 0)], "f"),
+        lambda session: session.ask_again(5),
+        lambda session: session.ask_again(["3"]),
+    ],
+    ids=["twice", "no pair", "no item", "too long", "no items", "a text"],
+)
+def test_what_has_another_shape_is_refused_by_a_sentence(store, wrong):
+    session = begun(store)
+    n = len(store.news(session.id).events)
+    with pytest.raises(InputError):
+        wrong(session)
+    assert {event.kind for event in store.news(session.id).events[n:]} <= {"asked"}

@@ -268,7 +268,7 @@ def _top(curves: Sequence[Curve], share: bool) -> float:
     most_high = max((float(np.nanmax(c.high)) for c in curves if np.isfinite(c.high).any()), default=0.0)
     # of one project the interval is what there is to see
     room = 6.0 if len(curves) == 1 and curves[0].interval == "the error" else 1.6
-    top = max(1.05 * most_mean, min(1.02 * most_high, room * most_mean)) or 1.0
+    top = max(1.05 * most_mean, min(1.02 * most_high, room * most_mean)) or 1.02 * most_high or 1.0
     return min(top, 1.0) if share else top
 
 

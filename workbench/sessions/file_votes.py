@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 
+from workbench.errors import InputError
 from workbench.sessions.taxonomy import new_key, new_name
 from workbench.store import Event, FileVote, ProjectState
 
@@ -14,10 +16,18 @@ def file_vote(row: tuple[int, str] | FileVote, source: str) -> FileVote:
     Args:
         row: (item, class name), or a vote of a person in the file.
         source: name of the file.
+
+    Raises:
+        InputError: it is neither.
     """
-    vote = row if isinstance(row, FileVote) else FileVote(*row)
-    person = f"file {source} / {vote.person}" if vote.person else ""
-    return vote._replace(item=int(vote.item), label=str(vote.label), person=person)
+    try:
+        vote = row if isinstance(row, FileVote) else FileVote(*row)
+        person = f"file {source} / {vote.person}" if vote.person else ""
+        return vote._replace(item=operator.index(vote.item), label=str(vote.label), person=person)
+    except TypeError:
+        raise InputError(
+            f"A label to take in is (item, name of its class), or a FileVote; got {row!r:.80}."
+        ) from None
 
 
 def import_events(state: ProjectState, votes: Sequence[FileVote], source: str) -> list[Event]:

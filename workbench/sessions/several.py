@@ -11,6 +11,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from workbench.errors import InputError
+from workbench.reading import listed
 from workbench.sessions.answering import CLOSING, Conflict
 from workbench.sessions.asking import LEASE_SECONDS, Ask
 from workbench.sessions.asking_items import OVER, Candidate, ItemAsk, plan
@@ -299,6 +300,8 @@ class Several(Opened):
             item = self._answers.asked(self.state, asks[0]).item
         also = [self.question(str(name)) for name in answers]
         by_question = dict(zip([one.question_name for one in also], answers.values(), strict=True))
+        if len(by_question) < len(answers):
+            raise InputError(f"A question is answered twice, by its name and by its id: {listed(answers)}.")
         acknowledgement = self._do(
             "answers", operation, also, item=item, answers=by_question, asks=asks, seen=False
         )
@@ -399,7 +402,7 @@ class Several(Opened):
         """
         return self._event("clear", items=items)
 
-    def ask_again(self, items: Iterable[int] | None = None) -> list[int]:
+    def ask_again(self, items: Sequence[int] | None = None) -> list[int]:
         """Have items that were skipped or unsure asked about again.
 
         Args:
@@ -408,10 +411,10 @@ class Several(Opened):
         Returns:
             The items, one event for all; those that are neither are not among them.
         """
-        selection = None if items is None else [int(item) for item in items]
-        if selection == []:
+        selection = () if items is None else Operation(made_id(), "requeue", items=items).items
+        if items is not None and not selection:
             return []
-        acknowledgement = self._do("requeue", items=selection or ())
+        acknowledgement = self._do("requeue", items=selection)
         return [] if acknowledgement.event is None else list(acknowledgement.event.payload["items"])
 
     def want(self, items: Sequence[int], how: str = "") -> Event:
@@ -752,8 +755,9 @@ class Several(Opened):
         if of is None:
             return self._do("undo").about
         states = self._project.log.states().values()
-        acts = {top.id: top.act for state in states if (top := state.undoable.get(self.annotator))}
-        return self._do("undo", takes=acts[of]).about if of in acts else None
+        tops = (state.undoable.get(self.annotator) for state in states)
+        act = next((top.act for top in tops if top is not None and top.id == of), None)
+        return None if act is None else self._do("undo", takes=act).about
 
     def redo(self) -> Event | None:
         """Put back what the annotator's last undo took; returns it, or None when there is nothing."""

@@ -169,8 +169,9 @@ class Projects(Log, Rounds, People):
         values |= {} if aside is None else {"aside": int(aside)}
         try:
             with self._write() as connection:
-                connection.execute(t.questions.update().where(c.id == question_id).values(**values))
                 family = self._family_of(connection, question_id)
+                self._locked(connection, family)  # two who put the last two aside come one after the other
+                connection.execute(t.questions.update().where(c.id == question_id).values(**values))
                 query = select(func.count()).where(c.project == family, c.aside == 0)
                 if not connection.execute(query).scalar_one():
                     raise InputError("It is the last question that is asked; add another one first.")
@@ -468,6 +469,7 @@ class Projects(Log, Rounds, People):
         return self.restore_project(replace(project, record=copy), owner)
 
     def archive_project(self, project_id: str, on: bool = True) -> None:
-        """Put a project aside, or take it back into the list."""
-        settings = {k: v for k, v in self.project(project_id).settings.items() if k != "archived"}
-        self.update_project(project_id, settings=settings | ({"archived": True} if on else {}))
+        """Put a project aside, by any of its questions, or take it back into the list."""
+        first = self.project(self.project(project_id).family)
+        settings = {k: v for k, v in first.settings.items() if k != "archived"}
+        self.update_project(first.id, settings=settings | ({"archived": True} if on else {}))
