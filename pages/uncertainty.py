@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from workbench.app import desk
 from workbench.app.access import current
 from workbench.app.data import forms
+from workbench.app.history import decisions
+from workbench.app.serving.caching import computed
 from workbench.app.shell import frame, widgets
 from workbench.app.shell.downloads import figure_downloads
-from workbench.app.uncertainty import items, mapping, pointer, selection
+from workbench.app.uncertainty import mapping, pointer, selection
 from workbench.app.words.glossary import explain
 from workbench.app.words.text import one_line, plural, verbatim
 from workbench.classifiers import title_of
@@ -22,6 +25,7 @@ from workbench.short_names import short_names
 
 PAIR, FUNCTIONS = "Side by side", "Class functions"
 BY_NEIGHBOURS, BY_COMPONENTS, TWO_FEATURES = "Neighbours", "Principal components", "Two features"
+MOST_IN_GALLERY = 500
 LAYOUTS = (BY_NEIGHBOURS, BY_COMPONENTS, TWO_FEATURES)
 HOW_TO_READ = (
     "Each dot is an item, alike ones close together; the larger marks are labelled. Click one to see and "
@@ -66,17 +70,9 @@ def inspect(item: int, view: Any, values: Any, title: str) -> None:
         st.markdown(f"## Item {verbatim(session.pool.items.ids[item], 40)}")
         label = session.state.labels.get(item)
         st.caption(f"labelled {verbatim(label, 40)}" if label is not None else "not labelled")
-        if session.pool.kind == "image":
-            from workbench.figures.thumbnails import thumbnail
-
-            image = session.pool.items.show(item).image
-            if image is not None:
-                st.image(thumbnail(image, 150), width=150, output_format="PNG", alt=f"Item {item}")
-        else:
-            items.show(session.pool, item, key=f"inspected-{item}")
         if np.isfinite(values[item]):
             st.markdown(f"{verbatim(title)}: **{mapping.shown_as(name, float(values[item]))}**")
-        selection.label_buttons(session, (item,))
+        gallery((item,), view.model)
         from workbench.figures.bars import class_probabilities
 
         widgets.figure(
@@ -84,6 +80,19 @@ def inspect(item: int, view: Any, values: Any, title: str) -> None:
             f"bars-{item}-{view.model.number}",
             "What the model thinks its class is",
         )
+
+
+def gallery(chosen: tuple[int, ...], model: Any) -> None:
+    """The items with the desk's keys: all of several are chosen, so that one key labels them."""
+    known = {row.item: row for row in computed(decisions.decisions, shared, at=session.state.last_event)}
+    rows = [known.get(i, decisions.Decision(i, decisions.OPEN)) for i in chosen[:MOST_IN_GALLERY]]
+    tiles = decisions.tiles(session.pool, rows, {}, desk.picture_address(session))
+    best = model.probabilities_at(np.array([row.item for row in rows])).argmax(axis=1)
+    for tile, code in zip(tiles, best.tolist(), strict=True):
+        tile["says"] = model.classes[code]
+    # what is given here stands here until something else is selected
+    stamp = repr((chosen, st.session_state.get("map-turn", 0), st.session_state[frame.VISIT]))
+    desk.mount_gallery(session, tiles, stamp, beside=True)
 
 
 def inspect_many(chosen: list[int], values: Any, title: str) -> None:
@@ -96,17 +105,6 @@ def inspect_many(chosen: list[int], values: Any, title: str) -> None:
             ends = [mapping.shown_as(name, float(end)) for end in (finite.min(), finite.max())]
             words += f"{title}: {ends[0]} to {ends[1]}."
         st.caption(verbatim(words, 300))
-        if session.pool.kind == "image":
-            from workbench.figures.thumbnails import sheet, tile
-
-            images = [session.pool.items.show(i).image for i in chosen[:24]]
-            pictures = [image for image in images if image is not None]
-            if pictures:
-                st.image(
-                    sheet([tile(image, 48) for image in pictures], 6),
-                    output_format="PNG",
-                    alt=f"The first {len(pictures)} of them",
-                )
         to_ask = [i for i in chosen if i in still_open]
         st.button(
             f"Ask me about {'this one' if len(to_ask) == 1 else f'these {len(to_ask):,}'}",
@@ -117,8 +115,11 @@ def inspect_many(chosen: list[int], values: Any, title: str) -> None:
             args=(session, tuple(to_ask)),
             help="They come next on Label, one after the other.",
         )
-        st.caption("Or give all of them one class; undo takes it back.")
-        selection.label_buttons(session, tuple(chosen))
+        if "map-problem" in st.session_state:
+            st.error(verbatim(st.session_state.pop("map-problem")), icon=":material/error:")
+        if len(chosen) > MOST_IN_GALLERY:
+            st.caption(f"The first {MOST_IN_GALLERY} of them stand here, and the keys are of these.")
+        gallery(tuple(chosen), view.model)
         st.button("Clear selection", key="clear-selection", type="tertiary", on_click=selection.forget)
 
 
@@ -285,8 +286,7 @@ def chart(fig: Any, key: str, alt: str) -> None:
         measure=title,
         chosen=chosen,
         start=item,
-        act=partial(selection.act, session, selection.last_act(session)),
-        answered=bool(chosen and st.session_state.get("answered")),
+        act=partial(selection.act, session),
         turn=st.session_state.get("map-turn", 0),
     )
     figure_downloads(fig, f"workbench-{key.partition('-')[0]}", f"save-{key}")
@@ -449,7 +449,8 @@ def map_notes(where: Any, behind: str) -> None:
 
 if st.session_state.pop("map-go", False):
     st.switch_page(frame.page("label"), query_params={current.PARAMETER: str(current.project_id())})
-session = current.mine(frame.needed("see where the model is unsure", "Uncertainty", example="doubt"))
+shared = frame.needed("see where the model is unsure", "Uncertainty", example="doubt")
+session = current.mine(shared)
 with st.container(horizontal=True, vertical_alignment="center", gap="large", key="map-head"):
     st.title("Uncertainty", width="content")
     shown_as = st.segmented_control(
@@ -489,7 +490,11 @@ except InputError as error:
     frame.end()
 candidates = open_items if open_items.size else trainable
 highest = int(candidates[np.argmax(np.nan_to_num(values[candidates], nan=-np.inf))])
-item = chosen[0] if chosen else highest
+# the item under the keys stays when its label has come: the next one is not to have a key meant for it
+at = session.id, name, view.model.uid, st.session_state.get("map-turn", 0), st.session_state[frame.VISIT]
+if st.session_state.get("map-first", ((), 0))[0] != at:
+    st.session_state["map-first"] = at, highest
+item = chosen[0] if chosen else st.session_state["map-first"][1]
 with left:
     if shown_as == PAIR:
         from workbench.figures.maps import side_by_side

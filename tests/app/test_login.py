@@ -622,8 +622,12 @@ def test_pages_are_drawn_for_who_is_logged_in(
     sitting[0] = bob
     test.run()
     assert "not shared with you" in test.error[0].value and "Petals" not in str(test.main)
-    # a point labelled on the map is labelled by who sits here
+    # a point of the map is labelled in the gallery beside it by who sits here
     sitting[0] = ann
+    shown: list[Any] = []
+    monkeypatch.setattr(
+        "workbench.app.desk.mount_gallery", lambda *given, **more: shown.append((given, more))
+    )
     test = AppTest.from_file(str(MAIN), default_timeout=600)
     test.run()
     test.switch_page(str(MAIN.parent.parent / "pages" / "uncertainty.py"))
@@ -632,9 +636,8 @@ def test_pages_are_drawn_for_who_is_logged_in(
     test.session_state["selected"], test.session_state["selected-in"] = [item], session.id
     test.run()
     assert not test.exception
-    next(b for b in test.button if str(b.key).startswith("give-")).click().run()
-    last = [e for e in session.events if e.kind == "label"][-1]
-    assert (last.item, last.annotator) == (item, "Ann")
+    (who, tiles, _), more = shown[-1]
+    assert who.annotator == "Ann" and [tile["item"] for tile in tiles] == [item] and more == {"beside": True}
 
 
 def test_the_way_back_is_kept_below_the_servers_own_path(monkeypatch: pytest.MonkeyPatch) -> None:

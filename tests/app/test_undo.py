@@ -6,10 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-import streamlit as st
 
 from tests.app.desks import desk_sync, operation, table
-from workbench.app.uncertainty import selection
 from workbench.app.words import acts
 from workbench.documents.events import check_event
 from workbench.exchange import export_labels, label_table
@@ -136,26 +134,6 @@ def test_a_new_class_never_takes_the_key_of_one_that_was_renamed(tmp_path: Path)
     assert desk_sync(session, operation("label", other, **{"class": "owl"}))["acks"][0]["status"] == "refused"
 
 
-def test_undo_on_the_map_takes_back_what_it_was_drawn_beside(
-    flowers: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(st, "session_state", {})
-    first, second, third = (int(item) for item in flowers.pool.trainable[:3])
-    flowers.label_item(first, "setosa")
-    selection.give(flowers, (second,), "setosa")
-    drawn = selection.last_act(flowers)
-    flowers.label_item(third, "setosa")  # at the desk, in another tab
-    selection.act(flowers, drawn, {"kind": "undo"})
-    assert set(flowers.state.labels) == {first, second, third}
-    assert "something else since" in st.session_state["label-done"] and st.session_state["answered"]
-    drawn = selection.last_act(flowers)
-    for _ in range(2):  # a press that comes twice
-        selection.take_back(flowers, drawn)
-        assert set(flowers.state.labels) == {first, second}
-    selection.take_back(flowers, selection.last_act(flowers))
-    assert set(flowers.state.labels) == {first} and not st.session_state["answered"]
-
-
 def test_what_an_undo_took_is_told_in_the_words_of_its_question(tmp_path: Path) -> None:
     session = table(tmp_path, ["cat", "dog"])
     tone = session.add_question(("tone", ["cat", "bad"]))
@@ -163,3 +141,13 @@ def test_what_an_undo_took_is_told_in_the_words_of_its_question(tmp_path: Path) 
     tone.label_item(0, "good")
     event, words = acts.take_back(session, tone.state.undoable[session.annotator].id)
     assert event is not None and words.endswith("labelled good.")
+
+
+def test_what_is_given_beside_the_map_is_ones_own_choice_and_one_undo(flowers: Session) -> None:
+    items = flowers.pool.trainable[40:43].tolist()
+    sent = operation("choose", items=items, **{"class": "setosa"})
+    assert desk_sync(flowers, sent)["acks"][0]["status"] == "saved"
+    assert {flowers.state.labels[item] for item in items} == {"setosa"}
+    assert {flowers.state.standing[item].role for item in items} == {"map"}
+    assert desk_sync(flowers, operation("undo", target=sent["op"]))["acks"][0]["status"] == "saved"
+    assert not flowers.state.labels

@@ -76,7 +76,12 @@ def picture_address(session: Session) -> str:
 
 
 def mount_gallery(
-    session: Session, cards: list[dict[str, Any]], stamp: str, *, everywhere: bool = False
+    session: Session,
+    cards: list[dict[str, Any]],
+    stamp: str,
+    *,
+    everywhere: bool = False,
+    beside: bool = False,
 ) -> Any:
     """Show decisions as pictures, texts or rows that keys act on.
 
@@ -85,13 +90,15 @@ def mount_gallery(
         cards: as `decisions.tiles` gives them.
         stamp: of the choice they are; while it stays, what was changed in the browser stays too.
         everywhere: whether they are of several questions, each card with the name of its own.
+        beside: whether they are a selection beside a map, which is drawn anew after an answer: of several all
+            are chosen, and a class is one's own choice, not a review.
     """
     question_classes = (
         {question.question_name: class_keys(question)[0] for question in session.asked()}
         if everywhere
         else {}
     )
-    data = _common(session) | {"cards": cards, "stamp": stamp, "asked": question_classes}
+    data = _common(session) | {"cards": cards, "stamp": stamp, "asked": question_classes, "beside": beside}
     return _registered("review")(key=f"gallery-{session.id}", data=data, on_renew_change=lambda: None)
 
 

@@ -5,6 +5,8 @@
 
 const galleries = new Map(); // project -> Gallery
 
+const REDRAW = 1500; // ms
+
 // whether the model says another class than the item has
 const differs = (card) => Boolean(card.says) && (card.says !== card.class || card.kind !== "label" || card.said?.length > 0);
 
@@ -38,7 +40,7 @@ class Gallery extends Speaker {
   show(data) {
     this.cards = data.cards.map((card) => ({ ...card }));
     this.at = 0;
-    this.chosen.clear();
+    this.chosen = new Set(data.beside && this.cards.length > 1 ? this.cards.keys() : []);
     this.history = [];
     this.steps.clear();
     this.tiles = this.cards.map((card, place) => {
@@ -91,7 +93,7 @@ class Gallery extends Speaker {
   drawTile(place) {
     const card = this.cards[place];
     const tile = this.tiles[place];
-    const words = { label: card.class, skip: "skipped", unsure: "unsure" }[card.kind] || "nothing";
+    const words = { label: card.class, skip: "skipped", unsure: "unsure" }[card.kind] || "not labelled";
     const said = card.says && card.says !== card.class ? make("span", { class: `says ${card.verdict}` }, "model: ", ...broken(card.says)) : null;
     const people = (card.said || []).map((one) => make("span", { class: "says", dir: "auto", textContent: one }));
     const marks = [card.question, card.changed ? "changed" : "", card.kept ? "kept" : "", card.flag ? "flagged" : "", card.note ? "note" : ""].filter(Boolean).join(" · ");
@@ -152,7 +154,7 @@ class Gallery extends Speaker {
       one("flag", targets.some((card) => !card.flag) || none ? "Flag" : "Clear flag", () => this.flag(), "Needs attention, or no longer", none, keys.flag),
       one("note", "Note", () => this.note(), "A remark", none, keys.note),
       one("like", "The model is right", () => this.agree(), "It gets the class that the model says", !targets.some((card) => differs(card)), keys.like),
-      one("clear", targets.length && targets.every((card) => card.kind === "skip" || card.kind === "unsure") ? "Ask again" : targets.length > 1 ? `Remove the labels of ${targets.length}` : "Remove the label", () => this.clear(), this.whose(targets), none, keys.clear),
+      one("clear", targets.length && targets.every((card) => card.kind === "skip" || card.kind === "unsure") ? "Ask again" : targets.length > 1 ? `Remove the labels of ${targets.filter((card) => card.kind).length}` : "Remove the label", () => this.clear(), this.whose(targets), !targets.some((card) => card.kind), keys.clear),
       one("undo", "Undo", () => this.undo(), "Take back the last thing I did, wherever", !this.history.length && !(this.numbers && this.numbers.undoable), keys.undo),
       one("zoom", "Large", () => this.zoom(), "As large as the window", none, keys.zoom),
     );
@@ -240,7 +242,9 @@ class Gallery extends Speaker {
   }
 
   give(places, name, mark = { changed: true }) {
-    return this.change({ kind: "relabel", ...this.about(places), class: name }, places, () => ({ kind: "label", class: name, said: [], ...mark }));
+    // beside a map a class is one's own choice; that a label is right is a review there, too
+    const kind = this.data.beside && !mark.kept ? "choose" : "relabel";
+    return this.change({ kind, ...this.about(places), class: name }, places, () => ({ kind: "label", class: name, said: [], ...mark }));
   }
 
   // places -> [those of one question and, where it is asked for, of one class that the model says]
@@ -369,7 +373,7 @@ class Gallery extends Speaker {
   move(event) {
     const across = Math.max(1, this.tiles.findIndex((tile) => tile.offsetTop > this.tiles[0].offsetTop));
     const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -across, ArrowDown: across }[event.key];
-    if (!step || !this.cards.length) return false;
+    if (!step || this.cards.length < 2) return false;
     this.go(this.at + step);
     this.take(event);
     return true;
@@ -382,7 +386,8 @@ class Gallery extends Speaker {
       return;
     }
     if (event.composedPath()[0] === this.box) return;
-    if (theirs(event, this.place)) return;
+    const walking = event.composedPath()[0].classList?.contains("walk"); // over the map, which has some keys of its own
+    if (walking ? STEERS.has(event.key) || PRESSES.has(event.key) : theirs(event, this.place)) return;
     if ((event.ctrlKey || event.metaKey) && !event.altKey) {
       if (pressed(event, ["z"]) === "z") { this.undo(); this.take(event); }
       return;
@@ -427,6 +432,9 @@ class Gallery extends Speaker {
       }
     }
     this.drawCommands();
+    if (!this.data.beside || !(reply.acks || []).length) return;
+    clearTimeout(this.redraws); // the map follows once no more is pressed
+    this.redraws = setTimeout(() => this.here && this.trigger?.("renew", newId()), REDRAW);
   }
 }
 

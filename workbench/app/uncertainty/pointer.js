@@ -1,8 +1,7 @@
 // The map under the hand: the picture of the item pointed at, and keys for those who do not point.
 //
 // The chart is Plotly's and stays as it is; this listens to its events, walks from item to item by arrow keys and
-// tells the script what was chosen, labelled or taken back. One answer goes out for a choice: until the script has
-// answered, further keys are dropped.
+// tells the script what was chosen. Until the script has answered, further keys are dropped.
 
 const NAVIGATION = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 const LOOK = 400; // ms between looks for a chart that was drawn anew
@@ -197,15 +196,6 @@ class Pointing {
     if (event.key === "Escape" && (this.data.chosen.length || this.picked.length)) {
       this.picked = [];
       return this.send({ kind: "clear" });
-    }
-    if (event.repeat) return; // one press is one answer, and takes back one
-    const key = pressed(event, [...Object.values(this.data.commands), ...this.data.classes.map((one) => one.key)]);
-    const command = Object.entries(this.data.commands).find(([, one]) => one === key);
-    if (command && (walking || this.data.chosen.length || this.data.answered)) return this.send({ kind: command[0] });
-    const found = this.data.classes.find((one) => one.key && one.key === key);
-    if (found && this.data.chosen.length) {
-      event.preventDefault();
-      this.send({ kind: "label", class: found.name, items: this.data.chosen });
     }
   }
 
