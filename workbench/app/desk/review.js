@@ -242,9 +242,11 @@ class Gallery extends Speaker {
   }
 
   give(places, name, mark = { changed: true }) {
+    const more = { ...this.about(places), class: name };
+    const what = () => ({ kind: "label", class: name, said: [], ...mark });
     // beside a map a class is one's own choice; that a label is right is a review there, too
-    const kind = this.data.beside && !mark.kept ? "choose" : "relabel";
-    return this.change({ kind, ...this.about(places), class: name }, places, () => ({ kind: "label", class: name, said: [], ...mark }));
+    if (this.data.beside && !mark.kept) return this.change({ kind: "choose", ...more }, places, what);
+    return this.change({ kind: "relabel", ...more }, places, what);
   }
 
   // places -> [those of one question and, where it is asked for, of one class that the model says]
