@@ -26,7 +26,7 @@ from workbench.metrics import gaps_of, wilcoxon_p
 from workbench.pools import load_pool
 from workbench.pools.pool import Pool
 from workbench.sessions import simulate
-from workbench.sessions.start import initial_items
+from workbench.sessions.start import answerable, initial_items
 
 # the geometry's candidates were tried on these
 TUNING = (
@@ -178,7 +178,7 @@ def rival_errors(pool: Pool, side: str, seed: int, questions: int) -> list[float
         model = rival_model(side, seed).fit(X[items], y[items])
         classes = np.unique(y[items])
         errors.append(float(np.mean(classes[model.predict_proba(X[test]).argmax(axis=1)] != y[test])))
-        free = np.setdiff1d(split.trainable, items)
+        free = np.setdiff1d(answerable(split, items), items)
         if number == questions or not len(free):
             break
         top = np.sort(model.predict_proba(X[free]), axis=1)

@@ -116,7 +116,8 @@ def progress_line(session: Any) -> None:
         behind = f"**{learned:,}** of **{plural(n_labels, 'label')}**"
         parts = [f"The model has learnt from {behind}; a new fit is under way"]
     else:
-        parts = [f"The model has learnt from **{'all ' if n_labels > 1 else ''}{plural(learned, 'label')}**"]
+        every = "all " if n_labels == learned > 1 else ""
+        parts = [f"The model has learnt from **{every}{plural(learned, 'label')}**"]
     if model is not None and model.mean is not None and learned < 10:
         parts.append("beginning with a guess")
     came = taken_over(session)

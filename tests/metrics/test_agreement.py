@@ -31,19 +31,19 @@ def test_the_examples_that_krippendorff_printed():
         table("123321412...", "1233224125.3", ".3332342251.", "1233244125 1.".replace(" ", ""))
     )
     assert found.kappa == pytest.approx(0.743, abs=5e-4)
-    assert (found.n_items, found.n_ratings, found.n_left_out) == (11, 40, 1)
+    assert (found.n_items, found.n_ratings) == (11, 40)
 
 
 def test_alpha_by_hand():
     # pairs that agree: all, 1 of 3, all, 1 of 3; of 12 ratings 6 are of each class: 60 of 132 pairs alike
     found = krippendorff_alpha([[3, 0], [2, 1], [0, 3], [1, 2]])
     assert found[:3] == pytest.approx((2 / 3, 60 / 132, (2 / 3 - 60 / 132) / (1 - 60 / 132)))
-    assert (found.n_items, found.n_ratings, found.n_left_out) == (4, 12, 0)
+    assert (found.n_items, found.n_ratings) == (4, 12)
 
 
 def test_items_rated_by_some_count_and_those_rated_once_do_not():
     counts = [[3, 0], [2, 1], [0, 3], [1, 2]]
-    assert krippendorff_alpha([*counts, [0, 1]]) == krippendorff_alpha(counts)._replace(n_left_out=1)
+    assert krippendorff_alpha([*counts, [0, 1]]) == krippendorff_alpha(counts)
     assert krippendorff_alpha([*counts, [1, 1]]).kappa < krippendorff_alpha(counts).kappa
 
 

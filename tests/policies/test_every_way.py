@@ -59,7 +59,7 @@ def test_a_rowwise_policy_says_the_same_by_every_way(policy: str, fitted: Any, w
     by_way = {
         "the app, whole pool": utilities(policy, fitted.belief(), drawn()),
         "the app, some rows": utilities(policy, fitted.belief_at(np.arange(len(X))), drawn()),
-        "a worker": utilities(policy, as_scored_model(estimator).ship().unpack().belief(X), drawn()),
+        "a worker": utilities(policy, belief_of(as_scored_model(estimator).ship().unpack(), X), drawn()),
     }
     if policy in detection.DETECTORS:
         entry = detection.DETECTORS[policy]
@@ -86,7 +86,7 @@ def test_the_temperature_is_the_models_own(fitted: Any, wine: Any) -> None:
     beta = temperature_of(fitted.estimator)
     model = as_scored_model(fitted.estimator)
     assert model.temperature == beta == model.ship().unpack().temperature
-    assert model.belief(wine.features).temperature == (1.0 if beta is None else beta)
+    assert belief_of(model, wine.features).temperature == (1.0 if beta is None else beta)
     with pytest.raises(InputError, match="its own temperature"):
         score_pool(wine.features, fitted.estimator, "margin", temperature=2.0)
 

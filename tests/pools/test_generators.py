@@ -6,7 +6,8 @@ from scipy.stats import chisquare
 
 from tests.pools.helpers import needs
 from workbench.errors import InputError
-from workbench.pools import load_pool, overlapping_probabilities
+from workbench.pools import load_pool
+from workbench.pools.datasets import generators
 from workbench.pools.datasets.generators import POKER_HANDS, deal_poker, name_hands
 
 # how many of the 2,598,960 five-card hands bear each name
@@ -91,7 +92,7 @@ def test_the_rule_agrees_with_the_published_hands():
 
 def test_overlapping_classes_know_their_probabilities():
     pool = load_pool("overlapping", n_items=120_000, n_classes=5, n_features=3, overlap=0.7, seed=4)
-    p = overlapping_probabilities(pool.features, n_classes=5, overlap=0.7, seed=4)
+    p = generators._mixture_probabilities(pool.features, generators.overlapping_centres(5, 3, 0.7, 4), 1.0)
     assert p.shape == (120_000, 5)
     error = np.mean(p.argmax(axis=1) != pool.truth)
     assert abs(error - np.mean(1 - p.max(axis=1))) < 0.005

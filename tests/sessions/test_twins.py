@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.sessions.fakes import FAKE
+from workbench.arrays import Floats, Ints
 from workbench.errors import InputError
 from workbench.pools import load_pool
 from workbench.pools.pool import Pool
-from workbench.sessions import Session
+from workbench.sessions import RunSpec, Session, label_errors, labelled_at, simulate
 from workbench.sessions.operations import Operation
+from workbench.studies.workers import pool_of
 
 Start = Callable[..., Session]
 
@@ -78,6 +83,68 @@ def test_a_copy_of_what_is_measured_on_is_never_learnt_from(start: Start, copies
     assert model is not None
     assert not {i % 30 for i in model.items.tolist()} & {i % 30 for i in session.state.evaluation}
     assert len(session.held_out()[0]) == len(session.state.evaluation)
+
+
+def test_a_group_of_copies_teaches_once_and_people_go_before_others(start: Start, copies: Pool) -> None:
+    """Else a model that is judged on a label it did not see has seen it on the copy."""
+    session = start(copies, classes=["a", "b"], evaluation_share=0.0, early_share=0.0)
+    for item in range(10):
+        session.want([item], "in turn")
+        session.tell(session.ask(1)[0], "ab"[item % 2])
+        session._event("twins", item=item, label="ab"[item % 2])
+
+    def learnt() -> dict[int, int]:
+        session.refit()
+        assert session.model is not None
+        return dict(zip(session.model.items.tolist(), session.model.codes.tolist(), strict=True))
+
+    assert learnt() == {item: item % 2 for item in range(10)}
+    session.label_item(31, "a", role="review")  # another class than item 1's: the two teach nothing
+    assert learnt() == {item: item % 2 for item in range(10) if item != 1}
+    session.label_item(30, "b")  # with others, as on the map: what a person said of item 0 stands
+    assert learnt()[0] == 0 and len(session.state.codes) == 20
+
+
+def test_folds_over_labels_of_a_column_keep_copies_together(
+    start: Start, copies: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = start(copies, classes=["a", "b"])
+    parts: list[set[float]] = []
+
+    class Recorder:
+        def fit(self, X: Floats, codes: Ints) -> None:
+            self.rows = set(X[:, 0].tolist())
+
+        def predict_proba(self, X: Floats) -> Floats:
+            parts.append(self.rows & set(X[:, 0].tolist()))
+            return np.full((len(X), 2), 0.5)
+
+    monkeypatch.setattr(label_errors, "make_classifier", lambda *_, **__: Recorder())
+    label_errors._foretold(session, np.arange(40), np.arange(40) % 2, 2)
+    assert parts == [set()] * label_errors.FOLDS
+
+
+@pytest.mark.parametrize("initial", ["one-per-class", "random:8", (35, 6)])
+def test_a_run_asks_about_one_of_each_group_and_measures_on_no_copy(initial: Any, tmp_path: Path) -> None:
+    """As a project over the same file does, whether it is run, compared or part of a study."""
+    X = np.random.default_rng(3).normal(size=(60, 3)).round(3)
+    rows = [[*row, "ab"[int(row[0] > 0)]] for row in np.concatenate([X, X[:20]])]
+    place = tmp_path / "rows.csv"
+    place.write_text("\n".join(["x,y,z,kind", *(",".join(map(str, row)) for row in rows)]), encoding="utf-8")
+    spec = RunSpec(str(place), "kind", classifier="gaussian-process", seed=1)
+    pool = pool_of(spec)
+    assert pool.test is not None and np.array_equal(pool.test.test, spec.load_pool().test.test)
+    measured = {item % 60 for item in pool.test.test.tolist()}
+    if not isinstance(initial, str):
+        initial = [item for item in range(60, 80) if item in pool.trainable][:1] + [
+            item for item in range(20, 60) if item in pool.trainable
+        ][:3]
+        with pytest.raises(InputError, match="of copies from one"):
+            next(simulate(pool, FAKE, initial=[*initial, initial[0] - 60]))
+    rounds = list(simulate(pool, FAKE, budget=99, batch=20, initial=initial))
+    items = labelled_at(rounds, len(rounds) - 1)[0] % 60
+    assert len(set(items.tolist())) == len(items) == 60 - len(measured)
+    assert not measured & set(items.tolist())
 
 
 def test_a_project_finds_its_groups_again(start: Start, copies: Pool) -> None:

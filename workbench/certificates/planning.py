@@ -37,7 +37,6 @@ class OperatingPoint:
     """Predicted error of the least sure of them."""
     error: float
     """Share of them that is wrong, by the forecast."""
-    error_range: tuple[float, float]
     success: float
     """Chance that it is certified at a cost below looking at all of it."""
     rest: int
@@ -211,16 +210,15 @@ def _option(
 ) -> OperatingPoint:
     certified = checks < size
     needed = (checks[certified] if certified.any() else checks) + (n_items - size)
-    error, total = (tuple(np.quantile(values, _SPREAD).tolist()) for values in (shares, needed))
+    low, high = np.quantile(needed, _SPREAD).tolist()
     return OperatingPoint(
         size,
         least,
         float(np.median(shares)),
-        (error[0], error[1]),
         float(certified.mean()),
         n_items - size,
         float(np.median(needed)),
-        (total[0], total[1]),
+        (low, high),
         float(answers.mean()),
     )
 

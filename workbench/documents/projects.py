@@ -57,7 +57,6 @@ class TwinGroups(Document):
     n: Count
     sizes: Annotated[list[Annotated[int, Field(ge=2)]], Field(max_length=5_000_000)]
     items: str
-    note: str = ""
 
 
 class Settings(Document):

@@ -21,28 +21,33 @@ from workbench.documents.fields import (
 )
 
 
-class Spec(Closed):
-    """A run's specification (`workbench.sessions.RunSpec`)."""
+class _Runs(Closed):
+    """Fields of a run and of a study."""
 
-    pool: Name = "digits"
     target: Word | None = None
     pool_options: Options = {}
-    classifier: Name = "large-margin"
     options: Options = {}
-    policy: Name = "random"
     selector: Name = "auto"
     initial: Name = "one-per-class"
     budget: Whole = 0
     batch: Whole = 1
-    seed: Whole = 0
     test_fraction: float = 0.2
-    uniform_share: float = 0.0
     measured: Whole = 0
     asked_among: Whole = 0
     guess: Annotated[list[Name] | tuple[Name, ...], Field(max_length=100)] = ()
 
 
-class Study(Closed):
+class Spec(_Runs):
+    """A run's specification (`workbench.sessions.RunSpec`)."""
+
+    pool: Name = "digits"
+    classifier: Name = "large-margin"
+    policy: Name = "random"
+    seed: Whole = 0
+    uniform_share: float = 0.0
+
+
+class Study(_Runs):
     """A study's specification (`workbench.studies.StudySpec`), "pool" and the like not yet made lists."""
 
     name: Word = ""
@@ -50,17 +55,6 @@ class Study(Closed):
     classifiers: list[Name] | tuple[Name, ...] = ()
     policies: list[Name] | tuple[Name, ...] = ()
     seeds: int = 1
-    budget: Whole = 0
-    batch: Whole = 1
-    options: Options = {}
-    target: Word | None = None
-    pool_options: Options = {}
-    selector: Name = "auto"
-    initial: Name = "one-per-class"
-    test_fraction: float = 0.2
-    measured: Whole = 0
-    asked_among: Whole = 0
-    guess: Annotated[list[Name] | tuple[Name, ...], Field(max_length=100)] = ()
 
 
 class RoundRecord(Document):
@@ -133,13 +127,6 @@ class RunBundle(Document):
     n_rounds: Annotated[int, Field(ge=1, lt=MOST_ITEMS)]
     n_labelled: Count
     neighbours: Name = "none"
-
-
-class RunHead(Document):
-    """head.json of a run that is not finished."""
-
-    spec: dict[str, Any]
-    fingerprint: Word
 
 
 class Model(Document):

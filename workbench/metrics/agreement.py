@@ -28,7 +28,6 @@ class Agreement(NamedTuple):
             agrees as well.
         n_items: items it was computed on.
         n_ratings: ratings of them, all together.
-        n_left_out: items that were given and not used.
     """
 
     observed: float
@@ -36,7 +35,6 @@ class Agreement(NamedTuple):
     kappa: float
     n_items: int
     n_ratings: int
-    n_left_out: int = 0
 
 
 def cohen_kappa(first: ArrayLike, second: ArrayLike) -> Agreement:
@@ -63,7 +61,7 @@ def krippendorff_alpha(counts: ArrayLike) -> Agreement:
 
     Args:
         counts: [n, C] how many people gave item i class j; items with fewer than two ratings say nothing,
-            are left out and counted.
+            are left out.
 
     Raises:
         InputError: not such a table, or no item with two ratings.
@@ -79,7 +77,7 @@ def krippendorff_alpha(counts: ArrayLike) -> Agreement:
     observed = float(((rows * (rows - 1)).sum(axis=1) / (ratings - 1)).sum() / n)
     class_counts = rows.sum(axis=0)
     expected = float((class_counts * (class_counts - 1)).sum() / (n * (n - 1)))
-    return _agreement(observed, expected, len(rows), int(n), len(table) - len(rows))
+    return _agreement(observed, expected, len(rows), int(n))
 
 
 def alpha_interval(counts: ArrayLike, *, draws: int = 1000, seed: int = 0) -> Interval:
@@ -143,7 +141,7 @@ def _alpha_where(table: Floats, share: float) -> float:
     return float((observed - expected) / (1.0 - expected)) if expected < 1.0 - 1e-12 else 1.0
 
 
-def _agreement(observed: float, expected: float, n: int, m: int, left_out: int = 0) -> Agreement:
+def _agreement(observed: float, expected: float, n: int, m: int) -> Agreement:
     beyond = 1.0 - expected
     kappa = (observed - expected) / beyond if beyond > 1e-12 else float("nan")
-    return Agreement(observed, expected, kappa, n, m, left_out)
+    return Agreement(observed, expected, kappa, n, m)

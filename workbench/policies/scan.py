@@ -21,7 +21,7 @@ from workbench.classifiers.latent import Latent
 from workbench.errors import Cancelled, InputError
 from workbench.policies.belief import PolicyFn
 from workbench.policies.registry import POLICIES, PolicyEntry, find, is_selector
-from workbench.policies.scored_model import ScoredModel, Shipped, as_scored_model, unpacked
+from workbench.policies.scored_model import ScoredModel, Shipped, as_scored_model, belief_of, unpacked
 from workbench.policies.variation import smallest_margin, top_rows
 from workbench.pools.sources import ArraySource, Source, Unit
 from workbench.pools.streams import open_source
@@ -323,7 +323,7 @@ def score_chunk(task: Task, model: ScoredModel, source: Source, chunk: _Chunk, t
             return Found(rows, np.empty(0), counts, len(features))
         selection, utilities = top_rows(mean, variance, task.top, threshold=threshold, squared=squared)
         return Found(rows[selection] + first, utilities, counts, len(features))
-    belief = model.belief(features, latent=believe)
+    belief = belief_of(model, features, latent=believe)
     shared = entry is not None and entry.shared_draws
     rng = np.random.default_rng([task.seed] if shared else [task.seed, first])
     values = np.asarray(function(belief, rng), dtype=np.float64)

@@ -156,43 +156,6 @@ class ScoredModel:
         assert latent is not None and self.temperature is not None
         return softmax(latent.mean, self.temperature)
 
-    def belief(
-        self,
-        features: Array,
-        *,
-        labelled: Ints | None = None,
-        labels: Ints | None = None,
-        latent: Latent | Callable[[], Latent | None] | None = None,
-        latent_mean: Callable[[], Floats | None] | None = None,
-        probabilities: Floats | Callable[[], Floats] | None = None,
-        scaled: Array | Callable[[], Array] | None = None,
-        ids: Sequence[str] | None = None,
-    ) -> Belief:
-        """Belief of the model about rows; arguments and result as those of `belief_of`."""
-        geometry, project, between = self.geometry, self.project, self.covariance
-        if latent is None and self.predictor is not None:
-            latent = lambda: self.latent(features)  # noqa: E731
-        if scaled is None and geometry is not None:
-            scaled = lambda: geometry.transform(features)  # noqa: E731
-        if probabilities is None and self.has_probabilities:
-            probabilities = lambda: self.probabilities(features, belief.latent)  # noqa: E731
-        closed = np.empty(0, dtype=np.int64) if labelled is None else np.asarray(labelled, dtype=np.int64)
-        belief: Belief = Belief(
-            features=features,
-            labelled=closed,
-            labels=np.full(len(closed), -1, dtype=np.int64) if labels is None else labels,
-            n_classes=self.n_classes,
-            latent=latent,
-            latent_mean=latent_mean,
-            probabilities=probabilities,
-            scaled=scaled,
-            inducing_projection=None if project is None else lambda which: project(features[which]),
-            covariance=None if between is None else lambda a, b: between(features[a], features[b]),
-            temperature=1.0 if self.temperature is None else self.temperature,
-            ids=ids,
-        )
-        return belief
-
     def ship(self) -> Shipped:
         """The model as plain arrays.
 
@@ -250,7 +213,7 @@ def belief_of(
     scaled: Array | Callable[[], Array] | None = None,
     ids: Sequence[str] | None = None,
 ) -> Belief:
-    """Belief of a fitted classifier about rows, by `ScoredModel`, the one place where beliefs are made.
+    """Belief of a fitted classifier about rows: the one place where beliefs are made.
 
     Args:
         model: a fitted classifier, a predictor or a `ScoredModel`.
@@ -266,16 +229,30 @@ def belief_of(
     Returns:
         The belief; what is not given is computed by the model when first asked for.
     """
-    return as_scored_model(model).belief(
-        features,
-        labelled=labelled,
-        labels=labels,
+    scored = as_scored_model(model)
+    geometry, project, between = scored.geometry, scored.project, scored.covariance
+    if latent is None and scored.predictor is not None:
+        latent = lambda: scored.latent(features)  # noqa: E731
+    if scaled is None and geometry is not None:
+        scaled = lambda: geometry.transform(features)  # noqa: E731
+    if probabilities is None and scored.has_probabilities:
+        probabilities = lambda: scored.probabilities(features, belief.latent)  # noqa: E731
+    closed = np.empty(0, dtype=np.int64) if labelled is None else np.asarray(labelled, dtype=np.int64)
+    belief: Belief = Belief(
+        features=features,
+        labelled=closed,
+        labels=np.full(len(closed), -1, dtype=np.int64) if labels is None else labels,
+        n_classes=scored.n_classes,
         latent=latent,
         latent_mean=latent_mean,
         probabilities=probabilities,
         scaled=scaled,
+        inducing_projection=None if project is None else lambda which: project(features[which]),
+        covariance=None if between is None else lambda a, b: between(features[a], features[b]),
+        temperature=1.0 if scored.temperature is None else scored.temperature,
         ids=ids,
     )
+    return belief
 
 
 def _target(thing: Any) -> str:

@@ -6,7 +6,7 @@ imported by the functions that need them.
 
 from workbench.pools.datasets.catalogue import CatalogueEntry, present_sets
 from workbench.pools.datasets.catalogue import catalogue as known_sets
-from workbench.pools.datasets.generators import overlapping_probabilities, three_gaussians_probabilities
+from workbench.pools.datasets.generators import three_gaussians_probabilities
 from workbench.pools.features import feature_map_from_json
 from workbench.pools.features.network import NetworkFeatureMap, with_network
 from workbench.pools.fingerprints import compare_fingerprints
@@ -46,7 +46,6 @@ __all__ = [
     "inspect_table",
     "known_sets",
     "load_pool",
-    "overlapping_probabilities",
     "present_sets",
     "project",
     "read_rows",

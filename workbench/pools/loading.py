@@ -12,6 +12,7 @@ from workbench.pools.encoded import with_named_features
 from workbench.pools.features.vectors import is_vectors
 from workbench.pools.formats import call_with_options, format_of
 from workbench.pools.formats.files import File
+from workbench.pools.neighbours.twins import groups_of
 from workbench.pools.pool import Kind, Pool
 from workbench.pools.python_objects import held_file
 from workbench.pools.streams import read_like
@@ -149,7 +150,7 @@ def load_pool(
         return _of_objects(source, y, options, strict=strict)
     if y is not None:
         raise InputError("y is for arrays, texts and tables in memory; of a file, name the column: target=.")
-    pool = _loaded(source, file_name, options, strict=strict)
+    pool = replace(_loaded(source, file_name, options, strict=strict), grouping=groups_of)
     features = options.get("features")
     if not is_vectors(features):
         return pool

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
@@ -120,6 +120,7 @@ class Pool:
         uses: what each column of a table is used for, as the option `columns` takes it; None of others.
         reading: how the file of a table was read (`workbench.pools.tables.options.READING`).
         held: the file that a project keeps, of a pool made of what Python held; None of files and names.
+        grouping: finds the copies among the items; None where every item stands for itself.
     """
 
     name: str
@@ -139,6 +140,7 @@ class Pool:
     uses: Mapping[str, Mapping[str, str]] | None = None
     reading: Mapping[str, Any] = field(default_factory=dict)
     held: Held | None = None
+    grouping: Callable[[Pool], Ints] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "classes", tuple(valid_text(name) for name in self.classes))
@@ -192,19 +194,22 @@ class Pool:
             digest.update(np.ascontiguousarray(self.truth, dtype="<i8").tobytes())
         return digest.hexdigest()[:32]
 
-    def split(self, seed: int, fraction: float = 0.2, first: Ints | None = None) -> Pool:
+    @cached_property
+    def groups(self) -> Ints:
+        """[N] the lowest item of each one's group of copies, itself where it has none."""
+        return np.arange(len(self)) if self.grouping is None else self.grouping(self)
+
+    def split(self, seed: int, fraction: float = 0.2) -> Pool:
         """The same pool with a stratified test split.
 
         Args:
-            seed: of the split; the same (pool, seed, fraction, first) gives the same split.
+            seed: of the split; the same (pool, seed, fraction) gives the same split.
             fraction: share of items in the test part, in (0, 1).
-            first: [N] the lowest item of the group that each belongs to (`Twins.first`): groups stay
-                together. None where every item stands for itself.
 
         Returns:
-            A pool whose `test` is set. Classes with a single member stay in training; items whose class
-            is not known are never measured on where others' are; without truth the split is
-            uniform. A split given by the source is kept as it is.
+            A pool whose `test` is set; copies stay together. Classes with a single member stay in
+            training; items whose class is not known are never measured on where others' are; without truth
+            the split is uniform. A split given by the source is kept as it is.
 
         Raises:
             InputError: a fraction outside (0, 1), or too few items to split.
@@ -217,13 +222,11 @@ class Pool:
         if n < 2:
             raise InputError(f"Pool {self.name!r} has {n} item(s); a test split needs at least 2.")
         rng = np.random.default_rng([seed, 0x7E57])
-        groups = (
-            np.asarray(self.truth) if self.truth is not None and self.has_truth else np.zeros(n, np.int64)
-        )
-        candidates = np.flatnonzero(groups >= 0)
+        codes = np.asarray(self.truth) if self.truth is not None and self.has_truth else np.zeros(n, np.int64)
+        candidates = np.flatnonzero(codes >= 0)
         test: list[Ints] = []
-        for code in np.unique(groups[candidates]):
-            members = rng.permutation(np.flatnonzero(groups == code))
+        for code in np.unique(codes[candidates]):
+            members = rng.permutation(np.flatnonzero(codes == code))
             # at least one member of every class stays where it can be asked about
             take = min(round(fraction * len(members)), len(members) - 1)
             test.append(members[:take])
@@ -232,11 +235,9 @@ class Pool:
             selection = np.sort(rng.permutation(candidates)[: max(1, round(fraction * len(candidates)))])
         mask = np.ones(n, dtype=bool)
         mask[selection] = False
-        if first is not None:
-            # a group goes where its first item was drawn, which keeps the share of groups
-            train_groups = groups[mask]
-            mask = mask[first]
-            for code in np.setdiff1d(train_groups, groups[mask]):
-                mask |= np.isin(first, first[groups == code])
-            selection = np.flatnonzero(~mask)
-        return replace(self, test=TestSplit(seed, fraction, np.flatnonzero(mask), selection))
+        # a group goes where its first item was drawn, which keeps the share of groups
+        first, trained_codes = self.groups, codes[mask]
+        mask = mask[first]
+        for code in np.setdiff1d(trained_codes, codes[mask]):
+            mask |= np.isin(first, first[codes == code])
+        return replace(self, test=TestSplit(seed, fraction, np.flatnonzero(mask), np.flatnonzero(~mask)))

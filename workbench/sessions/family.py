@@ -90,9 +90,7 @@ class Family:
             return self._open[question_id]
 
     def _opened(self, record: ProjectRecord, pool: Pool) -> Parts:
-        # found once, and kept with the first question
-        twins = None if record.id == self.id else self.first.project.twins
-        project = OpenQuestion(self.project, record, pool, twins)
+        project = OpenQuestion(self.project, record, pool)
         questions = Questions(pool, record.settings, project.twins)
         common = self._common.setdefault(id(pool), Common(pool))
         siblings = partial(self._beside, record.id) if record.kind == YES_NO else tuple

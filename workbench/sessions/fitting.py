@@ -37,10 +37,17 @@ from workbench.sessions.rounds import Round
 from workbench.sessions.sharing import Beside, Common
 from workbench.sessions.smoothing import NeighbourhoodBuild
 from workbench.store import Event, ProjectState, fold
+from workbench.store.events import SOURCE
 from workbench.store.retry import retried
 from workbench.work.memory import give_back
 
 QUEUE = 10
+_OF_NO_LOOK = {
+    "twin",
+    "imported",
+    "confirmed",
+    "map",
+}  # roles of labels that nobody gave to the item by itself
 _ROUNDS_BETWEEN = 50  # fits after which free memory goes back to the system
 
 # Of the arrays stored with a fit; another number is another version's.
@@ -403,7 +410,7 @@ class Fits:
         """Labels that a model may learn from, and where several answered their consensus.
 
         Nothing of the test split, which may come with files of labels: they stay labels and are measured on
-        by the pool's own truth. And no copy of an item that is measured on.
+        by the pool's own truth. No copy of an item that is measured on; and of other copies one.
         """
         training = state.training
         of = (training, state.votes, state.evaluation)
@@ -414,9 +421,14 @@ class Fits:
     def _learnable(self, state: ProjectState) -> Mapping[int, int]:
         learnt, twins = training_of(state), self._project.twins
         exclusions = self._test | frozenset(twins.spread(state.evaluation))
-        if exclusions.isdisjoint(learnt):
-            return learnt
-        return {item: code for item, code in learnt.items() if item not in exclusions}
+        if not exclusions.isdisjoint(learnt):
+            learnt = {item: code for item, code in learnt.items() if item not in exclusions}
+
+        def is_persons(item: int) -> bool:
+            vote = state.standing[item]
+            return vote.annotator != SOURCE and vote.role not in _OF_NO_LOOK
+
+        return twins.once(learnt, is_persons)
 
     @property
     def scores_all(self) -> bool:

@@ -25,8 +25,8 @@ _LEARNED = 4_000
 def doubtful_labels(session: Session, of: str, most: int = MOST) -> Ints:
     """Items whose label in a column is likely wrong, the likeliest first.
 
-    Each label is predicted by a logistic regression of the others (in five parts) and weighed by
-    `metrics.mistakes`; where people have labelled an item their label is learned from.
+    Each label is predicted by a logistic regression of the others (in five parts, copies in one) and weighed
+    by `metrics.mistakes`; where people have labelled an item their label is learned from.
 
     Args:
         session: of the project.
@@ -62,7 +62,8 @@ def _foretold(session: Session, items: Ints, codes: Ints, n_classes: int) -> Flo
     if len(np.unique(codes)) < 2:
         raise InputError("All of these labels are of one class: nothing tells which of them is wrong.")
     rng = generator(int(session.settings["seed"]), 0, CHECKS)
-    fold = rng.permutation(np.arange(len(items)) % FOLDS)
+    groups, place = np.unique(session.twins.first[items], return_inverse=True)
+    fold = rng.permutation(np.arange(len(groups)) % FOLDS)[place]
     p = np.empty((len(items), n_classes))
     X = session.pool.features
     for part in np.unique(fold):

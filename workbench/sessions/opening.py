@@ -88,7 +88,7 @@ def create_project(
     reference = {"name": source or loaded.name, "options": settled(pool_options, loaded)}
     _check_shares(evaluation_share, early_share, uniform_share, overlap, people)
     copies = twins_of(loaded) if twins else None
-    loaded = _split(loaded, seed, test_fraction, copies)
+    loaded = _split(loaded if twins else replace(loaded, grouping=None), seed, test_fraction)
     check_policy(policy, classifier)
     if classes is None:
         # where nobody named classes and a guess does, they are those
@@ -147,10 +147,10 @@ def _questions_given(questions: Sequence[Any] | None) -> tuple[list[Any], list[Q
     return arguments, several([argument for argument in arguments if not is_column(argument)])
 
 
-def _split(pool: Pool, seed: int, test_fraction: float, copies: Twins | None) -> Pool:
+def _split(pool: Pool, seed: int, test_fraction: float) -> Pool:
     """Items to measure on are kept apart where their classes are known."""
     if pool.has_truth and pool.test is None and _measurable(pool, test_fraction):
-        return pool.split(seed, test_fraction, None if copies is None else copies.first)
+        return pool.split(seed, test_fraction)
     return pool
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from workbench.arrays import Array
 from workbench.errors import InputError, OutgrownError
-from workbench.pools.neighbours.twins import Twins, twins_from
+from workbench.pools.neighbours.twins import Twins
 from workbench.pools.pool import Pool
 from workbench.registry import from_file
 from workbench.sessions.groups import Group, TogetherError
@@ -346,16 +346,12 @@ class OpenQuestion:
         project: with the log.
         record: of the question, as stored.
         pool: with its test split where there is one.
-        twins: of the pool; those of the record's settings unless given.
     """
 
-    def __init__(
-        self, project: OpenProject, record: ProjectRecord, pool: Pool, twins: Twins | None = None
-    ) -> None:
+    def __init__(self, project: OpenProject, record: ProjectRecord, pool: Pool) -> None:
         self.log = project
         self.store = project.store
         self.pool = pool
-        self._twins = twins
         self._record, self._recorded = record, project.epoch
         self._rounds: tuple[int, tuple[Round, ...]] = (0, ())
         self._reading_rounds = threading.Lock()
@@ -375,9 +371,7 @@ class OpenQuestion:
     @cached_property
     def twins(self) -> Twins:
         """The pool's copies and near-copies, as they were found when the project was made."""
-        if self._twins is not None:
-            return self._twins
-        return twins_from(self.record.settings.get("twins"), len(self.pool))
+        return Twins(self.pool.groups)
 
     @property
     def epoch(self) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 
 from workbench.pools import compare_fingerprints, load_pool
 from workbench.pools.features.cache import saved_map
+from workbench.pools.neighbours.twins import twins_from
 from workbench.pools.pool import Pool, TestSplit
 from workbench.pools.replay import with_saved_map
 from workbench.store import ProjectRecord, Store
@@ -36,7 +37,9 @@ def open_pool(store: Store, project_id: str, pool: Pool | None = None) -> tuple[
     if pool is None:  # maps that are kept nowhere else
         loaded = with_saved_map(loaded, record.feature_map)
     packed = record.settings.get("test")
-    return record, replace(loaded, test=None if packed is None else unpack(packed, len(loaded)))
+    split = None if packed is None else unpack(packed, len(loaded))
+    twins = twins_from(record.settings.get("twins"), len(loaded))
+    return record, replace(loaded, test=split, grouping=lambda pool: twins.first)
 
 
 def pack(split: TestSplit, n: int) -> dict[str, Any]:

@@ -111,10 +111,9 @@ def simulate(
     check_share(uniform_share)
     check_measured(measured)
     check_asked_among(asked_among)
-    candidates = answerable(pool)
+    answerable(pool)  # or says why not
     if pool.test is None:
         pool = pool.split(seed, test_fraction)
-        candidates = answerable(pool)
     if batch < 1 or budget < 0:
         raise InputError(f"The batch must be at least 1 and the budget not negative; got {batch}, {budget}.")
     if initial == "none" and not guess:
@@ -134,12 +133,9 @@ def simulate(
             return
         at = _resumed(learner, progress, callback)
     else:
-        start = (
-            initial_items(pool, initial, seed)
-            if isinstance(initial, str)
-            else given_items(initial, candidates)
-        )
+        start = initial_items(pool, initial, seed) if isinstance(initial, str) else given_items(initial, pool)
         at = _Labelled(0, start, truth[start], start, truth[start], None)
+    candidates = answerable(pool, at.start)
     unanswerable = np.setdiff1d(pool.trainable, candidates)
     asking = _Asking(
         pool, policy, selector, candidates, unanswerable, seed, budget, batch, uniform_share, asked_among

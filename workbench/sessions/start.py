@@ -51,26 +51,34 @@ def initial_items(pool: Pool, initial: str, seed: int) -> Ints:
     return diverse_items(pool, candidates, n, seed)
 
 
-def given_items(items: Sequence[int], known: Ints) -> Ints:
+def given_items(items: Sequence[int], pool: Pool) -> Ints:
     """[n] the items to start from.
 
     Args:
         items: as given.
-        known: those that an oracle can answer.
+        pool: with truth.
 
     Raises:
-        InputError: one of them is not among those, or none is given.
+        InputError: one of them cannot be answered or is a copy of another, or none is given.
     """
     selection = np.asarray(list(items), dtype=np.int64)
-    bad = selection[~np.isin(selection, known)]
+    known = selection[np.isin(selection, _known(pool))]
+    bad = selection[~np.isin(selection, answerable(pool, known))]
     if bad.size or not selection.size:
         problem = f"item {bad[0]} is not among those" if bad.size else "no item is given"
-        raise InputError(f"A run starts from items whose class is known and that may be asked: {problem}.")
+        raise InputError(
+            "A run starts from items whose class is known and that may be asked, of copies from one: "
+            f"{problem}."
+        )
     return selection
 
 
-def answerable(pool: Pool) -> Ints:
-    """[n] trainable items an oracle can answer.
+def answerable(pool: Pool, start: Sequence[int] | Ints = ()) -> Ints:
+    """[n] trainable items an oracle can answer, ascending; of copies one.
+
+    Args:
+        pool: with truth.
+        start: items that stand for their groups; the lowest ones do elsewhere.
 
     Raises:
         InputError: the pool has no truth.
@@ -80,7 +88,13 @@ def answerable(pool: Pool) -> Ints:
             f"Pool {pool.name!r} has no known classes, so no oracle can answer. Name the column that holds "
             "them (--target COLUMN), or label it as a person in the app."
         )
-    return pool.trainable[pool.truth[pool.trainable] >= 0]
+    items = np.concatenate([np.asarray(start, dtype=np.int64), _known(pool)])
+    return np.sort(items[np.unique(pool.groups[items], return_index=True)[1]])
+
+
+def _known(pool: Pool) -> Ints:
+    truth = np.asarray(pool.truth)
+    return pool.trainable[truth[pool.trainable] >= 0]
 
 
 def diverse_items(pool: Pool, rows: Ints, n: int, seed: int, further: int = 0) -> Ints:

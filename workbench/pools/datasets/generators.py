@@ -99,29 +99,6 @@ def overlapping_centres(n_classes: int, n_features: int, overlap: float, seed: i
     return directions * (2.0 / overlap)
 
 
-def overlapping_probabilities(
-    X: ArrayLike, *, n_classes: int = 4, overlap: float = 1.0, seed: int = 0
-) -> Floats:
-    """The exact class probabilities of the overlapping classes.
-
-    Args:
-        X: [N, D] points.
-        n_classes: C, as the pool was made with; so `overlap` and `seed`.
-        overlap: see `overlapping_centres`.
-        seed: of the pool.
-
-    Returns:
-        [N, C] probabilities.
-
-    Raises:
-        InputError: points that are not a table.
-    """
-    points = np.asarray(X, dtype=np.float64)
-    if points.ndim != 2:
-        raise InputError(f"Points must be [N, D]; got shape {list(points.shape)}.")
-    return _mixture_probabilities(points, overlapping_centres(n_classes, points.shape[1], overlap, seed), 1.0)
-
-
 def overlapping(
     *, n_items: int = 20_000, n_classes: int = 4, n_features: int = 10, overlap: float = 1.0, seed: int = 0
 ) -> Pool:

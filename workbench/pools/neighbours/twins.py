@@ -12,7 +12,8 @@ import base64
 import re
 import unicodedata
 import zlib
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -47,11 +48,9 @@ class Twins:
 
     Attributes:
         first: [N] the lowest item of each one's group, itself where it has no twin.
-        note: why there are none where one could expect some, for people.
     """
 
     first: Ints
-    note: str = ""
 
     @cached_property
     def _groups(self) -> dict[int, tuple[int, ...]]:
@@ -89,10 +88,29 @@ class Twins:
                     if twin != item:
                         yield twin
 
+    def once(self, labels: Mapping[int, int], is_persons: Callable[[int], bool]) -> Mapping[int, int]:
+        """Labels in which a group counts once: by the one that most of its items have, on a tie not at all.
+
+        Args:
+            labels: item -> code.
+            is_persons: tells whether an item's label is a person's; these go before others.
+        """
+        items = np.fromiter(labels, dtype=np.int64, count=len(labels))
+        groups, counts = np.unique(self.first[items], return_counts=True)
+        left_out = set[int]()
+        for first in groups[counts > 1].tolist():
+            members = [item for item in self._groups[first] if item in labels]
+            decisive = list(filter(is_persons, members)) or members
+            (code, n), *others = Counter(labels[item] for item in decisive).most_common(2)
+            left_out.update(members)
+            if not others or others[0][1] < n:
+                left_out.remove(next(item for item in decisive if labels[item] == code))
+        return {item: code for item, code in labels.items() if item not in left_out} if left_out else labels
+
     def say(self) -> str:
         """Number of them, for people."""
         if not self.n_groups:
-            return self.note or "No two items are copies of each other."
+            return "No two items are copies of each other."
         groups = "1 group" if self.n_groups == 1 else f"{self.n_groups:,} groups"
         return f"{self.n_items:,} items are copies or near-copies of others, in {groups}."
 
@@ -102,9 +120,7 @@ class Twins:
         steps = [np.diff([0, *group]) for group in self.groups]
         octets = np.concatenate([np.empty(0), *steps]).astype("<i4").tobytes()
         packed = base64.b64encode(zlib.compress(octets)).decode()
-        return {"n": len(self.first), "sizes": sizes, "items": packed} | (
-            {"note": self.note} if self.note else {}
-        )
+        return {"n": len(self.first), "sizes": sizes, "items": packed}
 
 
 def twins_from(document: Mapping[str, Any] | None, n: int) -> Twins:
@@ -134,7 +150,7 @@ def twins_from(document: Mapping[str, Any] | None, n: int) -> Twins:
             first[group] = group[0]
     except (KeyError, TypeError, ValueError, zlib.error) as error:
         raise InputError(f"What the project says of its near-copies cannot be read: {error}.") from None
-    return Twins(first, str(document.get("note", "")))
+    return Twins(first)
 
 
 def twins_of(pool: Pool) -> Twins:
@@ -153,13 +169,12 @@ def twins_of(pool: Pool) -> Twins:
     key = (VERSION, pool.kind, n, pool.fingerprint)
     first = kept_arrays("twins", key, lambda: {"first": _first_of(pool)})["first"]
     twins = Twins(np.asarray(first, dtype=np.int64))
-    if pool.kind != "image" and twins.n_items > _BY_NATURE * n:
-        clause = (
-            "rows have an equal one" if pool.kind == "table" else "texts have one that is nearly the same"
-        )
-        note = f"{twins.n_items:,} of {n:,} {clause}: they count as different items."
-        return Twins(np.arange(n), note)
-    return twins
+    return Twins(np.arange(n)) if pool.kind != "image" and twins.n_items > _BY_NATURE * n else twins
+
+
+def groups_of(pool: Pool) -> Ints:
+    """[N] the lowest item of each one's group, as `twins_of` finds them."""
+    return twins_of(pool).first
 
 
 def _first_of(pool: Pool) -> Ints:
