@@ -245,22 +245,26 @@ def decisions_view(rows: list[decisions.Decision], opinions: Any, compared: str,
     picture = desk.picture_address(me)
     stamp = repr((choices, compared, st.session_state[frame.VISIT], crc32(picture.encode())))
     key = f"review-cards-{session.id}-{me.annotator}"
-    old_stamp, cards = st.session_state.get(key, ("", []))
+    old_stamp, order, old_page, cards = st.session_state.get(key, ("", (), 1, []))
+    fresh = {(row.question, row.decision.item) if everywhere else row.item: row for row in entries}
     if old_stamp != stamp:
-        if not entries:
-            if not everywhere:
-                st.caption("Nothing here.")
-            return
-        excerpt = entries[:MOST_IN_GALLERY]
+        order, st.session_state["review-page"] = tuple(fresh), 1
+    if not order:
+        if not everywhere:
+            st.caption("Nothing here.")
+        return
+    n_pages = -(-len(order) // MOST_IN_GALLERY)
+    page = st.pagination(n_pages, key="review-page") if n_pages > 1 else 1
+    if (old_stamp, old_page) != (stamp, page):
+        names = order[(page - 1) * MOST_IN_GALLERY : page * MOST_IN_GALLERY]
+        excerpt = [fresh[name] for name in names if name in fresh]
         cards = (
             label_errors.tiles(me, excerpt, picture)
             if everywhere
             else decisions.tiles(session.pool, excerpt, opinions, picture)
         )
-        st.session_state[key] = stamp, cards
-    if len(entries) > MOST_IN_GALLERY:
-        st.caption(f"The first {MOST_IN_GALLERY:,} of {len(entries):,}; narrow them down to see the others.")
-    desk.mount_gallery(me, cards, stamp, everywhere=everywhere)
+        st.session_state[key] = stamp, order, page, cards
+    desk.mount_gallery(me, cards, f"{stamp} {page}", everywhere=everywhere)
 
 
 def look_twice(state: Any) -> None:

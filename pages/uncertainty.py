@@ -87,9 +87,9 @@ def gallery(chosen: tuple[int, ...], model: Any) -> None:
     known = {row.item: row for row in computed(decisions.decisions, shared, at=session.state.last_event)}
     rows = [known.get(i, decisions.Decision(i, decisions.OPEN)) for i in chosen[:MOST_IN_GALLERY]]
     tiles = decisions.tiles(session.pool, rows, {}, desk.picture_address(session))
-    best = model.probabilities_at(np.array([row.item for row in rows])).argmax(axis=1)
-    for tile, code in zip(tiles, best.tolist(), strict=True):
-        tile["says"] = model.classes[code]
+    p = model.probabilities_at(np.array([row.item for row in rows]))
+    for tile, code, sure in zip(tiles, p.argmax(axis=1).tolist(), p.max(axis=1).tolist(), strict=True):
+        tile |= {"says": model.classes[code], "sure": sure}
     # what is given here stands here until something else is selected
     stamp = repr((chosen, st.session_state.get("map-turn", 0), st.session_state[frame.VISIT]))
     desk.mount_gallery(session, tiles, stamp, beside=True)

@@ -236,6 +236,40 @@ def test_history_opens_on_what_looks_wrong(project: Session, drawn: list[list[di
     assert not test.exception and [tile["item"] for tile in drawn[-1]] == list(project.state.conflicts)
 
 
+def test_decisions_beyond_200_are_a_page_away_in_the_order_they_had(
+    home: Path, drawn: list[list[dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(current, "keep_fitting", lambda session: None)
+    ann = Session.create("digits", classifier=FAKE, annotator="ann")
+    ann.label_items([int(item) for item in ann.pool.trainable[:205]], ann.classes[0])
+    current.keep(ann)
+    test = open_page("history", ann.id)
+    first = [tile["item"] for tile in drawn[-1]]
+    assert len(first) == 200
+    # what is dealt with on a page moves nothing from the next one onto it
+    ann.clear(first[:50])
+    test.session_state["review-page"] = 2
+    test.run()
+    second = [tile["item"] for tile in drawn[-1]]
+    assert not test.exception and {*first, *second} == {int(item) for item in ann.pool.trainable[:205]}
+    test.session_state["review-page"] = 1
+    test.run()
+    assert [tile["item"] for tile in drawn[-1]] == first[50:]
+
+
+def test_a_tile_says_why_it_was_flagged_and_how_sure_the_model_is(
+    project: Session, drawn: list[list[dict[str, Any]]]
+) -> None:
+    opinions = looked_at(project)
+    open_page("history", project.id)
+    tiles = {tile["item"]: tile for tile in drawn[-1]}
+    flagged = next(iter(project.state.flagged))
+    assert tiles[flagged]["flag"] and tiles[flagged]["reason"] == "blurred"
+    assert {tiles[item]["sure"] for item in opinions} == {
+        round(one.confidence, 3) for one in opinions.values()
+    }
+
+
 def test_the_gallery_is_drawn_anew_once_the_labels_are_compared(
     project: Session, drawn: list[list[dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

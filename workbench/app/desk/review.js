@@ -94,10 +94,11 @@ class Gallery extends Speaker {
     const card = this.cards[place];
     const tile = this.tiles[place];
     const words = { label: card.class, skip: "skipped", unsure: "unsure" }[card.kind] || "not labelled";
-    const said = card.says && card.says !== card.class ? make("span", { class: `says ${card.verdict}` }, "model: ", ...broken(card.says)) : null;
+    const sure = card.sure ? ` ${Math.round(100 * card.sure)} %` : "";
+    const said = card.says && card.says !== card.class ? make("span", { class: `says ${card.verdict}` }, "model: ", ...broken(card.says), sure) : null;
     const people = (card.said || []).map((one) => make("span", { class: "says", dir: "auto", textContent: one }));
-    const marks = [card.question, card.changed ? "changed" : "", card.kept ? "kept" : "", card.flag ? "flagged" : "", card.note ? "note" : ""].filter(Boolean).join(" · ");
-    const more = [card.who, card.why && `asked: ${card.why}`, card.note, card.chance !== null && card.chance !== undefined ? `chance that the label is right: ${Math.round(100 * card.chance)} %` : ""].filter(Boolean);
+    const marks = [card.question, card.changed ? "changed" : "", card.kept ? "kept" : "", card.flag ? ["flagged", card.reason].filter(Boolean).join(": ") : "", card.note ? "note" : ""].filter(Boolean).join(" · ");
+    const more = [card.who, card.why && `asked: ${card.why}`, card.note, card.says && `the model says ${card.says}${sure}`, card.chance !== null && card.chance !== undefined ? `chance that the label is right: ${Math.round(100 * card.chance)} %` : ""].filter(Boolean);
     tile.title = [card.id, ...more].join("\n");
     tile.replaceChildren(
       make("span", { class: "face" }, card.node || (card.node = faceOf(card.face))),
@@ -152,7 +153,7 @@ class Gallery extends Speaker {
       one("keep", targets.length > 1 ? "The labels are right" : "The label is right", () => this.keep(), "It was looked at again and stays: it is in doubt no more", !targets.some((card) => card.kind === "label"), keys.keep),
       one("choose", "Choose", () => this.pick(), "The keys then act on all that are chosen (also Ctrl and a click)", none, keys.choose),
       one("flag", targets.some((card) => !card.flag) || none ? "Flag" : "Clear flag", () => this.flag(), "Needs attention, or no longer", none, keys.flag),
-      one("note", "Note", () => this.note(), "A remark", none, keys.note),
+      one("note", "Note", () => this.note(), "A remark, on all that are chosen", none, keys.note),
       one("like", "The model is right", () => this.agree(), "It gets the class that the model says", !targets.some((card) => differs(card)), keys.like),
       one("clear", targets.length && targets.every((card) => card.kind === "skip" || card.kind === "unsure") ? "Ask again" : targets.length > 1 ? `Remove the labels of ${targets.filter((card) => card.kind).length}` : "Remove the label", () => this.clear(), this.whose(targets), !targets.some((card) => card.kind), keys.clear),
       one("undo", "Undo", () => this.undo(), "Take back the last thing I did, wherever", !this.history.length && !(this.numbers && this.numbers.undoable), keys.undo),
@@ -285,14 +286,27 @@ class Gallery extends Speaker {
     const on = places.some((place) => !this.cards[place].flag);
     this.together(() => {
       for (const place of places)
-        if (Boolean(this.cards[place].flag) !== on) this.change({ kind: "flag", item: this.cards[place].item, on }, [place], () => ({ flag: on }));
+        if (Boolean(this.cards[place].flag) !== on) this.change({ kind: "flag", item: this.cards[place].item, on }, [place], () => ({ flag: on, reason: "" }));
     });
     this.drawCommands();
   }
 
   note() {
-    const card = this.cards[this.at];
-    if (card) this.noteOn(card, (text) => { card.note = [card.note, text].filter(Boolean).join(" | "); this.drawTile(this.at); });
+    // a note is of an item, whatever is asked of it
+    const [first, ...others] = [...new Map(this.targets.map((place) => [this.cards[place].item, place])).values()];
+    const card = this.cards[first];
+    if (!card) return;
+    const written = (place, text, sent) => {
+      this.history.push([{ op: sent.op, before: this.looks([place]) }]);
+      this.cards[place].note = [this.cards[place].note, text].filter(Boolean).join(" | ");
+      this.drawTile(place);
+    };
+    const id = others.length ? counted(others.length + 1, "item") : card.id;
+    this.noteOn({ ...card, id }, (text, operation) => this.together(() => {
+      written(first, text, operation);
+      for (const place of others) written(place, text, this.send({ kind: "note", item: this.cards[place].item, text }));
+      this.drawCommands();
+    }));
   }
 
   undo() {

@@ -230,8 +230,10 @@ def tiles(
                 "said": list(row.said),
                 "why": WHY.get(row.role, row.role),
                 "flag": row.flag is not None,
+                "reason": row.flag or "",
                 "note": row.note,
                 "says": "" if opinion is None else opinion.label,
+                "sure": None if opinion is None else round(opinion.confidence, 3),
                 "verdict": verdict,
                 "chance": None if opinion is None else round(opinion.right, 3),
             }
