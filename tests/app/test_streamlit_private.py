@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from pathlib import Path
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any, ClassVar, cast
 from unittest.mock import MagicMock
@@ -12,13 +12,13 @@ from unittest.mock import MagicMock
 import pytest
 import streamlit as st
 
+from tests.app.test_frontend import ENTRY, INNER, STATIC, asked, inner
+from workbench.app.serving import frontend
 from workbench.app.serving import streamlit_private as private
+from workbench.app.serving.early import backend_of
 
 PARTS = (
     "streamlit.config",
-    "streamlit.file_util",
-    "streamlit.runtime.app_session",
-    "streamlit.runtime.scriptrunner",
     "streamlit.runtime.secrets",
     "streamlit.web.server.starlette.starlette_server_config",
     "streamlit.web.server.starlette.starlette_websocket",
@@ -30,29 +30,55 @@ def without(monkeypatch: pytest.MonkeyPatch) -> None:
     """A Streamlit in which all of them have moved."""
     for name in PARTS:
         monkeypatch.setitem(sys.modules, name, None)
-    for name in ("streamlit.config", "streamlit.file_util", "streamlit.runtime.secrets"):
+    for name in ("streamlit.config", "streamlit.runtime.secrets"):
         parent, _, child = name.rpartition(".")
         monkeypatch.delattr(sys.modules[parent], child, raising=False)
     private._gone.cache_clear()
+
+
+@pytest.fixture
+def unknown(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A Streamlit of a version that is not known."""
+    kept = (private.is_known, frontend._files, frontend._needed, frontend._little)
+    monkeypatch.setattr(st, "__version__", "1.68.0")
+    for function in kept:
+        function.cache_clear()
+    yield
+    for function in kept:
+        function.cache_clear()
+
+
+@pytest.mark.usefixtures("unknown")
+def test_of_a_version_that_is_not_known_nothing_is_replaced(caplog: pytest.LogCaptureFixture) -> None:
+    from streamlit.runtime.app_session import AppSession
+    from streamlit.runtime.scriptrunner import script_runner
+
+    def parts() -> list[Any]:
+        names = ("_create_scriptrunner", "_enqueue_forward_msg", "request_rerun")
+        return [*(getattr(AppSession, name) for name in names), script_runner._clean_problem_modules]
+
+    before = parts()
+    assert not private.leave_keras_alone() and not private.deliver_before_the_next()
+    assert not private.keep_to_what_the_browser_has() and parts() == before
+    assert "Streamlit 1.68.0 is not known" in caplog.text
+    # its files come as it sends them, and a page asks for none of them by name
+    script = "/" + ENTRY.relative_to(STATIC).as_posix()
+    assert asked(frontend.FrontEnd(inner), script) == INNER
+    assert frontend.prepared("<head></head>", "/label") == "<head></head>"
+    assert frontend.address_of("PlotlyChart") == backend_of("/label") == ""
 
 
 def test_every_part_is_there_in_the_version_that_is_pinned(caplog: pytest.LogCaptureFixture) -> None:
     private._gone.cache_clear()
     assert private.leave_keras_alone()
     assert private.signed_user({}) is None
-    assert (private.static_folder() / "index.html").is_file()
-    assert private.in_fragment() is False
     assert private.has_secrets() in (True, False)
     assert [one for one in caplog.records if one.name == private.__name__] == []
 
 
 @pytest.mark.usefixtures("without")
-def test_what_takes_their_place(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert private.leave_keras_alone() is False and private.deliver_before_the_next() is False
-    assert private.keep_to_what_the_browser_has() is False
-    assert private.static_folder() == Path(st.__file__).parent / "static"
-    assert (private.static_folder() / "index.html").is_file()
-    assert private.in_fragment() is False and private.has_secrets() is True
+def test_what_takes_their_place(caplog: pytest.LogCaptureFixture) -> None:
+    assert private.has_secrets() is True
     assert private.is_set("server.port") is False
     private.give_secrets({"auth": {}})
     assert "a log-in whose file goes ends with it" in caplog.text

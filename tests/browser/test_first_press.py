@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks.driving import PATIENCE, Server, visit
+from tests.browser.homes import answered
+from tests.browser.test_labelling import wait_for_labelled
 
 WATCH = """selector => {
   window.seen = [];
@@ -72,3 +75,19 @@ def test_a_press_right_after_typing_counts(page: Any, server: Server) -> None:
     place = page.locator(".st-key-open-folder button").bounding_box()
     page.mouse.click(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
     page.wait_for_selector(".st-key-columns")
+
+
+@pytest.mark.slow  # alone: whole pages of a Streamlit of which nothing is replaced
+def test_a_key_labels_on_a_streamlit_that_is_not_known(page: Any, browser: Any, tmp_path: Path) -> None:
+    other = "import streamlit\nstreamlit.__version__ = '1.99.0'\n"
+    (tmp_path / "sitecustomize.py").write_text(other, encoding="utf-8")
+    server = Server(tmp_path / "home", environment={"PYTHONPATH": str(tmp_path)}).start()
+    try:
+        project = answered(server, "three-gaussians", 12)
+        visit(page, f"{server.url}/label?project={project}")
+        page.wait_for_selector(".desk .title:not(:empty)")
+        assert page.locator("script[src*='/little.']").count() == 0
+        page.keyboard.press("a")
+        wait_for_labelled(page, 13)
+    finally:
+        server.stop()

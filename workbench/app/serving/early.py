@@ -15,6 +15,7 @@ import re
 from typing import Any
 
 from workbench.app.serving.frontend import below_base, prepared
+from workbench.app.serving.streamlit_private import is_known
 
 SCRIPT = (
     "<script>window.addEventListener('keydown',function(e){"
@@ -87,7 +88,7 @@ def _is_html(start: Any) -> bool:
 
 def backend_of(path: str) -> str:
     """The script that says where the server of a page is; "" for a path that is no page's."""
-    return BACKEND.format(page=json.dumps(path)) if is_page(path) else ""
+    return BACKEND.format(page=json.dumps(path)) if is_page(path) and is_known() else ""
 
 
 def _with_script(messages: list[Any], path: str) -> list[Any]:

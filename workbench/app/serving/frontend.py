@@ -27,6 +27,7 @@ import streamlit as st
 
 from workbench.app.serving import streamlit_private
 
+_STATIC = Path(st.__file__).parent / "static"
 EVERYWHERE = ("Html", "Button", "BidiComponent", "Selectbox")
 """Widgets of each page, as the front end names their files."""
 FIRST = ("FileUploader", "ImageList")
@@ -207,8 +208,7 @@ def _little() -> _Little:
     Raises:
         OSError: the front end cannot be read.
     """
-    folder = streamlit_private.static_folder()
-    index = (folder / "index.html").read_text(encoding="utf-8")
+    index = (_STATIC / "index.html").read_text(encoding="utf-8")
     texts = {}
     for name in dict.fromkeys([*_LINKED.findall(index), *_needed(EVERYWHERE + FIRST + OF_PROJECT)]):
         file = _files().get(f"/static/js/{name}")
@@ -260,6 +260,6 @@ def _needed(names: tuple[str, ...]) -> tuple[str, ...]:
 
 @cache
 def _files() -> dict[str, Path]:
-    """Streamlit's hashed files by the path they are asked by; none where it keeps them elsewhere."""
-    folder = streamlit_private.static_folder()
-    return {f"/{file.relative_to(folder).as_posix()}": file for file in folder.glob("static/*/*.*.*")}
+    """Streamlit's hashed files by the path they are asked by; none of a version that is not known."""
+    files = _STATIC.glob("static/*/*.*.*") if streamlit_private.is_known() else ()
+    return {f"/{file.relative_to(_STATIC).as_posix()}": file for file in files}

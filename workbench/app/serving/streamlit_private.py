@@ -1,7 +1,9 @@
 """The private parts of Streamlit that the app uses, each with what takes its place where it is gone.
 
-Nothing else imports them (tests/test_architecture.py). A part that moved is taken for gone: the app goes on
-with what is public, and where no public part tells who somebody is, they are nobody.
+Nothing else imports them (tests/test_architecture.py). On a version that is not known nothing of Streamlit is
+replaced, and its files are its own affair: pages come later, and a slow connection may end one. A part that
+moved is taken for gone: the app goes on with what is public, and where no public part tells who somebody is,
+they are nobody.
 """
 
 from __future__ import annotations
@@ -11,7 +13,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -25,6 +26,19 @@ def _gone(part: str, instead: str) -> None:
     _log.warning("Streamlit %s has no %s; %s", st.__version__, part, instead)
 
 
+KNOWN = "1.67."
+"""Beginning of the versions whose inner parts are known."""
+
+
+@cache
+def is_known() -> bool:
+    """True if the inner parts of this Streamlit are known."""
+    known = st.__version__.startswith(KNOWN)
+    if not known:
+        _log.warning("Streamlit %s is not known: nothing of it is replaced.", st.__version__)
+    return known
+
+
 def leave_keras_alone() -> bool:
     """Keep Streamlit from resetting Keras after every run of a page.
 
@@ -32,14 +46,12 @@ def leave_keras_alone() -> bool:
     second under the interpreter's lock, and it pulls the ground from under a network that is being trained.
 
     Returns:
-        Whether there was anything to keep it from.
+        Whether it is done: on a version that is known.
     """
-    try:
-        from streamlit.runtime.scriptrunner import script_runner
-    except ImportError:
+    if not is_known():
         return False
-    if not hasattr(script_runner, "_clean_problem_modules"):
-        return False
+    from streamlit.runtime.scriptrunner import script_runner
+
     script_runner._clean_problem_modules = lambda: None
     return True
 
@@ -56,15 +68,13 @@ def deliver_before_the_next() -> bool:
     before would never come, and its end neither. A desk would go on under the name of the person before.
 
     Returns:
-        Whether this Streamlit has the place where it is done.
+        Whether it is done: on a version that is known.
     """
-    try:
-        from streamlit.runtime.app_session import AppSession, AppSessionState
-
-        create = AppSession._create_scriptrunner
-    except (ImportError, AttributeError):
-        _gone("AppSession._create_scriptrunner", "a tick may now and then lose the end of a run.")
+    if not is_known():
         return False
+    from streamlit.runtime.app_session import AppSession, AppSessionState
+
+    create = AppSession._create_scriptrunner
     if hasattr(create, "streamlits"):
         return True
 
@@ -103,15 +113,13 @@ def keep_to_what_the_browser_has() -> bool:
     on the page that is shown.
 
     Returns:
-        Whether this Streamlit has the places where it is done.
+        Whether it is done: on a version that is known.
     """
-    try:
-        from streamlit.runtime.app_session import AppSession
-
-        enqueue, request = AppSession._enqueue_forward_msg, AppSession.request_rerun
-    except (ImportError, AttributeError):
-        _gone("AppSession._enqueue_forward_msg", "a slow connection may end a page.")
+    if not is_known():
         return False
+    from streamlit.runtime.app_session import AppSession
+
+    enqueue, request = AppSession._enqueue_forward_msg, AppSession.request_rerun
     if hasattr(enqueue, "streamlits"):
         return True
 
@@ -239,22 +247,3 @@ def signed_user(cookies: Mapping[str, str]) -> bytes | None:
         _gone("signed cookie of its log-in", "nobody is known outside the pages: the desk stays closed.")
         return None
     return _get_signed_cookie_with_chunks(dict(cookies), USER_COOKIE_NAME)
-
-
-def static_folder() -> Path:
-    """Where Streamlit's own pages lie."""
-    try:
-        from streamlit.file_util import get_static_dir
-    except ImportError:
-        return Path(st.__file__).parent / "static"
-    return Path(get_static_dir())
-
-
-def in_fragment() -> bool:
-    """True if a part of the page runs by itself; False where Streamlit does not tell."""
-    try:
-        from streamlit.runtime.scriptrunner import get_script_run_ctx
-    except ImportError:
-        return False
-    context = get_script_run_ctx()
-    return context is not None and bool(getattr(context, "fragment_ids_this_run", None))

@@ -7,7 +7,6 @@ from typing import Any
 
 import streamlit as st
 
-from workbench.app.serving import streamlit_private
 from workbench.app.serving.jobs import Job, manager
 from workbench.app.words.text import verbatim
 
@@ -67,9 +66,13 @@ def _panel(job: Job, key: str, height: int, again: bool) -> None:
             words = "Stopping…" if job.cancelling else job.message or "Waiting for its turn"
             with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
                 st.progress(job.fraction, text=f"{verbatim(job.title)} · {verbatim(words)}")
-                if st.button("Cancel", key=f"{key}-cancel", icon=":material/stop:", disabled=job.cancelling):
-                    job.cancel()
-                    st.rerun(scope="fragment") if streamlit_private.in_fragment() else st.rerun()
+                st.button(
+                    "Cancel",
+                    key=f"{key}-cancel",
+                    icon=":material/stop:",
+                    disabled=job.cancelling,
+                    on_click=job.cancel,
+                )
         elif job.status in ("failed", "cancelled"):
             with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
                 if job.status == "failed":
