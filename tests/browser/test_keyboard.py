@@ -586,6 +586,11 @@ def test_of_a_selection_beside_the_map_one_key_labels_all_and_is_held_for_one(
     page.evaluate(beside, [keys_for(["cat"]).commands, [{"name": "cat", "key": "1"}]])
     page.wait_for_function("window.replies >= 1")
     assert page.locator("[aria-selected=true]").count() == 2
+    # a note is of all that are chosen, too
+    page.keyboard.press("n")
+    page.locator("textarea").fill("odd")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_function("window.sent.length === 2")
     # the line over the map keeps arrows and Enter; a class counts there, too, and a key that is held once
     page.evaluate(
         "document.body.append(Object.assign(document.createElement('p'), { className: 'walk', tabIndex: 0 }))"
@@ -597,5 +602,5 @@ def test_of_a_selection_beside_the_map_one_key_labels_all_and_is_held_for_one(
     page.keyboard.down("1")
     page.keyboard.up("1")
     page.keyboard.press("z")
-    page.wait_for_function("window.sent.length === 2")
-    assert page.evaluate("window.sent") == [["choose", [0, 1]], ["undo", None]]
+    page.wait_for_function("window.sent.length === 4")
+    assert page.evaluate("window.sent") == [["note", None], ["note", 1], ["choose", [0, 1]], ["undo", None]]
