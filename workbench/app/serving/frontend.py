@@ -27,7 +27,6 @@ import streamlit as st
 
 from workbench.app.serving import streamlit_private
 
-_STATIC = Path(st.__file__).parent / "static"
 EVERYWHERE = ("Html", "Button", "BidiComponent", "Selectbox")
 """Widgets of each page, as the front end names their files."""
 FIRST = ("FileUploader", "ImageList")
@@ -208,7 +207,7 @@ def _little() -> _Little:
     Raises:
         OSError: the front end cannot be read.
     """
-    index = (_STATIC / "index.html").read_text(encoding="utf-8")
+    index = (streamlit_private.STATIC / "index.html").read_text(encoding="utf-8")
     texts = {}
     for name in dict.fromkeys([*_LINKED.findall(index), *_needed(EVERYWHERE + FIRST + OF_PROJECT)]):
         file = _files().get(f"/static/js/{name}")
@@ -261,5 +260,6 @@ def _needed(names: tuple[str, ...]) -> tuple[str, ...]:
 @cache
 def _files() -> dict[str, Path]:
     """Streamlit's hashed files by the path they are asked by; none of a version that is not known."""
-    files = _STATIC.glob("static/*/*.*.*") if streamlit_private.is_known() else ()
-    return {f"/{file.relative_to(_STATIC).as_posix()}": file for file in files}
+    folder = streamlit_private.STATIC
+    files = folder.glob("static/*/*.*.*") if streamlit_private.is_known() else ()
+    return {f"/{file.relative_to(folder).as_posix()}": file for file in files}

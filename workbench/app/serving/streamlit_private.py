@@ -13,6 +13,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -26,6 +27,8 @@ def _gone(part: str, instead: str) -> None:
     _log.warning("Streamlit %s has no %s; %s", st.__version__, part, instead)
 
 
+STATIC = Path(st.__file__).parent / "static"
+"""Folder of Streamlit's own pages."""
 KNOWN = "1.67."
 """Beginning of the versions whose inner parts are known."""
 
