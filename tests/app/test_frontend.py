@@ -102,7 +102,7 @@ def test_a_server_below_a_prefix_finds_them_too(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_front_end_kept_elsewhere_is_left_to_streamlit(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
-    monkeypatch.setattr(frontend.streamlit_private, "STATIC", tmp_path / "elsewhere")
+    monkeypatch.setattr("workbench.app.serving.streamlit_private.STATIC", tmp_path / "elsewhere")
     cached = (frontend._files, frontend._needed, frontend._little)
     for one in cached:
         one.cache_clear()
