@@ -24,7 +24,7 @@ if now is not None and shown == "start":
 if shown == "start" or now is None:
     certificate_plan.start(session)
 elif shown == "checking":
-    desk.mount_checks(session, now.phase, on=bool(st.session_state.get(certificate_plan.ON)))
+    desk.mount(session, checks=now.phase, on=bool(st.session_state.get(certificate_plan.ON)))
     finishing.promise_line(now)
     with st.container(horizontal=True, key="finish-checking-steps"):
         if now.phase != "checking":

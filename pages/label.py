@@ -470,10 +470,12 @@ if naming.is_open(session):
     frame.end()
 # the same for as long as the tab is open: the desk is told of no change
 below = st.session_state.setdefault(f"figures-below-{session.id}", bool(session.rounds))
-if several and st.session_state.get(TOGETHER, EVERY) == EVERY:
-    desk.mount_every(session, on_mode=turn_questions, figures=below)
-else:
-    desk.mount(session, on_mode=turn_questions if several else None, figures=below)
+desk.mount(
+    session,
+    on_mode=turn_questions if several else None,
+    every=several and st.session_state.get(TOGETHER, EVERY) == EVERY,
+    figures=below,
+)
 results(session)
 if session.pool.has_truth and oracle.knows_all(session.pool):
     oracle_controls(session)

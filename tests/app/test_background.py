@@ -21,6 +21,7 @@ from workbench.classifiers import protocols
 from workbench.errors import Cancelled, InputError
 from workbench.pools import load_pool
 from workbench.sessions import Session, insight
+from workbench.sessions.asking_items import ItemAsk
 from workbench.sessions.fit_process import refit_in_process
 from workbench.store import Store
 from workbench.studies import StudySpec, run_study
@@ -171,7 +172,7 @@ def test_cards_need_no_classifier_of_a_fit_that_was_made_beside(home: Path, comp
             reason = explanations.why(session, ask)
             assert ask.role != "policy" or (reason.rank >= 1 and np.isfinite(reason.utility))
             assert explanations.nearest_labelled(session, ask.item)
-            cards.card(session, ask, "{item}")
+            cards.card([session], ItemAsk(ask.item, {session.question_name: ask}), "{item}")
         assert "estimator" not in model.__dict__, kind
         values, looked = explanations.utilities_now(session, model, "margin")
         made = model.estimator

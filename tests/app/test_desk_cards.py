@@ -15,8 +15,9 @@ from tests.app.desks import desk_sync, fitted, operation, table
 from workbench.app.access import current
 from workbench.app.desk import cards
 from workbench.app.desk.cards import encoded, face, neighbour_faces, thumbnail_face
+from workbench.app.desk.keys import class_keys
 from workbench.app.desk.pictures import picture
-from workbench.app.desk.routes import class_keys, grid, look, sync
+from workbench.app.desk.routes import grid, look, sync
 from workbench.app.history.decisions import WHY
 from workbench.app.serving import explanations
 from workbench.app.words.text import plain
@@ -24,6 +25,7 @@ from workbench.errors import InputError
 from workbench.exchange import label_table
 from workbench.pools import load_pool
 from workbench.sessions import Session
+from workbench.sessions.asking_items import ItemAsk
 
 
 def test_a_card_says_why_what_the_model_thinks_and_what_is_near(flowers: Session) -> None:
@@ -57,7 +59,9 @@ def test_where_no_class_stands_out_the_reason_says_so_and_not_two_equal_per_cent
     words = explanations.why(session, ask).words
     assert "the likeliest of 3 gets" in words and "its two best classes" not in words
     # the sentence and the bar beside it say one number
-    [[_, best], *_] = cards.card(session, ask, "/{item}")["guess"]
+    [[_, best], *_] = cards.card([session], ItemAsk(ask.item, {session.question_name: ask}), "/{item}")[
+        "guess"
+    ]
     assert f"gets {100 * best:.0f} %" in words
     assert "gets 1%. 3 of them have no label" in explanations.none_stands_out(0.013, 77, 74)
     assert "no label" not in explanations.none_stands_out(0.013, 77, 77)

@@ -14,6 +14,7 @@ from workbench.app.history import agreement
 from workbench.app.serving import evaluation
 from workbench.app.uncertainty import mapping
 from workbench.sessions import Session, insight
+from workbench.sessions.asking_items import ItemAsk
 from workbench.sessions.operations import Operation
 
 PETS = ["cat", "dog", "owl"]
@@ -53,7 +54,7 @@ def test_every_page_opens_on_a_model_without_a_label(begun: Session, name: str) 
 
 def test_a_card_says_what_the_guess_says_and_hides_its_column(begun: Session) -> None:
     [ask] = begun.ask()
-    card = cards.card(begun, ask, "/{item}")
+    card = cards.card([begun], ItemAsk(ask.item, {begun.question_name: ask}), "/{item}")
     says = pd.read_csv(begun.project.pool["name"])["llm_label"][ask.item]
     assert card["early"] and card["guess"] and card["differs"] == ""
     assert card["said"] == [["column llm_label", says, "taken on trust: too few labels to judge it"]]

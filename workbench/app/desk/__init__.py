@@ -1,14 +1,11 @@
 """The desk: the component that shows one item at a time and answers keys itself, and the server's side of it.
 
-`mount` puts it on a page, `mount_checks` the same in check mode, `mount_gallery` the gallery of review;
-`routes` are what they speak with.
+`mount` puts it on a page, `mount_gallery` the gallery of review; `routes` are what they speak with.
 The protocol is in docs/reference/desk.md.
 """
 
 from workbench.app.desk.component import (
     mount,
-    mount_checks,
-    mount_every,
     mount_gallery,
     mount_told,
     picture_address,
@@ -18,8 +15,6 @@ from workbench.app.desk.routes import routes
 
 __all__ = [
     "mount",
-    "mount_checks",
-    "mount_every",
     "mount_gallery",
     "mount_told",
     "picture_address",

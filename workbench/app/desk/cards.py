@@ -20,11 +20,14 @@ from workbench.pools.cells import BLANKS
 from workbench.pools.images.photos import PhotoItems
 from workbench.pools.tables.uses import LONG_TEXT
 from workbench.sessions.guessing import FEW, said_of, source_words, weight_words
+from workbench.sessions.questions import YES
+from workbench.store import YES_NO
 
 if TYPE_CHECKING:
     from workbench.arrays import Array
     from workbench.pools import Pool
     from workbench.sessions import Ask, Session
+    from workbench.sessions.asking_items import ItemAsk
 
 BADGES = {
     "policy": "chosen by the policy",
@@ -43,6 +46,7 @@ BLIND = frozenset({"evaluation", "second", "overlap", "check"})
 INLINE = 6_000  # bytes of a picture that travel in the card
 SMALL = 96  # pixels a side: enlarged without blur
 SHOWN = 1400  # pixels a side of a photo on the stage; the whole of it is fetched when it is enlarged
+SURE = 0.8  # probability below which the class of one question among several is marked
 _GUESSES = 5
 _LISTED = 9
 _NEAR = 5
@@ -54,28 +58,30 @@ _MOST_ROWS = 400  # columns of an item that are shown
 _HERE = "\0"  # in the place of a picture's address
 
 
-def card(session: Session, ask: Ask, picture: str) -> dict[str, Any]:
-    """One question with its face, its reason and what the model thinks.
+def card(sessions: Sequence[Session], of: ItemAsk, picture: str) -> dict[str, Any]:
+    """An item with its open questions, its reason and what the models think.
 
     Args:
-        session: of the person it is for.
-        ask: the question.
+        sessions: of the questions that are asked, of the person it is for.
+        of: the item with what is asked about it.
         picture: address of pictures, with {item} in it.
 
     Returns:
         A JSON document; the component draws it without asking further.
     """
+    by_name = {session.question_name: session for session in sessions}
+    name = next((n for n, ask in of.asks.items() if ask.role != "together"), next(iter(of.asks)))
+    session, ask = by_name[name], of.asks[name]
+    why = checking.WHY if ask.check else _why(explanations.why(session, ask))
     document: dict[str, Any] = {
-        "ask": ask.id,
+        "ask": next(iter(of.asks.values())).id,
         "item": ask.item,
         "id": str(session.pool.items.ids[ask.item]),
         "role": ask.role,
         "badge": BADGES.get(ask.role, ask.role),
-        "why": checking.WHY if ask.check else _why(explanations.why(session, ask)),
-        "said": [],
+        "why": why if len(sessions) == 1 else f"{name}: {why}",
         "face": face(session.pool, ask.item, picture),
         "flag": ask.item in session.state.flagged,
-        "twins": len(session.open_twins(ask.item)),
         "notes": [[note.annotator, note.text] for note in session.state.notes.get(ask.item, ())],
     }
     if "rows" in document["face"]:
@@ -85,27 +91,53 @@ def card(session: Session, ask: Ask, picture: str) -> dict[str, Any]:
         document["face"]["rows"] = [row for row in document["face"]["rows"] if row[0] not in hidden_columns]
     if session.pool.n_features == 2:
         document["at"] = _on_plane(session.pool)[ask.item].tolist()
+    if len(sessions) == 1:
+        document["twins"] = len(session.open_twins(ask.item))
+        return document | _opinion(session, ask, picture) | {"questions": [{"name": name}]}
+    document["questions"] = [{"name": n} | _guess(by_name[n], one) for n, one in of.asks.items()]
+    if any("p" in about for about in document["questions"]):
+        for about in document["questions"]:
+            if by_name[about["name"]].model is None:
+                about["new"] = True  # beside others that stand at a guess it stands at none
+    return document
+
+
+def _guess(session: Session, ask: Ask) -> dict[str, Any]:
+    """The likeliest class of one question among several; nothing where the model is not to be seen."""
+    if session.model is None or ask.role in BLIND:
+        return {}
+    foretold = session.predict_item(ask.item)
+    if session.question_kind == YES_NO:
+        p = round(foretold.get(YES, 0.0), 3)
+        return {"p": p, "unsure": 1 - SURE < p < SURE}
+    guess, p = max(foretold.items(), key=lambda pair: pair[1])
+    return {"guess": guess, "p": round(p, 3), "unsure": p < SURE}
+
+
+def _opinion(session: Session, ask: Ask, picture: str) -> dict[str, Any]:
+    """All that the model of a question says of an item, and the labelled items it is near to."""
     model = session.model
-    if model is not None and ask.role not in BLIND:
-        foretold = sorted(session.predict_item(ask.item).items(), key=lambda pair: -pair[1])
-        # whole per cents, rounded as the sentence above them is: the two say one number
-        document["guess"] = [[name, round(100 * p) / 100] for name, p in foretold[:_GUESSES]]
-        document["guess_order"] = [name for name, _ in foretold[:_LISTED]]
-        if model.mean is not None:
-            said_now = said_of(session.guesses, ask.item, model, session.fitted_with)
-            document["early"] = model.n_labelled < FEW
-            document["said"] = [
-                [source_words(source), name, weight_words(weight, model.n_labelled)]
-                for source, name, weight in said_now
-            ]
-            document["differs"] = _disagreement(said_now, foretold[0][0], model.n_labelled)
-        classes = session.classes
-        near = explanations.nearest_labelled(session, ask.item, _NEAR)
-        faces = neighbour_faces(session.pool, [item for item, _, _ in near], ask.item, picture)
-        document["near"] = [
-            {"face": neighbour, "class": classes[code]}
-            for neighbour, (_, code, _) in zip(faces, near, strict=True)
+    if model is None or ask.role in BLIND:
+        return {}
+    foretold = sorted(session.predict_item(ask.item).items(), key=lambda pair: -pair[1])
+    # whole per cents, rounded as the sentence above them is: the two say one number
+    document: dict[str, Any] = {"guess": [[name, round(100 * p) / 100] for name, p in foretold[:_GUESSES]]}
+    document["guess_order"] = [name for name, _ in foretold[:_LISTED]]
+    if model.mean is not None:
+        said_now = said_of(session.guesses, ask.item, model, session.fitted_with)
+        document["early"] = model.n_labelled < FEW
+        document["said"] = [
+            [source_words(source), name, weight_words(weight, model.n_labelled)]
+            for source, name, weight in said_now
         ]
+        document["differs"] = _disagreement(said_now, foretold[0][0], model.n_labelled)
+    classes = session.classes
+    near = explanations.nearest_labelled(session, ask.item, _NEAR)
+    faces = neighbour_faces(session.pool, [item for item, _, _ in near], ask.item, picture)
+    document["near"] = [
+        {"face": neighbour, "class": classes[code]}
+        for neighbour, (_, code, _) in zip(faces, near, strict=True)
+    ]
     return document
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from workbench.app.words import acts
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -31,23 +30,6 @@ def next_cards(session: Session, now: FinishState | None, n: int, on: bool) -> l
         return session.next_checks(n)
     except InputError:  # merged, or started anew, in between
         return []
-
-
-def numbers(session: Session, now: FinishState | None) -> dict[str, Any]:
-    """The numbers of a reply: those of the desk, and what the checks say."""
-    state, check_figures = session.state, figures(now)
-    return {
-        "labelled": len(state.codes),
-        "total": int(session.pool.trainable.size),
-        "left": check_figures.get("unchecked", 0),
-        "skipped": len(state.skipped),
-        "unsure": len(state.unsure),
-        **acts.steps(session),
-        "model": None,
-        "learned": 0,
-        "fitting": False,
-        "check": check_figures,
-    }
 
 
 def figures(now: FinishState | None) -> dict[str, Any]:

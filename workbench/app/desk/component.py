@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.app.access import login, tokens
 from workbench.app.access.current import PERSON_COOKIE
-from workbench.app.desk import all_questions, instruction_sheet
+from workbench.app.desk import checking, instruction_sheet, questions
 from workbench.app.desk.asking import question
-from workbench.app.desk.checking import MODE
-from workbench.app.desk.keys import MAX_BUTTONS
+from workbench.app.desk.keys import MAX_BUTTONS, class_keys
+from workbench.app.desk.operations import EVERY
 from workbench.app.desk.requests import ADDRESS
-from workbench.app.desk.routes import class_keys
 from workbench.app.serving import frontend
 
 if TYPE_CHECKING:
@@ -117,70 +116,14 @@ def mount_told(blocks: list[dict[str, Any]], key: str) -> Any:
     return _registered("preview")(key=key, data={"blocks": blocks})
 
 
-def mount_checks(session: Session, phase: str, *, on: bool = False) -> Any:
-    """Show the desk of a project in check mode: blind, in the frozen order.
-
-    Args:
-        session: of the person who checks.
-        phase: of the checks as the page shows it; the script runs when it is another.
-        on: whether to go on although it is decided.
-    """
-    data = _common(session) | {
-        "cookie": PERSON_COOKIE,
-        "ahead": AHEAD,
-        "question": question(session),
-        "mode": MODE,
-        "phase": phase,
-        "on": on,
-    }
-    return _registered("desk")(key=f"checks-{session.id}", data=data, on_renew_change=lambda: None)
-
-
-def mount_every(
-    session: Session,
-    on_renew: Callable[[], None] | None = None,
-    on_mode: Callable[[], None] | None = None,
-    *,
-    figures: bool = False,
-) -> Any:
-    """Show the desk that asks all questions of a project about the item on screen.
-
-    Args:
-        session: of the person who labels, of any question.
-        on_renew: as for `mount`.
-        on_mode: as for `mount`.
-        figures: as for `mount`.
-    """
-    questions, commands = all_questions.asked(session)
-    data = _common(session) | {
-        "cookie": PERSON_COOKIE,
-        "ahead": AHEAD,
-        "question": all_questions.words(session),
-        "mode": all_questions.MODE,
-        "classes": [],
-        "commands": commands,
-        "asked": questions,
-        "several": on_mode is not None,
-        "below": _below(figures),
-    }
-    return _registered("desk")(
-        key=f"desk-every-{session.id}",
-        data=data,
-        on_renew_change=on_renew or (lambda: None),
-        on_mode_change=on_mode or (lambda: None),
-    )
-
-
-def _below(figures: bool) -> str:
-    """Data that the browser fetches while the first item is looked at."""
-    return frontend.address_of(*frontend.FIGURES) if figures else ""
-
-
 def mount(
     session: Session,
     on_renew: Callable[[], None] | None = None,
     on_mode: Callable[[], None] | None = None,
     *,
+    every: bool = False,
+    checks: str = "",
+    on: bool = False,
     figures: bool = False,
 ) -> Any:
     """Show the desk of a project.
@@ -193,12 +136,31 @@ def mount(
         on_renew: called when the token has run out; the script then runs and gives a new one.
         on_mode: called when the person wants the other way of asking several questions; None where there is
             one question.
+        every: whether all questions are asked about the item on screen, and not the session's alone.
+        checks: phase of the checks as the page shows it, where frozen labels are checked: blind, in their
+            order; the script runs when it is another.
+        on: whether checks go on although it is decided.
         figures: whether the page will draw some below.
     """
-    data = _common(session) | {"cookie": PERSON_COOKIE, "ahead": AHEAD, "question": question(session)}
+    mode = checking.MODE if checks else EVERY if every else ""
+    asked, commands = questions.Desk.of(session, {"mode": mode}).asked()
+    data = _common(session) | {
+        "cookie": PERSON_COOKIE,
+        "ahead": AHEAD,
+        "question": questions.words(session) if every else question(session),
+        "mode": mode,
+        "asked": asked,
+        "classes": [] if every else asked[0]["classes"],
+        "commands": commands,
+        "several": on_mode is not None,
+        # what the browser fetches while the first item is looked at
+        "below": frontend.address_of(*frontend.FIGURES) if figures else "",
+        "phase": checks,
+        "on": on,
+    }
     return _registered("desk")(
-        key=f"desk-{session.id}",
-        data=data | {"several": on_mode is not None, "below": _below(figures)},
+        key=f"desk-{mode}-{session.id}",
+        data=data,
         on_renew_change=on_renew or (lambda: None),
         on_mode_change=on_mode or (lambda: None),
     )

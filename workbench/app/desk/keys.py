@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from workbench.sessions import Session
 
 COMMANDS = {
     "skip": "s",
@@ -88,6 +91,30 @@ def keys_for(
     class_keys = set(keys)
     commands = {name: key if key not in class_keys else f"Shift+{key}" for name, key in COMMANDS.items()}
     return Keys(tuple(keys), commands | _of_review(commands, keys))
+
+
+def class_keys(session: Session) -> tuple[list[dict[str, str]], dict[str, str]]:
+    """The classes with their keys, and the commands' keys, as the component takes them."""
+    state = session.state
+    about = {
+        state.class_names[key]: details
+        for key, details in state.class_about.items()
+        if key in state.class_names
+    }
+    names = state.shown_classes
+    shortcuts = {name: details["shortcut"] for name, details in about.items() if "shortcut" in details}
+    keys = keys_for(names, shortcuts)
+    letters = keys.classes or ("",) * len(names)
+    classes = [
+        {
+            "name": name,
+            "key": key,
+            "help": about.get(name, {}).get("guidance", ""),
+            "colour": about.get(name, {}).get("colour", ""),
+        }
+        for name, key in zip(names, letters, strict=True)
+    ]
+    return classes, dict(keys.commands)
 
 
 def _of_review(
