@@ -140,8 +140,9 @@ def test_what_a_model_says_comes_with_each_question(mail: Session) -> None:
     mail.refit_all()
     reply = synced(mail)
     about = {one["name"]: one for one in reply["queue"][0]["questions"]}
-    assert 0 <= about["fraud"]["p"] <= 1 and about["topic"]["guess"] in mail.classes
-    assert "p" not in about["urgent"]  # no model yet: all of them were no
+    [[said, p]], [[topic, _]] = about["fraud"]["guess"], about["topic"]["guess"]
+    assert said in ("yes", "no") and 0.5 <= p <= 1 and topic in mail.classes
+    assert "guess" not in about["urgent"]  # no model yet: all of them were no
     # and says so, as it stands beside others that are at a guess
     assert about["urgent"]["new"] and not {"new"} & (about["fraud"].keys() | about["topic"].keys())
     assert reply["numbers"]["model"] is not None

@@ -210,7 +210,7 @@ def test_odd_class_names_travel_as_they_are(home: Path, tmp_path: Path, name: st
     name = name.strip()[:300].strip()
     session = table(tmp_path, [name, "other"])
     reply = desk_sync(session)
-    assert [one["name"] for one in reply["classes"]] == [name, "other"]
+    assert [one["name"] for one in reply["asked"][0]["classes"]] == [name, "other"]
     given = operation("label", reply["queue"][0], **{"class": name})
     assert desk_sync(session, given)["acks"][0]["status"] == "saved"
 

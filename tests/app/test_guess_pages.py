@@ -57,7 +57,7 @@ def test_a_card_says_what_the_guess_says_and_hides_its_column(begun: Session) ->
     card = cards.card([begun], ItemAsk(ask.item, {begun.question_name: ask}), "/{item}")
     says = pd.read_csv(begun.project.pool["name"])["llm_label"][ask.item]
     assert card["early"] and card["guess"] and card["differs"] == ""
-    assert card["said"] == [["column llm_label", says, "taken on trust: too few labels to judge it"]]
+    assert card["sources"] == [["column llm_label", says, "taken on trust: too few labels to judge it"]]
     assert "llm_label" not in [row[0] for row in card["face"]["rows"]]
 
 

@@ -103,7 +103,9 @@ def test_a_class_that_is_typed_comes_with_its_label_and_goes_with_one_undo(tmp_p
     card = desk_sync(session)["queue"][0]
     typed = operation("label", card, **{"class": "cat", "new": True})
     reply = desk_sync(session, typed)
-    assert reply["acks"][0]["status"] == "saved" and [c["name"] for c in reply["classes"]] == ["cat"]
+    assert reply["acks"][0]["status"] == "saved" and [c["name"] for c in reply["asked"][0]["classes"]] == [
+        "cat"
+    ]
     assert session.state.labels == {card["item"]: "cat"}
     # a second tab that typed it too, and one that knows it
     again = desk_sync(session)["queue"][0]

@@ -20,8 +20,6 @@ from workbench.pools.cells import BLANKS
 from workbench.pools.images.photos import PhotoItems
 from workbench.pools.tables.uses import LONG_TEXT
 from workbench.sessions.guessing import FEW, said_of, source_words, weight_words
-from workbench.sessions.questions import YES
-from workbench.store import YES_NO
 
 if TYPE_CHECKING:
     from workbench.arrays import Array
@@ -95,7 +93,7 @@ def card(sessions: Sequence[Session], of: ItemAsk, picture: str) -> dict[str, An
         document["twins"] = len(session.open_twins(ask.item))
         return document | _opinion(session, ask, picture) | {"questions": [{"name": name}]}
     document["questions"] = [{"name": n} | _guess(by_name[n], one) for n, one in of.asks.items()]
-    if any("p" in about for about in document["questions"]):
+    if any("guess" in about for about in document["questions"]):
         for about in document["questions"]:
             if by_name[about["name"]].model is None:
                 about["new"] = True  # beside others that stand at a guess it stands at none
@@ -106,12 +104,8 @@ def _guess(session: Session, ask: Ask) -> dict[str, Any]:
     """The likeliest class of one question among several; nothing where the model is not to be seen."""
     if session.model is None or ask.role in BLIND:
         return {}
-    foretold = session.predict_item(ask.item)
-    if session.question_kind == YES_NO:
-        p = round(foretold.get(YES, 0.0), 3)
-        return {"p": p, "unsure": 1 - SURE < p < SURE}
-    guess, p = max(foretold.items(), key=lambda pair: pair[1])
-    return {"guess": guess, "p": round(p, 3), "unsure": p < SURE}
+    name, p = max(session.predict_item(ask.item).items(), key=lambda pair: pair[1])
+    return {"guess": [[name, round(p, 3)]], "unsure": p < SURE}
 
 
 def _opinion(session: Session, ask: Ask, picture: str) -> dict[str, Any]:
@@ -126,7 +120,7 @@ def _opinion(session: Session, ask: Ask, picture: str) -> dict[str, Any]:
     if model.mean is not None:
         said_now = said_of(session.guesses, ask.item, model, session.fitted_with)
         document["early"] = model.n_labelled < FEW
-        document["said"] = [
+        document["sources"] = [
             [source_words(source), name, weight_words(weight, model.n_labelled)]
             for source, name, weight in said_now
         ]

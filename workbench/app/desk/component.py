@@ -28,7 +28,7 @@ def _registered(name: str) -> Any:
     """The component whose own script is `name`.js, after what they share."""
     import streamlit as st
 
-    parts = ("keyboard", "parts", "told", "checks", name, *(("every",) if name == "desk" else ()))
+    parts = ("keyboard", "parts", "told", "checks", name)
     scripts = [(_HERE / f"{part}.js").read_text(encoding="utf-8") for part in parts]
     return st.components.v2.component(
         f"workbench_{name}",

@@ -1,4 +1,6 @@
-// The desk: one item and its keys.
+// The desk: an item, the questions that are asked about it, and their keys. One question is the case of one: the card
+// ends with its key. A row of several ends with Enter, which stores what stands: switches turn with a key each, and a
+// question with classes has the first keys while it is its turn.
 //
 // The page's script mounts this component once and leaves it alone. It holds a short queue of cards, answers
 // keys itself and speaks with POST {base}/sync (docs/reference/desk.md): every operation carries an id made here, is kept
@@ -53,7 +55,7 @@ class Desk extends Speaker {
   update(data, trigger) {
     this.turning = false;
     const another = data.person !== this.data.person;
-    const changed = JSON.stringify(data.classes) !== JSON.stringify(this.data.classes);
+    const changed = JSON.stringify(data.asked) !== JSON.stringify(this.data.asked);
     this.renew(data, trigger);
     if (changed) {
       this.looked = false; // something was done past this desk
@@ -131,13 +133,41 @@ class Desk extends Speaker {
     return this.view === null ? this.card : this.trail[this.view];
   }
 
-  // what stands above the item
-  get heading() {
-    return this.data.question;
+  // the questions of this desk, each with its classes; one without is a switch
+  get asked() {
+    return this.data.asked;
   }
 
+  // whether one question is asked, so that its key ends the card
+  get alone() {
+    return this.asked.length === 1;
+  }
+
+  // those that are open about the item on screen
+  get open_questions() {
+    const names = this.shown?.questions?.map((one) => one.name);
+    return this.alone || !names ? this.asked : this.asked.filter((one) => names.includes(one.name));
+  }
+
+  get switches() {
+    return this.open_questions.filter((one) => !one.classes);
+  }
+
+  // the question with classes whose turn it is
+  get turn() {
+    const done = (!this.alone && this.shown?.turned) || new Set();
+    return this.open_questions.find((one) => one.classes && !done.has(one.name)) || null;
+  }
+
+  // what stands above the item; of one that was answered in part it says how many are open
+  get heading() {
+    const open = this.view === null && this.shown ? this.open_questions.length : this.asked.length;
+    return open < this.asked.length ? `${open} of ${this.data.question}` : this.data.question;
+  }
+
+  // whether classes, or switches, are searched by typing
   get searching() {
-    return this.data.classes.length > this.data.most_buttons;
+    return this.alone ? this.data.classes.length > this.data.most_buttons : this.switches.some((one) => !one.key);
   }
 
   // ------------------------------------------------------------------------------------- parts
@@ -328,9 +358,9 @@ class Desk extends Speaker {
         );
       }
       this.aside.append(make("h3", { textContent: card.early ? "A first guess" : "The model's guess" }), bars);
-      if (card.said && card.said.length) {
+      if (card.sources?.length) {
         const said = make("ul", { class: "said" });
-        for (const [source, name, trust] of card.said)
+        for (const [source, name, trust] of card.sources)
           said.append(make("li", {}, make("span", { class: "source", textContent: `${source[0].toUpperCase()}${source.slice(1)}: ` }), make("b", {}, ...broken(name)), make("span", { class: "trust", textContent: trust })));
         this.aside.append(make("h3", { textContent: "What it began with" }), said);
         if (card.differs) this.aside.append(make("p", { class: "small", textContent: card.differs }));
@@ -401,40 +431,119 @@ class Desk extends Speaker {
   }
 
   drawAnswers() {
+    this.question.textContent = this.heading;
+    this.answers.className = this.alone ? "answers" : "answers every";
+    if (this.alone) this.drawClasses();
+    else this.drawRow();
+  }
+
+  drawClasses() {
     const classes = this.data.classes;
+    const said = this.view === null ? null : this.shown.said;
     this.answers.classList.toggle("many", this.searching);
     this.answers.classList.toggle("lengthy", longest(classes.map((one) => one.name)) > LENGTHY);
     this.answers.style.setProperty("--word", leastWide(classes)); // so many side by side that no word is cut
     if (classes.length < 2 || (this.namer?.node.isConnected && this.namer.box.value)) {
       // a model needs two classes: until then the field stands ready, and what is being typed in it stays
       if (this.namer?.node.parentNode !== this.answers) {
-        this.namer = this.naming((name, fresh) => this.label(name, fresh), "Type the class of this item; Enter labels it");
+        this.namer = this.naming((name, fresh) => this.choose(this.turn, name, fresh), "Type the class of this item; Enter labels it");
         this.answers.replaceChildren(this.namer.node);
         this.namer.focus();
       }
       this.namer.told.textContent = classes.length ? `One class so far: ${classes[0].name}.` : "There are no classes yet: they are what you type. Classes, at the top of the page, names many at once.";
     } else if (!this.searching) {
       this.answers.style.setProperty("--narrow", narrow(classes));
-      this.answers.replaceChildren(...classes.map((one) => this.answerButton(one, one.key)));
+      this.answers.replaceChildren(...classes.map((one) => this.answerButton(this.turn, one, one.key, said?.[this.turn.name] === one.name)));
     } else {
       if (this.box.parentNode !== this.answers) this.answers.replaceChildren(this.box, make("div", { class: "list" }));
       this.box.placeholder = `Type to search ${classes.length} classes; Enter takes the first`;
       const found = this.matches().slice(0, 9);
       const list = this.answers.querySelector(".list");
-      list.replaceChildren(...found.map((one, place) => this.answerButton(one, `${this.spells(String(place + 1)) ? "Alt+" : ""}${place + 1}`)));
+      list.replaceChildren(...found.map((one, place) => this.answerButton(this.turn, one, `${this.spells(String(place + 1)) ? "Alt+" : ""}${place + 1}`, said?.[this.turn.name] === one.name)));
       const words = this.search.trim();
       if (!found.length) list.append(make("p", { class: "empty small", textContent: "No class has these words." }));
-      if (!found.length && words) list.append(make("button", { class: "command", disabled: !this.shown, onclick: () => this.label(words, true) }, `New class “${words}”`));
+      if (!found.length && words) list.append(make("button", { class: "command", disabled: !this.shown, onclick: () => this.choose(this.turn, words, true) }, `New class “${words}”`));
     }
   }
 
-  answerButton(one, key) {
-    const { name, help, colour } = one;
+  drawRow() {
+    const card = this.shown;
+    if (!card) {
+      this.answers.replaceChildren();
+      return;
+    }
+    const chosen = this.chosen(card);
+    const of = new Map(card.questions.map((one) => [one.name, one]));
+    const turn = this.turn;
+    const lines = this.asked.filter((one) => one.classes && of.has(one.name)).map((one) => {
+      const now = one === turn;
+      // one that was typed has its button before the server lists it
+      const typed = chosen[one.name] && !one.classes.some((other) => other.name === chosen[one.name]) ? [{ name: chosen[one.name], key: "" }] : [];
+      // of very many those with a key stand there, and what is chosen or guessed; the others are searched
+      const many = one.classes.length > this.data.most_buttons;
+      const near = [chosen[one.name], of.get(one.name).guess?.[0][0]];
+      const listed = many ? one.classes.filter((other) => other.key || near.includes(other.name)) : one.classes;
+      const buttons = [...listed, ...typed].map((entry) => this.answerButton(one, entry, now ? entry.key : "", chosen[one.name] === entry.name));
+      const head = make("h3", { title: one.words }, one.name, of.get(one.name).unsure || of.get(one.name).new ? this.mark(of.get(one.name)) : null);
+      // a model needs two classes: until then the button for another one stands among them
+      const words = one.classes.length < 2 ? "New class" : many ? `Search ${one.classes.length} classes` : "";
+      const more = words ? [make("button", { class: "command", onclick: () => this.another(one) }, words, many && now ? make("kbd", { textContent: keyName(this.data.commands.name) }) : null)] : [];
+      return make("section", { class: `asked ${now ? "turn" : ""}`, "data-question": one.name, "aria-current": now ? "step" : null }, head, make("div", { class: "choices" }, ...buttons, ...more));
+    });
+    // of those that are searched: what was typed, else first what is on or unsure
+    const first = (one) => chosen[one.name] === "yes" || of.get(one.name).unsure;
+    const rest = this.search.trim() ? this.switches.filter((one) => this.fits(one.name)) : [...this.switches.filter(first), ...this.switches.filter((one) => !first(one))];
+    const switches = (this.searching ? rest.slice(0, Math.max(12, this.search.trim() ? 0 : rest.filter(first).length)) : this.switches).map((one) => {
+      const on = chosen[one.name] === "yes";
+      const said = of.get(one.name);
+      return make("button", {
+        class: "answer switch", role: "switch", "aria-checked": String(on), "data-question": one.name, title: one.words || one.name,
+        onclick: () => this.turnOver(one.name),
+      }, make("span", { class: "knob" }), make("span", { class: "words" }, make("span", { class: "name" }, ...broken(one.name)), this.view !== null && chosen[one.name] === null ? make("span", { class: "doubt", textContent: "you: unsure" }) : said.unsure || said.new ? this.mark(said) : null), one.key ? make("kbd", { textContent: keyName(one.key) }) : null);
+    });
+    const row = make("div", { class: "switches" }, ...switches);
+    if (this.searching) {
+      this.box.placeholder = `Type to search ${this.switches.length} switches; Enter turns the first`;
+      const focused = this.box.getRootNode().activeElement === this.box;
+      row.prepend(this.box);
+      if (focused) setTimeout(() => this.box.focus({ preventScroll: true }), 0);
+    }
+    const save = make("button", { class: "command strong", "data-command": "save", onclick: () => this.confirm() }, this.view === null ? "Save all and go on" : "Save what changed", make("kbd", { textContent: keyName(this.data.commands.accept) }));
+    this.answers.replaceChildren(...lines, ...(this.switches.length ? [row] : []), save);
+  }
+
+  fits(name) {
+    const words = this.search.toLowerCase().split(" ").filter(Boolean);
+    return words.length > 0 && words.every((word) => name.toLowerCase().includes(word));
+  }
+
+  mark(said) {
+    if (said.new) return make("span", { class: "doubt", title: "The model of this question has not learnt yet", textContent: "no guess yet" });
+    const [[name, p]] = said.guess;
+    return make("span", { class: "doubt", title: `The model is unsure: ${name} ${Math.round(100 * p)} %`, textContent: "unsure" });
+  }
+
+  // what stands for an item: what was pressed or said before, else the model's guess, else no
+  chosen(card) {
+    if (!card.chosen) {
+      card.chosen = {};
+      card.turned = new Set();
+      for (const one of card.questions) {
+        const about = this.asked.find((other) => other.name === one.name);
+        if (!about) continue;
+        const told = card.said && one.name in card.said;
+        card.chosen[one.name] = told ? card.said[one.name] : one.guess?.[0][0] || (about.classes ? null : "no");
+      }
+    }
+    return card.chosen;
+  }
+
+  // a class of a question
+  answerButton(question, { name, help, colour }, key, pressed) {
     const shown = key && key !== name.toLowerCase() ? make("kbd", { textContent: keyName(key) }) : null;
-    const given = this.view !== null && this.shown.kind === "label" && this.shown.class === name;
     const button = make("button", {
       class: "answer", title: help ? `${name}: ${help}` : name, disabled: !this.shown,
-      onclick: () => this.label(name), "data-class": name, "aria-pressed": this.view === null ? null : String(given),
+      onclick: () => this.choose(question, name), "data-class": name, "aria-pressed": this.alone && this.view === null ? null : String(pressed),
     }, make("span", { class: "name" }, ...broken(name)), shown);
     if (colour) button.style.setProperty("--colour", colour);
     button.classList.toggle("coloured", Boolean(colour));
@@ -443,11 +552,18 @@ class Desk extends Speaker {
 
   // how an earlier answer is changed
   get changes() {
-    return "a class changes the answer.";
+    return this.alone ? "a class changes the answer." : `press what is wrong, and ${keyName(this.data.commands.accept)} saves it.`;
   }
 
+  // in words: what was said of an item
   answerOf(card) {
-    return card.kind === "label" ? card.class : card.kind === "skip" ? "skipped" : "unsure";
+    const said = card.said || {};
+    const parts = this.asked.filter((one) => one.name in said).flatMap((one) => {
+      const words = said[one.name] ?? "unsure";
+      if (this.alone) return [words];
+      return one.classes || words === "unsure" ? [`${one.name} ${words}`] : words === "yes" ? [one.name] : [];
+    });
+    return parts.join(", ") || (Object.keys(said).length ? "no switch" : "skipped");
   }
 
   drawCommands() {
@@ -467,8 +583,8 @@ class Desk extends Speaker {
       accept,
       ...(copies ? [one("twins", `Same for its ${counted(copies.n, "copy", "copies")}`, () => this.same(), `The item before has copies: they get ${copies.class} too`)] : []),
       one("back", "Back", () => this.back(), "Look at my earlier answers, and change them", !this.history.length && !(this.numbers && this.numbers.undoable)),
-      one("skip", "Skip", () => this.answer({ kind: "skip" }), "Set the item aside", !card || this.view !== null),
-      one("unsure", "Unsure", () => this.answer({ kind: "unsure" }), "I cannot tell: keep the item, without a label", !card),
+      one("skip", "Skip", () => this.skip(), "Set the item aside", !card || this.view !== null),
+      one("unsure", "Unsure", () => this.unsure(), "I cannot tell: keep the item, without a label", !card),
       one("undo", "Undo", () => this.undo(), "Take back my last decision", !this.history.length && !(this.numbers && this.numbers.undoable)),
       one("redo", "Redo", () => this.redo(), "Put it back", !(this.numbers && this.numbers.redoable)),
       one("flag", flagged ? "Flagged" : "Flag", () => this.flag(), "Needs attention", !card),
@@ -519,7 +635,7 @@ class Desk extends Speaker {
   async lookUp(read = false) {
     const person = this.data.person;
     try {
-      const sheet = await this.post("instructions", this.checking ? { mode: "check" } : {});
+      const sheet = await this.post("instructions", this.mode);
       if (!sheet || person !== this.data.person) return;
       this.sheet = sheet;
       this.drawSheet();
@@ -571,6 +687,8 @@ class Desk extends Speaker {
   // nothing that would choose an item, or show what the machine says of it, while labels are checked
   may(command) {
     if (command === "questions") return Boolean(this.data.several) && !this.checking;
+    if (command === "name") return this.asked.some((one) => one.classes);
+    if (!this.alone && ["accept", "twins"].includes(command)) return false;
     return !this.checking || !["skip", "grid", "find", "like", "accept", "twins"].includes(command);
   }
 
@@ -603,15 +721,77 @@ class Desk extends Speaker {
 
   // ------------------------------------------------------------------------------------- doing
 
-  answer(what) {
+  turnOver(name) {
+    const card = this.shown;
+    if (!card) {
+      this.none();
+      return;
+    }
+    const chosen = this.chosen(card);
+    chosen[name] = chosen[name] === "yes" ? "no" : "yes";
+    card.touched = true;
+    this.drawAnswers();
+    this.live.textContent = `${name}: ${chosen[name]}`;
+  }
+
+  // a class of a question: of one question it ends the card
+  choose(one, name, fresh = false) {
+    const card = this.shown;
+    const adds = fresh ? [one.name] : [];
+    if (this.alone) this.answer({ [one.name]: name }, adds);
+    else if (!card) this.none();
+    else {
+      this.chosen(card)[one.name] = name;
+      card.turned.add(one.name);
+      card.touched = true;
+      card.adds = [...new Set([...(card.adds || []), ...adds])];
+      this.drawAnswers();
+    }
+  }
+
+  // ends a row of several questions: it stores what stands
+  confirm() {
+    const card = this.shown;
+    if (!card) {
+      this.none();
+      return;
+    }
+    if (this.view === null && !card.touched && !this.stands) {
+      this.say("Nobody can have read this row yet: the key was not taken.");
+      return;
+    }
+    const chosen = this.chosen(card);
+    // what was said to be unsure may stay so
+    const open = Object.keys(chosen).find((name) => chosen[name] === null && !(this.view !== null && card.said?.[name] === null));
+    if (open) this.say(`Choose a class of ${open} first: the model has no guess.`);
+    else this.answer({ ...chosen }, card.adds);
+  }
+
+  none() {
+    this.faster = Math.min(6, this.faster + 1);
+    this.say("No item is on screen yet: the key was not taken.");
+  }
+
+  skip() {
+    if (this.view === null) this.answer({});
+    else this.say("An answer cannot be skipped: take it back, or say unsure.");
+  }
+
+  // of all questions
+  unsure() {
+    this.answer(Object.fromEntries(this.open_questions.map((one) => [one.name, null])));
+  }
+
+  // What is said of each question of the item on screen: a class, or null for unsure; nothing of one that is skipped.
+  // `adds` are the questions whose class may be new.
+  answer(said, adds = []) {
     if (this.view !== null) {
-      this.amend(what);
+      this.amend(said, adds);
       return;
     }
     const card = this.card;
     if (!card) {
-      this.faster = Math.min(6, this.faster + 1);
-      this.say("No item is on screen yet: the key was not taken.");
+      this.none();
       return;
     }
     this.say("");
@@ -619,12 +799,24 @@ class Desk extends Speaker {
     if (card.ask) this.closed.add(card.ask);
     this.done.add(card.item);
     const ms = Math.round(performance.now() - this.shownAt);
-    const operation = this.send({ ...what, ask: card.ask, item: card.item, ms });
-    this.did(operation, { card, kind: what.kind, class: what.class || "" });
-    this.copies = what.kind === "label" && card.twins ? { item: card.item, class: what.class, n: card.twins } : null;
+    const operation = this.send({ ...this.row(card, said, adds), ask: card.ask, item: card.item, ms });
+    this.did(operation, { card, said });
+    const [name] = Object.values(said);
+    this.copies = this.alone && name && card.twins ? { item: card.item, class: name, n: card.twins } : null;
     this.trail = null;
     this.search = this.box.value = "";
     this.drawSoon();
+  }
+
+  // an answer as the server takes it
+  row(card, said, adds) {
+    const skipped = !Object.keys(said).length;
+    if (!this.alone) return { kind: "answers", answers: said, ...(skipped ? { skip: true } : adds.length ? { adds } : {}) };
+    if (skipped) return { kind: "skip" };
+    const [name] = Object.values(said);
+    if (name === null) return { kind: "unsure" };
+    const shown = Boolean(card.guess?.length) && !this.hidden; // whether it may have led
+    return { kind: "label", class: name, shown, ...(adds.length ? { new: true } : {}) };
   }
 
   // the copies of the item before get its class
@@ -646,11 +838,6 @@ class Desk extends Speaker {
     this.undone = [];
     if (this.numbers) this.numbers = { ...this.numbers, redoable: false }; // as the server will say
     if (this.history.length > 200) this.history.shift();
-  }
-
-  label(name, fresh = false) {
-    const shown = Boolean(this.card?.guess?.length) && !this.hidden; // whether it may have led
-    this.answer({ kind: "label", class: name, ...(fresh ? { new: true } : {}), ...(this.view === null ? { shown } : {}) });
   }
 
   // ------------------------------------------------------------------------------------- a class that is typed
@@ -698,44 +885,47 @@ class Desk extends Speaker {
     return { box, told, focus, node: make("div", { class: "naming" }, make("div", { class: "line" }, box, go), list, told) };
   }
 
-  another() {
-    if (!this.shown) return;
-    if (!this.data.classes.length) {
+  // a new class of the question whose turn it is, else of the last one with classes
+  another(of = null) {
+    const one = of || this.turn || this.open_questions.filter((other) => other.classes).at(-1);
+    if (!this.shown || !one) return;
+    if (this.alone && !one.classes.length) {
       this.namer?.box.focus({ preventScroll: true });
       return;
     }
-    const field = this.naming((name, fresh) => { this.close(); this.label(name, fresh); }, "Its name; those there are are offered");
-    this.open("A class for this item", field.node);
+    const field = this.naming((name, fresh) => { this.close(); this.choose(one, name, fresh); }, "Its name; those there are are offered", () => one.classes);
+    this.open(this.alone ? "A class for this item" : `A class of ${one.name} for this item`, field.node);
     field.box.focus({ preventScroll: true });
   }
 
   // ------------------------------------------------------------------------------------- looking back
 
-  // another answer to the item that is looked at
-  amend(what) {
+  // the questions of which something else is said now, of the item that is looked at
+  amend(said, adds) {
     const card = this.shown;
-    if (what.kind === "skip") {
-      this.say("An answer cannot be skipped: take it back, or say unsure.");
-      return;
-    }
-    const name = what.kind === "label" ? what.class : "";
-    if (card.kind === what.kind && card.class === name) {
+    const was = card.said;
+    const answers = Object.fromEntries(Object.entries(said).filter(([name, answer]) => was[name] !== answer));
+    const names = Object.keys(answers);
+    if (!names.length) {
       this.leave();
       return;
     }
-    const operation = this.send({ kind: "correct", item: card.item, class: name, ...(what.new ? { new: true } : {}) });
-    const [was, is] = [{ kind: card.kind, class: card.class }, { kind: what.kind, class: name }];
-    this.did(operation, { kind: "correct", item: card.item, was, is });
+    const is = { ...was, ...answers };
+    const added = adds.filter((name) => names.includes(name));
+    const operation = this.alone
+      ? this.send({ kind: "correct", item: card.item, class: answers[names[0]] ?? "", ...(added.length ? { new: true } : {}) })
+      : this.send({ kind: "amend", item: card.item, answers, ...(added.length ? { adds: added } : {}) });
+    this.did(operation, { item: card.item, was, is });
     this.became(card.item, is);
-    Object.assign(card, { kind: what.kind, class: name });
+    Object.assign(card, { said: is, chosen: null });
     this.drawn = null;
     this.draw();
-    this.say(`${name ? `Changed to ${name}.` : "Changed to unsure."} ${this.takes}`);
+    this.say(`Changed to ${this.answerOf(card)}. ${this.takes}`);
   }
 
   // what this tab remembers of an item that was answered again, or whose new answer was taken back
   became(item, said) {
-    for (const one of this.history) if (one.card && one.card.item === item) Object.assign(one, said);
+    for (const one of this.history) if (one.card?.item === item) one.said = said;
   }
 
   async back() {
@@ -743,7 +933,7 @@ class Desk extends Speaker {
       const seen = new Set();
       this.trail = [];
       for (const one of [...this.history].reverse()) {
-        if (!one.card || one.kind === "correct" || seen.has(one.card.item)) continue;
+        if (!one.card || seen.has(one.card.item)) continue;
         seen.add(one.card.item);
         this.trail.push(this.looked_at(one));
       }
@@ -762,13 +952,13 @@ class Desk extends Speaker {
   }
 
   // a card of the trail
-  looked_at(one) {
-    return { ...one.card, node: null, ask: null, kind: one.kind, class: one.class };
+  looked_at({ card, said }) {
+    return { ...card, node: null, ask: null, said, chosen: null, adds: null };
   }
 
   // what requests say of the desk they come from
   get mode() {
-    return {};
+    return this.data.mode ? { mode: this.data.mode } : {};
   }
 
   forward() {
@@ -794,12 +984,16 @@ class Desk extends Speaker {
   }
 
   accept() {
+    if (!this.alone) {
+      this.confirm();
+      return;
+    }
     if (this.view !== null) {
       this.leave();
       return;
     }
     const takes = this.searching ? this.first : (!this.hidden && this.card?.guess?.[0]?.[0]) || "";
-    if (takes) this.label(takes);
+    if (takes) this.choose(this.turn, takes);
     else this.say(this.searching ? "Type a word of the class; Enter then takes the first that has it." : "The model has no guess for this item.");
   }
 
@@ -827,7 +1021,7 @@ class Desk extends Speaker {
     }
     if (last.card.ask) this.closed.delete(last.card.ask);
     this.done.delete(last.card.item);
-    const card = { ...last.card, ask: null, role: "again", badge: "taken back", why: "You took its answer back." };
+    const card = { ...last.card, ask: null, role: "again", badge: "taken back", why: "You took its answer back.", turned: new Set(), touched: false };
     this.queue = [card, ...this.queue.filter((one) => one.item !== card.item)];
     this.draw();
   }
@@ -853,7 +1047,7 @@ class Desk extends Speaker {
 
   // what only the server knows the whole of is asked of it, and shown once it was done
   step(kind) {
-    const sent = this.send({ kind, target: this.lastThere(kind) });
+    const sent = this.send({ kind, target: this.numbers?.[kind === "undo" ? "last" : "put"] || null });
     if (kind === "undo") this.awaited.add(sent.op);
     this.after.set(sent.op, (ack) => {
       const about = ack.about;
@@ -868,11 +1062,6 @@ class Desk extends Speaker {
       this.drawn = null;
       this.draw();
     });
-  }
-
-  // which act a step is about that this tab did not do; the server knows it without being told
-  lastThere() {
-    return null;
   }
 
   took(ack, how = "Taken back") {
@@ -935,7 +1124,7 @@ class Desk extends Speaker {
   // the card of keys
   help() {
     const words = {
-      accept: this.searching ? "the first class that has the typed words, else the guess" : "accept the model's guess",
+      accept: !this.alone ? "save what stands of all questions, and go on" : this.searching ? "the first class that has the typed words, else the guess" : "accept the model's guess",
       skip: "skip: set the item aside", unsure: "unsure: I cannot tell", undo: "take back my last decision (also Ctrl+Z)",
       redo: "put it back (also Ctrl+Y)", back: "look back at my answers, and change them", forward: "forward again",
       flag: "flag: needs attention", note: "a note about the item", grid: "grid: confirm many at once",
@@ -945,7 +1134,7 @@ class Desk extends Speaker {
     this.open("Keys", make("table", { class: "keys" },
       row(this.searching ? "1 to 9" : "1 to 9, letters", this.searching ? "the nine classes listed (with Alt where a name has the digit)" : "the class on the button"),
       row("Esc", "close"),
-      ...Object.entries(words).filter(([name]) => name !== "questions" || this.may(name)).map(([name, text]) => row(keyName(this.data.commands[name]), text))));
+      ...Object.entries(words).filter(([name]) => this.may(name) || (name === "accept" && !this.alone)).map(([name, text]) => row(keyName(this.data.commands[name]), text))));
   }
 
   // items by their words, or like one; those that are open can be asked about next
@@ -1031,13 +1220,20 @@ class Desk extends Speaker {
   }
 
   // what a grid could be of instead
-  otherGrids() {
-    return [];
+  otherGrids(reply) {
+    const called = (one) => (this.alone ? one.class : this.asked.find((other) => other.name === one.question)?.classes ? `${one.question} ${one.class}` : one.class === "yes" ? one.question : `not ${one.question}`);
+    const buttons = reply.others.map((one) => make("button", {
+      class: "command", "aria-pressed": String(one.question === reply.question && one.class === reply.class),
+      onclick: () => this.grid({ question: one.question, class: one.class }),
+    }, `${called(one)} (${one.n.toLocaleString("en")})`));
+    return buttons.length > 1 ? [make("div", { class: "commands", role: "group", "aria-label": "Other grids" }, ...buttons)] : [];
   }
 
   // in words: what a grid takes its items for
-  gridWords(reply) {
-    return { which: `Which of these are not “${reply.class}”?`, as: `as ${reply.class}` };
+  gridWords({ question, switch: turns, class: name }) {
+    if (this.alone) return { which: `Which of these are not “${name}”?`, as: `as ${name}` };
+    if (!turns) return { which: `${question}: which of these are not “${name}”?`, as: `as ${question} ${name}` };
+    return name === "yes" ? { which: `Which of these are not “${question}”?`, as: `as “${question}”` } : { which: `Which of these are “${question}”?`, as: `as not “${question}”` };
   }
 
   async grid(of = {}) {
@@ -1147,39 +1343,43 @@ class Desk extends Speaker {
     }
     if (this.searching && !event.altKey) {
       const digit = /^\p{L}$/u.test(event.key) ? "" : pressed(event, PLACES);
-      if (PLACES.includes(digit) && !this.spells(digit)) { this.pick(Number(digit) - 1); this.take(event); return; }
-      if (/^[\p{L}\p{N}]$/u.test(event.key)) {
+      const listed = PLACES.includes(digit) && (this.alone ? !this.spells(digit) : this.keys.includes(digit));
+      if (listed && this.alone) { this.pick(Number(digit) - 1); this.take(event); return; }
+      if (!listed && /^[\p{L}\p{N}]$/u.test(event.key)) {
         this.box.focus({ preventScroll: true }); // the letter lands in the box
         return;
       }
     }
     if (this.command(event)) this.take(event);
-    else if (event.key.length === 1 && this.message.hidden) this.say(`${keyName(event.key)} means nothing here. ${keyName(this.data.commands.help)} shows the keys.`);
+    else if (/^\S$/u.test(event.key) && this.message.hidden) this.say(`${keyName(event.key)} means nothing here. ${keyName(this.data.commands.help)} shows the keys.`);
   }
 
   // those that mean something
   get keys() {
-    return [...(this.searching ? [] : this.data.classes.map((one) => one.key)), ...Object.values(this.data.commands), "Backspace"];
+    return [...this.switches, ...(this.turn?.classes || [])].map((one) => one.key).concat(Object.values(this.data.commands), "Backspace");
   }
 
   pick(place) {
     const one = this.matches()[place];
-    if (one) this.label(one.name);
+    if (one) this.choose(this.turn, one.name);
   }
 
   command(event) {
     const key = pressed(event, this.keys);
     if (key === null) return false;
-    const found = this.data.classes.find((one) => one.key && one.key === key);
-    if (found && !this.searching) { this.label(found.name); return true; }
+    const turned = this.switches.find((one) => one.key && one.key === key);
+    const found = this.turn?.classes.find((one) => one.key && one.key === key);
+    if (turned) this.turnOver(turned.name);
+    else if (found) this.choose(this.turn, found.name);
+    if (turned || found) return true;
     const acts = {
-      skip: () => this.answer({ kind: "skip" }), unsure: () => this.answer({ kind: "unsure" }), undo: () => this.undo(),
+      skip: () => this.skip(), unsure: () => this.unsure(), undo: () => this.undo(),
       redo: () => this.redo(), flag: () => this.flag(), note: () => this.note(), grid: () => this.grid(), help: () => this.help(),
       accept: () => this.accept(), zoom: () => this.zoom(), back: () => this.back(), forward: () => this.forward(),
       find: () => this.find(), name: () => this.another(), like: () => { if (this.shown) this.find(this.shown); }, instructions: () => this.tell(), twins: () => this.same(), questions: () => this.turnQuestions(),
     };
     const name = Object.keys(acts).find((one) => this.data.commands[one] === key) || (key === "Backspace" ? "undo" : "");
-    if (!name || !this.may(name)) return false;
+    if (!name || !(this.may(name) || (name === "accept" && !this.checking)) || (name === "zoom" && !this.shown)) return false;
     acts[name]();
     return true;
   }
@@ -1189,7 +1389,12 @@ class Desk extends Speaker {
     if (event.isComposing) return;
     if (event.key === "Enter") {
       event.preventDefault();
-      this.accept();
+      const found = !this.alone && this.search.trim() ? this.switches.find((one) => this.fits(one.name)) : null;
+      if (found) {
+        this.search = this.box.value = "";
+        this.turnOver(found.name);
+      } else if (!this.alone && this.search.trim()) this.say("No switch has these words.");
+      else this.accept();
     } else if (event.key === "Escape") {
       this.search = this.box.value = "";
       this.drawAnswers();
@@ -1197,11 +1402,11 @@ class Desk extends Speaker {
     } else if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z" && !this.box.value) {
       event.preventDefault();
       this.undo();
-    } else if (/^[1-9]$/.test(event.key) && (event.altKey || !this.spells(event.key))) {
+    } else if (this.alone && /^[1-9]$/.test(event.key) && (event.altKey || !this.spells(event.key))) {
       event.preventDefault();
       this.pick(Number(event.key) - 1);
-    } else if (event.altKey || (!this.box.value && !/^[\p{L}\p{N}]$/u.test(event.key))) {
-      // what is no text: commands with Alt, and in an empty box arrows, Space and signs
+    } else if (event.altKey || (!this.box.value && (!/^[\p{L}\p{N}]$/u.test(event.key) || (!this.alone && this.keys.includes(event.key))))) {
+      // what is no text: commands with Alt, and in an empty box arrows, Space, signs and keys of classes
       if (this.command(event)) event.preventDefault();
     }
   }
@@ -1249,7 +1454,7 @@ class Desk extends Speaker {
     return {
       ops: this.sends(), want: Math.max(0, ahead - this.queue.filter((card) => card.ask).length),
       have: this.queue.map((card) => card.ask).filter(Boolean), screen: this.card?.ask || null, turned: this.turned, model: this.model,
-      ...(this.checking ? { mode: "check", on: Boolean(this.data.on) } : {}),
+      ...this.mode, ...(this.checking ? { on: Boolean(this.data.on) } : {}),
     };
   }
 
@@ -1300,10 +1505,9 @@ class Desk extends Speaker {
     this.model = reply.numbers.model;
     if (another) this.lookUp();
     this.tellFirst();
-    const changed = JSON.stringify([reply.classes, reply.commands]) !== JSON.stringify([this.data.classes, this.data.commands]);
-    if (reply.classes && changed) {
-      this.data = { ...this.data, classes: reply.classes, commands: reply.commands };
-    }
+    const { asked: questions, commands } = reply;
+    const changed = JSON.stringify([questions, commands]) !== JSON.stringify([this.asked, this.data.commands]);
+    if (changed) this.data = { ...this.data, asked: questions, commands, classes: questions.length === 1 ? questions[0].classes : [] };
     this.prepare();
     if (before !== this.card) this.draw();
     else {
@@ -1338,7 +1542,7 @@ export default function (component) {
   const key = `${data.project} ${data.mode || ""}`;
   let desk = desks.get(key);
   if (!desk) {
-    desk = data.mode === "every" ? new DeskOfEvery(data) : new Desk(data);
+    desk = new Desk(data);
     desks.set(key, desk);
   }
   desk.update(data, setTriggerValue);

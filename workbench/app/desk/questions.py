@@ -187,9 +187,9 @@ class Desk:
             if question.question_kind == YES_NO:
                 about["key"] = of_switches.get(question.question_name, "")
             else:
-                names = question.state.shown_classes
-                keys = [*of_classes, *[""] * len(names)][: len(names)]
-                about["classes"] = [{"name": n, "key": k} for n, k in zip(names, keys, strict=True)]
+                classes, _ = class_keys(question)
+                keys = [*of_classes, *[""] * len(classes)][: len(classes)]
+                about["classes"] = [one | {"key": key} for one, key in zip(classes, keys, strict=True)]
             documents.append(about)
         commands = all_keys.commands if all_keys.classes else {**COMMANDS, **all_keys.commands}
         return documents, dict(commands)

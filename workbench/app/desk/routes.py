@@ -152,7 +152,6 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
         "first": next(iter(asks), None),
         "numbers": numbers,
         "asked": asked,
-        "classes": asked[0].get("classes", []) if len(asked) == 1 else [],
         "commands": commands,
     }
 
