@@ -764,7 +764,7 @@ class Desk extends Speaker {
     // what was said to be unsure may stay so
     const open = Object.keys(chosen).find((name) => chosen[name] === null && !(this.view !== null && card.said?.[name] === null));
     if (open) this.say(`Choose a class of ${open} first: the model has no guess.`);
-    else this.answer({ ...chosen }, card.adds);
+    else this.answer({ ...chosen }, card.adds || []);
   }
 
   none() {
