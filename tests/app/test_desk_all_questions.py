@@ -163,6 +163,31 @@ def test_an_older_model_s_questions_are_asked_anew_but_for_the_one_on_screen(mai
     assert item not in [ask.item for ask in mail.as_annotator("bob").ask_items(40)]
 
 
+def test_a_reload_shows_the_item_that_was_on_screen_also_after_a_new_model(mail: Session) -> None:
+    for card in synced(mail, want=8)["queue"][:6]:
+        high = "yes" if card["item"] > 20 else "no"
+        synced(mail, answers(card, {"topic": "refund", "fraud": high, "urgent": high}), want=0)
+    have = [card["ask"] for card in synced(mail)["queue"]]
+    synced(mail, have=have, screen=have[2], turned=True, want=0)
+    mail.question("fraud").refit()
+    assert synced(mail)["queue"][0]["ask"] == have[2]
+
+
+def test_one_question_is_the_case_of_one(mail: Session) -> None:
+    topic = mail.question("topic")
+    first, second = desk_sync(topic)["queue"][:2]
+    assert first["questions"] == [{"name": "topic"}]
+    reply = desk_sync(topic, operation("label", first, **{"class": "refund"}), operation("unsure", second))
+    assert [one["name"] for one in reply["asked"]] == ["topic"]
+    earlier = look(topic.id, "ann", {"kind": "history"}, "token")["items"]
+    assert [one["said"] for one in earlier] == [{"topic": None}, {"topic": "refund"}]
+    for item in (30, 31, 32):
+        topic.label_item(item, "delivery")
+    topic.refit()
+    found = grid(topic.id, "ann", {"n": 4}, "token")
+    assert {one["question"] for one in found["others"]} == {"topic"} == {found["question"]}
+
+
 def test_items_keep_their_names_after_the_models_disagree(mail: Session) -> None:
     for card in synced(mail, want=12)["queue"]:
         n = card["item"]
