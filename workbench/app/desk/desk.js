@@ -16,6 +16,14 @@ const READING = 400; // ms that an item stands before anybody can have read it
 const HEARD = /^(.|Enter|Backspace|Delete|Escape|Home|End|Arrow\w+)$/u;
 let last = null; // the desk that stood here last, and on which page
 
+// what stands before and after a part that stays: who types in it keeps the focus
+const around = (node, part, before, after) => {
+  if (part.parentNode !== node) node.append(part);
+  for (const child of [...node.childNodes]) if (child !== part) child.remove();
+  part.before(...before);
+  part.after(...after);
+};
+
 // --------------------------------------------------------------------------------------------- the desk
 
 class Desk extends Speaker {
@@ -182,6 +190,7 @@ class Desk extends Speaker {
     this.under = make("div", { class: "head under" }, this.title, this.badge, this.marks);
     this.stage = make("div", { class: "stage" });
     this.answers = make("div", { class: "answers" });
+    this.switched = make("div", { class: "switches" });
     this.box = make("input", {
       dir: "auto",
       class: "search", type: "text", autocomplete: "off", spellcheck: false, "aria-label": "Search classes",
@@ -501,15 +510,13 @@ class Desk extends Speaker {
         onclick: () => this.turnOver(one.name),
       }, make("span", { class: "knob" }), make("span", { class: "words" }, make("span", { class: "name" }, ...broken(one.name)), this.view !== null && chosen[one.name] === null ? make("span", { class: "doubt", textContent: "you: unsure" }) : said.unsure || said.new ? this.mark(said) : null), one.key ? make("kbd", { textContent: keyName(one.key) }) : null);
     });
-    const row = make("div", { class: "switches" }, ...switches);
     if (this.searching) {
       this.box.placeholder = `Type to search ${this.switches.length} switches; Enter turns the first`;
-      const focused = this.box.getRootNode().activeElement === this.box;
-      row.prepend(this.box);
-      if (focused) setTimeout(() => this.box.focus({ preventScroll: true }), 0);
-    }
+      around(this.switched, this.box, [], switches);
+    } else this.switched.replaceChildren(...switches);
     const save = make("button", { class: "command strong", "data-command": "save", onclick: () => this.confirm() }, this.view === null ? "Save all and go on" : "Save what changed", make("kbd", { textContent: keyName(this.data.commands.accept) }));
-    this.answers.replaceChildren(...lines, ...(this.switches.length ? [row] : []), save);
+    if (this.switches.length) around(this.answers, this.switched, lines, [save]);
+    else this.answers.replaceChildren(...lines, save);
   }
 
   fits(name) {
