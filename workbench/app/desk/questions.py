@@ -198,7 +198,7 @@ class Desk:
         """The numbers of a reply, over all questions, with the `number` of its items and what checks say."""
         states = [session.state for session in self.sessions]
         models = [model for session in self.sessions if (model := session.model) is not None]
-        about = {
+        about: dict[str, Any] = {
             "labelled": len({item for state in states for item in state.codes}),
             "total": int(self.session.pool.trainable.size),
             "left": max((session.n_left for session in self.sessions), default=0),
@@ -212,7 +212,12 @@ class Desk:
         if not self.checking:
             return about
         figures = checking.figures(checks)
-        of_checks = {"left": figures.get("unchecked", 0), "learned": 0, "fitting": False, "check": figures}
+        of_checks: dict[str, Any] = {
+            "left": figures.get("unchecked", 0),
+            "learned": 0,
+            "fitting": False,
+            "check": figures,
+        }
         return about | of_checks
 
     def history(self, n: int, picture: str) -> list[dict[str, Any]]:
