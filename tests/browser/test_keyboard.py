@@ -476,15 +476,17 @@ STAND_IN = """commands => {
     const face = { kind: 'text', text: 'a text' };
     const numbers = { labelled: 0, total: 9, left: 9, model: null, undoable: false, told: 0, read: 0 };
     const card = item => ({ ask: `a${item}`, item, id: String(item), face, role: 'policy', why: '' });
-    window.replied = more => ({ acks: [], queue: [card(1), card(2)], first: 'a1', numbers, ...more });
+    const classes = [{ name: 'cat', key: '1' }];
+    const asked = [{ name: 'animal', classes }];
+    window.replied = more => (
+        { acks: [], queue: [card(1), card(2)], first: 'a1', numbers, asked, commands, ...more });
     window.answer = ops => window.replied({ acks: ops.map(({ op }) => ({ op, status: 'saved', why: '' })) });
     window.fetch = async (where, how) => {
         const made = window.answer(JSON.parse(how.body).ops || []);
         return made instanceof Response ? made : new Response(JSON.stringify(made));
     };
     const of = { project: 'p', account: '', token: 't', base: '/b', cookie: 'c', question: '?', below: '' };
-    const classes = [{ name: 'cat', key: '1' }];
-    const shown = { ...of, ahead: 4, most_buttons: 31, commands, classes };
+    const shown = { ...of, ahead: 4, most_buttons: 31, commands, classes, asked, mode: '' };
     window.sit = person => window.component(
         { data: { ...shown, person }, parentElement: document.body, setTriggerValue() {} });
     window.sit('Ann');
@@ -516,7 +518,7 @@ STAND_IN = """commands => {
 )
 def test_the_desk_is_never_left_without_an_item_after_find(page: Any, server: Server, case: str) -> None:
     page.goto(f"{server.url}/_stcore/health")
-    whole = script("keyboard.js", "parts.js", "told.js", "checks.js", "desk.js", "every.js")
+    whole = script("keyboard.js", "parts.js", "told.js", "checks.js", "desk.js")
     page.evaluate(
         whole.replace("window.component = function", "window.desks = desks; window.component = function")
     )
