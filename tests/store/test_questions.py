@@ -57,14 +57,18 @@ def test_events_of_all_questions_are_one_log(store):
     ids = [q.id for q in store.questions(made.id)]
     with store.recording(made.id) as recorder:
         for one in ids:
-            recorder.add(Event("skip", {"item": 3, "operation": "a"}, question=one))
+            recorder.add(Event("unsure", {"item": 3, "operation": "a"}, question=one))
+        recorder.add(Event("skip", {"item": 5, "operation": "b", "questions": [1]}))
+        recorder.add(Event.flag(6))
     with pytest.raises(RuntimeError), store.recording(made.id) as recorder:
         recorder.add(Event.skip(4))
         raise RuntimeError
     late = store.add_question(made.id, NewQuestion("late", YES_NO, {"seed": 2}, (Event.class_added("no"),)))
     log = store.news(made.id).events
-    assert [(e.id, e.question) for e in log] == [(1, ids[1]), (2, ids[0]), (3, ids[1]), (4, late)]
-    assert [[e.id for e in store.events(one)] for one in (*ids, late)] == [[2], [1, 3], [4]]
+    assert [(e.id, e.question) for e in log[:3]] == [(1, ids[1]), (2, ids[0]), (3, ids[1])]
+    assert [(e.id, e.question) for e in log[3:]] == [(4, None), (5, None), (6, late)]
+    # what is about items counts in the questions that it names, or in all, also those that come later
+    assert [[e.id for e in store.events(one)] for one in (*ids, late)] == [[2, 5], [1, 3, 4, 5], [5, 6]]
     copy = store.duplicate_project(made.id, "second")
     assert store.news(copy.id).events == log
 

@@ -83,6 +83,13 @@ class OfItem(Payload):
     item: Item
 
 
+class Skip(OfItem):
+    """An item that is set aside, and in which questions."""
+
+    asks: list[Word] = []
+    questions: list[Count] | None = None
+
+
 class OfItems(Payload):
     """About many items."""
 
@@ -308,7 +315,7 @@ class Certified(Payload):
 
 PAYLOADS: Mapping[str, type[BaseModel]] = {
     "label": Label,
-    "skip": OfItem,
+    "skip": Skip,
     "unsure": OfItem,
     "flag": Flag,
     "note": Note,
@@ -354,6 +361,7 @@ class EventLine(Closed):
     payload: Options
     annotator: Word
     time: Time
+    of_items: bool = False
 
 
 def check_event(kind: str, payload: Any, what: str, advice: str = "") -> None:

@@ -50,7 +50,7 @@ from workbench.writing import alone_in, sweep, sync_folder, write_whole
 if TYPE_CHECKING:
     pass
 
-FORMAT = 2
+FORMAT = 3
 _PARTIAL = ".partial"
 _MODEL = ("model/spec.json", "model/params.npz", "model/features.json")
 _TABLES = ("rounds.csv", "events.csv")

@@ -86,7 +86,8 @@ def write_project_bundle(folder: Path | str, session: Session, *, with_pool: boo
     sweep(place)
     session = session.first_question
     project, model = _as_of_now(session)
-    record, events, stored = project.record, project.events, project.state
+    record, stored = project.record, project.state
+    events = [event for event in project.events if event.question is not None or event.counts_in(0)]
     state, rounds = fold(events), [Round.from_json(r.record) for r in project.rounds]
     if model is not None:
         save_model_of(session, place / "model", model)
@@ -519,6 +520,7 @@ def _event_json(event: Event) -> dict[str, Any]:
         "payload": dict(event.payload),
         "annotator": event.annotator,
         "time": event.time,
+        **({"of_items": True} if event.question is None else {}),
     }
 
 
@@ -529,7 +531,8 @@ def _events(bundle: Sealed, name: str) -> list[Event]:
         at = f"{bundle.what}: {name}, line {number:,}"
         line = checked(EventLine, document, at, ADVICE)
         check_event(line.kind, line.payload, at, ADVICE)
-        events.append(Event(line.kind, line.payload, line.annotator, line.time, line.id))
+        of = None if line.of_items else ""
+        events.append(Event(line.kind, line.payload, line.annotator, line.time, line.id, of))
     return events
 
 

@@ -191,6 +191,15 @@ class Answers:
             (ask.id for ask in own_asks if ask.role not in roles and self._questions.is_open(ask, state)), ""
         )
 
+    def to_skip(self, state: ProjectState, item: int) -> str | None:
+        """Id of the question about an item that a skip closes, "" for none; None where it stays open."""
+        waiting = self._questions.waiting(state, self.annotator)
+        ask = next((ask for ask in waiting if ask.item == item), None)
+        if ask is None:
+            # what is drawn to measure on is open for whoever is asked
+            return "" if item in self._questions.askable(state).tolist() else None
+        return ask.id if self._accepts(state, ask) or self._accepts_late(state, ask) else None
+
     def stands(self, state: ProjectState, item: int, event: Event) -> bool:
         """Tell whether what an answer says of an item stands about it already."""
         if event.kind != "label":
@@ -287,7 +296,13 @@ class Answers:
         about = self.asked(state, of.ask).item
         if of.item not in (-1, about):
             raise InputError(f"The question is about item {about}, and the answer about item {of.item}.")
-        event = Event(of.kind, {**of.more, "class": of.label} if of.kind == "label" else dict(of.more))
+        more = dict(of.more)
+        if of.kind == "label":
+            more["class"] = of.label
+        elif of.kind == "skip":
+            asks, questions = of.value
+            more |= {"asks": asks, "questions": [self._project.begun, *questions]}
+        event = Event(of.kind, more)
         return self.answered(state, of.ask, event, late=of.seen, new=of.new)
 
     def _remark(self, state: ProjectState, of: Operation) -> list[Event]:
@@ -391,16 +406,16 @@ class Answers:
         if of.second:
             items = [item for item in items if self.annotator in state.votes.get(item, {})]
         else:
-            open_items = set(self._questions.askable(state, measured=True).tolist())
-            items = [item for item in items if item in open_items]
+            items = [item for item in items if item in of.value[0]]
         if not items:
             raise InputError(
                 "You have labelled none of these items."
                 if of.second
                 else "None of these items can be asked about: they are answered, or kept to measure on."
             )
-        waiting = [a.id for a in self._questions.waiting(state, self.annotator) if a.role != "evaluation"]
-        return [*([Event.released(waiting)] if waiting else []), Event.wanted(items, of.text, of.second)]
+        waiting = of.value[1]
+        events = [*([Event.released(waiting)] if waiting else []), Event.wanted(items, of.text, of.second)]
+        return [replace(event, question=None if of.every else "") for event in events]
 
     def _reading(self, state: ProjectState, of: Operation) -> list[Event]:
         event = has_read(state, self.annotator, None if of.version < 0 else of.version)

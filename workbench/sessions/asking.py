@@ -279,7 +279,8 @@ class Questions:
             if len(asks) < k and item not in taken:
                 add(item, "second")
         for item in state.wanted.get(annotator, ()):
-            if len(asks) < k and item not in taken:
+            # what is wished for all questions may be of the test split of one of them
+            if len(asks) < k and item not in taken and _holds(self.pool.trainable, item):
                 add(item, "evaluation" if item in state.evaluation else "chosen")
         queued_items = {ask.item for ask in asks}
         for item in sorted(state.requeued - queued_items):

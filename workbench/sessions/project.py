@@ -128,10 +128,16 @@ class OpenProject:
             if not outer:
                 self._pinned.moment = None
 
-    def fold(self, question: str) -> EventFold:
-        """The fold of a question's events; for whoever writes."""
+    def fold(self, question: str, begun: int = 0) -> EventFold:
+        """The fold of a question's events; for whoever writes.
+
+        Args:
+            question: its id.
+            begun: its first event; 0 of the first question.
+        """
         if question not in self._folds:
-            self._folds[question] = EventFold()
+            of_items = [e for e in self.fold(self.id).events if e.question is None] if begun else ()
+            self._folds[question] = EventFold(of_items, begun)
         return self._folds[question]
 
     def view(self, question: str, *, known: bool = False) -> View:
@@ -190,7 +196,7 @@ class OpenProject:
                 recorder.back_to(before)
                 for id_, fold in self._folds.items():
                     if len(fold.events) != (n := lengths.get(id_, 0)):
-                        self._folds[id_] = EventFold(fold.events[:n])
+                        self._folds[id_] = EventFold(fold.events[:n], fold.begun)
                 self._last = last
             raise
 
@@ -257,7 +263,7 @@ class OpenProject:
         recorder = group.recorder
         try:
             if error is None:
-                added = {event.question for event in recorder.added}
+                added = {event.question for event in recorder.added if event.question is not None}
                 recorder.n_labelled = {id_: self.fold(id_).state().n_labelled for id_ in added}
         except BaseException as found:
             error = found
@@ -281,11 +287,11 @@ class OpenProject:
 
     def add(self, events: Sequence[Event]) -> None:
         """Fold events that were stored, or are being stored by this thread, in their order."""
-        of: dict[str, list[Event]] = {}
+        self.fold(self.id)
         for event in events:
-            of.setdefault(event.question, []).append(event)
-        for question, group in of.items():
-            self.fold(question).extend(group)
+            of, folds = event.question, self._folds.values()
+            for fold in folds if of is None else (self.fold(of, event.id),):
+                fold.extend((event,))
         self._last = events[-1] if events else self._last
 
     def _learn(self, news: News) -> None:
@@ -323,8 +329,8 @@ class OpenProject:
         moment = self._moment
         if moment is None or moment.last is None or moment.last.id < event.id:
             return None
-        view = moment.views.get(event.question)
-        return moment if view is not None and numbered(view.log, event.id) == event else None
+        known = (numbered(view.log, event.id) for view in moment.views.values())
+        return moment if event in known else None
 
     def _read(self) -> Moment:
         first = not self._folds
@@ -395,6 +401,11 @@ class OpenQuestion:
         of_items = ("guesses", "test", "twins")
         return {k: v if k in of_items else from_file(v, where) for k, v in settings.items()}
 
+    @property
+    def begun(self) -> int:
+        """The question's first event; 0 of the project's first question."""
+        return self.log.fold(self.id).begun or 0
+
     def view(self) -> View:
         """The question now; see `OpenProject.view`."""
         return self.log.view(self.id)
@@ -457,8 +468,9 @@ class Transaction:
         return event
 
     def add(self, event: Event) -> Event:
-        """Record an event; returns it with id and time."""
-        recorded = self._recorder.add(replace(event, question=self._question))
+        """Record an event of the question, or of none; returns it with id and time."""
+        question = None if event.question is None else self._question
+        recorded = self._recorder.add(replace(event, question=question))
         self._project.add([recorded])
         return recorded
 

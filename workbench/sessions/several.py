@@ -11,8 +11,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from workbench.errors import InputError
-from workbench.reading import listed
-from workbench.sessions.answering import CLOSING, Conflict
+from workbench.sessions.answering import CLOSING
 from workbench.sessions.asking import LEASE_SECONDS, Ask
 from workbench.sessions.asking_items import OVER, Candidate, ItemAsk, plan
 from workbench.sessions.opened import Opened
@@ -36,9 +35,9 @@ from workbench.store import YES_NO, Event, ProjectState, ProjectSummary
 from workbench.store.retry import retried
 
 T = TypeVar("T")
-OF_ITEM = ("flag", "note")  # operations about an item, whatever is asked of it
-# operations that may be recorded in other questions than the session's
-_OF_ALL = (*OF_ITEM, "skip", "answers", "amend")
+_REMARKS = ("flag", "note")
+# operations that are about other questions than the session's, too
+_OF_ALL = ("skip", "answers", "amend")
 
 
 class Several(Opened):
@@ -255,7 +254,7 @@ class Several(Opened):
             return self._tell_each(ask, event, operation_id)
         if not isinstance(ask, ItemAsk):
             return self._tell_one(ask, event, operation_id)
-        if isinstance(event, Event) and event.kind in OF_ITEM:
+        if isinstance(event, Event) and event.kind in _REMARKS:
             return self._remark(ask.item, event, operation_id)
         if not (isinstance(event, Event) and event.kind == "skip") and len(ask.asks) > 1:
             raise InputError(
@@ -273,7 +272,7 @@ class Several(Opened):
                 'A question is answered with the name of a class: tell(question, "pos"), where question is '
                 "one of those that ask gave."
             )
-        if event.kind in OF_ITEM:
+        if event.kind in _REMARKS:
             return self._remark(self._answers.asked(self.state, ask_id).item, event, operation)
         if event.kind not in CLOSING:
             raise InputError(f"A question cannot be answered with {event.kind!r}; use the session's method.")
@@ -555,8 +554,8 @@ class Several(Opened):
     def apply(self, operations: Sequence[Operation]) -> list[Acknowledgement]:
         """Carry out what an annotator did, in one transaction; durable before it returns.
 
-        A skip, a flag and a note are about the item and are recorded with every question; an undo takes back
-        in all of them what was said at once.
+        A skip, a flag and a note are about the item, whichever question is open; an undo takes back in all
+        questions what was said at once.
 
         Args:
             operations: in the order in which they were done.
@@ -585,8 +584,6 @@ class Several(Opened):
     def _operate(self, operation: Operation, other_sessions: Sequence[Self]) -> Acknowledgement:
         if operation.kind in ("answers", "amend"):
             return self._answer_row(operation, other_sessions)
-        if operation.kind == "want" and operation.every:
-            return self._want_each(operation, other_sessions)
         if operation.question and operation.question != self.question_name:
             of = next(
                 (session for session in other_sessions if session.question_name == operation.question), None
@@ -601,58 +598,40 @@ class Several(Opened):
             )
         if operation.kind in ("undo", "redo"):
             return self._step(operation)
-        is_repeat = operation.id in self.state.operations
-        # what is of the item, and an import, are recorded with several questions under one id
-        if not is_repeat and operation.kind not in (*OF_ITEM, "skip", "import"):
+        # an import is recorded with several questions under one id
+        if operation.id not in self.state.operations and operation.kind != "import":
             states = self._project.log.states().values()
             if any(operation.id in state.operations for state in states):
                 return Acknowledgement(operation.id, "refused", taken_id(operation.id))
+        if operation.kind in ("want", "skip"):
+            is_of_all = operation.every or operation.kind == "skip"
+            operation = self._of_every(operation, [self, *(other_sessions if is_of_all else ())])
         with self._project.recording() as transaction:
-            acknowledgement = self._answers.operate(transaction, operation)
-        if is_repeat or acknowledgement.status != "saved" or acknowledgement.event is None:
-            return acknowledgement
-        if operation.kind in OF_ITEM:
-            for session in other_sessions:
-                with session._project.recording() as transaction:
-                    session._answers.operate(transaction, operation)
-        elif operation.kind == "skip" and acknowledgement.event.item is not None:
-            for session in other_sessions:
-                session._skip(acknowledgement.event.item, operation)
-        return acknowledgement
+            return self._answers.operate(transaction, operation)
 
-    def _want_each(self, operation: Operation, other_sessions: Sequence[Self]) -> Acknowledgement:
-        """Have the items asked about next with every question that is open about them."""
-        why, is_saved = "", False
-        every = (self, *other_sessions)
-        if any(operation.id in session.state.operations for session in every):
-            return Acknowledgement(operation.id, "saved")
-        for session in every:
-            with session._project.recording() as transaction:
-                acknowledgement = session._answers.operate(transaction, operation)
-            is_saved, why = is_saved or acknowledgement.status == "saved", why or acknowledgement.why
-        if not is_saved:
-            return Acknowledgement(operation.id, "refused", why)
-        for session in every:  # what waits in a question without any of them would come before these
-            session.release([ask.id for ask in session._questions.waiting(session.state, self.annotator)])
-        return Acknowledgement(operation.id, "saved")
+    def _of_every(self, operation: Operation, sessions: Sequence[Self]) -> Operation:
+        """A wish, or a skip, with what it means in each of some questions."""
+        if operation.kind == "want":
+            open_items, waiting = set[int](), list[str]()
+            for session in sessions:
+                state, questions = session.state, session._questions
+                open_items.update(questions.askable(state, measured=True).tolist())
+                asks = questions.waiting(state, self.annotator)
+                waiting += [ask.id for ask in asks if ask.role != "evaluation"]
+            return replace(operation, value=(open_items, waiting))
+        ask = self.state.asks.get(operation.ask)
+        others = [session for session in sessions if session is not self]
+        return replace(operation, value=([], []) if ask is None else self._aside(ask.item, others))
 
-    def _skip(self, item: int, operation: Operation) -> None:
-        """Set an item aside that was skipped in another question, where it is open."""
-        state = self.state
-        if operation.id in state.operations:
-            return
-        waiting = self._questions.waiting(state, self.annotator)
-        ask_id = next((ask.id for ask in waiting if ask.item == item), "")
-        # what is drawn to measure on is open for whoever is asked
-        if not ask_id and item not in set(self._questions.askable(state).tolist()):
-            return
-        skip = Event("skip", {**operation.more, "item": item})
-        try:
-            events = self._answers.answered(state, ask_id, skip, late=True) if ask_id else [skip]
-        except Conflict:  # it is somebody else's by now, and stays open
-            return
-        with self._project.recording() as transaction:
-            self._answers.record(transaction, events, operation.id)
+    def _aside(self, item: int, sessions: Iterable[Self]) -> tuple[list[str], list[int]]:
+        """Asks that a skip of an item closes, and the first events of the questions in which it counts."""
+        asks, questions = [], []
+        for session in sessions:
+            ask_id = session._answers.to_skip(session.state, item)
+            if ask_id is not None:
+                questions.append(session._project.begun)
+                asks += [ask_id] if ask_id else []
+        return asks, questions
 
     def _answer_row(self, operation: Operation, other_sessions: Sequence[Self]) -> Acknowledgement:
         """Answers to several questions about one item, or that it is set aside, as one operation.
@@ -684,10 +663,6 @@ class Several(Opened):
     def _row(self, operation: Operation, every: Mapping[str, Self]) -> list[str]:
         """Do what an operation says of a row; names of the questions that are left out."""
         item = self._answers.checked(operation.item)
-        if operation.text == SKIPPED:
-            for session in every.values():
-                session._skip(item, operation)
-            return []
         unknown = [name for name in operation.answers if name not in every]
         if unknown:
             raise unknown_question(unknown[0], list(every))
@@ -697,11 +672,20 @@ class Several(Opened):
             (every[name], every[name]._as_event(value, new=name in fresh))
             for name, value in operation.answers.items()
         ]
+        is_skipped = operation.text == SKIPPED
+        aside = [session for session, event in answers if event.kind == "skip"]
         if operation.kind == "amend":
             self._amend(item, answers, operation, fresh)
             return []
-        left_out = []
+        asks, questions = self._aside(item, every.values() if is_skipped else aside)
+        if questions:
+            skip = Event.skip(item, asks=asks, questions=questions, **operation.more)
+            with self._project.recording() as transaction:
+                self._answers.record(transaction, [skip], operation.id)
+        left_out = [session.question_name for session in aside if item not in session.state.skipped]
         for session, event in answers:
+            if event.kind == "skip":
+                continue
             event = replace(event, payload={**event.payload, **operation.more})
             ask_id = next((ask for ask in operation.asks if ask in session.state.asks), "")
             if ask_id and session.state.asks[ask_id].item != item:
@@ -792,15 +776,17 @@ class Several(Opened):
             return Acknowledgement(operation.id, "conflict", f"There is nothing to {operation.kind}.")
         if operation.takes and last.act != operation.takes:
             names = {summary.id: summary.question for summary in self._family.listed(now=True)}
-            since = "since" if last.question == self.id else f"in {names[last.question]!r} since"
+            since = "since" if last.question in (None, self.id) else f"in {names[last.question]!r} since"
             why = f"You did something else {since}: {operation.kind} that first."
             return Acknowledgement(operation.id, "conflict", why)
         tops = [(state.undoable if undo else state.redoable).get(self.annotator) for state in states.values()]
-        of_act = [top for top in tops if top is not None and top.act == last.act]
+        # what is about items is the last of all questions that it counts in
+        of_act = list({top.id: top for top in tops if top is not None and top.act == last.act}.values())
         events = []
         for top in of_act:
-            with log.recording(top.question) as transaction:
-                step = Event(operation.kind, {"of": top.id})
+            with log.recording(top.question or self.id) as transaction:
+                about = {name: top.payload[name] for name in ("questions",) if name in top.payload}
+                step = replace(Event(operation.kind, {"of": top.id, **about}), question=top.question)
                 events.append(self._answers.record(transaction, [step], operation.id, operation.more))
         return Acknowledgement(operation.id, "saved", about=of_act[0], event=events[0])
 

@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 ANSWERS = ("label", "skip", "unsure")
+OF_ITEM = ("skip", "flag", "note")
+"""What is about an item, whatever is asked of it."""
 GIVING = ("label", "resolved", "confirmed", "relabelled")
 """What gives items a class, beside an import."""
 UNDOABLE = (
@@ -93,7 +95,9 @@ class Event:
         annotator: who did it.
         time: UTC, ISO 8601; set when recorded.
         id: its number within the project, from 1; 0 before it is recorded.
-        question: id of the question that it answers; "" before it is recorded.
+        question: id of the question that it answers; "" before it is recorded, None where it is about items
+            whatever is asked of them. "questions" of the payload are then those that it counts in, each by
+            its first event (0 for the first question); all of them where that is not said.
     """
 
     kind: str
@@ -101,9 +105,11 @@ class Event:
     annotator: str = ""
     time: str = ""
     id: int = 0
-    question: str = field(default="", compare=False)
+    question: str | None = field(default="", compare=False)
 
     def __post_init__(self) -> None:
+        if self.kind in OF_ITEM:
+            object.__setattr__(self, "question", None)
         if self.kind not in _KNOWN:
             raise ValueError(f"There is no event of kind {self.kind!r}. Known: {', '.join(KINDS)}.")
 
@@ -132,6 +138,10 @@ class Event:
         elif self.kind == "imported":
             items += tuple(entry[0] for entry in payload["labels"])
         return max(int(payload.get("n_items", 0)), 1 + max(items))
+
+    def counts_in(self, begun: int) -> bool:
+        """True if it is about items and counts in the question that began with this event."""
+        return self.question is None and begun in self.payload.get("questions", (begun,))
 
     @property
     def act(self) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -25,10 +25,16 @@ class EventFold:
 
     An event costs what it touches, an undo replays the history of the items it touches, and a state
     shares with the one before whatever did not change.
+
+    Args:
+        events: oldest first.
+        begun: the first event of the question (0 for the first question), where events about items that do
+            not count in it may be among these.
     """
 
-    def __init__(self, events: Iterable[Event] = ()) -> None:
+    def __init__(self, events: Iterable[Event] = (), begun: int | None = None) -> None:
         self.events: list[Event] = []
+        self.begun = begun
         self._done: dict[str, list[int]] = {}
         self._undone: dict[str, list[int]] = {}
         self._inactive: set[int] = set()
@@ -102,7 +108,8 @@ class EventFold:
     def extend(self, events: Iterable[Event]) -> None:
         """Fold more events, oldest first."""
         for event in events:
-            self._push(event)
+            if event.question is not None or self.begun is None or event.counts_in(self.begun):
+                self._push(event)
 
     def state(self) -> ProjectState:
         """State that the events so far add up to."""
@@ -148,14 +155,9 @@ class EventFold:
         elif kind == "certified":
             self._own("certified").append(event)
         elif kind == "undo":
-            acts = self._done.get(event.annotator)
-            of = event.payload.get("of")
-            if acts and (of is None or self.events[acts[-1]].id == of):
-                self._step(acts, event.annotator, undo=True)
+            self._step(self._done, event)
         elif kind == "redo":
-            undone = self._undone.get(event.annotator, [])
-            if undone:
-                self._step(undone, event.annotator, undo=False)
+            self._step(self._undone, event)
         elif kind == "released":
             asks = self._own("asks")
             for id_ in event.payload["asks"]:
@@ -197,14 +199,17 @@ class EventFold:
             item_fold.apply(place, event, key)
             self._touched[item] = None
 
-    def _step(self, stack: list[int], annotator: str, undo: bool) -> None:
+    def _step(self, stacks: Mapping[str, list[int]], event: Event) -> None:
         """Take back, or put back, the last act: an event with those that made room for it."""
+        stack, of = stacks.get(event.annotator), event.payload.get("of")
+        if not stack or of not in (None, self.events[stack[-1]].id):
+            return
         act = self.events[stack[-1]].act
         positions = [stack.pop()]
         while act is not None and stack and self.events[stack[-1]].act == act:
             positions.append(stack.pop())
         for position in reversed(positions):
-            self._toggle(position, annotator, undo)
+            self._toggle(position, event.annotator, event.kind == "undo")
 
     def _toggle(self, position: int, annotator: str, undo: bool) -> None:
         """Take an event back, or put it back: replay what it touched."""
@@ -262,13 +267,10 @@ class EventFold:
 
     def _close(self, event: Event) -> None:
         """An answer uses its asks up, also one that is taken back later."""
-        if event.kind in ANSWERS:
-            closed: Sequence[Any] = [event.payload["ask"]] if "ask" in event.payload else ()
-        elif event.kind == "confirmed":
-            closed = event.payload.get("asks", ())
-        else:
+        if event.kind not in (*ANSWERS, "confirmed"):
             return
-        for id_ in map(str, closed):
+        own = [event.payload["ask"]] if "ask" in event.payload else ()
+        for id_ in map(str, (*own, *event.payload.get("asks", ()))):
             self._answered_asks.add(id_)
             ask = self._maps["asks"].get(id_)
             if ask is not None:

@@ -69,7 +69,12 @@ class ItemFold:
         payload = event.payload
         kind = event.kind
         role = str(payload.get("role", ""))
-        if role == _SECOND and not payload.get("corrected"):
+        # whoever has a label of the item skips nothing but a second look at it
+        if (
+            event.annotator in self.votes
+            if kind == "skip"
+            else role == _SECOND and not payload.get("corrected")
+        ):
             self.seconds = {**(self.seconds or {}), event.annotator: event.id}
         if "check" in payload and kind in ("label", "unsure"):
             started, self.firsts = int(payload["check"]), self.firsts or {}

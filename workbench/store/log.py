@@ -161,11 +161,13 @@ class Recorder:
         self.failed = False
 
     def add(self, event: Event) -> Event:
-        """Record an event of a question, the first one unless it says which; returns it with id and time.
+        """Record an event of a question, the first one unless it says which, or of none.
 
-        It is durable once the transaction ends.
+        Returns:
+            It with id and time; durable once the transaction ends.
         """
-        recorded = _as_recorded(event, self._last + 1, event.question or self._project_id)
+        question = None if event.question is None else event.question or self._project_id
+        recorded = _as_recorded(event, self._last + 1, question)
         self._last = recorded.id
         self.added.append(recorded)
         return recorded
@@ -236,7 +238,7 @@ def insert_events(
     c = tables().projects.c
     row = connection.execute(select(c.last_event, c.n_labelled).where(c.id == project_id)).one()
     recorded = [
-        _as_recorded(event, event.id or number, question)
+        _as_recorded(event, event.id or number, None if event.question is None else question)
         for number, event in enumerate(events, start=row.last_event + 1)
     ]
     counted = {**row.n_labelled, question: n_labelled}
@@ -260,7 +262,7 @@ def _insert(
     connection.execute(p.update().where(p.c.id == project_id).values(values))
 
 
-def _as_recorded(event: Event, number: int, question: str) -> Event:
+def _as_recorded(event: Event, number: int, question: str | None) -> Event:
     """An event with its number, as whoever reads the log gets it."""
     return replace(
         event,
@@ -287,15 +289,19 @@ def _row(project_id: str, event: Event) -> dict[str, Any]:
 
 
 def events_of(connection: Connection, question_id: str, after: int = 0) -> list[Event]:
-    """Events of a question with an id above `after`, oldest first."""
-    from sqlalchemy import select
+    """Events that count in a question with an id above `after`, oldest first."""
+    from sqlalchemy import func, or_, select
 
     q, c = (t := tables()).questions.c, t.events.c
-    project = select(q.project).where(q.id == question_id).scalar_subquery()
-    return _events(connection, (c.project == project, c.question == question_id, c.id > after), None)
+    project = connection.execute(select(q.project).where(q.id == question_id)).scalar_one_or_none()
+    own = c.project == project, c.question == question_id
+    first = 0 if project == question_id else connection.execute(select(func.min(c.id)).where(*own)).scalar()
+    where = (own[0], or_(own[1], c.question.is_(None)), c.id > after)
+    events = all_events(connection, where)
+    return [event for event in events if event.question is not None or event.counts_in(first or 0)]
 
 
-def _events(connection: Connection, where: Sequence[Any], last_event: Event | None) -> list[Event]:
+def all_events(connection: Connection, where: Sequence[Any], last_event: Event | None = None) -> list[Event]:
     """Events, oldest first; of `last_event` its payload is not read again."""
     from sqlalchemy import Text, case, cast, select
 
@@ -310,7 +316,7 @@ def _events(connection: Connection, where: Sequence[Any], last_event: Event | No
     # A document's equal keys are one text; those of many small documents are not unless made so.
     payloads = checked_texts(text, json.loads(text)) if len(rows) > _MANY else _parsed(text)
     return [
-        Event(intern(kind), payload, intern(annotator), time, int(number), intern(question))
+        Event(intern(kind), payload, intern(annotator), time, int(number), question and intern(question))
         for (number, kind, _, annotator, time, question), payload in zip(rows, payloads, strict=True)
     ]
 
@@ -318,11 +324,11 @@ def _events(connection: Connection, where: Sequence[Any], last_event: Event | No
 def _news(connection: Connection, project_id: str, last_event: Event | None) -> News:
     c = tables().events.c
     if last_event is not None:
-        events = _events(connection, (c.project == project_id, c.id >= last_event.id), last_event)
+        events = all_events(connection, (c.project == project_id, c.id >= last_event.id), last_event)
         if events and replace(events[0], payload=last_event.payload) == last_event:
             return News(events[1:])
         # The last event that is known is not there: a copy of the database was put in its place.
-    return News(_events(connection, (c.project == project_id,), None), afresh=True)
+    return News(all_events(connection, (c.project == project_id,)), afresh=True)
 
 
 def _parsed(text: str) -> Any:

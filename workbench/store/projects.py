@@ -16,7 +16,7 @@ from workbench.reading import cut, valid_text
 from workbench.store.database import tables
 from workbench.store.events import Event, now
 from workbench.store.fold import fold
-from workbench.store.log import Log, events_of
+from workbench.store.log import Log, all_events
 from workbench.store.people import People
 from workbench.store.project_rows import (
     insert_project,
@@ -404,10 +404,11 @@ class Projects(Log, Rounds, People):
         with self._snapshot() as connection:
             family = self._family_of(connection, project_id)
             ids = select(q.id).where(q.project == family).order_by(q.position)
+            events = all_events(connection, (t.events.c.project == family,))
             first, *siblings = [
                 WholeProject(
                     self._record(connection, question_id),
-                    tuple(events_of(connection, question_id)),
+                    tuple(e for e in events if (e.question or family) == question_id),
                     tuple(rounds_of(connection, question_id)),
                     round_state_of(connection, question_id),
                 )

@@ -183,7 +183,7 @@ class WholeProject:
 
     Attributes:
         record: what it is.
-        events: all of them, oldest first.
+        events: of the question, oldest first; of the first question also those about items.
         rounds: the finished fits, in order.
         state: number of the fit whose posterior is kept, and its arrays; None where there is none.
         item_ids: [N] the source's ids, of the first question; () of the others.

@@ -95,8 +95,8 @@ events = Table(
     # is copied, bundled and restored as it is.
     Column("project", Text, primary_key=True),
     Column("id", BigInteger, primary_key=True, autoincrement=False),
-    # The question that it answers.
-    Column("question", Text, ForeignKey("questions.id"), nullable=False),
+    # The question that it answers; none for what is about items.
+    Column("question", Text, ForeignKey("questions.id"), nullable=True),
     Column("kind", Text, nullable=False),
     Column("payload", JSON, nullable=False),
     Column("annotator", Text, nullable=False),
@@ -106,7 +106,7 @@ events = Table(
     # The client's operation that it records: sent again, it is acknowledged and not repeated.
     Column("operation", Text, nullable=True),
     UniqueConstraint("project", "answers", name="one_answer_per_ask"),
-    Index("one_event_per_operation", "question", "operation", unique=True),
+    Index("one_event_per_operation", "project", text("coalesce(question, '')"), "operation", unique=True),
 )
 
 runs = Table(

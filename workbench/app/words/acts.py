@@ -70,7 +70,7 @@ def taken_back(session: Session, event: Event | None) -> str:
     """Effect of an undo, in a sentence."""
     if event is None:
         return "There is nothing to take back."
-    return f"Taken back: {in_words(session.question(event.question), event)}."
+    return f"Taken back: {in_words(_of(session, event), event)}."
 
 
 def take_back(session: Session, act: int | None) -> tuple[Event | None, str]:
@@ -86,7 +86,7 @@ def take_back(session: Session, act: int | None) -> tuple[Event | None, str]:
     last, _ = session.last_acts
     event = None if act is None else session.undo(of=act)
     if event is None and last is not None:
-        since = in_words(session.question(last.question), last)
+        since = in_words(_of(session, last), last)
         return None, f"Not taken back, as you did something else since: {since}."
     return event, taken_back(session, event)
 
@@ -120,7 +120,7 @@ def about(session: Session, event: Event) -> dict[str, Any]:
     items = items_of(event)[:MOST_ITEMS]
     return {
         "op": event.operation or "",
-        "words": in_words(session.question(event.question), event),
+        "words": in_words(_of(session, event), event),
         "items": [stands(session.state, item) for item in items],
     }
 
@@ -130,6 +130,11 @@ def stands(state: ProjectState, item: int) -> dict[str, Any]:
     label = state.labels.get(item, "")
     kind = "label" if label else "unsure" if item in state.unsure else "skip" if item in state.skipped else ""
     return {"item": item, "kind": kind, "class": label, "flag": item in state.flagged}
+
+
+def _of(session: Session, event: Event) -> Session:
+    """The session of the question that an act was of; of what is about items the one that is there."""
+    return session if event.question is None else session.question(event.question)
 
 
 def _named_items(session: Session, items: Sequence[int]) -> str:
