@@ -9,8 +9,9 @@ from workbench.errors import InputError
 from workbench.sessions import Event, Operation, Session
 from workbench.sessions.answering import Answers
 from workbench.sessions.operations import SKIPPED
+from workbench.sessions.project import OpenProject
 from workbench.sessions.questions import Question
-from workbench.store import Store
+from workbench.store import EventFold, Store
 from workbench.store.log import Recorder
 
 TOPIC = ("topic", ["refund", "delivery", "other"])
@@ -617,6 +618,48 @@ def test_an_id_is_of_one_operation_of_the_project(store):
     assert session.undo() is not None and session.undo() is not None and not session.state.labels
 
 
+def test_a_skip_is_one_event_of_the_item_and_counts_where_it_was_open(store):
+    session = begun(store, [TOPIC, "fraud", "spam"])
+    session.question("fraud").label_item(5, "yes")
+    n = len(store.news(session.id).events)
+    session.apply([Operation("a", "answers", item=5, text=SKIPPED), Operation("b", "flag", item=5)])
+    events = store.news(session.id).events[n:]
+    assert [(event.kind, event.question) for event in events] == [("skip", None), ("flag", None)]
+    session.add_question("late")
+    copy = Session.open(store.duplicate_project(session.id, "copy").id, store=store, annotator="ann")
+    for one in (session, copy):
+        assert [5 in of.state.skipped for of in one.asked()] == [True, False, True, False]
+        assert all(5 in of.state.flagged for of in one.asked())
+        one.undo()
+        assert one.undo().kind == "skip" and one.undo().kind == "label"
+        assert not any(5 in of.state.answered or 5 in of.state.flagged for of in one.asked())
+        assert (one.redo().kind, one.redo().kind) == ("label", "skip")
+        assert [5 in of.state.skipped for of in one.asked()] == [True, False, True, False]
+
+
+def test_a_skip_of_some_questions_beside_answers_to_others_is_one_act(store):
+    session = begun(store)
+    fraud, ask = session.question("fraud"), session.ask_items()[0]
+    assert session.tell(ask, {"topic": Event.skip(), "fraud": True})
+    assert ask.item in session.state.skipped and ask.item in fraud.state.labels
+    session.undo()
+    assert not session.state.skipped and not fraud.state.labels
+
+
+def test_a_wish_for_every_question_is_one_event_and_gives_back_what_waits(store):
+    session = begun(store)
+    session.ask_items(2)
+    n = len(store.news(session.id).events)
+    for _ in range(2):  # sent again it is not done again
+        assert session.apply([Operation("w", "want", items=[40], every=True)])[0].status == "saved"
+    events = store.news(session.id).events[n:]
+    assert [(event.kind, event.question) for event in events] == [("released", None), ("wanted", None)]
+    [ask] = session.ask_items()
+    assert ask.item == 40 and {one.role for one in ask.asks.values()} == {"chosen"}
+    session.undo()
+    assert not any(of.state.wanted for of in session.asked())
+
+
 def test_the_last_act_is_taken_back_also_where_its_question_is_put_aside(store):
     session = begun(store, [TOPIC, "fraud", "spam"])
     session.label_item(4, "refund")
@@ -632,6 +675,19 @@ def test_the_last_act_is_taken_back_also_where_its_question_is_put_aside(store):
     assert session.last_acts[0].item == 4 and session.redo() == last
     [done] = session.apply([Operation("z", "undo", takes=str(last.act))])
     assert done.status == "saved" and not fraud.state.labels and session.state.labels == {4: "refund"}
+
+
+def test_a_row_that_is_sent_again_is_told_as_before(store):
+    session = begun(store)
+    session.label_item(5, "refund")
+    row = Operation("a", "answers", item=5, answers={"topic": "other", "fraud": "no"})
+    [first], [again] = session.apply([row]), session.apply([row])
+    assert first == again and (first.status, "'topic'" in first.why) == ("saved", True)
+    session.archive_question("fraud")
+    assert session.apply([row]) == [first]
+    assert (
+        session.apply([Operation("a", "answers", item=6, answers={"topic": "other"})])[0].status == "refused"
+    )
 
 
 @pytest.mark.parametrize(
@@ -652,3 +708,39 @@ def test_what_has_another_shape_is_refused_by_a_sentence(store, wrong):
     with pytest.raises(InputError):
         wrong(session)
     assert {event.kind for event in store.news(session.id).events[n:]} <= {"asked"}
+
+
+def test_whoever_is_interrupted_while_events_are_folded_finds_the_log_as_it_is(store, monkeypatch):
+    session = begun(store, [TOPIC, "fraud", "spam"])
+    session.note(3, "first")
+    push = EventFold._push
+    calls = iter((False, True))
+
+    def interrupted(self, event):
+        if next(calls, False):
+            raise KeyboardInterrupt
+        push(self, event)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(EventFold, "_push", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            session.note(3, "second")
+    session.note(3, "third")
+    for of in session.asked():
+        assert [note.text for note in of.state.notes[3]] == ["first", "third"]
+
+
+def test_what_fails_after_the_commit_hangs_nobody(store, monkeypatch):
+    session = begun(store)
+    publish = OpenProject._publish
+
+    def fails(self):
+        monkeypatch.undo()
+        raise RuntimeError("no memory")
+
+    monkeypatch.setattr(OpenProject, "_publish", fails)
+    with pytest.raises(RuntimeError, match="no memory"):
+        session.flag(3)
+    assert OpenProject._publish is publish and 3 in session.state.flagged
+    session.flag(4)
+    assert session.question("fraud").state.flagged.keys() == {3, 4}

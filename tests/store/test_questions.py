@@ -73,6 +73,14 @@ def test_events_of_all_questions_are_one_log(store):
     assert store.news(copy.id).events == log
 
 
+def test_a_project_is_archived_by_any_of_its_questions(store):
+    made = begun(store, others=[NewQuestion("fraud", YES_NO, {"seed": 2}, (Event.class_added("yes"),))])
+    for is_archived in (True, False):
+        store.archive_project(store.questions(made.id)[1].id, is_archived)
+        first, second = store.questions(made.id)
+        assert first.settings.get("archived", False) is is_archived and "archived" not in second.settings
+
+
 def test_a_copy_has_all_questions_and_a_deletion_takes_them(store):
     made = begun(store, others=[NewQuestion("fraud", YES_NO, {"seed": 2}, (Event.class_added("yes"),))])
     copy = store.duplicate_project(store.questions(made.id)[1].id, "second")

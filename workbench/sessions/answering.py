@@ -300,7 +300,7 @@ class Answers:
         if of.kind == "label":
             more["class"] = of.label
         elif of.kind == "skip":
-            asks, questions = of.value
+            asks, questions = of.value or ((), ())
             more |= {"asks": asks, "questions": [self._project.begun, *questions]}
         event = Event(of.kind, more)
         return self.answered(state, of.ask, event, late=of.seen, new=of.new)

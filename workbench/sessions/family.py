@@ -67,11 +67,6 @@ class Family:
                 self._listed = time.monotonic(), self.store.questions(self.id)
             return self._listed[1]
 
-    @property
-    def outgrown(self) -> bool:
-        """True if something is stored that was made on a longer pool than this one."""
-        return self.project.outgrown
-
     def parts(self, question_id: str) -> Parts:
         """Those of a question, opened at its first use.
 

@@ -121,7 +121,7 @@ class Opened:
     @property
     def outgrown(self) -> bool:
         """True if the pool has grown since it was opened here: then the project has to be opened again."""
-        return self._family.outgrown
+        return self._project.log.outgrown
 
     @property
     def store(self) -> Store:

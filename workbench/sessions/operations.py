@@ -19,7 +19,21 @@ MAX_ID = 64
 SKIPPED = "skip"
 """Text of "answers" that set the item aside instead."""
 RESERVED = frozenset(
-    ("item", "items", "labels", "class", "ask", "asks", "rejected", "n_items", "check", "final", "of", "act")
+    (
+        "item",
+        "items",
+        "labels",
+        "class",
+        "ask",
+        "asks",
+        "rejected",
+        "n_items",
+        "check",
+        "final",
+        "of",
+        "act",
+        "questions",
+    )
 )
 """Fields of events that no provenance of a client may have."""
 

@@ -157,6 +157,12 @@ class OpenProject:
             moment = self._newest()
         return moment.views.get(question) or View(EventFold().state(), ())
 
+    def recorded(self, operation: str) -> dict[str, Event]:
+        """Events that record an operation of a client, by the questions they count in; for whoever writes."""
+        numbers = {id_: fold.state().operations.get(operation, 0) for id_, fold in self._folds.items()}
+        events = {id_: numbered(self._folds[id_].events, number) for id_, number in numbers.items()}
+        return {id_: event for id_, event in events.items() if event is not None}
+
     def states(self) -> dict[str, ProjectState]:
         """States of all questions in the log, whether or not they are listed or asked; as `view`."""
         if self.is_writing:
@@ -187,16 +193,17 @@ class OpenProject:
     def whole(self) -> Iterator[None]:
         """A block within `together` of which nothing counts where it raises, whatever ended within it."""
         assert self._group is not None and self.is_writing
-        recorder, last = self._group.recorder, self._last
-        before, lengths = recorder.mark, {id_: len(fold.events) for id_, fold in self._folds.items()}
+        recorder, last, before = self._group.recorder, self._last, self._group.recorder.mark
         try:
             yield
         except BaseException:
             if not recorder.failed and recorder.mark != before:
                 recorder.back_to(before)
+                known = 0 if last is None else last.id
                 for id_, fold in self._folds.items():
-                    if len(fold.events) != (n := lengths.get(id_, 0)):
-                        self._folds[id_] = EventFold(fold.events[:n], fold.begun)
+                    if fold.last_event > known:
+                        events = (event for event in fold.events if event.id <= known)
+                        self._folds[id_] = EventFold(events, fold.begun)
                 self._last = last
             raise
 
@@ -267,17 +274,19 @@ class OpenProject:
                 recorder.n_labelled = {id_: self.fold(id_).state().n_labelled for id_ in added}
         except BaseException as found:
             error = found
-        group.end(error)
-        if group.error is None:
-            self._alone = max(0, self._alone - 1)
-            self._publish()
-        elif recorder.added:
-            # What was folded was not committed: begin again from what is stored.
-            self._folds, self._last = {}, None
-        if isinstance(group.error, TogetherError):
-            self._alone = group.members
-        self._ending = None
-        group.tell()
+        try:
+            group.end(error)
+            if group.error is None:
+                self._alone = max(0, self._alone - 1)
+                self._publish()
+            elif recorder.added:
+                # What was folded was not committed: begin again from what is stored.
+                self._folds, self._last = {}, None
+            if isinstance(group.error, TogetherError):
+                self._alone = group.members
+        finally:  # nobody waits for what is over, however it ended
+            self._ending = None
+            group.tell()
 
     def _settle(self) -> None:
         """Commit what is open: for whoever has, or takes, the lock and adds nothing."""
@@ -288,11 +297,17 @@ class OpenProject:
     def add(self, events: Sequence[Event]) -> None:
         """Fold events that were stored, or are being stored by this thread, in their order."""
         self.fold(self.id)
-        for event in events:
-            of, folds = event.question, self._folds.values()
-            for fold in folds if of is None else (self.fold(of, event.id),):
-                fold.extend((event,))
-        self._last = events[-1] if events else self._last
+        try:
+            for event in events:
+                of, folds = event.question, self._folds.values()
+                for fold in folds if of is None else (self.fold(of, event.id),):
+                    fold.extend((event,))
+                self._last = event
+        except BaseException:  # interrupted half-way: begin again from what is stored
+            self._folds, self._last = {}, None
+            if self._group is not None:
+                self._group.recorder.failed = True
+            raise
 
     def _learn(self, news: News) -> None:
         last = None if self._moment is None else self._moment.last

@@ -11,6 +11,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from workbench.errors import InputError
+from workbench.reading import listed
 from workbench.sessions.answering import CLOSING
 from workbench.sessions.asking import LEASE_SECONDS, Ask
 from workbench.sessions.asking_items import OVER, Candidate, ItemAsk, plan
@@ -26,7 +27,6 @@ from workbench.sessions.operations import (
     provenance,
     taken_id,
 )
-from workbench.sessions.project import numbered
 from workbench.sessions.published import Published
 from workbench.sessions.questions import NO, YES, Question, question_name, several, unknown_question
 from workbench.sessions.randomness import SECOND, generator
@@ -581,47 +581,40 @@ class Several(Opened):
             return Acknowledgement(operation.id, "refused", str(error))
         return None
 
-    def _operate(self, operation: Operation, other_sessions: Sequence[Self]) -> Acknowledgement:
+    def _operate(self, operation: Operation, others: Sequence[Self]) -> Acknowledgement:
+        """Do an operation; `others` are the sessions of the other questions."""
+        try:
+            return self._done(operation, others)
+        except InputError as error:
+            return Acknowledgement(operation.id, "refused", str(error))
+
+    def _done(self, operation: Operation, others: Sequence[Self]) -> Acknowledgement:
+        every = {session.question_name: session for session in (self, *others)}
         if operation.kind in ("answers", "amend"):
-            return self._answer_row(operation, other_sessions)
-        if operation.question and operation.question != self.question_name:
-            of = next(
-                (session for session in other_sessions if session.question_name == operation.question), None
-            )
-            if of is None:
-                names = [session.question_name for session in (self, *other_sessions)]
-                return Acknowledgement(
-                    operation.id, "refused", str(unknown_question(operation.question, names))
-                )
-            return of._operate(
-                operation, [self, *(session for session in other_sessions if session is not of)]
-            )
+            return self._answer_row(operation, every)
+        if (name := operation.question or self.question_name) != self.question_name:
+            if name not in every:
+                raise unknown_question(name, list(every))
+            return every[name]._done(operation, [one for one in every.values() if one is not every[name]])
         if operation.kind in ("undo", "redo"):
             return self._step(operation)
+        recorded = self._project.log.recorded(operation.id)
         # an import is recorded with several questions under one id
-        if operation.id not in self.state.operations and operation.kind != "import":
-            states = self._project.log.states().values()
-            if any(operation.id in state.operations for state in states):
-                return Acknowledgement(operation.id, "refused", taken_id(operation.id))
-        if operation.kind in ("want", "skip"):
-            is_of_all = operation.every or operation.kind == "skip"
-            operation = self._of_every(operation, [self, *(other_sessions if is_of_all else ())])
-        with self._project.recording() as transaction:
-            return self._answers.operate(transaction, operation)
-
-    def _of_every(self, operation: Operation, sessions: Sequence[Self]) -> Operation:
-        """A wish, or a skip, with what it means in each of some questions."""
-        if operation.kind == "want":
+        if recorded and self.id not in recorded and operation.kind != "import":
+            raise InputError(taken_id(operation.id))
+        state = self.state
+        if operation.kind == "skip" and operation.ask in state.asks:
+            operation = replace(operation, value=self._aside(state.asks[operation.ask].item, others))
+        elif operation.kind == "want":
             open_items, waiting = set[int](), list[str]()
-            for session in sessions:
+            for session in every.values() if operation.every else (self,):
                 state, questions = session.state, session._questions
                 open_items.update(questions.askable(state, measured=True).tolist())
                 asks = questions.waiting(state, self.annotator)
                 waiting += [ask.id for ask in asks if ask.role != "evaluation"]
-            return replace(operation, value=(open_items, waiting))
-        ask = self.state.asks.get(operation.ask)
-        others = [session for session in sessions if session is not self]
-        return replace(operation, value=([], []) if ask is None else self._aside(ask.item, others))
+            operation = replace(operation, value=(open_items, waiting))
+        with self._project.recording() as transaction:
+            return self._answers.operate(transaction, operation)
 
     def _aside(self, item: int, sessions: Iterable[Self]) -> tuple[list[str], list[int]]:
         """Asks that a skip of an item closes, and the first events of the questions in which it counts."""
@@ -633,32 +626,40 @@ class Several(Opened):
                 asks += [ask_id] if ask_id else []
         return asks, questions
 
-    def _answer_row(self, operation: Operation, other_sessions: Sequence[Self]) -> Acknowledgement:
+    def _answer_row(self, operation: Operation, every: Mapping[str, Self]) -> Acknowledgement:
         """Answers to several questions about one item, or that it is set aside, as one operation.
 
         Those that are open are stored; of the others it is said which they are, where something else stands.
         """
-        every = {session.question_name: session for session in (self, *other_sessions)}
-        left_out: list[str] = []
-        try:
-            for session in every.values():
-                if operation.id in session.state.operations:
-                    event = numbered(session.events, session.state.operations[operation.id])
-                    if event is None or (event.annotator, event.item) != (self.annotator, operation.item):
-                        return Acknowledgement(operation.id, "refused", taken_id(operation.id))
-                    return Acknowledgement(operation.id, "saved")
+        recorded = self._project.log.recorded(operation.id)
+        if not recorded:
             with self._project.log.whole():
                 left_out = self._row(operation, every)
-        except InputError as error:
-            return Acknowledgement(operation.id, "refused", str(error))
+        elif {(event.annotator, event.item) for event in recorded.values()} == {
+            (self.annotator, operation.item)
+        }:
+            answers = {every[name]: value for name, value in operation.answers.items() if name in every}
+            left_out = [
+                session.question_name
+                for session, answer in answers.items()
+                if session.id not in recorded and not session._stands(operation.item, answer)
+            ]
+        else:
+            raise InputError(taken_id(operation.id))
         if not left_out:
             return Acknowledgement(operation.id, "saved")
         names = ", ".join(map(repr, left_out))
-        stored = any(operation.id in session.state.operations for session in every.values())
         why = f"{names}: answered for this item, or somebody else is being asked."
-        if stored:
+        if self._project.log.recorded(operation.id):
             return Acknowledgement(operation.id, "saved", f"Saved without {why}")
         return Acknowledgement(operation.id, "conflict", why)
+
+    def _stands(self, item: int, answer: Any) -> bool:
+        """Tell whether what an answer to this question says of an item stands about it already."""
+        try:
+            return self._answers.stands(self.state, item, self._as_event(answer))
+        except InputError:  # its class is gone since
+            return False
 
     def _row(self, operation: Operation, every: Mapping[str, Self]) -> list[str]:
         """Do what an operation says of a row; names of the questions that are left out."""
@@ -672,12 +673,11 @@ class Several(Opened):
             (every[name], every[name]._as_event(value, new=name in fresh))
             for name, value in operation.answers.items()
         ]
-        is_skipped = operation.text == SKIPPED
         aside = [session for session, event in answers if event.kind == "skip"]
         if operation.kind == "amend":
             self._amend(item, answers, operation, fresh)
             return []
-        asks, questions = self._aside(item, every.values() if is_skipped else aside)
+        asks, questions = self._aside(item, every.values() if operation.text == SKIPPED else aside)
         if questions:
             skip = Event.skip(item, asks=asks, questions=questions, **operation.more)
             with self._project.recording() as transaction:
@@ -767,9 +767,8 @@ class Several(Opened):
         log, undo = self._project.log, operation.kind == "undo"
         # this question first: its event is what is told
         states = dict(sorted(log.states().items(), key=lambda pair: pair[0] != self.id))
-        holder = next((id_ for id_, state in states.items() if operation.id in state.operations), None)
-        if holder is not None:
-            with log.recording(holder) as transaction:
+        for question in log.recorded(operation.id):
+            with log.recording(question) as transaction:
                 return self._answers.operate(transaction, operation)
         last = self.last_acts[not undo]
         if last is None:
