@@ -146,7 +146,7 @@ def test_annotations_are_votes_and_no_order_decides(
     assert state.decided.get(4, "") == label and (4 in state.undecided) == (not label)
     assert (4 in state.training) == bool(label)
     assert {(v.key, v.annotator, v.final) for v in state.votes[4].values()} == {
-        (key, f"file ls.json / {person}" if person else session.annotator, final)
+        (key, f"file ls.json / {person}" if person else "file ls.json", final)
         for key, person, _, final in votes or [(label, "", "", False)]
     }
     assert all(
@@ -261,6 +261,13 @@ def test_ones_own_export_taken_in_again_changes_nothing(start: Callable[..., Ses
     # what differs is taken in, and only that
     (item, was), *rest = labels
     other = next(name for name in session.classes if name != was)
-    event = session.import_labels([(item, other), *rest], "corrected.csv")
+    event = session.import_labels([(item, other), *rest], "opinion.csv")
     assert event is not None and [i for i, _ in event.payload["labels"]] == [item]
-    assert session.state.labels[item] == other
+    # it is one more opinion, of a rater of its own; beside it stands who took it in
+    assert session.state.votes[item]["file opinion.csv"].key == other and event.annotator == "ann"
+    assert session.state.undecided == {tied, item}
+    session.undo()
+    session.import_labels([(item, other), *rest], "corrected.csv", corrects=True)
+    assert session.state.undecided == {tied} and session.state.labels[item] == other
+    row = next(row for row in label_table(session) if row["item"] == item)
+    assert (row["person"], row["changed_from"]) == ("file corrected.csv", was)

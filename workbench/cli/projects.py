@@ -223,7 +223,7 @@ def import_project(
     if take_instructions(session, data, form):
         print(f"The file's instructions were taken over: workbench instructions {session.id} prints them.")
     before = session.state.n_labelled
-    session.import_labels(labels, file.name)
+    session.import_labels(labels, file.name, corrects=True)
     state = session.state
     print(
         f"{session.project.name}: {len(labels)} labels read, "

@@ -266,7 +266,7 @@ def take_answers(session: Session, answers: Answers, source: str) -> tuple[dict[
             question = session.question(name)
             before = question.state.n_labelled
             if pairs:
-                last = question.import_labels(pairs, source, operation=operation) or last
+                last = question.import_labels(pairs, source, corrects=True, operation=operation) or last
             counts[name] = question.state.n_labelled - before
         return counts, last
 

@@ -447,6 +447,6 @@ def _set_aside(events: Sequence[Event], state: ProjectState) -> dict[int, tuple[
 
 def _labels_of(event: Event) -> list[tuple[int, str]]:
     if event.kind == "imported":  # people of a file who differ changed nothing
-        return [(entry[0], entry[1]) for entry in event.payload["labels"] if len(entry) == 2]
+        return [(entry[0], entry[1]) for entry in event.payload["labels"] if not any(entry[2:3])]
     gives = event.kind in GIVING
     return [(item, key) for item, key in event.said if key is not None] if gives else []

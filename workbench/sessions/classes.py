@@ -77,17 +77,19 @@ class Classes(Several):
         labels: Iterable[tuple[int, str] | FileVote],
         source: str,
         *,
+        corrects: bool = False,
         operation: str | None = None,
     ) -> Event | None:
         """Take in labels made elsewhere, as one event that one undo takes back.
 
         What an item is labelled already says nothing new: of one's own export nothing is recorded, and who
-        gave a label, when and why stays known. A vote of a person in the file is one of `file SOURCE /
-        PERSON`; where those of an item differ and none is final, the item is undecided.
+        gave a label, when and why stays known. The file is a rater of its own, `file SOURCE`, and a person in
+        it `file SOURCE / PERSON`; where votes of an item differ and none is final, it is undecided.
 
         Args:
             labels: (item, class name) pairs, or votes of persons; classes not there yet are added.
             source: where they come from, for the record.
+            corrects: the file decides where an item has another label, whatever people said.
             operation: of imports into several questions, which one undo takes back; `made_id`.
 
         Returns:
@@ -96,5 +98,8 @@ class Classes(Several):
         Raises:
             InputError: no such item. One of the test split is labelled and never learnt from.
         """
-        votes = [file_vote(row, source) for row in labels]
+        votes, labels_now = [file_vote(row, source) for row in labels], self.state.labels
+        if corrects:
+            final = [vote.final or (not vote.person and vote.item in labels_now) for vote in votes]
+            votes = [vote._replace(final=last) for vote, last in zip(votes, final, strict=True)]
         return self._do("import", operation or "", text=source, value=votes).event

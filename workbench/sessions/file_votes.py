@@ -53,9 +53,11 @@ def import_events(state: ProjectState, votes: Sequence[FileVote], source: str) -
 
 
 def _stands(vote: FileVote, state: ProjectState) -> bool:
-    """Tell whether a file's vote is nothing new: it is there, or is nobody's and the item has its class."""
+    """Tell whether a file's vote is nothing new: it is there, or is the file's and the item has its class."""
     if vote.person:
         standing = state.votes.get(vote.item, {}).get(vote.person)
         return standing is not None and (standing.key, standing.final) == (vote.label, vote.final)
     standing = state.standing.get(vote.item)
-    return standing is not None and state.resolve(standing.key) == state.resolve(vote.label)
+    if standing is None or (vote.final and vote.item in state.undecided):
+        return False
+    return state.resolve(standing.key) == state.resolve(vote.label)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from workbench.store import Event, ProjectState
-from workbench.store.events import ANSWERS, SOURCE
+from workbench.store.events import ANSWERS
 
 LATELY = timedelta(minutes=10)
 
@@ -39,7 +39,8 @@ def people_of(state: ProjectState, events: Sequence[Event], now: datetime | None
         now: the present moment unless given.
     """
     now = now or datetime.now(UTC)
-    labels = Counter(name for votes in state.votes.values() for name in votes if name != SOURCE)
+    votes = (vote for of_item in state.votes.values() for vote in of_item.values())
+    labels = Counter(vote.annotator for vote in votes if vote.role != "imported")
     times = _answered(events, now - LATELY, set(labels))
     people = []
     for name, n in labels.items():

@@ -154,7 +154,7 @@ class Session(Labelling, Finishing, Classes, Instructing, Exporting):
 
         def work() -> None:
             for name, pairs in answers.items():
-                self.question(name).import_labels(pairs, f"column {name}", operation=operation)
+                self.question(name).import_labels(pairs, self.pool.name, operation=operation)
 
         if answers:
             self.together(work, whole=True)

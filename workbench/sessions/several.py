@@ -450,7 +450,6 @@ class Several(Opened):
                 if self.annotator in votes
                 and not votes[self.annotator].first
                 and not votes[self.annotator].final
-                and votes[self.annotator].role != "imported"
             ]
             rng = generator(int(self.settings["seed"]), state.n_events, SECOND)
             items = rng.permutation(np.asarray(own_items, dtype=np.int64))[:n].tolist()

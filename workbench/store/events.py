@@ -65,7 +65,7 @@ class FileVote(NamedTuple):
     Attributes:
         item: index into the pool.
         label: name of the class; in an event, its key.
-        person: whose vote it is; "" for the one who takes the file in.
+        person: whose vote it is; "" for the file itself, which is a rater of its own.
         time: when it was given, UTC, ISO 8601; "" for when it is taken in.
         final: it decides whatever others said.
     """

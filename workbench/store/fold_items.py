@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 
-from workbench.store.events import Event, FileVote
+from workbench.store.events import SOURCE, Event, FileVote
 from workbench.store.project_state import REVIEW, Check, Note, Vote
 
 IMPORTED = "imported"
@@ -46,12 +46,13 @@ class ItemFold:
         self.since = -1
 
     def vote(self, place: int, key: str, event: Event, role: str, final: bool) -> None:
-        """A person's vote for a class, in the place of the one before."""
+        """Vote of a person, or of a file, for a class, in the place of the one before."""
         who, time = event.annotator, event.time
         if event.kind == IMPORTED:
             # the place of a label within its event is in the low half of its place in the order
             label = FileVote(*event.payload["labels"][place & 0xFFFFFFFF])
-            who, time, final = label.person or who, label.time or time, label.final
+            rater = who if who == SOURCE else f"file {event.payload['source']}"
+            who, time, final = label.person or rater, label.time or time, label.final
         if not self.votes:
             self.since = place
         before = self.votes.get(who)

@@ -191,7 +191,7 @@ def labels_taken_in(
     pairs = plan_import(data, session, kind).labels(**chosen)
     report(0.7, "taking them in")
     take_instructions(session, data, kind)
-    imported = session.import_labels(pairs, name)
+    imported = session.import_labels(pairs, name, corrects=True)
     return (0, None) if imported is None else (len(imported.payload["labels"]), imported.id)
 
 
