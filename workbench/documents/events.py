@@ -74,6 +74,7 @@ class Payload(Document):
     seconds: Measure = None
     n_labelled: Count | None = None
     n_items: Count = 0
+    questions: list[Count] = []
     guess: list[Annotated[list[Any], AfterValidator(_is_guess)]] | None = None
 
 
@@ -84,10 +85,9 @@ class OfItem(Payload):
 
 
 class Skip(OfItem):
-    """An item that is set aside, and in which questions."""
+    """An item that is set aside."""
 
     asks: list[Word] = []
-    questions: list[Count] | None = None
 
 
 class OfItems(Payload):

@@ -51,6 +51,7 @@ from workbench.sessions.learner import Learner
 from workbench.sessions.policy import check_policy
 from workbench.sessions.rounds import Round
 from workbench.store import Event, ProjectRecord, RoundRecord, Store, WholeProject, fold
+from workbench.store.events import OF_ITEMS
 from workbench.store.pool_files import keep_upload
 from workbench.store.state import arrays_to_bytes, bytes_to_arrays
 from workbench.writing import sweep, write_whole
@@ -531,6 +532,8 @@ def _events(bundle: Sealed, name: str) -> list[Event]:
         at = f"{bundle.what}: {name}, line {number:,}"
         line = checked(EventLine, document, at, ADVICE)
         check_event(line.kind, line.payload, at, ADVICE)
+        if line.of_items and line.kind not in OF_ITEMS:
+            raise InputError(f"{at} is damaged: {line.kind} is of a question. {ADVICE}")
         of = None if line.of_items else ""
         events.append(Event(line.kind, line.payload, line.annotator, line.time, line.id, of))
     return events

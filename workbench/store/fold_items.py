@@ -51,7 +51,7 @@ class ItemFold:
         if event.kind == IMPORTED:
             # the place of a label within its event is in the low half of its place in the order
             label = FileVote(*event.payload["labels"][place & 0xFFFFFFFF])
-            rater = who if who == SOURCE else f"file {event.payload['source']}"
+            rater = who if who == SOURCE else f"file {event.payload.get('source', '')}"
             who, time, final = label.person or rater, label.time or time, label.final
         if not self.votes:
             self.since = place
