@@ -10,7 +10,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from workbench.errors import InputError
+from workbench.errors import InputError, StorageError
 from workbench.reading import listed
 from workbench.sessions.answering import CLOSING
 from workbench.sessions.asking import LEASE_SECONDS, Ask
@@ -584,6 +584,8 @@ class Several(Opened):
         """Do an operation; `others` are the sessions of the other questions."""
         try:
             return self._done(operation, others)
+        except StorageError:
+            raise
         except InputError as error:
             return Acknowledgement(operation.id, "refused", str(error))
 
