@@ -262,15 +262,15 @@ def test_a_damaged_unfinished_run_says_so(tmp_path: Path, pool: Pool, result: Ru
 def test_a_folder_without_a_bundle(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no file"):
         read_bundle(tmp_path)
-    (tmp_path / "run.json").write_text('{"format": 2, "kind": "project"}')
+    (tmp_path / "run.json").write_text('{"format": 3, "kind": "project"}')
     with pytest.raises(InputError, match="no checksums"):
         read_bundle(tmp_path)
     earlier = tmp_path / "run.json"
-    earlier.write_text('{"format": 1, "kind": "project", "begun": "in another shape"}')
-    with pytest.raises(InputError, match=r"of another version of Workbench: it has format 1.*left as it is"):
+    earlier.write_text('{"format": 2, "kind": "project", "begun": "in another shape"}')
+    with pytest.raises(InputError, match=r"of another version of Workbench: it has format 2.*left as it is"):
         read_bundle(tmp_path)
-    assert earlier.read_text() == '{"format": 1, "kind": "project", "begun": "in another shape"}'
-    (tmp_path / "run.json").write_text(json_text(sealed({"format": 2, "kind": "project"}, tmp_path, ())))
+    assert earlier.read_text() == '{"format": 2, "kind": "project", "begun": "in another shape"}'
+    (tmp_path / "run.json").write_text(json_text(sealed({"format": 3, "kind": "project"}, tmp_path, ())))
     with pytest.raises(InputError, match="bundle of a run"):
         read_bundle(tmp_path)
 
