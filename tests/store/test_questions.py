@@ -117,11 +117,3 @@ def test_answers_are_counted_over_the_questions_that_are_asked(store):
     assert store.n_answers([record.id]) == {record.id: (3, 2)}
     fraud = session.question("fraud")
     assert "twins" not in fraud.settings and fraud.twins.n_groups == session.twins.n_groups == 2
-
-
-def test_a_project_is_archived_by_any_of_its_questions(store):
-    made = begun(store, others=[NewQuestion("fraud", YES_NO, {"seed": 2}, (Event.class_added("yes"),))])
-    for is_archived in (True, False):
-        store.archive_project(store.questions(made.id)[1].id, is_archived)
-        first, second = store.questions(made.id)
-        assert first.settings.get("archived", False) is is_archived and "archived" not in second.settings
