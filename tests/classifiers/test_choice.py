@@ -68,6 +68,13 @@ def test_columns_of_noise_that_a_few_labels_stretch_are_not_said_to_tell_anythin
     assert np.mean(losses) > np.log(2) - 0.1
 
 
+def test_a_loss_of_folds_is_not_told_beside_one_of_leave_one_out():
+    X = np.random.default_rng(0).normal(size=(40, 12))
+    choice = LargeMarginClassifier(choice="auto", random_state=0).fit(X, X[:, 0] > 0).choice_
+    assert choice.candidate.stretch and "with features as they are" not in str(choice)
+    assert choosing.from_text(choosing.to_text([choice])) == (choice,)
+
+
 def test_it_looks_every_ten_labels_from_two_a_class_on(chosen):
     assert [one.labels for one in chosen.choices_] == [10, 20, 30]
     assert not due(5, 2, 0)

@@ -106,8 +106,8 @@ class Choice:
     Attributes:
         labels: how many there were.
         candidate: the one in use from here on.
-        loss: minus its mean leave-one-out log-likelihood.
-        plain_loss: that of features as they are and nothing else.
+        loss: minus its mean leave-one-out log-likelihood; of a stretch that few labels made, by folds.
+        plain_loss: that of features as they are and nothing else; None beside one by folds.
         moved: whether it is another than before.
         failed: candidates that could not be fitted, and why.
         n_labelled_points: labelled items among its inducing points, the last ones.
@@ -116,7 +116,7 @@ class Choice:
     labels: int
     candidate: Candidate
     loss: float
-    plain_loss: float
+    plain_loss: float | None
     moved: bool
     failed: dict[str, str] = field(default_factory=dict)
     n_labelled_points: int = 0
@@ -128,7 +128,7 @@ class Choice:
 
     def __str__(self) -> str:
         text = f"{self.candidate}; loss on labels it had not seen {self.loss:.2f}"
-        if self.candidate != Candidate():
+        if self.plain_loss is not None and self.candidate != Candidate():
             text += f", with features as they are {self.plain_loss:.2f}"
         return text + "".join(f"; not possible: {name} ({why})" for name, why in self.failed.items())
 

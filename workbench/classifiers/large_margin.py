@@ -407,9 +407,10 @@ class LargeMarginClassifier(LargeMarginFits):
                 except (InputError, ValueError, ArithmeticError, np.linalg.LinAlgError):
                     without = losses = np.full(1, choice.loss)  # it was fitted once, and stays
                 if choosing.clearly_better(without, losses):
-                    choice = replace(choice, candidate=plain, moved=plain != present)
-                    losses = without
-                choice = replace(choice, loss=float(losses.mean()))
+                    loss = float(without.mean())
+                    choice = replace(choice, candidate=plain, moved=plain != present, loss=loss)
+                else:
+                    choice = replace(choice, loss=float(losses.mean()), plain_loss=None)
             self.geometry_, best = fits[choice.candidate]
         except BaseException:
             self.geometry_ = pool
