@@ -238,7 +238,7 @@ def figures(given: argparse.Namespace) -> dict[str, dict[str, dict[str, float]]]
 
 
 def largest_class() -> None:
-    """Print the default's error on `OTHERS` beside that of naming the largest class; and where it is not below.
+    """Print the default's error on `OTHERS` beside that of naming the largest class, and where it is above.
 
     From kept lines of 100 questions, all seeds.
     """
