@@ -290,7 +290,8 @@ class LargeMarginClassifier(LargeMarginFits):
         best = self._fit_at(
             kernel, scaled, codes, start, report.part(0.0, 0.8), offset=self._offset(slice(None))
         )
-        if self.select_length_scale and not report.stopped and self._enough(codes):
+        enough = enough_labels(len(codes), len(self.classes_))
+        if self.select_length_scale and not report.stopped and enough:
             best = self._select(best, scaled, codes, report)
         self._adopt(best)
         self.beta_ = self._calibrate(best, scaled, codes, report)
@@ -332,9 +333,6 @@ class LargeMarginClassifier(LargeMarginFits):
                 f"A GPflow kernel object is used as it is; {clash[0]} needs a kernel by name: "
                 f"{', '.join(KERNELS)}."
             )
-
-    def _enough(self, codes: Ints) -> bool:
-        return enough_labels(len(codes), len(self.classes_))
 
     def _length(self, geometry: Geometry) -> float:
         """The length scale on a geometry, before the labels have a say."""
