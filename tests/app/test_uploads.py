@@ -256,10 +256,11 @@ def test_codes_are_asked_about_and_only_columns_to_look_at_are_shown() -> None:
     said = "\n".join(str(m.value) for m in (*test.main.markdown, *test.main.caption)).replace("\\", "")
     assert "120 rows; the class is class, 80 labels taken over, 40 to ask; 7 columns." in said
     assert "2 classes: :blue-badge[no 40] :blue-badge[yes 40]" in said
-    assert "**region**, **b**, **plan** hold few whole numbers: are they categories?" in said
+    assert "Few whole numbers, used as numbers: 'region', 'b', 'plan'." in said
     assert "3 other columns: nothing to decide" in [one.label for one in test.main.expander]
-    test.button(key="codes-are-categories").click().run()
-    assert not test.exception and not [b for b in test.button if b.key == "codes-are-categories"]
+    [button] = [one for one in test.button if one.label == "They are categories"]
+    button.click().run()
+    assert not test.exception and not [one for one in test.button if one.label == "They are categories"]
     test.button(key="start-own").click().run()
     (record,) = Store.open().projects()
     used = record.pool["options"]["columns"]

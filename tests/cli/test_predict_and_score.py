@@ -42,6 +42,19 @@ def test_other_rows_are_read_as_the_pool_was(tmp_path: Path, capsys: pytest.Capt
     assert call("predict", rows, "--model", out, *other) == 0
     assert [t["prediction"] for t in table(capsys.readouterr().out)] == [t["prediction"] for t in told]
     assert call("score", "--pool", rows, "--model", out, "--policy", "margin", *other) == 0
+    # numbers with another decimal sign, and cells that are none
+    capsys.readouterr()
+    rows.write_bytes("\n".join(line.replace(".", ",") for line in lines[:5]).encode("cp850"))
+    for command in (("predict", rows), ("score", "--pool", rows, "--policy", "margin")):
+        assert "--read decimal=," in refused(capsys, *command, "--model", out)
+        assert call(*command, "--model", out, "--read", "decimal=,") == 0
+        assert "count as empty" not in capsys.readouterr().err
+    assert call("predict", rows, "--model", out, "--read", "decimal=,") == 0
+    assert [t["prediction"] for t in table(capsys.readouterr().out)] == [t["prediction"] for t in told]
+    rows.write_bytes("\n".join([f"oops;{words[0]};a", *lines[1:5]]).encode("cp850"))
+    for command in (("predict", rows), ("score", "--pool", rows, "--policy", "margin")):
+        assert call(*command, "--model", out) == 0
+        assert "1 of 5 filled cells of 'x1' are no number, such as 'oops'" in capsys.readouterr().err
 
 
 def test_predict_and_score_by_a_saved_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

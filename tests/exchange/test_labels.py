@@ -20,7 +20,7 @@ from workbench.exchange.rows import flat
 from workbench.pools import load_pool
 from workbench.sessions import Session
 from workbench.sessions.operations import Operation
-from workbench.store import Store
+from workbench.store import FileVote, Store
 
 
 def member(data: bytes, name: str) -> bytes:
@@ -508,3 +508,80 @@ def test_a_picture_is_found_by_its_own_column_alone(tmp_path: Path) -> None:
     assert import_labels(b"image,mask,label\nd.png,masks/e.png,b\n", pool, "csv") == [(0, "b")]
     with pytest.raises(InputError, match="no item of the pool is the same"):
         import_labels(b"image,other,label\nmissing.png,e.png,b\n", pool, "csv")
+
+
+@pytest.mark.parametrize(
+    ("columns", "cells", "more", "label"),
+    [
+        ("category,sentiment", "hardware,bad", {}, "bad"),  # category is a feature of the pool
+        ("Label,sentiment", "good,bad", {}, "Several columns may hold the labels: Label, sentiment"),
+        ("Label,class", "good,bad", {}, "Several columns may hold the labels: Label, class"),
+        ("Label,sentiment", "good,bad", {"column": "Label"}, "good"),
+        ("category,urgent", "hardware,bad", {"question": "urgent"}, "bad"),
+        ("category,mood", "hardware,bad", {}, "this one has id, category, mood. Say which"),
+        ("category,mood", "hardware,bad", {"column": "mood"}, "bad"),
+        ("category", "good", {}, "good"),  # the only one
+        ("label", "bad", {"column": "mood"}, "columns id .or item. and mood"),
+    ],
+)
+def test_labels_stand_in_the_pools_own_column_or_in_the_one_that_is_named(
+    columns: str, cells: str, more: dict[str, str], label: str
+) -> None:
+    rows = "".join(
+        f"r{i},{i / 7:.3f},{'soft' if i % 2 else 'hard'}ware,{'good' if i % 3 else 'bad'}\n"
+        for i in range(12)
+    )
+    pool = load_pool(f"id,x,category,sentiment\n{rows}".encode(), file_name="t.csv", target="sentiment")
+    data = f"id,{columns}\nr3,{cells}\n".encode()
+    if label in ("good", "bad"):
+        assert import_labels(data, pool, "csv", **more) == [(3, label)]
+    else:
+        with pytest.raises(InputError, match=label):
+            import_labels(data, pool, "csv", **more)
+
+
+def test_a_column_that_was_left_empty_for_the_labels_is_read_when_it_is_filled() -> None:
+    rows = [f"r{i},{text} number {i}" for i, text in enumerate(TEXTS * 2)]
+    pool = load_pool(("id,text,label\n" + ",\n".join(rows) + ",\n").encode(), file_name="t.csv")
+    filled = "id,text,label\n" + "\n".join(f"{row},b" for row in rows[:2]) + "\n"
+    assert import_labels(filled.encode(), pool, "csv") == [(0, "b"), (1, "b")]
+
+
+@pytest.mark.parametrize(
+    ("format", "data", "labels"),
+    [
+        # a first object without its label, and labels that look like lines that explain the names
+        ("jsonl", b'[{"id": "0"}, {"id": "1", "label": "b"}]', [(1, "b")]),
+        ("csv", b"id,label\n0,Response\n1,b\n2,b\n", [(0, "Response"), (1, "b"), (2, "b")]),
+        ("csv", b"ID,Label\n1,b\n", [(1, "b")]),
+        # persons of Label Studio's CSV, of its JSON-MIN and of Prodigy
+        (
+            "csv",
+            b"item,label,annotation_id,annotator\n0,b,7,ann\n0,c,8,bob\n",
+            [FileVote(0, "b", "ann"), FileVote(0, "c", "bob")],
+        ),
+        (
+            "jsonl",
+            b'[{"item": 0, "label": "b", "annotation_id": 7, "annotator": 3}]',
+            [FileVote(0, "b", "3")],
+        ),
+        (
+            "jsonl",
+            b'{"item": 0, "_input_hash": 1, "_session_id": "x-ann", "answer": "accept", "label": "b"}\n'
+            b'{"item": 0, "_input_hash": 1, "_session_id": "x-bob", "answer": "accept", "label": "c"}\n',
+            [FileVote(0, "b", "x-ann"), FileVote(0, "c", "x-bob")],
+        ),
+    ],
+)
+def test_labels_of_any_row_and_of_each_person_are_read(format: str, data: bytes, labels: object) -> None:
+    pool = load_pool(("text\n" + "\n".join(TEXTS)).encode(), file_name="t.csv")
+    assert import_labels(data, pool, format) == labels
+
+
+def test_what_the_reader_did_is_told_before_labels_are_taken_in() -> None:
+    pool = load_pool(("text\n" + "\n".join(TEXTS)).encode(), file_name="t.csv")
+    notes: list[str] = []
+    assert import_labels("item,label\n0,gr\xfcn\n".encode("cp1252"), pool, "csv", notes=notes) == [
+        (0, "gr\xfcn")
+    ]
+    assert any("cp1252" in note for note in notes)

@@ -78,3 +78,12 @@ def test_items_on_which_people_of_a_file_differ_are_not_there_already(session: S
     tasks = [{"id": 7, "data": {"id": "f"}, "annotations": [choice(1, "low"), choice(2, "high")]}]
     plan = plan_import(json.dumps(tasks).encode(), session, "label-studio")
     assert (plan.new, plan.same, plan.undecided) == (0, 0, 1)
+
+
+def test_a_column_of_labels_is_named_on_the_command_line(session: Session, tmp_path: Path) -> None:
+    file = tmp_path / "labels.csv"
+    file.write_text("id,mood\nc,low\n")
+    with pytest.raises(InputError, match="--label COLUMN"):
+        import_project(session.id, file, None)
+    import_project(session.id, file, None, label="mood")
+    assert session.state.labels[2] == "low"

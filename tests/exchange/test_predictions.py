@@ -47,6 +47,8 @@ def test_tables_and_tasks_are_read(pool):
         {"id": 8, "data": {"id": ids[6]}, "predictions": []},
     ]
     assert read_predictions(json.dumps(tasks).encode(), "tasks.json", pool) == [(4, "setosa", 0.8)]
+    written = b"item;pred;p\n1;setosa;0,93\n2;setosa;93 %\n3;setosa;n/a\n"
+    assert [sure for *_, sure in read_predictions(written, "p.csv", pool)] == [0.93, 0.93, None]
     by_number = b'{"item": 9, "suggestion": "setosa"}\n{"item": 9, "suggestion": "virginica"}\n'
     assert read_predictions(by_number, "s.jsonl", pool) == [(9, "virginica", None)]
 
@@ -57,6 +59,7 @@ def test_tables_and_tasks_are_read(pool):
         (b"name,weight\n1,2\n", "has the columns id"),
         (b"id,prediction\nnobody,setosa\n", "Not in this pool: nobody"),
         (b"item,prediction,confidence\n1,setosa,-3\n", "a confidence of -3"),
+        (b"item,prediction,confidence\n1,setosa,high\n", "Row 1 of the file has the confidence 'high'"),
     ],
 )
 def test_bad_files_are_one_sentence(pool, data, said):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -202,6 +203,27 @@ def test_a_cell_that_cannot_be_read_is_named(bare: Path, tmp_path: Path) -> None
     bad.to_csv(tmp_path / "bad.csv", index=False)
     with pytest.raises(AssertionError, match="Row 2, column 'colour': 'purple' is none of"):
         alone(bare, folder, tmp_path / "bad.csv")
+
+
+def test_numbers_of_another_decimal_sign_are_refused_and_other_encodings_read(
+    bare: Path, tmp_path: Path
+) -> None:
+    pool, _ = table(tmp_path, 10)
+    saved = replace(model_of(pool, "logistic-regression"), reading={"encoding": "cp850"})
+    folder, rows = write_predictor(tmp_path / "taken", saved), tmp_path / "rows.csv"
+    frame = rows_of_a_table(4, 5).assign(remark="gr\xfcn", size=["0.5", "1.25", "none at all", ""])
+    right = expected(saved, frame)
+    for encoding in ("cp850", "utf-16", "utf-8"):
+        frame.to_csv(rows, index=False, encoding=encoding)
+        np.testing.assert_allclose(alone(bare, folder, rows), right, atol=1e-6)
+    odd = {"size": ["0,5", "1,25", "x", ""], "amount": ["0.766", "12.345", "7.5", "1"], "day": "soon"}
+    for name, cells in odd.items():
+        frame.assign(**{name: cells}).to_csv(rows, index=False)
+        words = "4 of 4 filled cells of 'day' are no date" if name == "day" else "decimal sign"
+        with pytest.raises(AssertionError, match=words):
+            alone(bare, folder, rows)
+        with pytest.raises(InputError, match=words):
+            expected(saved, read_rows(rows))
 
 
 def test_a_project_gives_its_model_away(

@@ -33,16 +33,15 @@ def predict(
 ) -> None:
     """Classes of new rows by a saved model."""
     from workbench.csv_writing import csv_text
-    from workbench.exchange import load_model
 
     typed(trust_code=trust_code)
     check_out(out, file, model, replace=replace)
-    saved = load_model(model)
+    saved, options = _model(model, read)
     chances_path = out if probabilities and len(saved.classes) > _BESIDE else None
     if chances_path is not None:
         chances_path = chances_path.with_name(f"{chances_path.stem}-probabilities.csv")
         check_out(chances_path, file, model, replace=replace)
-    raw_rows, names = _rows_and_ids(file, saved, parse_settings(read or [], "--read"))
+    raw_rows, names = _rows_and_ids(file, saved, options)
     features = saved.features(raw_rows)
     mean, notes = saved.mean(raw_rows, features)
     for note in (*getattr(raw_rows, "attrs", {}).get("notes", ()), *notes):
@@ -67,6 +66,17 @@ def predict(
         print(f"{len(rows)} rows, {saved.name} fitted on {saved.n_labelled} labels of {saved.pool}: {out}")
     if chances_path is not None:
         print(f"{len(saved.classes)} probabilities a row: {chances_path}")
+
+
+def _model(folder: Path, read: list[str] | None) -> tuple[SavedModel, dict[str, Any]]:
+    """A saved model as it takes rows that are read so, and the options of reading."""
+    from workbench.exchange import load_model
+    from workbench.pools.features.table import TableFeatureMap
+
+    saved, options = load_model(folder), parse_settings(read or [], "--read")
+    if options.get("decimal") and isinstance(saved.feature_map, TableFeatureMap):
+        saved = changed(saved, feature_map=saved.feature_map.written_with(str(options["decimal"])))
+    return saved, options
 
 
 def _rows_and_ids(file: Path, saved: SavedModel, options: dict[str, Any]) -> tuple[Any, list[str] | None]:
@@ -105,13 +115,12 @@ def score(
 ) -> None:
     """The items of a pool most worth asking about, best first."""
     from workbench.csv_writing import csv_text
-    from workbench.exchange import load_model
     from workbench.policies.scan import score_pool
 
     options = parse_settings(pool_set or [], "--pool-set")
     typed(policy, feature_sets(options), trust_code=trust_code)
     check_out(out, pool, model, replace=replace)
-    saved = load_model(model)
+    saved, of_reading = _model(model, read)
     if saved.guesses is not None:
         print("The items are scored without the guess that the model began with.", file=sys.stderr)
     source, feature_map = _source(pool, saved, options)
@@ -125,7 +134,7 @@ def score(
         seed=seed,
         exclude=labelled,
         feature_map=feature_map,
-        read={**saved.reading, **parse_settings(read or [], "--read")},
+        read={**saved.reading, **of_reading},
     )
     rows = enumerate(
         zip(ranking.indices.tolist(), ranking.where, ranking.utilities.tolist(), strict=True), start=1

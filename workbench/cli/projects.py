@@ -180,6 +180,7 @@ def import_project(
     leave_out: Annotated[
         bool, typer.Option("--leave-out", help="Go on without rows whose item the pool does not have.")
     ] = False,
+    label: Annotated[str | None, typer.Option(metavar="COLUMN", help="Of the labels, in a table.")] = None,
     question: OfQuestion = None,
     add_questions: Annotated[
         bool,
@@ -198,10 +199,12 @@ def import_project(
     answer_file = answers_in(file, read)
     data = answer_file.content()
     form = format or format_of(answer_file.name, data)
-    if question is None and answers_several(data, session, form):
+    if question is None and label is None and answers_several(data, session, form):
         _import_answers(session, file, data, form, dry_run, leave_out, add_questions, yes)
         return
-    plan = plan_import(data, session, form)
+    plan = plan_import(data, session, form, label or "")
+    for note in plan.notes:
+        print(note, file=sys.stderr)
     if dry_run or plan.differ or plan.classes:
         print(f"{session.project.name}: {plan.words()}")
         for name, class_name in plan.alike.items():
@@ -243,14 +246,10 @@ def _confirmed(question: str, refusal: str) -> None:
 def _changed(session: Session, labels: Mapping[str, Sequence[Any]]) -> int:
     """Labels of a file, by question, that differ from those there or are of new classes."""
     n = 0
-    for name, rows in labels.items():
-        question = session.question(name)
-        old_labels, known_classes = (
-            question.state.labels,
-            {*question.classes, "yes", "no"} if question.classes else set(),
-        )
+    for question, rows in ((session.question(name), rows) for name, rows in labels.items()):
+        old_labels, known_classes = question.state.labels, {*question.classes, "yes", "no"}
         n += sum(
-            old_labels.get(item, label) != label or bool(known_classes and label not in known_classes)
+            old_labels.get(item, label) != label or (bool(question.classes) and label not in known_classes)
             for item, label, *_ in rows
         )
     return n

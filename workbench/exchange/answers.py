@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -17,7 +17,7 @@ from workbench.errors import InputError
 from workbench.exchange.history import SIGN
 from workbench.pools import FORMATS
 from workbench.pools.cells import plain_text
-from workbench.pools.formats.annotations import By, annotations_of, choices_of
+from workbench.pools.formats.annotations import MAX_PERSON, By, annotations_of, choices_of
 from workbench.pools.formats.files import File
 from workbench.pools.formats.jsons import answered
 from workbench.pools.pool import Pool
@@ -44,11 +44,6 @@ _FLAT = "annotation_id"  # in Label Studio's CSV and JSON-MIN, where "id" is its
 _SHOWN = ("text", "data", "image", "file_name")
 """Names that other programs give the column of what a person sees."""
 _ALIKE = {"text": "its text", "image": "the name of its picture's file", "table": "its row"}
-_ENDINGS = {
-    **dict.fromkeys((".csv", ".tsv", ".tab"), "csv"),
-    **dict.fromkeys((".jsonl", ".ndjson"), "jsonl"),
-    **{".parquet": "parquet", ".pq": "parquet", ".npz": "npz", ".xlsx": "xlsx"},
-}
 
 
 class Row(NamedTuple):
@@ -76,12 +71,14 @@ class Rows(NamedTuple):
         marks: whether a text such as "None" or "nan" may stand for no label: in files that have no other way
             to say so.
         files: names of files among the ids: one that is no id is looked for as a path is.
+        notes: what was done while reading.
     """
 
     rows: Iterable[Row]
     columns: tuple[str, ...] = ()
     marks: bool = False
     files: Sequence[str] = ()
+    notes: Sequence[str] = ()
 
     def column(self, names: Sequence[str]) -> str:
         """The first of some names that a column has, in any capitals; "" for none."""
@@ -100,8 +97,9 @@ def format_of(path: Path | str, data: bytes = b"") -> str:
         InputError: neither tells one; --format says which.
     """
     ending = Path(path).suffix.lower()
-    if ending in _ENDINGS:
-        return _ENDINGS[ending]
+    for entry in FORMATS.values():
+        if entry.name in IMPORTS and ending in entry.endings:
+            return entry.name
     if ending == ".zip" and data:
         members = File(data, _FILE).members("a zip").sizes
         return LABEL_STUDIO if any(name.endswith("tasks.json") for name in members) else "huggingface"
@@ -130,7 +128,10 @@ def rows_of(data: bytes, format: str) -> Rows:
     if not data.strip():
         raise InputError("The file holds no labels.")
     records = _OBJECTS[format](data) if format in _OBJECTS else None
-    columns, is_coded = _TABLES[format](data) if records is None else ({}, False)
+    columns, is_coded, notes = _TABLES[format](data) if records is None else ({}, False, ())
+    for name in set(columns) - {*_BY}:  # "ID" as good as "id"
+        if name.strip().lower() in _BY and name.strip().lower() not in columns:
+            columns[name.strip().lower()] = columns.pop(name)
     if _FLAT in columns:
         columns.pop("id", None)
     if SIGN.issubset(columns if records is None else records.columns):
@@ -141,8 +142,15 @@ def rows_of(data: bytes, format: str) -> Rows:
     if records is not None:
         return records
     cells = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
-    rows = (Row(f"Row {n} of the file", row, row) for n, row in enumerate(cells, start=1))
-    return Rows(rows, tuple(columns), not is_coded and "status" not in columns)
+    rows = (Row(f"Row {n} of the file", row, row, _by(row)) for n, row in enumerate(cells, start=1))
+    return Rows(rows, tuple(columns), not is_coded and "status" not in columns, notes=notes)
+
+
+def _by(row: Mapping[str, Any]) -> By | None:
+    """Origin of a row of Label Studio's CSV and JSON-MIN, or of an example of Prodigy; None of others."""
+    names = ("annotator",) if _FLAT in row else ("_annotator_id", "_session_id")
+    person = next((plain_text(row[name]).strip() for name in names if row.get(name)), "")
+    return By(person[:MAX_PERSON]) if person else None
 
 
 # --- the item of a row ----------------------------------------------------------------------------
@@ -154,9 +162,10 @@ class Places:
     Args:
         pool: of the items.
         rows: of the file.
+        column: of the labels, which says nothing of the items.
     """
 
-    def __init__(self, pool: Pool, rows: Rows) -> None:
+    def __init__(self, pool: Pool, rows: Rows, column: str = "") -> None:
         self._pool = pool
         # an export of ours calls every pool's ids "id", and the items' numbers "item"
         id_column = pool.id_column
@@ -172,7 +181,7 @@ class Places:
         uses = pool.uses or {}
         shown = [name for name in uses if uses[name]["use"] in ("text", "picture")]
         self._shown_names = (*(f"{TAKEN}{name}" if name in EXPORTED else name for name in shown), *_SHOWN)
-        self._others = {*EXPORTED, *LISTS, "class"}
+        self._others = {*EXPORTED, *LISTS, "class", column.strip().lower()}
         self._columns = tuple(pool.items.show(0).row or ()) if pool.kind == "table" and len(pool) else ()
 
     def item(self, row: Row) -> tuple[int, str]:
@@ -259,13 +268,14 @@ def _spaced(text: str) -> str:
 
 # --- formats --------------------------------------------------------------------------------------
 
-_Columns = tuple[dict[str, list[Any]], bool]
-"""The columns of a table, and whether it has a way of its own to say that there is no label."""
+_Columns = tuple[dict[str, list[Any]], bool, Sequence[str]]
+"""The columns of a table, whether it has a way of its own to say that there is no label, and what is told."""
 
 
 def _frame(format: str, data: bytes) -> _Columns:
-    frame = FORMATS[format].reader.rows(File(data, _FILE), id_column=None, max_cells=4 * MAX_LABELS)
-    return {str(name): frame[name].tolist() for name in frame.columns}, False
+    options = {"id_column": None, "header": True, "max_cells": 4 * MAX_LABELS}
+    frame = FORMATS[format].reader.rows(File(data, _FILE), **options)
+    return {str(name): frame[name].tolist() for name in frame.columns}, False, frame.attrs["notes"]
 
 
 def _parquet(data: bytes) -> _Columns:
@@ -290,7 +300,7 @@ def _parquet(data: bytes) -> _Columns:
             is_coded |= name == "label"
             if name in LISTS:  # the file says which names its list could have
                 columns.setdefault("answered", [classes] * len(columns[name]))
-    return columns, is_coded
+    return columns, is_coded, ()
 
 
 def _npz(data: bytes) -> _Columns:
@@ -307,7 +317,7 @@ def _npz(data: bytes) -> _Columns:
         )
     y = archive.texts("y", len(keys))
     if y.dtype.kind in "US":
-        return {by: keys.tolist(), "label": y.astype(str).tolist()}, False
+        return {by: keys.tolist(), "label": y.astype(str).tolist()}, False, ()
     if "classes" not in archive:
         raise InputError("An NPZ file of labels holds y, classes, and id or item; this one has no classes.")
     classes = [valid_text(str(name)) for name in archive.texts("classes").ravel().tolist()]
@@ -315,7 +325,7 @@ def _npz(data: bytes) -> _Columns:
     columns = {by: keys.tolist(), "label": names}
     if "status" in archive:
         columns["status"] = archive.texts("status", len(keys)).astype(str).tolist()
-    return columns, True
+    return columns, True, ()
 
 
 def _named(code: Any, names: Sequence[str], where: str) -> Any:
@@ -340,20 +350,22 @@ def _objects(data: bytes) -> Rows:
     if data.lstrip()[:1] == b"[":
         every, noun = enumerate(_document(data), start=1), "Object"
 
-    def items() -> Iterator[tuple[str, dict[str, Any]]]:
+    def items() -> Iterator[Row]:
         for n, row in every:
             if not isinstance(row, dict):
                 raise InputError(
                     f"{noun} {n} of the file is {cut(row)}, not an object with names and values."
                 )
+            by = _by(row)
             if _FLAT in row:
                 row.pop("id", None)
-            yield f"{noun} {n} of the file", answered([row])[0][0]
+            item = answered([row])[0][0]
+            yield Row(f"{noun} {n} of the file", item, item, by)
 
-    objects = items()
-    first = next(objects, ("", {}))
-    rows = (Row(where, row, row) for where, row in chain((first,), objects))
-    return Rows(rows, tuple(first[1]), "status" not in first[1])
+    rows = items()
+    first = list(islice(rows, 1_000))
+    columns = tuple(dict.fromkeys(name for row in first for name in row.cells))
+    return Rows(chain(first, rows), columns, "status" not in columns)
 
 
 def read_tasks(data: bytes) -> list[dict[str, Any]]:

@@ -15,19 +15,27 @@ from workbench.pools.cells import plain_text
 from workbench.pools.formats.annotations import Choice, votes_of
 from workbench.pools.labels import UNLABELLED
 from workbench.pools.pool import Pool
-from workbench.pools.tables.exported import is_label
+from workbench.pools.tables.exported import is_exported, is_label
 from workbench.pools.tables.options import READING
+from workbench.pools.tables.uses import CLASS_NAMES
 from workbench.reading import cut, reading
 from workbench.reading import listed as quoted
-from workbench.store import FileVote
+from workbench.store import LABEL, FileVote
 
 Votes = dict[tuple[str, str], str]
 """(id of an item, person) -> the class that the person chose."""
-_CLASSES = ("label", "class", "category", "target", "y")
 
 
 def import_labels(
-    data: bytes, pool: Pool, format: str, classes: Sequence[str] = (), *, unknown: list[str] | None = None
+    data: bytes,
+    pool: Pool,
+    format: str,
+    classes: Sequence[str] = (),
+    *,
+    unknown: list[str] | None = None,
+    column: str = "",
+    question: str = "",
+    notes: list[str] | None = None,
 ) -> list[tuple[int, str] | FileVote]:
     """Labels out of a file, matched to the pool by id, item number, or what a person sees of an item.
 
@@ -41,6 +49,10 @@ def import_labels(
         format: one of csv, xlsx, parquet, jsonl, npz, label-studio, huggingface, coco.
         classes: names of the project's classes, beside the pool's.
         unknown: takes the ids that the pool does not have; without it they are an error.
+        column: of the labels in a table; "" takes the one that is called as the question, else as the pool's
+            own column of classes or label, class, category, ..., which is no property of the items.
+        question: its name.
+        notes: takes what is to be told of how the file was read.
 
     Returns:
         (item, class name) pairs, for `Session.import_labels`. Rows without a label are left out. Of Label
@@ -52,7 +64,45 @@ def import_labels(
             persons.
     """
     with reading("The file", f"a file of labels ({format})", "Is it of another format?"):
-        return _matched(rows_of(data, format), pool, classes, unknown)
+        rows = rows_of(data, format)
+        column = _class_column(rows.columns, pool, column, question) if rows.columns else ""
+        if notes is not None:
+            notes.extend(rows.notes)
+        return _matched(rows, pool, classes, unknown, column)
+
+
+def _class_column(columns: Sequence[str], pool: Pool, column: str, question: str) -> str:
+    """The column of the labels; the arguments are those of `import_labels`.
+
+    Raises:
+        InputError: no such column, or more than one.
+    """
+    if is_exported(list(columns)) and not column:
+        return "label"
+    uses = {name: use["use"] for name, use in (pool.uses or {}).items()}
+    own_names = {name for name, use in uses.items() if use not in ("class", "leave out")}
+    if not uses and len(pool):
+        own_names.update(pool.items.show(0).row or ())
+    if not column and question != LABEL and question in columns:
+        column = question
+    candidates = [
+        name
+        for name in columns
+        if (name == column if column else uses.get(name) == "class" or name.strip().lower() in CLASS_NAMES)
+        and (column or len(columns) < 3 or name not in own_names)
+    ]
+    if len(candidates) == 1:
+        return candidates[0]
+    has = quoted(candidates or columns, 12, quote=False)
+    if candidates:
+        raise InputError(
+            f"Several columns may hold the labels: {has}. Say which with --label COLUMN, or take the others "
+            "out."
+        )
+    raise InputError(
+        f"A file of labels has the columns id (or item) and {column or 'label'}; this one has {has}. "
+        "Say which holds the labels with --label COLUMN, or call it label."
+    )
 
 
 def table_of_votes(
@@ -95,14 +145,10 @@ def table_of_votes(
 
 
 def _matched(
-    rows: Rows, pool: Pool, classes: Sequence[str], left_out: list[str] | None
+    rows: Rows, pool: Pool, classes: Sequence[str], left_out: list[str] | None, column: str
 ) -> list[tuple[int, str] | FileVote]:
     known_classes = {*classes, *pool.classes}
-    column = rows.column(_CLASSES)
-    if rows.columns and not column:
-        has = quoted(rows.columns, 12, quote=False) or "nothing"
-        raise InputError(f"A file of labels has the columns id (or item) and label; this one has {has}.")
-    places = Places(pool, rows)
+    places = Places(pool, rows, column)
     labels: dict[int, str] = {}
     choices: dict[int, list[Choice]] = {}
     wheres: dict[int, str] = {}
@@ -170,7 +216,7 @@ class _Mark(str):
 
 def _said(row: Row, column: str) -> Any:
     """The class as the file holds it; None where there is none, or where it is a model's."""
-    if row.by is None:
+    if column:
         label = row.cells.get(column) if is_label(row.cells.get("status")) else None
         return (label or [None])[0] if isinstance(label, list) and len(label) < 2 else label
     choices = [cell for name, cell in row.cells.items() if name != "answered"]

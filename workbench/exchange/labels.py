@@ -136,7 +136,7 @@ def write_labels(
             raise InputError("All questions are exported with the pool, and the pool is not at hand.")
         rows: Any = AnswerRows(session, format)
     elif what == HISTORY:
-        return _write_history(out, session, format)
+        rows = _History(session, format)
     else:
         rows = LabelRows(session, what, typed=format in TYPED)
     writers: dict[str, Callable[[IO[bytes], Any, Any], None]] = {
@@ -161,29 +161,25 @@ class _History:
 
     columns, numbers = _HISTORY_COLUMNS, frozenset[int]()
 
-    def __init__(self, session: Session | StoredLabels) -> None:
+    def __init__(self, session: Session | StoredLabels, format: str) -> None:
+        if format not in CARRIED_BY:
+            raise InputError(
+                f"{format} holds labels and no history; use {', '.join(CARRIED_BY)}, or the bundle."
+            )
         ids = session.ids if isinstance(session, StoredLabels) else session.pool.items.ids
         self._rows = history_rows(session.events, ids, session.state.class_names)
-        self.n = 0
+        self.items = range(0)  # as many as were written
 
     def chunks(self) -> Iterator[list[dict[str, Any]]]:
         while chunk := list(islice(self._rows, CHUNK)):
-            self.n += len(chunk)
+            self.items = range(len(self.items) + len(chunk))
             yield chunk
-
-
-def _write_history(out: IO[bytes], session: Session | StoredLabels, format: str) -> int:
-    if format not in CARRIED_BY:
-        raise InputError(f"{format} holds labels and no history; use {', '.join(CARRIED_BY)}, or the bundle.")
-    rows = _History(session)
-    {"csv": _write_csv, "jsonl": _write_jsonl, "parquet": _write_parquet}[format](out, session, rows)
-    return rows.n
 
 
 # --- tables ---------------------------------------------------------------------------------------
 
 
-def _write_csv(out: IO[bytes], session: Any, rows: LabelRows | AnswerRows | _History) -> None:
+def _write_csv(out: IO[bytes], session: Any, rows: Any) -> None:
     text = io.TextIOWrapper(out, encoding="utf-8", newline="", write_through=True)
     text.writelines(csv_lines([rows.columns]))
     for chunk in rows.chunks():
@@ -239,7 +235,7 @@ def _write_xlsx(out: IO[bytes], session: Any, rows: LabelRows) -> None:
     book.save(out)
 
 
-def _write_jsonl(out: IO[bytes], session: Any, rows: LabelRows | AnswerRows | _History) -> None:
+def _write_jsonl(out: IO[bytes], session: Any, rows: Any) -> None:
     for chunk in rows.chunks():
         records = ({name: row[name] for name in rows.columns} for row in chunk)
         lines = (json.dumps(row, ensure_ascii=False, allow_nan=False) for row in records)

@@ -32,6 +32,7 @@ class ImportPlan:
         same: how many have this label already.
         differ: item -> (its label now, the one of the file).
         undecided: how many items without a label have votes that differ.
+        notes: what is to be told of how the file was read.
         classes: new name of a class -> how many rows have it.
         alike: new name of a class -> the class it may be a slip of.
     """
@@ -44,6 +45,7 @@ class ImportPlan:
     classes: Mapping[str, int]
     alike: Mapping[str, str]
     undecided: int = 0
+    notes: tuple[str, ...] = ()
 
     def labels(
         self,
@@ -91,19 +93,30 @@ class ImportPlan:
         return ", ".join(filter(None, parts))
 
 
-def plan_import(data: bytes, session: Session, format: str) -> ImportPlan:
+def plan_import(data: bytes, session: Session, format: str, column: str = "") -> ImportPlan:
     """Look through a file of labels without taking anything in.
 
     Args:
         data: the file.
         session: of the project.
         format: as for `import_labels`.
+        column: as for `import_labels`.
 
     Raises:
         InputError: as `import_labels`, but for rows whose item the pool does not have.
     """
     unknown: list[str] = []
-    pairs = import_labels(data, session.pool, format, session.classes, unknown=unknown)
+    notes: list[str] = []
+    pairs = import_labels(
+        data,
+        session.pool,
+        format,
+        session.classes,
+        unknown=unknown,
+        column=column,
+        question=session.project.question,
+        notes=notes,
+    )
     labels = session.state.labels
     known_classes = set(session.classes)
     file_labels = _labels_brought(pairs)
@@ -125,6 +138,7 @@ def plan_import(data: bytes, session: Session, format: str) -> ImportPlan:
         dict(classes),
         {name: slip for name, slip in slips.items() if slip},
         undecided,
+        tuple(notes),
     )
 
 

@@ -13,7 +13,7 @@ from workbench.errors import InputError
 from workbench.exchange.answers import LABEL_STUDIO, Places, Row, Rows, format_of, read_tasks, rows_of
 from workbench.exchange.models import load_model
 from workbench.guesses import likely_columns
-from workbench.pools.cells import plain_text
+from workbench.pools.cells import MARKS, bare, plain_text
 from workbench.pools.formats.annotations import By, choices_of
 from workbench.pools.pool import Pool
 from workbench.reading import cut, listed, reading
@@ -52,7 +52,7 @@ def read_predictions(
         rows = _of_tasks(read_tasks(data)) if format == LABEL_STUDIO else _of_table(data, name, format)
         places = Places(pool, rows)
         for row in rows.rows:
-            label, sure = row.cells["class"], row.cells["sure"]
+            label, sure = row.cells["class"], _number(row.cells["sure"], row.where)
             item, key = places.item(row)
             if item < 0:
                 strange.append(key)
@@ -110,7 +110,7 @@ def _of_tasks(tasks: list[Any]) -> Rows:
         for prediction in (task.get("predictions") or [])[-1:]:
             choices = [choice for picked in choices_of(prediction).values() for choice in picked]
             if choices:
-                cells = {"class": choices[0].strip(), "sure": _number(prediction.get("score"))}
+                cells = {"class": choices[0].strip(), "sure": prediction.get("score")}
                 about = task.get("data") or {}
                 about = {**about, "id": task.get("id")} if about.keys().isdisjoint(("id", "item")) else about
                 rows.append(Row(f"Task {cut(task.get('id', number))} of the file", about, cells, By()))
@@ -129,18 +129,24 @@ def _of_table(data: bytes, name: str, format: str) -> Rows:
             f"label), and maybe confidence; {name} has {has}."
         )
     rows = (
-        row._replace(
-            cells={"class": plain_text(row.cells.get(of)).strip(), "sure": _number(row.cells.get(sure))}
-        )
+        row._replace(cells={"class": plain_text(row.cells.get(of)).strip(), "sure": row.cells.get(sure)})
         for row in table.rows
         if str(row.cells.get("status")) not in ("labelled", "undecided")  # what people said is no guess
     )
     return table._replace(rows=rows)
 
 
-def _number(cell: Any) -> float | None:
-    try:
-        value = float(cell)
-    except (TypeError, ValueError):
+def _number(cell: Any, where: str) -> float | None:
+    """A confidence, also as 93 % and 0,93; None where it is empty.
+
+    Raises:
+        InputError: it is no number.
+    """
+    text = plain_text(cell).strip()
+    if text.lower() in MARKS:
         return None
+    try:
+        value = float(bare(text).replace(",", "."))
+    except ValueError:
+        raise InputError(f"{where} has the confidence {cut(text)}, which is no number.") from None
     return value if math.isfinite(value) else None

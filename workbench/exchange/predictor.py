@@ -140,6 +140,7 @@ def predictor_of(session: Session, model: FittedModel | None = None) -> SavedMod
         session.pool.name,
         guesses=saved_guesses(session.pool, settings["guess"], model.classes),
         view=None if model.seen is None else model.seen.view,
+        reading=session.pool.reading,
     )
 
 
@@ -172,7 +173,7 @@ def _made(saved: SavedModel) -> _Made:
         }
         export.steps.append("X = smoothed(m, X)")
     _classifier(export, saved, " + guess" if guided else "")
-    export.document["guided"] = guided
+    export.document |= {"guided": guided, "encoding": saved.reading.get("encoding", "cp1252")}
     export.document["reader"] = reader
     return export
 
@@ -254,12 +255,7 @@ def _column(export: _Made, number: int, column: Any, decimal: str) -> dict[str, 
         export.use(
             *(("zoneless", "day") if isinstance(column, DateColumn) else ("bare", "number")), "numbers"
         )
-        sign = column.decimal or decimal
-        between = {",": ".", ".": ","}.get(sign, "")
-        entry["between"] = between
-        entry["grouped"] = (
-            rf"[-+]?\d{{1,3}}(\{between}\d{{3}})+(\{sign}\d*)?([eE][-+]?\d+)?" if between else ""
-        )
+        entry["sign"] = column.decimal or decimal
     else:
         export.use("categories")
     return entry
@@ -441,7 +437,8 @@ def _code(export: _Made, saved: SavedModel) -> str:
         f"    return np.concatenate([{call} for i in range(0, max(len(rows), 1), 1000)])\n\n"
         "M = load()\n"
         'if __name__ == "__main__":\n'
-        "    P, out = predict_proba(read(sys.argv[1])), csv.writer(sys.stdout, lineterminator='\\n')\n"
+        '    P = predict_proba(read(sys.argv[1], M["encoding"]))\n'
+        "    out = csv.writer(sys.stdout, lineterminator='\\n')\n"
         '    out.writerow(["row", "prediction", "confidence", *(f"p({name})" for name in M["classes"])])\n'
         "    for i, p in enumerate(P.tolist()):\n"
         '        out.writerow([i, M["classes"][p.index(max(p))], max(p), *p])\n'
@@ -453,7 +450,7 @@ def _code(export: _Made, saved: SavedModel) -> str:
     constants = "".join(f"{name} = {getattr(parts, name)!r}\n" for name in constant_names) + "\n" * bool(
         constant_names
     )
-    names = [name for name in ("datetime", "re") if re.search(rf"\b{name}\.", body)]
+    names = [name for name in ("datetime", "io", "re") if re.search(rf"\b{name}\.", body)]
     plain = "".join(f"import {name}\n" for name in sorted(["csv", "json", "sys", *names]))
     imports = "".join(
         f"from {module} import {name}\n"
@@ -488,7 +485,9 @@ def _readme(export: _Made, saved: SavedModel) -> str:
 
     python predict.py ROWS > PREDICTIONS.csv
 
-**In:** {export.reads}. Other columns are left alone. A cell that cannot be read ends it with a sentence.
+**In:** {export.reads}. Other columns are left alone. Cells that are no number count as empty, and
+are counted; where all are none, or have another decimal sign, and at a category that the pool never held it
+ends with a sentence. What is no UTF-8 is read as the pool's file was.
 
 **Out:** a CSV with `row` (from 0), `prediction`, `confidence` and `p(CLASS)` of each of the {len(classes)}
 classes: {names}{more}.

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import csv
 import datetime
+import io
 import json
 import re
+import sys
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -23,24 +25,30 @@ from workbench.pools.dates import ZONES, zoneless
 __all__ = ["AMOUNT", "BLANKS", "MARKS", "ZONES", "bare", "zoneless"]
 
 
-def read(path: str) -> Any:
+def read(path: str, encoding: str) -> Any:
     """The rows of a CSV file as {column: text}, or the array of an NPY file."""
     if path.endswith(".npy"):
         return np.load(path)
     csv.field_size_limit(10_000_000)
-    with Path(path).open(newline="", encoding="utf-8-sig") as file:
-        head, _ = file.readline(), file.seek(0)
-        return list(csv.DictReader(file, delimiter=max(",;\t|", key=head.count)))
+    data = Path(path).read_bytes()
+    try:
+        text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
+    except UnicodeDecodeError:  # as the pool's file was
+        text = data.decode(encoding)
+        print(f"{path} is no UTF-8 and is read as {encoding}.", file=sys.stderr)
+    delimiter = max(",;\t|", key=text.partition("\n")[0].count)
+    return list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter))
 
 
 def number(cell: Any, e: Any) -> float | None:
     """A cell as a number: NaN where it is empty, None where it is no number."""
     if not isinstance(cell, str):
         return np.nan if cell is None else float(cell)
-    text, between = bare(cell.strip()), e["between"]
+    text, sign, between = bare(cell.strip()), e["sign"], {",": ".", ".": ","}.get(e["sign"], "")
     if between and between in text:  # points (or commas) may stand between groups of three digits
-        text = text.replace(between, "") if re.fullmatch(e["grouped"], text) else "?"
-    text = text.replace(",", ".") if between == "." else text
+        grouped = rf"[-+]?[1-9]\d{{0,2}}(\{between}\d{{3}})+(\{sign}\d*)?([eE][-+]?\d+)?"
+        text = text.replace(between, "") if re.fullmatch(grouped, text) else "?"
+    text = text.replace(",", ".") if sign == "," else text
     sound = re.fullmatch(r"[-+]?((\d+\.?\d*|\.\d+)(e[-+]?\d+)?|inf(inity)?)", text, re.I)
     return np.nan if cell.strip().lower() in MARKS else float(text) if sound else None
 
@@ -64,9 +72,16 @@ def day(cell: Any, e: Any) -> float | None:
 def numbers(e: Any, cells: list[Any], take: Any) -> Any:
     """A column of numbers or dates as features: empty cells filled, a flag for them where there is one."""
     entries = [take(cell, e) for cell in cells]
+    odd = [str(cell) for cell, v in zip(cells, entries, strict=True) if v is None]
+    if odd:  # these are no numbers, or the decimal sign is another one
+        n, sign = sum(v is None or v == v for v in entries), "." if e["sign"] == "," else ","
+        words = f"{len(odd)} of {n} filled cells of {e['name']!r} are no {e['type']}, such as {odd[0]!r}"
+        if len(odd) == n or sum(take(cell, e | {"sign": sign}) is None for cell in cells) < len(odd):
+            raise ValueError(f"{words}: write them as in the pool, and mind the decimal sign.")
+        print(f"{words}, and count as empty.", file=sys.stderr)
     missing = np.array([v is None or not np.isfinite(v) for v in entries], bool)
     for i in np.flatnonzero(missing):
-        if e["fill"] is None or (entries[i] is None and not e["unreadable_as_empty"]):
+        if e["fill"] is None:
             raise ValueError(f"Row {i + 1}, column {e['name']!r}: {cells[i]!r} is no {e['type']}.")
     values = np.array([e["fill"] if out else v for out, v in zip(missing, entries, strict=True)], float)
     if e["scale"] is not None:

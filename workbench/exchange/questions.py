@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from workbench.errors import InputError
 from workbench.exchange.answers import LABEL_STUDIO, LISTS, MAX_LABELS, TAGS, Places, Row, rows_of
 from workbench.exchange.imports import file_votes
-from workbench.exchange.rows import CHUNK, number_cells, own_cells
+from workbench.exchange.rows import RowsOut, number_cells, own_cells
 from workbench.pools.cells import plain_text
 from workbench.pools.formats.annotations import By, Choice
 from workbench.pools.labels import UNLABELLED
@@ -36,7 +36,7 @@ _SAID_YES, _SAID_NO = ("yes", "true", "1", "1.0"), ("no", "false", "0", "0.0")
 # --- out ------------------------------------------------------------------------------------------
 
 
-class AnswerRows:
+class AnswerRows(RowsOut):
     """The answers of a project, a row an item and a column a question, as the writers of labels take them.
 
     Args:
@@ -84,14 +84,6 @@ class AnswerRows:
         self.columns = ["id", *self.own, *self.of_labels, "item"]
         places = {name: place for place, name in enumerate(own_cells(self.pool), start=1)}
         self.numbers = frozenset(places[name] for name in number_cells(self.pool))
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        return map(self.row, self.items)
-
-    def chunks(self, size: int = CHUNK) -> Iterator[list[dict[str, Any]]]:
-        """The rows, so many at a time."""
-        for start in range(0, len(self.items), size):
-            yield list(map(self.row, self.items[start : start + size]))
 
     def row(self, item: int) -> dict[str, Any]:
         """Facts about one item; None where a question is not answered."""

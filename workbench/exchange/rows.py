@@ -93,7 +93,30 @@ class StoredLabels:
         return cls(fold(events), store.item_ids(project_id), events)
 
 
-class LabelRows:
+class RowsOut:
+    """Rows that the writers of files take, an item each.
+
+    Attributes:
+        items: [n] of the rows.
+    """
+
+    items: Sequence[int]
+
+    def row(self, item: int) -> dict[str, Any]:
+        """Cells of one item by their names."""
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for chunk in self.chunks():
+            yield from chunk
+
+    def chunks(self, size: int = CHUNK) -> Iterator[list[dict[str, Any]]]:
+        """The rows, so many at a time."""
+        for start in range(0, len(self.items), size):
+            yield [self.row(item) for item in self.items[start : start + size]]
+
+
+class LabelRows(RowsOut):
     """The rows of an export, in the pool's order.
 
     Args:
@@ -138,7 +161,7 @@ class LabelRows:
             )
         self._ids = self.pool.items.ids if self.pool is not None else session.ids  # type: ignore[union-attr]
         self._machine = _certified(session) if what == FINISHED else {}
-        self.items: Sequence[int] = (
+        self.items = (
             sorted({*self.state.labels, *self._machine})
             if what in (PAIRS, "labels", FINISHED)
             else range(0 if self.pool is None else len(self.pool))
@@ -172,15 +195,6 @@ class LabelRows:
     def finished(self) -> bool:
         """True if each row says whose its label is."""
         return self._what == FINISHED
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        for chunk in self.chunks():
-            yield from chunk
-
-    def chunks(self, size: int = CHUNK) -> Iterator[list[dict[str, Any]]]:
-        """The rows, so many at a time."""
-        for start in range(0, len(self.items), size):
-            yield [self.row(item) for item in self.items[start : start + size]]
 
     def choices(self, row: Mapping[str, Any]) -> dict[str, list[str]]:
         """Names of the choices of Label Studio that a row makes, each with what is chosen."""

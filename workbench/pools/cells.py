@@ -25,10 +25,10 @@ MOST = 0.9
 EXACT = 2**53
 """From here on a float does not hold every whole number."""
 _EXPONENT = r"([eE][-+]?\d+)?"
-_BY_COMMA = re.compile(rf"[-+]?(\d{{1,3}}(\.\d{{3}})+|\d+)(,\d+)?{_EXPONENT}")
-_BY_POINT = re.compile(rf"[-+]?(\d{{1,3}}(,\d{{3}})+|\d+)(\.\d*)?{_EXPONENT}")
-_POINTS = rf"[-+]?\d{{1,3}}(?:\.\d{{3}})+(?:,\d*)?{_EXPONENT.replace('(', '(?:', 1)}"
-_COMMAS = rf"[-+]?\d{{1,3}}(?:,\d{{3}})+(?:\.\d*)?{_EXPONENT.replace('(', '(?:', 1)}"
+_BY_COMMA = re.compile(rf"[-+]?([1-9]\d{{0,2}}(\.\d{{3}})+|\d+)(,\d+)?{_EXPONENT}")
+_BY_POINT = re.compile(rf"[-+]?([1-9]\d{{0,2}}(,\d{{3}})+|\d+)(\.\d*)?{_EXPONENT}")
+_POINTS = rf"[-+]?[1-9]\d{{0,2}}(?:\.\d{{3}})+(?:,\d*)?{_EXPONENT.replace('(', '(?:', 1)}"
+_COMMAS = rf"[-+]?[1-9]\d{{0,2}}(?:,\d{{3}})+(?:\.\d*)?{_EXPONENT.replace('(', '(?:', 1)}"
 _MONEY = (
     "(?:[A-Z]{0,2}[$€£¥₹₽₩₺₴₪฿₫₦₱]|USD|EUR|GBP|CHF|JPY|CNY|RMB|INR|RUB|BRL|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK"
     r"|HUF|TRY|MXN|ZAR|KRW|SGD|HKD|Rs\.?|Fr\.|kr\.?|zł|Kč|Ft|lei)?"

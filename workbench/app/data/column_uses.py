@@ -11,7 +11,6 @@ import streamlit as st
 
 from workbench.app.shell import widgets
 from workbench.app.words.text import one_line, plural, verbatim
-from workbench.pools.tables.suggestions import codes
 
 if TYPE_CHECKING:
     from workbench.pools.tables.report import Problem, TableReport
@@ -27,7 +26,6 @@ MOST_ROWS = 13
 FEW = 6
 """Columns up to which a table is shown whole."""
 MOST_CHIPS = 12
-MOST_NAMED = 4
 NARROW = 600
 """Pixels under which a table that is edited would be cut: its columns stand in a list then."""
 
@@ -38,10 +36,15 @@ def is_told(problem: Problem) -> bool:
 
 
 def needs_look(report: TableReport) -> list[str]:
-    """Columns to look at: the classes or what may hold them, guesses, codes, and what stands in the way."""
-    problems = {problem.column for problem in report.problems if not is_told(problem)}
+    """Columns to look at: the classes or what may hold them, guesses, and what stands in the way."""
+    problems = {
+        name
+        for problem in report.problems
+        if not is_told(problem)
+        for name in (problem.column, *(n for fix in problem.fixes for n in fix.options.get("columns", ())))
+    }
     uses = {column.name: "" if column.use is None else column.use.use for column in report.columns}
-    names = {*likely_guesses(report), *codes(report), *problems}
+    names = {*likely_guesses(report), *problems}
     if "class" not in uses.values():
         # one with gaps may hold the classes of those rows that are labelled already
         names |= {c.name for c in report.columns if uses[c.name] == "category" and c.n_missing}
@@ -264,15 +267,8 @@ def guessed_columns(report: TableReport) -> list[str]:
     return sources_of_columns(marked)
 
 
-def summary(report: TableReport) -> dict[str, Any] | None:
-    """The table in a sentence, its classes, and what is to be asked about it.
-
-    Args:
-        report: of the table.
-
-    Returns:
-        The uses of its columns where somebody said that its codes are categories; else None.
-    """
+def summary(report: TableReport) -> None:
+    """The table in a sentence, and its classes."""
     n_labels = sum(report.classes.values())
     to_ask = report.n_rows - n_labels
     parts = [plural(report.n_rows, "row")]
@@ -291,7 +287,6 @@ def summary(report: TableReport) -> dict[str, Any] | None:
             "Are these labels good? Set their column to *a guess* under *Use as*, and press "
             "*Check these labels*."
         )
-    return _codes(report)
 
 
 def chips(classes: Mapping[str, int | None], one: str = "class", several: str = "classes") -> None:
@@ -306,24 +301,3 @@ def chips(classes: Mapping[str, int | None], one: str = "class", several: str = 
 def _chip(name: str) -> str:
     # a bracket would end the chip
     return verbatim(one_line(name.replace("[", "(").replace("]", ")"), 30))
-
-
-def _codes(report: TableReport) -> dict[str, Any] | None:
-    """Ask whether columns of few whole numbers are categories; the uses where somebody says so."""
-    names = codes(report)
-    if not names:
-        return None
-    listing = ", ".join(f"**{verbatim(name, 30)}**" for name in names[:MOST_NAMED])
-    listing += f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    is_single = len(names) == 1
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="codes"):
-        question = (
-            "holds few whole numbers: is it a category"
-            if is_single
-            else "hold few whole numbers: are they categories"
-        )
-        st.markdown(f":material/help: {listing} {question}?", width="content")
-        button = "Yes, a category" if is_single else "Yes, categories"
-        if not st.button(button, key="codes-are-categories", help="A code says which, not how much."):
-            return None
-    return report.columns_option | {name: {"use": "category"} for name in names}

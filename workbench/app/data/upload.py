@@ -217,9 +217,7 @@ def table(path: str, file: File) -> None:
             options["columns"] = {**options["columns"], **{name: {"use": "leave out"} for name in columns}}
             report = looked_at(path, options)
         with head:
-            new_uses = summary(report)
-        if new_uses is not None:
-            decide(options | {"columns": new_uses})
+            summary(report)
         guesses = guessed_columns(report)
     else:
         guesses, questions = [], extra_questions.chosen("own-further")

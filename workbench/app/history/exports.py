@@ -290,6 +290,8 @@ def _imported(n: int, act: int | None) -> None:
 def _choices(plan: ImportPlan, classes: Sequence[str], ids: Sequence[object]) -> dict[str, Any] | None:
     """Plan of the import, and the choice for the odd rows; None while something is open."""
     st.markdown(f"**It would bring: {verbatim(plan.words(), 300)}.**")
+    for note in plan.notes:
+        st.caption(verbatim(note, 300))
     ready, mapping, keep = True, {}, False
     for number, (name, n) in enumerate(plan.classes.items()):
         if number == MOST_NEW:

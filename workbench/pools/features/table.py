@@ -27,7 +27,6 @@ class NumberColumn:
     Attributes:
         name: of the column in the source.
         fill: what an empty, infinite or unreadable cell becomes; None refuses them.
-        unreadable_as_empty: whether texts that are no number count as empty.
         flag: whether a second feature says which cells were empty.
         centre: what is taken off.
         scale: what is divided by, where numbers stand beside texts; such numbers end at +-5.
@@ -36,7 +35,6 @@ class NumberColumn:
 
     name: str
     fill: float | None = None
-    unreadable_as_empty: bool = False
     flag: bool = False
     centre: float = 0.0
     scale: float | None = None
@@ -52,13 +50,32 @@ class NumberColumn:
         """A pandas column as numbers."""
         return read_numbers(column, self.decimal or decimal)
 
-    def read(self, column: Any, decimal: str) -> Floats:
-        """[N, 1] numbers of a pandas column; [N, 2] with the flag."""
-        return self.encode(column, self.cells(column, decimal))
+    def read(self, column: Any, decimal: str) -> tuple[Floats, str]:
+        """[N, 1] numbers of a pandas column of new rows, [N, 2] with the flag; and what to tell of them.
+
+        Raises:
+            InputError: no filled cell is a number, or more are by another decimal sign than the pool's.
+        """
+        cells = self.cells(column, decimal)
+        n, note = int(cells.unreadable.sum()), ""
+        if n:
+            sign = "." if (self.decimal or decimal) == "," else ","
+            other_cells = replace(self, decimal=sign).cells(column, sign)
+            note = f"{n:,} of {int((~cells.blank).sum()):,} filled cells of {self.name!r} are no {self.noun}"
+            note += f", such as {cut(str(column.iloc[int(cells.unreadable.argmax())]))}"
+            if other_cells.unreadable.sum() < n:
+                raise InputError(
+                    f"{note}: the decimal sign is {sign!r} here, and another in the pool. Write the cells as "
+                    f"there, or say --read decimal={sign}."
+                )
+            if cells.unreadable[~cells.blank].all():
+                raise InputError(f"{note}. Correct them, or empty the column.")
+            note += ", and count as empty."
+        return self.encode(column, cells), note
 
     def encode(self, column: Any, cells: Numbers) -> Floats:
         """The features of a column that was read already."""
-        if not self.unreadable_as_empty and cells.unreadable.any():
+        if self.fill is None and cells.unreadable.any():
             row = int(cells.unreadable.argmax())
             raise InputError(
                 f"Row {row + 1}, column {self.name!r} holds {cut(str(column.iloc[row]))}, which is not a "
@@ -284,19 +301,12 @@ class TableFeatureMap:
                 column name -> cell, or an array [N, number of source columns].
 
         Returns:
-            [N, D] float64.
+            [N, D] float64; what is to be told is in `attrs["notes"]` of a DataFrame.
 
         Raises:
-            InputError: a missing column, an unreadable or empty cell, or a category never seen.
+            InputError: a missing column, cells that cannot be read or are empty, or a category never seen.
         """
-        frame = self._frame(rows)
-        out = np.empty((len(frame), len(self.columns)))
-        at = 0
-        for column in self.recipe:
-            width = len(column.outputs)
-            out[:, at : at + width] = column.read(frame[column.name], self.decimal)
-            at += width
-        return out
+        return self._encoded(rows, strict=True)[0]
 
     def transform_known(self, rows: Any) -> tuple[Array, dict[str, int]]:
         """The same with zeros where a cell is none of its column's categories.
@@ -310,17 +320,33 @@ class TableFeatureMap:
         Raises:
             InputError: as `transform`, but for such cells.
         """
+        return self._encoded(rows, strict=False)
+
+    def _encoded(self, rows: Any, strict: bool) -> tuple[Array, dict[str, int]]:
         frame = self._frame(rows)
-        blocks: list[Array] = []
+        out = np.empty((len(frame), len(self.columns)))
         unmet: dict[str, int] = {}
+        notes = [*frame.attrs.get("notes", ())]
+        at = 0
         for column in self.recipe:
-            if isinstance(column, CategoryColumn):
+            width = len(column.outputs)
+            if isinstance(column, NumberColumn):
+                block, note = column.read(frame[column.name], self.decimal)
+                notes += [note] if note and note not in notes else []
+            elif isinstance(column, CategoryColumn) and not strict:
                 block, n = column.read_known(frame[column.name])
                 unmet |= {column.name: n} if n else {}
             else:
                 block = column.read(frame[column.name], self.decimal)
-            blocks.append(block)
-        return np.column_stack(blocks), unmet
+            out[:, at : at + width] = block
+            at += width
+        frame.attrs["notes"] = tuple(notes)
+        return out, unmet
+
+    def written_with(self, decimal: str) -> TableFeatureMap:
+        """The same map for rows whose numbers have another decimal sign."""
+        signs = (replace(e, decimal=decimal) if isinstance(e, NumberColumn) else e for e in self.recipe)
+        return TableFeatureMap(tuple(signs), decimal)
 
     def to_json(self) -> dict[str, Any]:
         """The map as a JSON document."""

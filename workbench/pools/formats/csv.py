@@ -16,11 +16,12 @@ from workbench.csv_writing import plain_cell
 from workbench.errors import InputError
 from workbench.pools.formats.encodings import settle_encoding
 from workbench.pools.formats.files import File, check_cells
+from workbench.pools.notebooks import counted
 from workbench.pools.tables import table_reader
 from workbench.pools.tables.exported import is_of_ours
 from workbench.pools.tables.heads import LOOKED_AT, explaining, titles, told_names, told_titles
 from workbench.pools.tables.options import TableOptions
-from workbench.pools.tables.report import Fix, Problem, counted
+from workbench.pools.tables.report import Fix, Problem
 from workbench.pools.tables.source_table import RawTable, check_names
 from workbench.reading import cut, reading
 

@@ -14,9 +14,9 @@ from workbench.pools.formats.files import File, check_cells, check_size
 from workbench.pools.formats.folders import by_split
 from workbench.pools.formats.images import IMAGE_ENDINGS
 from workbench.pools.images.photos import MAX_PHOTO_BYTES
+from workbench.pools.notebooks import counted
 from workbench.pools.tables.options import TableOptions
 from workbench.pools.tables.pictures import found_by_path
-from workbench.pools.tables.report import counted
 from workbench.pools.tables.source_table import Pictured, RawTable
 from workbench.pools.tables.uses import ColumnUse
 from workbench.reading import listed

@@ -28,10 +28,11 @@ from workbench.pools.fingerprints import fingerprint_values, fingerprint_words
 from workbench.pools.images.decoding import MAX_NUMBERS, MAX_PHOTO_PIXELS, stack_images
 from workbench.pools.images.photos import PhotoItems, Photos, dropped_note, photo_pool, read_photos
 from workbench.pools.items import RowItems, RowNumbers, TextItems
+from workbench.pools.notebooks import counted
 from workbench.pools.pool import FeatureMap, Pool
 from workbench.pools.tables.columns import Column, typical
 from workbench.pools.tables.examination import Examination
-from workbench.pools.tables.report import counted, refusal
+from workbench.pools.tables.report import refusal
 from workbench.progress import part
 from workbench.reading import cut
 
@@ -111,8 +112,8 @@ def _entry(table: Examination, column: Column, rows: Ints) -> RecipeColumn:
         return CategoryColumn(name, tuple(categories), has_gaps and use.empty == "own", mode)
     fill = typical(column.cells.values[table.keep & ~column.gone])
     if use.use == "date":
-        return DateColumn(name, fill, True, has_gaps and use.empty == "own", format=use.format)
-    return NumberColumn(name, fill, True, has_gaps and use.empty == "own", decimal=use.decimal)
+        return DateColumn(name, fill, has_gaps and use.empty == "own", format=use.format)
+    return NumberColumn(name, fill, has_gaps and use.empty == "own", decimal=use.decimal)
 
 
 def _encoded(table: Examination, entry: RecipeColumn, column: Column, rows: Ints) -> Array:

@@ -11,11 +11,13 @@ import numpy as np
 from workbench.arrays import Array
 from workbench.pools.cells import BLANKS, Numbers, read_numbers, read_texts
 from workbench.pools.dates import date_format, other_reading, read_dates
+from workbench.pools.notebooks import counted
 from workbench.pools.tables.options import TableOptions
-from workbench.pools.tables.report import Findings, Fix, counted
+from workbench.pools.tables.report import Findings, Fix
 from workbench.pools.tables.uses import ColumnUse
 from workbench.reading import cut
 
+_MOST_CODES = 12
 _COMPACT, _FIRST_DAY, _LAST_DAY = "%Y%m%d", 19000101, 20991231
 
 
@@ -47,6 +49,13 @@ class Column:
     def blank(self) -> Array:
         """[N] bool, empty cells."""
         return self.cells.blank
+
+    @property
+    def may_be_codes(self) -> bool:
+        """True if nobody said that it is a number, and it holds few whole numbers, each in many rows."""
+        few = 2 < self.n_unique <= min(_MOST_CODES, len(self.series) // 10)
+        values = self.cells.values[~self.gone]
+        return self.use.use == "number" and self.use.guessed and few and bool((values % 1 == 0).all())
 
     @classmethod
     def read(cls, name: str, series: Any, use: ColumnUse, decimal: str) -> Column:

@@ -13,10 +13,11 @@ from workbench.errors import InputError
 from workbench.pools.cells import AMBIGUOUS, MARKS, read_numbers, read_texts
 from workbench.pools.items import plain
 from workbench.pools.labels import class_names, class_order
+from workbench.pools.notebooks import counted
 from workbench.pools.tables.columns import Column
 from workbench.pools.tables.exported import is_exported, without_provenance
 from workbench.pools.tables.options import PICTURE_FEATURES, TableOptions
-from workbench.pools.tables.report import ColumnReport, Findings, Fix, TableReport, counted, worst_first
+from workbench.pools.tables.report import ColumnReport, Findings, Fix, TableReport, worst_first
 from workbench.pools.tables.second_readings import (
     ask_for_the_class,
     decimal_signs,
@@ -144,6 +145,14 @@ class Examination:
 
     def _after_uses(self) -> None:
         lost, n_rows = int((~self.keep).sum()), int(self.keep.sum())
+        codes = [name for name, column in self.columns.items() if column.may_be_codes]
+        if codes:
+            self.found.note(
+                "codes?",
+                f"Few whole numbers, used as numbers: {listed(codes)}. A code says which, not how much.",
+                codes[0],
+                (Fix("They are categories", {"columns": {name: {"use": "category"} for name in codes}}),),
+            )
         if lost:
             self.found.note("missing", f"{counted(lost, 'row')} left out; {n_rows:,} stay.")
         if lost and n_rows < 2:

@@ -6,7 +6,7 @@ import base64
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 from urllib.parse import unquote, urlsplit
 
@@ -19,36 +19,14 @@ from workbench.pools.formats.files import File
 from workbench.pools.formats.images import ImageFolder
 from workbench.pools.images.fetching import MAX_PICTURE, fetch_all, is_address, kept
 from workbench.pools.images.photos import MAX_PHOTO_BYTES, PhotoSource
-from workbench.pools.tables.report import Fix, counted
+from workbench.pools.notebooks import counted
+from workbench.pools.tables.report import Fix
 from workbench.reading import cut, listed, reading
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
-
-    from workbench.arrays import Array
-    from workbench.pools.tables.options import TableOptions
-    from workbench.pools.tables.report import Findings
-    from workbench.pools.tables.source_table import RawTable
+    from workbench.pools.tables.second_readings import ExaminedTable
 
 _INLINE = "data:image/"
-
-
-class ExaminedTable(Protocol):
-    """Table under examination.
-
-    Attributes:
-        raw: as it was read.
-        options: under which it is looked at.
-        frame: its cells.
-        found: what a person must know.
-        keep: [N] rows that stay.
-    """
-
-    raw: RawTable
-    options: TableOptions
-    frame: DataFrame
-    found: Findings
-    keep: Array
 
 
 @dataclass(frozen=True)

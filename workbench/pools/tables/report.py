@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from workbench.pools.notebooks import counted
 from workbench.pools.tables.uses import ColumnUse
 from workbench.reading import shortened
 
@@ -171,8 +172,3 @@ def _written(options: Mapping[str, Any]) -> str:
         for name, value in options.items()
     }
     return ", ".join(f"{name}={text}" for name, text in texts.items())
-
-
-def counted(n: int, noun: str) -> str:
-    """A number of things in words: 1 row, 2 rows."""
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"

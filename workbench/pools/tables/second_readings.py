@@ -18,10 +18,10 @@ from workbench.reading import cut, listed
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from workbench.arrays import Ints
+    from workbench.arrays import Array, Ints
     from workbench.pools.tables.options import TableOptions
-    from workbench.pools.tables.raw import RawTable
     from workbench.pools.tables.report import Findings
+    from workbench.pools.tables.source_table import RawTable
 
 _HEAD = 1_000
 _MOST_CLASSES, _MOST_CODES = 50, 12
@@ -33,7 +33,7 @@ _WHY = {
 _FEW = 10  # labels that a column can agree with by chance
 
 
-class ExaminedUses(Protocol):
+class ExaminedTable(Protocol):
     """Table under examination.
 
     Attributes:
@@ -43,6 +43,7 @@ class ExaminedUses(Protocol):
         names: of its columns.
         found: what a person must know.
         truth: [N] codes of the classes, -1 unknown, or None.
+        keep: [N] rows that stay.
     """
 
     raw: RawTable
@@ -51,9 +52,10 @@ class ExaminedUses(Protocol):
     names: list[str]
     found: Findings
     truth: Ints | None
+    keep: Array
 
 
-def decimal_signs(table: ExaminedUses, said: Mapping[str, ColumnUse]) -> dict[str, str]:
+def decimal_signs(table: ExaminedTable, said: Mapping[str, ColumnUse]) -> dict[str, str]:
     """Column -> its decimal sign, said or found (`workbench.pools.cells.decimal_of`).
 
     What one column leaves open, the others tell: a table has one sign. Points between thousands are looked
@@ -81,7 +83,7 @@ def decimal_signs(table: ExaminedUses, said: Mapping[str, ColumnUse]) -> dict[st
     return {name: sign for name, sign in signs.items() if sign}
 
 
-def settle_decimals(table: ExaminedUses, uses: dict[str, ColumnUse], signs: Mapping[str, str]) -> None:
+def settle_decimals(table: ExaminedTable, uses: dict[str, ColumnUse], signs: Mapping[str, str]) -> None:
     """Write the decimal sign of every column of numbers into its use; ask where two ways read it.
 
     Args:
@@ -111,7 +113,7 @@ def settle_decimals(table: ExaminedUses, uses: dict[str, ColumnUse], signs: Mapp
             )
 
 
-def _ask_decimal(table: ExaminedUses, name: str, use: ColumnUse) -> None:
+def _ask_decimal(table: ExaminedTable, name: str, use: ColumnUse) -> None:
     series = table.frame[name]
     text = decimal_of(series)[1]
     mark, noun = (",", "comma") if "," in text else (".", "point")
@@ -130,7 +132,7 @@ def _ask_decimal(table: ExaminedUses, name: str, use: ColumnUse) -> None:
 
 
 def leave_copies_out(
-    table: ExaminedUses, target: str, uses: dict[str, ColumnUse], said: Mapping[str, ColumnUse]
+    table: ExaminedTable, target: str, uses: dict[str, ColumnUse], said: Mapping[str, ColumnUse]
 ) -> list[str]:
     """Leave out columns that stand one to one with the classes: they are the answer, not a feature.
 
@@ -171,7 +173,7 @@ def leave_copies_out(
     return copies
 
 
-def _copies_classes(table: ExaminedUses, name: str) -> bool:
+def _copies_classes(table: ExaminedTable, name: str) -> bool:
     if table.truth is None:
         return False
     labelled = np.flatnonzero(table.truth >= 0)
@@ -194,7 +196,7 @@ def _copies_classes(table: ExaminedUses, name: str) -> bool:
     return len(met) == n_classes
 
 
-def say_what_is_lost(table: ExaminedUses, uses: Mapping[str, ColumnUse], known: Collection[str]) -> None:
+def say_what_is_lost(table: ExaminedTable, uses: Mapping[str, ColumnUse], known: Collection[str]) -> None:
     """Tell of every filled column that the guess leaves out, with a cell of it and its ways back.
 
     Args:
@@ -256,7 +258,7 @@ def say_what_is_lost(table: ExaminedUses, uses: Mapping[str, ColumnUse], known: 
         )
 
 
-def _say_one_class(table: ExaminedUses, name: str, label: str) -> None:
+def _say_one_class(table: ExaminedTable, name: str, label: str) -> None:
     other_label = "other" if label != "other" else "rest"  # a second class, which people rename
     keep = {"columns": {name: {"use": "class"}}, "classes": [label, other_label]}
     table.found.guess(
@@ -271,7 +273,7 @@ def _say_one_class(table: ExaminedUses, name: str, label: str) -> None:
     )
 
 
-def ask_for_the_class(table: ExaminedUses, uses: Mapping[str, ColumnUse]) -> None:
+def ask_for_the_class(table: ExaminedTable, uses: Mapping[str, ColumnUse]) -> None:
     """Ask whether a last column of few words or whole numbers that repeat holds the classes.
 
     Args:

@@ -11,12 +11,9 @@ import numpy as np
 
 from workbench.pools.cells import is_text, read_numbers, read_texts
 from workbench.pools.tables.options import TableOptions
-from workbench.pools.tables.report import TableReport
 from workbench.pools.tables.uses import ID_NAMES, ColumnUse, guessed, numbers_rows
 
 LIKELY_CLASSES = 200
-MOST_CODES = 12
-"""Different whole numbers of a column up to which they may be codes."""
 PREDICTIONS = re.compile(
     r"(prediction|predicted|pred|suggestion|suggested|guess)|\w+_(prediction|pred|suggestion)"
     r"|(llm|gpt|predicted|suggested)_(?!conf|score|certain|prob|id|time|cost|model|reason)\w+"
@@ -163,17 +160,3 @@ def _has_words(column: Any) -> bool:
     lettered = [any(sign.isalpha() or sign > "\x7f" for sign in text) for text in filled]
     words = read_numbers(column.iloc[:_HEAD]).unreadable.sum() > len(filled) / 2
     return bool(words and is_text(column) and len(set(filled)) > 1 and np.mean(lettered) >= 0.5)
-
-
-def codes(report: TableReport) -> list[str]:
-    """Columns used as numbers that may be codes: few whole numbers, each in many rows.
-
-    A code says which, not how much: as a number, 3 lies between 2 and 4, as a category it does not.
-    """
-    names = []
-    for column in report.columns:
-        few = 2 < column.n_unique <= min(MOST_CODES, report.n_rows // 10)
-        if column.use is not None and column.use.use == "number" and few:
-            is_whole = all(re.fullmatch(r"-?\d+(\.0+)?", example.strip()) for example in column.examples)
-            names += [column.name] if is_whole else []
-    return names

@@ -26,7 +26,7 @@ USUAL = {"number": "median", "date": "median", "category": "own", "text": "own",
 AUTO = "auto"
 PICTURE_ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".pgm", ".ppm")
 ID_NAMES = ("id", "_id", "uuid", "item_id", "row_id")
-CLASS_NAMES = ("target", "label", "class", "y", "category")
+CLASS_NAMES = ("target", "label", "class", "y", "category", "annotation")
 TEXT_NAMES = frozenset(
     (
         *("text", "comment", "comments", "title", "query", "review", "sentence", "tweet"),
