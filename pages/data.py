@@ -149,9 +149,10 @@ def next_step(record: Any, about: About) -> tuple[str, str, str]:
     from workbench.sessions.verdict import ModelVerdict
 
     n, questions = about.answers[record.id]
-    stages = about.stages.get(record.id, {})
+    # of several questions nobody's stage is the project's
+    stages = about.stages.get(record.id, {}) if questions == 1 else {}
     checks = [kind for kind in stages if kind != "round"][-1:]
-    left = record.n_askable * questions - n
+    left = max(0, record.n_askable * questions - n)
     if checks == ["certified"]:
         return "Certified: take its labels away, or label the rest.", "See the certificate", "finish"
     if checks:
@@ -159,7 +160,7 @@ def next_step(record: Any, about: About) -> tuple[str, str, str]:
     if n and not left:
         return "Everything is labelled.", "Look at the labels", "history"
     fit, words = stages.get("round", {}), f"{plural(left, 'answer')} to go"
-    if questions == 1 and (n_test := fit.get("n_test", 0)) >= ENOUGH:
+    if (n_test := fit.get("n_test", 0)) >= ENOUGH:
         measured = Evaluation.of(n_test, round(fit["error"] * n_test), "")
         words += f"; {ModelVerdict(measured).between}"
     return f"{words}.", "Go on" if n else "Start", "label"

@@ -88,8 +88,10 @@ def gallery(chosen: tuple[int, ...], model: Any) -> None:
     rows = [known.get(i, decisions.Decision(i, decisions.OPEN)) for i in chosen[:MOST_IN_GALLERY]]
     tiles = decisions.tiles(session.pool, rows, {}, desk.picture_address(session))
     p = model.probabilities_at(np.array([row.item for row in rows]))
+    # a name of before may be another class's by now
+    is_named_so = model.classes == session.state.classes
     for tile, code, sure in zip(tiles, p.argmax(axis=1).tolist(), p.max(axis=1).tolist(), strict=True):
-        tile |= {"says": model.classes[code], "sure": sure}
+        tile |= {"says": model.classes[code], "sure": sure} if is_named_so else {}
     # what is given here stands here until something else is selected
     stamp = repr((chosen, st.session_state.get("map-turn", 0), st.session_state[frame.VISIT]))
     desk.mount_gallery(session, tiles, stamp, beside=True)

@@ -585,3 +585,12 @@ def test_what_the_reader_did_is_told_before_labels_are_taken_in() -> None:
         (0, "gr\xfcn")
     ]
     assert any("cp1252" in note for note in notes)
+
+
+def test_a_column_called_item_may_be_the_pools_ids_and_one_called_note_its_texts() -> None:
+    rows = "".join(f"{i + 1},{i / 7:.3f},{i % 5 + 0.5}\n" for i in range(30))
+    numbered = load_pool(f"Item,a,b\n{rows}".encode(), file_name="t.csv")
+    assert numbered.id_column == "Item"
+    assert import_labels(b"Item,label\n1,x\n2,y\n", numbered, "csv") == [(0, "x"), (1, "y")]
+    texts = load_pool(("note\n" + "\n".join(TEXTS)).encode(), file_name="n.csv")
+    assert import_labels(f"note,label\n{TEXTS[0]},x\n".encode(), texts, "csv") == [(0, "x")]

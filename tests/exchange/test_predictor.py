@@ -216,6 +216,10 @@ def test_numbers_of_another_decimal_sign_are_refused_and_other_encodings_read(
     for encoding in ("cp850", "utf-16", "utf-8"):
         frame.to_csv(rows, index=False, encoding=encoding)
         np.testing.assert_allclose(alone(bare, folder, rows), right, atol=1e-6)
+    # one cell that is none is counted, also alone
+    one = frame.iloc[:1].assign(size="none at all")
+    one.to_csv(rows, index=False)
+    np.testing.assert_allclose(alone(bare, folder, rows), expected(saved, one), atol=1e-6)
     odd = {"size": ["0,5", "1,25", "x", ""], "amount": ["0.766", "12.345", "7.5", "1"], "day": "soon"}
     for name, cells in odd.items():
         frame.assign(**{name: cells}).to_csv(rows, index=False)

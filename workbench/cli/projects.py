@@ -343,8 +343,8 @@ def export_project(
             file=sys.stderr,
         )
     n_labelled = session.state.n_labelled
-    if (what == "predictions" or format == PREDICTOR) and getattr(session, "model", session) is None:
-        session.refit()  # labels that were imported have no fit yet
+    if (what == "predictions" or format == PREDICTOR) and getattr(session, "stale", False):
+        session.refit()  # the last fit does not know the labels that were imported
     done(store, "exported", record, format if format in (BUNDLE, PREDICTOR) else f"{what}, {format}")
     if out is None:
         if format in (BUNDLE, PREDICTOR):
@@ -384,9 +384,11 @@ def delete_project(
         raise InputError(
             "The app is running, and somebody may be labelling. Delete it there, or stop the app."
         )
-    n_labelled, _ = store.n_answers([record.family])[record.family]
+    questions = store.questions(record.id)  # those put aside go, too
+    n_labelled = sum(map(store.n_labelled, questions))
     if not yes:
-        _confirmed(f"Delete {record.name} with {n_labelled:,} labels for good?", "Nothing was deleted")
+        of = f" of all its {len(questions)} questions" if questions[1:] else ""
+        _confirmed(f"Delete {record.name} with {n_labelled:,} labels{of} for good?", "Nothing was deleted")
     store.delete_project(record.id)
     done(store, "deleted", record, f"{n_labelled:,} labels")
     print(f"{record.name}: deleted, with {n_labelled:,} labels")

@@ -129,9 +129,6 @@ def rows_of(data: bytes, format: str) -> Rows:
         raise InputError("The file holds no labels.")
     records = _OBJECTS[format](data) if format in _OBJECTS else None
     columns, is_coded, notes = _TABLES[format](data) if records is None else ({}, False, ())
-    for name in set(columns) - {*_BY}:  # "ID" as good as "id"
-        if name.strip().lower() in _BY and name.strip().lower() not in columns:
-            columns[name.strip().lower()] = columns.pop(name)
     if _FLAT in columns:
         columns.pop("id", None)
     if SIGN.issubset(columns if records is None else records.columns):
@@ -168,8 +165,11 @@ class Places:
     def __init__(self, pool: Pool, rows: Rows, column: str = "") -> None:
         self._pool = pool
         # an export of ours calls every pool's ids "id", and the items' numbers "item"
-        id_column = pool.id_column
-        self._ids = tuple(filter(None, ("id", id_column) if id_column == "item" else (id_column, "id")))
+        id_column, uses = pool.id_column, pool.uses or {}
+        # "ID" as good as "id", but where it is a column of the pool's own
+        alike = [name for name in rows.columns if name.strip().lower() == "id" and name not in uses]
+        in_order = ("id", id_column) if id_column == "item" else (id_column, "id")
+        self._ids = tuple(filter(None, dict.fromkeys((*in_order, *alike))))
         self._names = (*self._ids, "item")
         self._position = {valid_text(str(key)): i for i, key in enumerate(pool.items.ids)}
         if rows.files:
@@ -178,9 +178,9 @@ class Places:
         self._named = not set(self._names).isdisjoint(rows.columns)
         # the ids of texts without some are their numbers, and another program's numbers are others
         self._numbered = pool.kind == "text" and not id_column
-        uses = pool.uses or {}
         shown = [name for name in uses if uses[name]["use"] in ("text", "picture")]
-        self._shown_names = (*(f"{TAKEN}{name}" if name in EXPORTED else name for name in shown), *_SHOWN)
+        # in an export of ours "note" is a person's, and the item's own is "source_note"
+        self._shown_names = (*(f"{TAKEN}{name}" for name in shown if name in EXPORTED), *shown, *_SHOWN)
         self._others = {*EXPORTED, *LISTS, "class", column.strip().lower()}
         self._columns = tuple(pool.items.show(0).row or ()) if pool.kind == "table" and len(pool) else ()
 

@@ -49,8 +49,9 @@ def import_labels(
         format: one of csv, xlsx, parquet, jsonl, npz, label-studio, huggingface, coco.
         classes: names of the project's classes, beside the pool's.
         unknown: takes the ids that the pool does not have; without it they are an error.
-        column: of the labels in a table; "" takes the one that is called as the question, else as the pool's
-            own column of classes or label, class, category, ..., which is no property of the items.
+        column: of the labels in a table, of Label Studio's tasks the name of a choice; "" takes the one that
+            is called as the question, else as the pool's own column of classes or label, class, category,
+            ..., which is no property of the items; of tasks any choice.
         question: its name.
         notes: takes what is to be told of how the file was read.
 
@@ -65,7 +66,7 @@ def import_labels(
     """
     with reading("The file", f"a file of labels ({format})", "Is it of another format?"):
         rows = rows_of(data, format)
-        column = _class_column(rows.columns, pool, column, question) if rows.columns else ""
+        column = _class_column(rows.columns, pool, column, question) if rows.columns else column
         if notes is not None:
             notes.extend(rows.notes)
         return _matched(rows, pool, classes, unknown, column)

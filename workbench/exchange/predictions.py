@@ -148,5 +148,7 @@ def _number(cell: Any, where: str) -> float | None:
     try:
         value = float(bare(text).replace(",", "."))
     except ValueError:
-        raise InputError(f"{where} has the confidence {cut(text)}, which is no number.") from None
+        raise InputError(
+            f"{where} has the confidence {cut(text)}, which is no number. Correct it, or take the column out."
+        ) from None
     return value if math.isfinite(value) else None

@@ -486,8 +486,8 @@ def _readme(export: _Made, saved: SavedModel) -> str:
     python predict.py ROWS > PREDICTIONS.csv
 
 **In:** {export.reads}. Other columns are left alone. Cells that are no number count as empty, and
-are counted; where all are none, or have another decimal sign, and at a category that the pool never held it
-ends with a sentence. What is no UTF-8 is read as the pool's file was.
+are counted; where all of several are none, or have another decimal sign, and at a category that the pool
+never held it ends with a sentence. What is no UTF-8 is read as {export.document["encoding"]}.
 
 **Out:** a CSV with `row` (from 0), `prediction`, `confidence` and `p(CLASS)` of each of the {len(classes)}
 classes: {names}{more}.

@@ -76,7 +76,7 @@ def numbers(e: Any, cells: list[Any], take: Any) -> Any:
     if odd:  # these are no numbers, or the decimal sign is another one
         n, sign = sum(v is None or v == v for v in entries), "." if e["sign"] == "," else ","
         words = f"{len(odd)} of {n} filled cells of {e['name']!r} are no {e['type']}, such as {odd[0]!r}"
-        if len(odd) == n or sum(take(cell, e | {"sign": sign}) is None for cell in cells) < len(odd):
+        if 1 < len(odd) == n or sum(take(cell, e | {"sign": sign}) is None for cell in cells) < len(odd):
             raise ValueError(f"{words}: write them as in the pool, and mind the decimal sign.")
         print(f"{words}, and count as empty.", file=sys.stderr)
     missing = np.array([v is None or not np.isfinite(v) for v in entries], bool)

@@ -81,16 +81,22 @@ def is_alive(owner: str, renewed: float) -> bool:
 @contextmanager
 def serving() -> Iterator[None]:
     """Say, while a block runs, that this process serves the projects of `workbench_home`."""
-    place = workbench_home() / "servers" / str(os.getpid())
+    # containers that share a home often share the number, too
+    place = workbench_home() / "servers" / f"{socket.gethostname()}-{os.getpid()}"
     private_folder(place.parent)
     place.write_text(this_process(), encoding="utf-8")
+    lease = Lease(lambda: os.utime(place))  # for other machines; it must not make a file that is gone
     try:
         yield
     finally:
+        lease.end()
         place.unlink(missing_ok=True)
 
 
 def is_served() -> bool:
     """True if a server of the projects of `workbench_home` runs."""
-    places = (workbench_home() / "servers").glob("*")
-    return any(is_alive(place.read_text(encoding="utf-8"), place.stat().st_mtime) for place in places)
+    for place in (workbench_home() / "servers").glob("*"):
+        with suppress(OSError, ValueError):  # ended meanwhile, or cut short by a full disk
+            if is_alive(place.read_text(encoding="utf-8"), place.stat().st_mtime):
+                return True
+    return False

@@ -767,6 +767,10 @@ class Desk extends Speaker {
       this.say("Nobody can have read this row yet: the key was not taken.");
       return;
     }
+    if (this.view !== null && !card.touched) {
+      this.leave(); // nothing was pressed: what was left open is not answered by looking at it
+      return;
+    }
     const chosen = this.chosen(card);
     // what was said to be unsure may stay so
     const open = Object.keys(chosen).find((name) => chosen[name] === null && !(this.view !== null && card.said?.[name] === null));
@@ -895,12 +899,18 @@ class Desk extends Speaker {
   // a new class of the question whose turn it is, else of the last one with classes
   another(of = null) {
     const one = of || this.turn || this.open_questions.filter((other) => other.classes).at(-1);
-    if (!this.shown || !one) return;
+    const { item } = this.shown || {};
+    if (item === undefined || !one) return;
     if (this.alone && !one.classes.length) {
       this.namer?.box.focus({ preventScroll: true });
       return;
     }
-    const field = this.naming((name, fresh) => { this.close(); this.choose(one, name, fresh); }, "Its name; those there are are offered", () => one.classes);
+    const give = (name, fresh) => {
+      this.close();
+      if (this.shown?.item === item) this.choose(one, name, fresh);
+      else this.say("Another item is on screen by now: the class was not taken.");
+    };
+    const field = this.naming(give, "Its name; those there are are offered", () => one.classes);
     this.open(this.alone ? "A class for this item" : `A class of ${one.name} for this item`, field.node);
     field.box.focus({ preventScroll: true });
   }
@@ -960,7 +970,7 @@ class Desk extends Speaker {
 
   // a card of the trail
   looked_at({ card, said }) {
-    return { ...card, node: null, ask: null, said, chosen: null, adds: null };
+    return { ...card, node: null, ask: null, said, chosen: null, adds: null, touched: false };
   }
 
   // what requests say of the desk they come from
@@ -1394,6 +1404,10 @@ class Desk extends Speaker {
   searchKey(event) {
     event.stopPropagation();
     if (event.isComposing) return;
+    if (event.repeat && !this.box.value) {
+      event.preventDefault(); // a key that is held emptied the box: what it goes on with is meant for nothing
+      return;
+    }
     if (event.key === "Enter") {
       event.preventDefault();
       const found = !this.alone && this.search.trim() ? this.switches.find((one) => this.fits(one.name)) : null;

@@ -137,8 +137,9 @@ class Desk:
             asks, own_asks = session.state.asks, [screen]
             if screen not in asks:
                 ids = asks if shown.released else session.state.waiting.get(session.annotator, ())
-                own_asks = [i for i in ids if asks[i].item == shown.item][-1:]
-            session.reclaim([i for i in own_asks if asks[i].annotator == session.annotator], first=first)
+                own = shown.item, session.annotator
+                own_asks = [i for i in ids if (asks[i].item, asks[i].annotator) == own]
+            session.reclaim(own_asks[-1:], first=first)
 
     def _give_back(self, known: Sequence[str], screen: str) -> None:
         """Give back what older models chose, but for the item on screen; of a new page, for the first one."""
@@ -179,7 +180,8 @@ class Desk:
             n_keys, switches = _in_need(self.sessions)
         places = [f"class number {place}" for place in range(n_keys)]
         all_keys = keys_for([*places, *(f"switch {name}" for name in switches)])
-        of_classes = list((all_keys.classes or keys_for(places).classes)[:n_keys])
+        # where switches are searched by typing, letters are words
+        of_classes = list(all_keys.classes[:n_keys] or keys_for(places).classes[:FEW_KEYS])
         of_switches = dict(zip(switches, all_keys.classes[n_keys:], strict=False))
         documents = []
         for question in self.sessions:
@@ -229,15 +231,19 @@ class Desk:
         """
         items = []
         for item in self._decided(n):
-            about = self.stands(item) | {"open": False, "face": cards.face(self.session.pool, item, picture)}
+            about = self.stands(item, own=True) | {
+                "open": False,
+                "face": cards.face(self.session.pool, item, picture),
+            }
             skipped = [one.question_name for one in self.sessions if item in one.state.skipped]
             items.append(about | {"questions": [{"name": name} for name in about["said"] or skipped]})
         return items
 
-    def stands(self, item: int) -> dict[str, Any]:
+    def stands(self, item: int, *, own: bool = False) -> dict[str, Any]:
         """Decision about an item: the person's own where they have one, else that of all.
 
-        `said` is the class of each question that is answered, or None for unsure.
+        `said` is the class of each question that is answered, or None for unsure; with `own`, of several
+        questions those alone that the person answered: no other can be amended.
         """
         answers: dict[str, str | None] = {}
         for session in self.sessions:
@@ -245,7 +251,7 @@ class Desk:
             vote = state.votes.get(item, {}).get(session.annotator)
             if vote is not None:
                 answers[session.question_name] = state.class_names.get(state.resolve(vote.key))
-            elif item in state.labels:
+            elif item in state.labels and not (own and len(self.sessions) > 1):
                 answers[session.question_name] = state.labels[item]
             elif item in state.unsure:
                 answers[session.question_name] = None
@@ -311,7 +317,9 @@ class Desk:
             return session.question_kind == YES_NO and group.name != YES, -group.sure
 
         groups.sort(key=order)
-        matches = [entry for entry in groups if (entry[0].question_name, entry[1].name) == (question, name)]
+        matches = [
+            entry for entry in groups if entry[1].name == name and question in (None, entry[0].question_name)
+        ]
         of, group = (matches or groups)[0]
         alternatives = [
             {"question": session.question_name, "class": one.name, "n": one.n_items}

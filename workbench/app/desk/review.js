@@ -6,6 +6,8 @@
 const galleries = new Map(); // project -> Gallery
 
 const REDRAW = 1500; // ms
+const LATE = 3000; // ms in which the page shows what was chosen on the map
+const SEEN = 400; // ms that an item stands before anybody can have seen it
 
 // whether the model says another class than the item has
 const differs = (card) => Boolean(card.says) && (card.says !== card.class || card.kind !== "label" || card.said?.length > 0);
@@ -19,6 +21,8 @@ class Gallery extends Speaker {
     this.steps = new Map(); // id of an undo -> {entry, part, now}: what it takes back, and how it looked
     this.tiles = [];
     this.node = make("div", { class: "desk gallery" });
+    this.late = 0; // until when keys are of what stood here before
+    window.addEventListener("workbench-chosen", () => { this.late = Date.now() + LATE; });
     this.place = make("div", { class: "grid", role: "listbox", "aria-label": "Decisions", "aria-multiselectable": "true" });
     this.answers = make("div", { class: "answers" });
     this.box = make("input", { class: "search", dir: "auto", type: "text", placeholder: "Type a class; Enter relabels", "aria-label": "Search classes", autocomplete: "off", onkeydown: (event) => this.searchKey(event), oninput: () => this.drawAnswers() });
@@ -27,6 +31,7 @@ class Gallery extends Speaker {
     this.node.append(make("div", { class: "tools" }, make("div", { class: "head" }, this.title = make("span", { class: "title" }), make("span", { class: "space" }), this.status, this.kept, this.shelf), this.answers, this.commands, this.message), this.place);
     window.addEventListener("keydown", (event) => this.key(event), true);
     window.addEventListener("pagehide", () => this.flush());
+    for (const [name, held] of [["pointerdown", true], ["pointerup", false], ["pointercancel", false]]) window.addEventListener(name, () => { this.held = held; }, true);
     if (this.sends().length) this.pump();
     this.show(data);
   }
@@ -34,7 +39,10 @@ class Gallery extends Speaker {
   update(data, trigger) {
     const other = data.stamp !== this.data.stamp || data.person !== this.data.person;
     this.renew(data, trigger);
-    if (other) this.show(data);
+    if (!other) return;
+    // what somebody chose is awaited; what came by itself, with a new model, nobody has seen
+    this.late = data.beside && !this.late ? Date.now() + SEEN : 0;
+    this.show(data);
   }
 
   show(data) {
@@ -46,8 +54,14 @@ class Gallery extends Speaker {
     this.tiles = this.cards.map((card, place) => {
       const tile = make("button", { class: "tile decision", role: "option", "data-item": card.item });
       tile.addEventListener("click", (event) => {
+        const more = event.ctrlKey || event.metaKey || event.shiftKey;
+        // beside a map all are chosen without a press: a click is of one
+        if (data.beside && !more && this.chosen.size === this.cards.length) {
+          this.chosen.clear();
+          this.cards.forEach((_, one) => this.drawTile(one));
+        }
         this.go(place);
-        if (event.ctrlKey || event.metaKey || event.shiftKey) this.pick();
+        if (more) this.pick();
       });
       tile.addEventListener("dblclick", () => enlarge(this, card));
       return tile;
@@ -237,14 +251,16 @@ class Gallery extends Speaker {
     if (!places.length) return this.say("What is chosen is of another question: go to one of it first.");
     const others = this.targets.length - places.length;
     const rest = others ? ` ${counted(others, "chosen item")} of another question left as ${others === 1 ? "it is" : "they are"}.` : "";
-    const changing = places.filter((place) => this.cards[place].class !== name || this.cards[place].kind !== "label" || this.cards[place].said?.length);
+    // beside a map it is one's own choice, also where others said the same
+    const mine = (card) => !this.data.beside || (card.people || []).includes(this.data.person);
+    const changing = places.filter((place) => this.cards[place].class !== name || this.cards[place].kind !== "label" || this.cards[place].said?.length || !mine(this.cards[place]));
     const sent = changing.length ? this.give(changing, name) : null;
     this.done(places, `${sent ? `${counted(changing.length, "item")} labelled ${name}.` : `${name} already.`}${rest}`, sent);
   }
 
   give(places, name, mark = { changed: true }) {
     const more = { ...this.about(places), class: name };
-    const what = () => ({ kind: "label", class: name, said: [], ...mark });
+    const what = (card) => ({ kind: "label", class: name, said: [], people: [...new Set([...(card.people || []), this.data.person])], ...mark });
     // beside a map a class is one's own choice; that a label is right is a review there, too
     if (this.data.beside && !mark.kept) return this.change({ kind: "choose", ...more }, places, what);
     return this.change({ kind: "relabel", ...more }, places, what);
@@ -415,7 +431,10 @@ class Gallery extends Speaker {
     if (key === null || (event.altKey && !this.searching)) return;
     const found = classes.find((one) => one.key && one.key === key);
     const acts = { [keys.clear]: () => this.clear(), [keys.choose]: () => this.pick(), [keys.flag]: () => this.flag(), [keys.keep]: () => this.keep(), [keys.like]: () => this.agree(), [keys.note]: () => this.note(), [keys.undo]: () => this.undo(), [keys.zoom]: () => this.zoom() };
-    if (found) this.relabel(found.name);
+    const ring = walking && event.composedPath()[0].dataset.item; // where the keys stand on the map
+    const another = Date.now() < this.late || (ring && !this.cards.some((card) => String(card.item) === ring));
+    if (this.data.beside && another && (found || acts[key]) && key !== keys.undo) this.say("Another item is chosen than stands here: the key was not taken.");
+    else if (found) this.relabel(found.name);
     else if (acts[key]) acts[key]();
     else if (this.searching && /^[\p{L}\p{N}]$/u.test(event.key)) { this.box.focus({ preventScroll: true }); return; }
     else return;
@@ -449,8 +468,12 @@ class Gallery extends Speaker {
     }
     this.drawCommands();
     if (!this.data.beside || !(reply.acks || []).length) return;
-    clearTimeout(this.redraws); // the map follows once no more is pressed
-    this.redraws = setTimeout(() => this.here && this.trigger?.("renew", newId()), REDRAW);
+    clearTimeout(this.redraws); // the map follows once no more is pressed, and not under a lasso
+    const redraw = () => {
+      if (this.held) this.redraws = setTimeout(redraw, REDRAW);
+      else if (this.here) this.trigger?.("renew", newId());
+    };
+    this.redraws = setTimeout(redraw, REDRAW);
   }
 }
 

@@ -68,6 +68,8 @@ class Pointing {
     graph.on("plotly_hover", (event) => this.hover(event));
     graph.on("plotly_unhover", () => (this.card.style.display = "none"));
     graph.on("plotly_relayout", () => this.draw());
+    for (const chosen of ["plotly_selected", "plotly_click"])
+      graph.on(chosen, (event) => { if (event?.points?.some((point) => itemOf(point.customdata) !== null)) this.leaves(); });
   }
 
   // ------------------------------------------------------------------------------------- pictures
@@ -153,6 +155,7 @@ class Pointing {
     }
     const here = this.draw();
     if (!here) return;
+    this.place.dataset.item = here[0]; // a key of the gallery is of no other
     const words = [here[3][1], here[3][4], this.data.measure && `${this.data.measure} ${here[3][2]}`];
     const some = this.picked.length ? `${this.picked.length} marked. ` : "";
     this.said.textContent =
@@ -199,9 +202,15 @@ class Pointing {
     }
   }
 
+  // what is chosen comes to the gallery beside once the script has run: until then its keys are of what stood there
+  leaves() {
+    window.dispatchEvent(new Event("workbench-chosen"));
+  }
+
   send(what) {
     if (this.busy) return;
     this.busy = true;
+    this.leaves();
     this.tell("act", { ...what, turn: this.data.turn });
   }
 }

@@ -54,21 +54,26 @@ class NumberColumn:
         """[N, 1] numbers of a pandas column of new rows, [N, 2] with the flag; and what to tell of them.
 
         Raises:
-            InputError: no filled cell is a number, or more are by another decimal sign than the pool's.
+            InputError: of several filled cells none is a number, or more are by another decimal sign than the
+                pool's.
         """
         cells = self.cells(column, decimal)
         n, note = int(cells.unreadable.sum()), ""
         if n:
-            sign = "." if (self.decimal or decimal) == "," else ","
-            other_cells = replace(self, decimal=sign).cells(column, sign)
+            # a column without a sign knows no groups of three digits: either mark may stand between them
+            ways = [
+                f"--read decimal={sign}"
+                for sign in {".", ","} - {self.decimal or decimal}
+                if replace(self, decimal=sign).cells(column, sign).unreadable.sum() < n
+            ]
             note = f"{n:,} of {int((~cells.blank).sum()):,} filled cells of {self.name!r} are no {self.noun}"
             note += f", such as {cut(str(column.iloc[int(cells.unreadable.argmax())]))}"
-            if other_cells.unreadable.sum() < n:
+            if ways:
                 raise InputError(
-                    f"{note}: the decimal sign is {sign!r} here, and another in the pool. Write the cells as "
-                    f"there, or say --read decimal={sign}."
+                    f"{note}: the decimal sign, or the mark between thousands, is another than in the pool. "
+                    f"Write the cells as there, or say {' or '.join(sorted(ways))}."
                 )
-            if cells.unreadable[~cells.blank].all():
+            if n > 1 and cells.unreadable[~cells.blank].all():
                 raise InputError(f"{note}. Correct them, or empty the column.")
             note += ", and count as empty."
         return self.encode(column, cells), note

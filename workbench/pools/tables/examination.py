@@ -151,7 +151,10 @@ class Examination:
                 "codes?",
                 f"Few whole numbers, used as numbers: {listed(codes)}. A code says which, not how much.",
                 codes[0],
-                (Fix("They are categories", {"columns": {name: {"use": "category"} for name in codes}}),),
+                (
+                    Fix("They are categories", {"columns": {name: {"use": "category"} for name in codes}}),
+                    Fix("They are quantities", {"columns": {n: self.uses[n].to_json() for n in codes}}),
+                ),
             )
         if lost:
             self.found.note("missing", f"{counted(lost, 'row')} left out; {n_rows:,} stay.")

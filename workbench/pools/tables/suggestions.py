@@ -16,7 +16,8 @@ from workbench.pools.tables.uses import ID_NAMES, ColumnUse, guessed, numbers_ro
 LIKELY_CLASSES = 200
 PREDICTIONS = re.compile(
     r"(prediction|predicted|pred|suggestion|suggested|guess)|\w+_(prediction|pred|suggestion)"
-    r"|(llm|gpt|predicted|suggested)_(?!conf|score|certain|prob|id|time|cost|model|reason)\w+"
+    r"|(llm|gpt|predicted|suggested)_(?!conf|score|certain|prob|id|time|cost|model|version|reason|rational"
+    r"|expla|respon|output|raw|text|prompt|token|latency|second|comment|note|summary|log)\w+"
 )
 """Names of columns that say what somebody or something takes the class for."""
 _HEAD, _SAMPLE = 200, 20_000
