@@ -142,45 +142,60 @@ def _label(session: Session, say: Callable[[str], None], number: int, rng: np.ra
         batch = _batch(session, key, what, rng) if not several else _rows(session, key, what, rng)
         if not batch:
             return
-        for operation in batch:
+        for operation, names in batch:
             if operation.kind == "answers":
-                say(f"try {operation.id} {','.join(operation.answers) or ','.join(session.questions)}")
-        for operation, done in zip(batch, session.apply(batch), strict=True):
+                say(f"try {operation.id} {','.join(names)}")
+        told = session.apply([operation for operation, _ in batch])
+        for (operation, names), done in zip(batch, told, strict=True):
             if done.status == "saved":
-                said = {session.questions[0]: operation.kind}
-                if operation.kind == "label":
-                    said = {session.questions[0]: f"label:{operation.label}"}
-                elif operation.answers:
-                    said = {name: f"label:{label}" for name, label in operation.answers.items()}
-                elif operation.kind == "answers":
-                    said = dict.fromkeys(session.questions, "skip")
-                say(f"saved {operation.id} {','.join(f'{name}={kind}' for name, kind in said.items())}")
+                # a step back is of the questions that what it took back is of
+                about = names if done.about is None else _questions_of(session, done.about.act)
+                said = (f"{name}={_said(operation, name)}" for name in about)
+                say(f"saved {operation.id} {','.join(said)}")
         if step % 5 == 4:
             finished = session.refit()
             if finished is not None:
                 say(f"fit {finished.number} {finished.n_labelled}")
 
 
-def _batch(session: Session, key: str, what: int, rng: np.random.Generator) -> list[Operation]:
+def _questions_of(session: Session, act: str | None) -> list[str]:
+    return [name for name in session.questions if any(e.act == act for e in session.question(name).events)]
+
+
+def _said(operation: Operation, name: str) -> str:
+    """Kind of the event that an operation is in a question, with the class of a label."""
+    if operation.kind == "answers":
+        return f"label:{operation.answers[name]}" if operation.answers else "skip"
+    return f"label:{operation.label}" if operation.kind == "label" else operation.kind
+
+
+Batch = list[tuple[Operation, list[str]]]
+"""Operations, each with the names of the questions that it is about."""
+
+
+def _batch(session: Session, key: str, what: int, rng: np.random.Generator) -> Batch:
     """Send changes of one question: an answer, a skip, an undo, or three answers at once."""
-    asks = session.ask(3)
+    asks, names = session.ask(3), [session.questions[0]]
     if len(asks) < 3:
         return []
     name = str(rng.choice(session.classes))
     if what == 3:
-        return [Operation(key, "skip", ask=asks[0].id)]
+        return [(Operation(key, "skip", ask=asks[0].id), names)]
     if what == 4:
-        return [Operation(key, "undo")]
+        return [(Operation(key, "undo"), names)]
     return [
-        Operation(f"{key}-{i}", "label", ask=ask.id, label=name)
+        (Operation(f"{key}-{i}", "label", ask=ask.id, label=name), names)
         for i, ask in enumerate(asks if what == 5 else asks[:1])
     ]
 
 
-def _rows(session: Session, key: str, what: int, rng: np.random.Generator) -> list[Operation]:
-    """Send changes of several questions: rows that are answered or skipped, or an undo."""
+def _rows(session: Session, key: str, what: int, rng: np.random.Generator) -> Batch:
+    """Send changes of several questions: rows that are answered or skipped, or an undo.
+
+    An item of the first question's test split is open in the second one alone.
+    """
     if what == 4:
-        return [Operation(key, "undo")]
+        return [(Operation(key, "undo"), [])]
     asks = session.ask_items(3)
     if len(asks) < 3:
         return []
@@ -190,5 +205,5 @@ def _rows(session: Session, key: str, what: int, rng: np.random.Generator) -> li
         row: dict[str, Any] = {"answers": {name: str(rng.choice(choices[name])) for name in ask.asks}}
         if what == 3:
             row = {"text": SKIPPED}
-        made.append(Operation(f"{key}-{i}", "answers", item=ask.item, **row))
+        made.append((Operation(f"{key}-{i}", "answers", item=ask.item, **row), list(ask.asks)))
     return made

@@ -267,6 +267,12 @@ def test_ones_own_export_taken_in_again_changes_nothing(start: Callable[..., Ses
     assert session.state.votes[item]["file opinion.csv"].key == other and event.annotator == "ann"
     assert session.state.undecided == {tied, item}
     session.undo()
+    # beside two who differ it says which of them is right, also where that is who came last
+    said = session.state.labels[tied]
+    assert session.import_labels([(tied, said)], "third.csv") is not None
+    assert session.state.undecided == set() and session.state.labels[tied] == said
+    assert session.import_labels([(tied, said)], "third.csv") is None
+    session.undo()
     session.import_labels([(item, other), *rest], "corrected.csv", corrects=True)
     assert session.state.undecided == {tied} and session.state.labels[item] == other
     row = next(row for row in label_table(session) if row["item"] == item)

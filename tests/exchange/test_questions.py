@@ -16,7 +16,8 @@ from workbench.exchange import export_labels, open_bundle, write_project_bundle
 from workbench.exchange.answers import format_of
 from workbench.exchange.planning import plan_import
 from workbench.exchange.questions import Answers, answers_several, read_answers, take_answers
-from workbench.sessions import Session
+from workbench.sessions import Operation, Session
+from workbench.sessions.operations import SKIPPED
 from workbench.store import Store
 from workbench.studies.file_tasks import labels_taken_in
 
@@ -67,6 +68,22 @@ def test_a_bundle_brings_all_questions_with_their_answers_and_fits(store, tmp_pa
         assert new.state.labels == old.state.labels and len(new.rounds) == len(old.rounds)
     p, q = (one.question("fraud").model.probabilities for one in (session, again))
     np.testing.assert_allclose(p, q)
+
+
+def test_a_bundle_keeps_what_is_about_items_where_it_counts(store, tmp_path):
+    session = begun(store)
+    session.label_item(5, "refund")  # so that the skip counts in the others alone
+    skip, flag = Operation("a", "answers", item=5, text=SKIPPED), Operation("b", "flag", item=6)
+    session.apply([skip, flag, Operation("c", "want", items=[7], every=True)])
+    session.undo()
+    write_project_bundle(tmp_path / "b", session)
+    made = open_bundle(tmp_path / "b", store=store, name="again")
+    again = Session.open(made.id, store=store, annotator="ann")
+    assert [5 in one.state.skipped for one in again.asked()] == [False, True, True]
+    for name in session.questions:
+        assert again.question(name).state == session.question(name).state
+    assert (again.undo().kind, again.undo().kind) == ("flag", "skip")
+    assert not any(5 in one.state.skipped for one in again.asked())
 
 
 def test_a_bundle_with_two_questions_of_one_name_is_refused(store, tmp_path):

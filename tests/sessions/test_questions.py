@@ -656,8 +656,30 @@ def test_a_wish_for_every_question_is_one_event_and_gives_back_what_waits(store)
     assert [(event.kind, event.question) for event in events] == [("released", None), ("wanted", None)]
     [ask] = session.ask_items()
     assert ask.item == 40 and {one.role for one in ask.asks.values()} == {"chosen"}
+    assert not session.add_question("late").state.wanted  # which nobody wished anything of
     session.undo()
     assert not any(of.state.wanted for of in session.asked())
+
+
+def test_a_skip_beside_others_labels_is_told_as_taken(store):
+    session = begun(store, overlap=1.0, people=2)
+    ask = session.ask_items()[0]
+    session.tell(ask, {"topic": "refund", "fraud": True})
+    bob = session.as_annotator("bob")
+    again = bob.ask_items()[0]
+    assert again.item == ask.item and set(again.asks) == {"topic", "fraud"}
+    assert bob.tell(again, Event.skip())
+    assert all(of.events[-1].kind == "skip" for of in session.asked())
+
+
+def test_what_was_taken_back_can_be_skipped_before_it_is_asked_about_again(store):
+    session = begun(store, early_share=0.9, evaluation_share=0.9)
+    asks = session.ask_items(12)
+    ask = next(one for one in asks if {ask.role for ask in one.asks.values()} == {"evaluation"})
+    session.tell(ask, {"topic": "refund", "fraud": True})
+    session.undo()
+    session.apply([Operation("s", "answers", item=ask.item, text=SKIPPED)])
+    assert all(ask.item in of.state.skipped for of in session.asked())
 
 
 def test_the_last_act_is_taken_back_also_where_its_question_is_put_aside(store):

@@ -196,8 +196,9 @@ class Answers:
         waiting = self._questions.waiting(state, self.annotator)
         ask = next((ask for ask in waiting if ask.item == item), None)
         if ask is None:
-            # what is drawn to measure on is open for whoever is asked
-            return "" if item in self._questions.askable(state).tolist() else None
+            # what is drawn to measure on is open for whoever is asked, and for who took an answer back
+            again = item in state.reopened.get(self.annotator, ())
+            return "" if again or item in self._questions.askable(state).tolist() else None
         return ask.id if self._accepts(state, ask) or self._accepts_late(state, ask) else None
 
     def stands(self, state: ProjectState, item: int, event: Event) -> bool:
@@ -415,7 +416,11 @@ class Answers:
             )
         waiting = of.value[1]
         events = [*([Event.released(waiting)] if waiting else []), Event.wanted(items, of.text, of.second)]
-        return [replace(event, question=None if of.every else "") for event in events]
+        if not of.every:
+            return events
+        # a question that comes later knows nothing of a wish
+        about = {"questions": of.value[2]}
+        return [replace(event, question=None, payload={**event.payload, **about}) for event in events]
 
     def _reading(self, state: ProjectState, of: Operation) -> list[Event]:
         event = has_read(state, self.annotator, None if of.version < 0 else of.version)

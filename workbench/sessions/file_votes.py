@@ -47,17 +47,18 @@ def import_events(state: ProjectState, votes: Sequence[FileVote], source: str) -
             keys[name] = new_key(state, name, keys.values())
             added.append(Event.class_added(keys[name], new_name(state, name)))
     keyed = [vote._replace(label=keys[vote.label]) for vote in votes]
-    new = {vote.item for vote in keyed if not _stands(vote, state)}
+    new = {vote.item for vote in keyed if not _stands(vote, state, source)}
     rows = [vote if any(vote[2:]) else vote[:2] for vote in keyed if vote.item in new]
     return [*added, Event.imported(rows, source)] if rows else []
 
 
-def _stands(vote: FileVote, state: ProjectState) -> bool:
+def _stands(vote: FileVote, state: ProjectState, source: str) -> bool:
     """Tell whether a file's vote is nothing new: it is there, or is the file's and the item has its class."""
-    if vote.person:
-        standing = state.votes.get(vote.item, {}).get(vote.person)
-        return standing is not None and (standing.key, standing.final) == (vote.label, vote.final)
+    own = state.votes.get(vote.item, {}).get(vote.person or f"file {source}")
+    is_there = own is not None and (own.key, own.final) == (vote.label, vote.final)
+    if is_there and (vote.person or not vote.final):
+        return True
     standing = state.standing.get(vote.item)
-    if standing is None or (vote.final and vote.item in state.undecided):
+    if vote.person or standing is None or vote.item in state.undecided:
         return False
     return state.resolve(standing.key) == state.resolve(vote.label)

@@ -268,6 +268,8 @@ class OpenProject:
     def _end(self, group: Group, error: BaseException | None = None) -> None:
         self._group, self._ending = None, group
         recorder = group.recorder
+        if error is None and recorder.failed:  # whoever caught it went on without what was folded
+            error = RuntimeError("Something within the transaction failed: nothing of it is stored.")
         try:
             if error is None:
                 added = {event.question for event in recorder.added if event.question is not None}

@@ -583,7 +583,8 @@ class Several(Opened):
     def _operate(self, operation: Operation, others: Sequence[Self]) -> Acknowledgement:
         """Do an operation; `others` are the sessions of the other questions."""
         try:
-            return self._done(operation, others)
+            with self._project.log.whole():
+                return self._done(operation, others)
         except StorageError:
             raise
         except InputError as error:
@@ -613,7 +614,8 @@ class Several(Opened):
                 open_items.update(questions.askable(state, measured=True).tolist())
                 asks = questions.waiting(state, self.annotator)
                 waiting += [ask.id for ask in asks if ask.role != "evaluation"]
-            operation = replace(operation, value=(open_items, waiting))
+            counted = [session._project.begun for session in every.values()]
+            operation = replace(operation, value=(open_items, waiting, counted))
         with self._project.recording() as transaction:
             return self._answers.operate(transaction, operation)
 
@@ -683,7 +685,11 @@ class Several(Opened):
             skip = Event.skip(item, asks=asks, questions=questions, **operation.more)
             with self._project.recording() as transaction:
                 self._answers.record(transaction, [skip], operation.id)
-        left_out = [session.question_name for session in aside if item not in session.state.skipped]
+        left_out = [
+            session.question_name
+            for session in aside
+            if session._project.begun not in questions and item not in session.state.skipped
+        ]
         for session, event in answers:
             if event.kind == "skip":
                 continue
@@ -768,7 +774,7 @@ class Several(Opened):
         log, undo = self._project.log, operation.kind == "undo"
         # this question first: its event is what is told
         states = dict(sorted(log.states().items(), key=lambda pair: pair[0] != self.id))
-        for question in log.recorded(operation.id):
+        for question in sorted(log.recorded(operation.id), key=lambda id_: id_ != self.id):
             with log.recording(question) as transaction:
                 return self._answers.operate(transaction, operation)
         last = self.last_acts[not undo]

@@ -267,6 +267,12 @@ def _asked(session: Any, preview: Looked) -> dict[str, Any] | None:
 def _several(session: Any, answers: Answers) -> bool:
     """Changes that answers to several questions would bring, and whether nothing is open."""
     st.markdown(f"**It would bring: {verbatim(answers.words(), 300)}.**")
+    changed = 0
+    for question, rows in answers.labels.items():
+        labels = session.question(question).state.labels
+        changed += sum(labels.get(row[0], row[1]) != row[1] and not any(row[2:3]) for row in rows)
+    if changed:
+        st.caption(f"{plural(changed, 'answer')} here would become another: the file decides.")
     if answers.strange:
         st.caption(f"No yes / no question is called {verbatim(', '.join(answers.strange[:8]), 200)}.")
         words = f"Add {plural(len(answers.strange), 'question')} answered by yes or no"
