@@ -1,7 +1,6 @@
 """The server's side of the desk: operations in, acknowledgements and cards out."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -141,21 +140,12 @@ def test_ones_own_answers_are_looked_at_and_corrected(flowers: Session) -> None:
     assert desk_sync(flowers, late)["acks"][0]["status"] == "refused"
 
 
-def test_the_map_has_the_keys_of_the_desk(flowers: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    from workbench.app.uncertainty import pointer
-
+def test_the_gallery_has_the_keys_of_the_desk(flowers: Session) -> None:
     flowers.describe_class("virginica", shortcut="1")
-    shown: list[dict[str, Any]] = []
-    monkeypatch.setattr(pointer, "_registered", lambda: lambda **given: shown.append(given["data"]))
-    me = flowers.as_annotator("bob")
-    pointer.mount(
-        me, chart="c", measure="m", chosen=[1], start=0, turn=0, answered=False, act=lambda done: None
-    )
-    at_the_desk = desk_sync(flowers, person="bob")
-    assert shown[0]["classes"] == at_the_desk["asked"][0]["classes"] == component._common(me)["classes"]
-    assert {one["name"]: one["key"] for one in shown[0]["classes"]}["virginica"] == "1"
-    assert shown[0]["commands"] == {"undo": at_the_desk["commands"]["undo"]} == {"undo": "z"}
-    assert "Z undoes" in shown[0]["hint"]
+    at_the_desk, in_review = desk_sync(flowers, person="bob"), component._common(flowers.as_annotator("bob"))
+    assert at_the_desk["asked"][0]["classes"] == in_review["classes"]
+    assert {one["name"]: one["key"] for one in in_review["classes"]}["virginica"] == "1"
+    assert in_review["commands"]["undo"] == at_the_desk["commands"]["undo"] == "z"
 
 
 def test_a_second_look_is_blind_and_a_flag_comes_with_the_card(flowers: Session) -> None:

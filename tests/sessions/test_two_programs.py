@@ -74,7 +74,7 @@ def test_a_merge_during_a_fit_leaves_a_project_that_opens(
     during_the_next_fit(monkeypatch, meanwhile)
     outer = one.refit()
     assert outer is not None and outer.number == 2
-    answer(two, iris.__class__(**{**iris.__dict__, "classes": ("setosa", "versicolor", "versicolor")}), 2)
+    answer(two, replace(iris, classes=("setosa", "versicolor", "versicolor")), 2)
     two.refit()
     again = Session.open(one.id, store=store)
     assert [len(again.model_at(n).classes) for n in range(4)] == [3, 2, 3, 2]
