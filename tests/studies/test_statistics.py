@@ -216,7 +216,7 @@ def test_a_real_loop_with_a_policy_that_cannot_learn_is_found_worse() -> None:
         pools=("iris",),
         classifiers=(FAKE,),
         policies=(CodeName(f"{__name__}:stubborn"), "random"),
-        seeds=10,
+        seeds=16,
         budget=12,
     )
     rows = summarise(curves(run_study(spec))[0])

@@ -180,7 +180,11 @@ class Places:
         self._numbered = pool.kind == "text" and not id_column
         shown = [name for name in uses if uses[name]["use"] in ("text", "picture")]
         # in an export of ours "note" is a person's, and the item's own is "source_note"
-        self._shown_names = (*(f"{TAKEN}{name}" for name in shown if name in EXPORTED), *shown, *_SHOWN)
+        self._shown_names = (
+            *(f"{TAKEN}{name}" for name in shown if name in EXPORTED),
+            *(name for name in shown if name != column),
+            *_SHOWN,
+        )
         self._others = {*EXPORTED, *LISTS, "class", column.strip().lower()}
         self._columns = tuple(pool.items.show(0).row or ()) if pool.kind == "table" and len(pool) else ()
 

@@ -82,7 +82,7 @@ def _class_column(columns: Sequence[str], pool: Pool, column: str, question: str
         return "label"
     uses = {name: use["use"] for name, use in (pool.uses or {}).items()}
     own_names = {name for name, use in uses.items() if use not in ("class", "leave out")}
-    if not uses and len(pool):
+    if not uses and pool.kind == "table" and len(pool):
         own_names.update(pool.items.show(0).row or ())
     if not column and question != LABEL and question in columns:
         column = question

@@ -212,12 +212,12 @@ const faces = {
         const filled = make("span");
         filled.style.width = `${Math.round(100 * place)}%`;
         bar.append(filled);
-        bar.title = `larger than ${Math.round(100 * place)} % of the pool`;
+        bar.title = `larger than ${Math.round(100 * place)} % of all items`;
       }
       body.append(make("tr", {}, make("th", { scope: "row", title: name }, ...broken(name)), value === "" ? make("td", {}, make("span", { class: "nothing", textContent: "empty" })) : make("td", { dir: "auto", textContent: value }), bar));
     }
     if (face.more) body.append(make("tr", { class: "more" }, make("th", { scope: "row", colSpan: 3, textContent: `and ${counted(face.more, "more column")}` })));
-    const head = make("tr", {}, ...["Column", "Value", "Among the pool"].map((name) => make("th", { scope: "col", textContent: name })));
+    const head = make("tr", {}, ...["Column", "Value", "Among all items"].map((name) => make("th", { scope: "col", textContent: name })));
     // of long names each stands above its value, small: beside it neither would have room
     const lengthy = longest(face.rows.map(([name]) => name)) > LENGTHY;
     return make("div", { class: lengthy ? "row lengthy" : "row", tabIndex: 0 }, make("table", {}, make("thead", {}, head), body));
@@ -226,7 +226,7 @@ const faces = {
 
 // a pool of two features: the item on its plane, among the others
 const plane = (context, at, size) => {
-  const canvas = make("canvas", { class: "plane", width: 2 * size, height: 2 * size, role: "img", "aria-label": "The item on the pool's plane, ringed" });
+  const canvas = make("canvas", { class: "plane", width: 2 * size, height: 2 * size, role: "img", "aria-label": "The item on the plane of all items, ringed" });
   const paper = canvas.getContext("2d");
   paper.scale(2, 2);
   const place = ([x, y]) => [12 + x * (size - 24), size - 12 - y * (size - 24)];
