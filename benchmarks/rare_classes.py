@@ -120,19 +120,19 @@ def main(arguments: Sequence[str] = ()) -> int:
     parser.add_argument("--quick", action="store_true", help="one set, one seed, 40 questions")
     parser.add_argument("--sets", nargs="*", default=SETS)
     parser.add_argument("--seeds", type=int, default=3)
-    given = parser.parse_args(arguments)
-    questions = 40 if given.quick else QUESTIONS
-    if given.quick:
-        given.sets, given.seeds = given.sets[-1:], 1
+    options = parser.parse_args(arguments)
+    questions = 40 if options.quick else QUESTIONS
+    if options.quick:
+        options.sets, options.seeds = options.sets[-1:], 1
     print("medians of seeds: start and margin by the default / margin by logistic regression / random")
     print(
         f"| set | first met at question | of the rare class in the first {AMONG} | macro F1 at {questions} |"
     )
     print("|---|---|---|---|")
     rows = []
-    for name in given.sets:
+    for name in options.sets:
         seeds = []
-        for seed in range(given.seeds):
+        for seed in range(options.seeds):
             pool, rare = thinned(name, seed)
             ways = ours(pool, rare, seed, questions), by_logistic_regression(pool, rare, seed, questions)
             seeds.append([*ways, at_random(pool, rare, seed)])

@@ -190,11 +190,11 @@ def main(arguments: Sequence[str] = ()) -> int:
     parser.add_argument("--quick", action="store_true", help="two sets, 60 labels")
     parser.add_argument("--sets", nargs="*", default=SETS)
     parser.add_argument("--seeds", type=int, default=1)
-    given = parser.parse_args(arguments)
-    sets, labels = (given.sets[:2], 60) if given.quick else (given.sets, LABELS)
+    options = parser.parse_args(arguments)
+    sets, labels = (options.sets[:2], 60) if options.quick else (options.sets, LABELS)
     seen: list[Look] = []
     for name in sets:
-        for seed in range(given.seeds):
+        for seed in range(options.seeds):
             seen += looks(pool_of(name, seed), seed, labels)
         mine = [look for look in seen if look.is_shown]
         print(f"{name} done: {len(mine)} sentences shown so far", flush=True)

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 ANSWERS = ("label", "skip", "unsure")
 OF_ITEM = ("skip", "flag", "note")
-"""What is about an item, whatever is asked of it."""
+"""Kinds of events about an item, whatever is asked of it."""
 OF_ITEMS = (*OF_ITEM, "wanted", "released", "undo", "redo")
-"""What may be about items, whatever is asked of them."""
+"""Kinds of events that may be about items, whatever is asked of them."""
 GIVING = ("label", "resolved", "confirmed", "relabelled")
 """What gives items a class, beside an import."""
 UNDOABLE = (
