@@ -1,5 +1,6 @@
 """Uncertainty and Calibration without a browser: what they show, and what they say when they cannot."""
 
+import json
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -373,6 +374,16 @@ def test_the_map_of_a_pool_that_is_hardly_one(home: Path, tmp_path: Path, case: 
         assert case in ("500 features", "200 classes", "texts") and np.isfinite(job.result.points).all()
     if case == "equal rows":
         assert "All items have the same values" in said(test)
+    if case == "one feature":
+        (tile,) = (
+            tile
+            for part in test.get("bidi_component")
+            for tile in (json.loads(part.proto.json or "{}") or {}).get("cards", ())
+        )
+        ((_, _, place),) = tile["face"]["rows"]
+        values = np.asarray(session.pool.features)[:, 0]
+        # the item itself counts half
+        assert place == pytest.approx((values < values[tile["item"]]).mean() + 0.5 / 40, abs=0.01)
     # along a feature that all share there is nothing to draw
     if case in ("equal rows", "one feature"):
         assert mapping.is_constant(session, 0) == (case == "equal rows")
