@@ -272,6 +272,24 @@ def largest_fall(errors: Sequence[Sequence[float]]) -> float:
     return float((1.0 - curve[1:] / curve[:-1]).max(initial=0.0))
 
 
+def _print_labels_needed(given: argparse.Namespace, names: Sequence[str]) -> None:
+    """Labels, those of the start among them, at which the mean error of the seeds is first 10 and 5 %."""
+    lines = measured(given.out)
+    columns = [(side, level) for side in given.sides for level in (0.1, 0.05)]
+    print("\nlabels until the mean test error of the seeds is at most so much\n")
+    print("| set |", " | ".join(f"{side} {level:.0%}" for side, level in columns), "|")
+    print("|---" * (len(columns) + 1) + "|")
+    for name in names:
+        start = len(load_pool(f"pmlb:{name}").classes)
+        cells = []
+        for side, level in columns:
+            errors = [lines[key]["errors"] for key in _keys(given, name, side)]
+            curve = np.mean([e[: min(map(len, errors))] for e in errors], axis=0)
+            rows = np.flatnonzero(curve <= level)
+            cells.append(str(start + rows[0]) if len(rows) else f"above {start + len(curve) - 1}")
+        print(f"| {name} |", " | ".join(cells), "|")
+
+
 def _keys(given: argparse.Namespace, name: str, side: str) -> list[tuple[str, str, int, int]]:
     seeds = range(given.first_seed, given.first_seed + given.seeds)
     return [(name, side, seed, given.questions) for seed in seeds]
@@ -350,6 +368,7 @@ def report(given: argparse.Namespace) -> None:
         if len(ranked) > 1:
             ranks = rankdata(np.round(values[:, [at[s] for s in ranked]], 12), axis=1).mean(axis=0)
             print("\nmean ranks:", ", ".join(f"{s} {r:.2f}" for s, r in zip(ranked, ranks, strict=True)))
+    _print_labels_needed(given, list(found))
     rivals = [(ours, rival, f"{ours} against {rival}") for ours in ("auto",) for rival in RIVALS]
     print()
     for one, other, what in (*PAIRS, *rivals):
