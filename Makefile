@@ -40,9 +40,9 @@ coverage: .venv/dev.stamp
 	$(BIN)/python -m coverage run --source=$(subst $(empty) $(empty),$(comma),$(COVERED:%=workbench/%)) -m pytest -q $(COVERED:%=tests/%) $(ARGS)
 	$(BIN)/python -m coverage report --sort=cover --skip-covered
 
-# A few costs beside a yardstick, appended to a history; `make bench ARGS=NAME` runs one of the benchmarks instead.
+# `make bench ARGS=NAME` runs one of the benchmarks; alone it lists them.
 bench: .venv/dev.stamp
-	$(BIN)/python -m benchmarks$(if $(ARGS), $(ARGS),.history)
+	$(BIN)/python -m benchmarks $(ARGS)
 
 screenshots: .venv/dev.stamp
 	$(BIN)/python -m benchmarks.screenshots $(ARGS)

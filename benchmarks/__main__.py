@@ -23,7 +23,6 @@ NOT_MEASURED = {
     "driving",
     "screenshots",
     "cards",
-    "history",
     "packaging",
     "release",
     "mutants",

@@ -13,9 +13,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks.app import bare_server
 from benchmarks.driving import HOST, PATIENCE, Server, chromium, settled, visit
 
+STREAMLIT = (
+    "-m",
+    "streamlit",
+    "run",
+    "{script}",
+    "--server.port={port}",
+    "--server.address=127.0.0.1",
+    "--server.headless=true",
+    "--server.fileWatcherType=none",
+    "--browser.gatherUsageStats=false",
+)
 FRAMES = 33.0  # milliseconds: two frames
 KINDS = {
     "digits": "the bundled digits, ten classes",
@@ -86,6 +96,14 @@ _PRESS = """
     document.body.dispatchEvent(new KeyboardEvent('keydown', about));
 })
 """.replace("HOST", HOST)
+
+
+def bare_server(folder: Path, source: str) -> Server:
+    folder.mkdir(parents=True)
+    script = folder / "bare.py"
+    script.write_text(source, encoding="utf-8")
+    command = tuple(str(script) if part == "{script}" else part for part in STREAMLIT)
+    return Server(folder, command=command)
 
 
 def key_to_next_item(*, quick: bool = False, kind: str = "digits") -> bool:

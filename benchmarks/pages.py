@@ -18,12 +18,7 @@ from typing import NamedTuple
 from benchmarks.kept import PRINTED, ROOT, Tee, is_of_default, lines
 
 UNKEPT = "no kept line"
-MEASURED = (
-    "README.md",
-    "docs/results.md",
-    "docs/results-scoring.md",
-    *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs" / "evidence").glob("*.md")),
-)
+MEASURED = ("README.md", "docs/results.md")
 _NUMBER = r"(?<![\w.\-/])\d[\d,]*(?:\.\d+)?(?![\d.]*\.\d)"
 _FIGURE = re.compile(
     rf"{_NUMBER}(?:\s?(?:ms|s|MB|GB|%|x|points)(?!\w)| times)"

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import re
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -146,84 +142,3 @@ def race(sides: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, fl
     for side, why in ran.failed.items():
         raise NoRatioError(f"{side} {why}")
     return {side: ran.median(side) for side in sides}
-
-
-def high_water(pid: int | str = "self") -> float:
-    """Peak resident memory of a process so far, in MB of 1e6 bytes: its own, without a parent's at the fork.
-
-    Args:
-        pid: of the process.
-
-    Raises:
-        RuntimeError: the system does not say (there is no /proc).
-    """
-    try:
-        found = re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{pid}/status").read_text(encoding="utf-8"))
-    except OSError as error:
-        raise RuntimeError("Peak memory is read from /proc, which this system does not have.") from error
-    if found is None:
-        raise RuntimeError(f"Process {pid} has ended.")
-    return int(found[1]) * 1024 / 1e6
-
-
-def tree_memory(pid: int) -> float:
-    """Resident memory of a process and all its children, in MB of 1e6 bytes."""
-    import psutil
-
-    top = psutil.Process(pid)
-    total = 0
-    for one in (top, *top.children(recursive=True)):
-        try:
-            total += one.memory_info().rss
-        except psutil.NoSuchProcess:
-            continue
-    return total / 1e6
-
-
-class Child(NamedTuple):
-    """Result of a process of its own.
-
-    Attributes:
-        peak: most resident memory of it and its children at one moment, or its own high-water mark, in MB.
-        output: what it printed.
-    """
-
-    peak: float
-    output: str
-
-
-_LAST = """
-import atexit, re
-def _peak():
-    status = open("/proc/self/status").read()
-    print("PEAK", int(re.search(r"VmHWM:\\s+(\\d+)", status)[1]) * 1024 / 1e6, flush=True)
-atexit.register(_peak)
-"""
-
-
-def in_child(code: str, *arguments: str) -> Child:
-    """Run Python code in a child of its own and give the peak of its process tree.
-
-    Args:
-        code: a program.
-        arguments: its `sys.argv[1:]`.
-
-    Raises:
-        RuntimeError: it failed; the message has what it wrote.
-    """
-    command = [sys.executable, "-W", "ignore", "-c", _LAST + code, *arguments]
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    peak = 0.0
-    while True:
-        try:
-            output, errors = child.communicate(timeout=0.05)
-            break
-        except subprocess.TimeoutExpired:
-            try:
-                peak = max(peak, tree_memory(child.pid))
-            except Exception:  # it has just ended
-                continue
-    if child.returncode:
-        raise RuntimeError(errors[-2000:])
-    *lines, last = output.strip().splitlines()
-    return Child(max(peak, float(last.split()[1])), "\n".join(lines))

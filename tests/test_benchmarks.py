@@ -18,7 +18,6 @@ from PIL import Image
 from benchmarks import __main__ as benchmark
 from benchmarks import kept, packaging
 from benchmarks.default import default
-from benchmarks.history import grown
 from benchmarks.label_efficiency import RESULTS as LABEL_EFFICIENCY
 from benchmarks.label_efficiency import compared, largest_fall
 from benchmarks.packaging import Tried
@@ -26,12 +25,6 @@ from benchmarks.release import version
 from benchmarks.reports import keep
 from benchmarks.timing import NoRatioError, Sides
 from tests.test_architecture import ROOT
-
-
-def test_a_cost_has_grown_when_it_is_above_the_noise_of_both_entries() -> None:
-    before = {"fit": (1.0, 0.01), "noisy": (1.0, 0.2), "same": (1.0, 0.001)}
-    now = {"fit": (1.3, 0.01), "noisy": (1.5, 0.2), "same": (1.05, 0.001), "new": (9.0, 0.1)}
-    assert grown(now, before) == {"fit": 1.3}
 
 
 def test_an_installation_that_failed_says_so_in_its_row() -> None:
@@ -180,92 +173,6 @@ def test_both_sides_of_a_fit_have_the_same_points(monkeypatch: pytest.MonkeyPatc
     assert (asked["n_inducing"], asked["n_mean"], asked["choice"]) == (peer, 0, "fixed")
 
 
-def test_a_rival_has_inputs_of_one_scale_and_chooses_its_penalty() -> None:
-    from benchmarks.features import common_scale, rival
-
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 2, 80)
-    X = rng.normal(size=(80, 6)) + y[:, None]
-    X /= np.linalg.norm(X, axis=1)[:, None]  # as learnt features are
-    assert (X / common_scale(X) - X.mean(0) / common_scale(X)).std() == pytest.approx(1.0)
-    for side in ("logistic", "svm"):
-        small, large = (rival(side, common_scale(t * X), 60).fit(t * X[:60], y[:60]) for t in (1.0, 40.0))
-        assert len(small.param_grid[next(iter(small.param_grid))]) > 1
-        assert (small.predict(X) == large.predict(40.0 * X)).all(), "the length of the rows says nothing"
-
-
-def test_uneven_classes_and_a_strength_set_by_hand_reach_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    from benchmarks import features
-
-    y = np.repeat(np.arange(10), 400)
-    for seed in range(3):
-        counts = np.sort(np.bincount(y[features.uneven(y, seed)], minlength=10))
-        assert counts[-1] == 400 and 8 <= counts[0] <= 36
-    assert (features.uneven(y, 0) == features.uneven(y, 0)).all()
-    assert len(features.uneven(y, 0)) != len(features.uneven(y, 1))
-
-    asked: list[dict[str, Any]] = []
-
-    class Learner:
-        def __init__(self, pool: Any, name: str, options: dict[str, Any], seed: int) -> None:
-            asked.append(options)
-            raise KeyError
-
-    monkeypatch.setattr(features, "Learner", Learner)
-    X = np.random.default_rng(0).normal(size=(90, 4))
-    for side in ("default", "leaning:both", "rare:2"):
-        with pytest.raises(KeyError):
-            features.curve(X, np.arange(90) % 10, (20,), "random", 0, side)
-    assert "neighbours" not in asked[0] and asked[1] == asked[0] | {"neighbours": "both"}
-    assert asked[2] == asked[0] | {"rare_margin": 2.0}
-
-
-def test_curves_are_kept_as_they_are_drawn_and_not_drawn_twice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from benchmarks import features
-
-    rows, truth = np.zeros((30, 2)), np.arange(30) % 3
-    monkeypatch.setattr(features, "features_of", lambda *_: ({"shapes": rows}, truth, {"shapes": 0.0}))
-    drawn: list[str] = []
-
-    def curve(X: Any, y: Any, marks: Any, policy: str, seed: int, side: str, inside: bool) -> list[float]:
-        if side == broken:
-            raise KeyboardInterrupt
-        drawn.append(side)
-        return [0.5] * len(marks)
-
-    monkeypatch.setattr(features, "curve", curve)
-    place = tmp_path / "deep" / "curves.jsonl"
-
-    def run(*more: str) -> dict[str, list[float]]:
-        arguments = features._parser().parse_args(["--labels", "20", "10", "--rivals", *more])
-        return features.curves_of(arguments, "mnist", 0, place)[0]
-
-    broken = "logistic"
-    with pytest.raises(KeyboardInterrupt):
-        run()
-    broken = ""
-    titles = ["shapes", "shapes, svm", "shapes, logistic"]
-    assert list(run()) == titles and run()["shapes"] == [0.5, 0.5]
-    assert drawn == ["default", "svm", "logistic"]
-    run("--policy", "random")
-    assert drawn[3:] == drawn[:3], "another question"
-    monkeypatch.setattr(kept, "code_hash", lambda: "another code")
-    run()
-    assert drawn[6:] == drawn[:3]
-
-
-def test_sides_are_compared_seed_by_seed() -> None:
-    from benchmarks.features import paired
-
-    base = [[0.5, 0.3], [0.1, 0.2], [0.3, 0.1]]  # seeds differ by more than sides
-    mine = [[0.4, 0.3], [0.0, 0.3], [0.2, 0.2]]
-    (first, sure), (second, unsure) = paired(mine, base)
-    assert first == pytest.approx(-0.1) and sure == pytest.approx(0.0, abs=1e-12)
-    assert second == pytest.approx(0.2 / 3) and unsure == pytest.approx(0.1 / 3)
-
-
 def test_kept_lines_say_what_code_they_are_of() -> None:
     assert set(kept.stamp()) == {"commit", "code", "processor"} and len(kept.code_hash()) == 12
     lines = [json.loads(line) for line in LABEL_EFFICIENCY.read_text().splitlines()]
@@ -392,7 +299,7 @@ def test_what_studies_say_of_stopping_is_what_was_kept() -> None:
     from benchmarks.stopping import HINDSIGHT, RESULTS, judged
 
     lines = [json.loads(line) for line in RESULTS.read_text(encoding="utf-8").splitlines()]
-    page = (ROOT / "docs" / "evidence" / "studies.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
     short = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
     for rule in (HINDSIGHT, *lines[0]["stops"]):
         asked, lost, _ = (np.array(column) for column in zip(*(judged(x, rule) for x in lines), strict=True))

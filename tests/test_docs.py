@@ -75,7 +75,6 @@ def test_tests_that_a_page_names_exist() -> None:
 
 # what is not help: what was measured, what a command or the source wrote, and what one reads beside the code
 NOT_HELP = (
-    "evidence/",
     "reports/",
     "reference/",
     "results",

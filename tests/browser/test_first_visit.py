@@ -7,10 +7,12 @@ import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
-from benchmarks.driving import PATIENCE, Server, visit
-from benchmarks.teaching import project
+from benchmarks.driving import PATIENCE, Server, own_home, visit
+from workbench.sessions import Session
+from workbench.store import Store
 
 
 @pytest.fixture
@@ -71,10 +73,18 @@ def test_plotly_comes_with_the_first_figure_and_brings_no_little_file_again(
 def test_the_desk_comes_before_plotly_and_the_figure_below_it_after(
     newcomer: Any, own_server: Server
 ) -> None:
-    made, _ = project(own_server.home, "wine", (10, 14))
+    with own_home(own_server.home):
+        store = Store.open()
+        session = Session.create("wine", store=store)
+        items = np.random.default_rng(0).permutation(session.pool.trainable)[:14]
+        for labelled in (items[:10], items[10:]):
+            for item in labelled:
+                session.label_items([int(item)], session.classes[int(session.pool.truth[item])])
+            session.refit()
+        store.close()
     asked: list[str] = []
     newcomer.on("request", lambda one: asked.append(one.url))
-    newcomer.goto(f"{own_server.url}/label?project={made}")
+    newcomer.goto(f"{own_server.url}/label?project={session.id}")
     newcomer.wait_for_selector(".desk .title:not(:empty)")
     held = newcomer.wait_for_selector(".st-key-error-curve-held")
     height = held.bounding_box()["height"]

@@ -98,7 +98,7 @@ def at_first(labels: int, strengths: Sequence[str]) -> str:
     """Strength with which a model of learnt features leans on neighbours until labels can choose.
 
     Few labels gain most by the strongest smoothing; of many classes there are more labels before the first
-    look, and an item's own features count (docs/evidence/neighbours.md).
+    look, and an item's own features count (docs/results.md).
 
     Args:
         labels: how many there are.
