@@ -15,6 +15,7 @@ from workbench.pools import load_pool
 from workbench.pools.items import TextItems
 from workbench.pools.pool import Pool
 from workbench.sessions import Session
+from workbench.sessions.operations import Operation
 from workbench.store import FileVote
 
 
@@ -277,3 +278,34 @@ def test_ones_own_export_taken_in_again_changes_nothing(start: Callable[..., Ses
     assert session.state.undecided == {tied} and session.state.labels[item] == other
     row = next(row for row in label_table(session) if row["item"] == item)
     assert (row["person"], row["changed_from"]) == ("file corrected.csv", was)
+
+
+@pytest.mark.parametrize("corrects", [True, False])
+@pytest.mark.parametrize("several", [True, False])
+def test_who_labels_an_item_after_a_file_has_the_last_word(
+    start: Callable[..., Session], several: bool, corrects: bool
+) -> None:
+    session = start()
+    if several:
+        session.add_question("urgent")
+    own, new, seen, again = session.pool.trainable[:4].tolist()
+    a, b, c = session.classes
+    session.label_items([own, again], a)
+    session.import_labels([(own, b), (new, b), (seen, b), (again, b)], "ls.csv", corrects=corrects)
+    assert {session.state.standing[item].key for item in (own, new, seen, again)} == {b}
+    before = session.state.learnable
+    if several:
+        operation = Operation("row", "amend", item=own, answers={session.question_name: a})
+        assert session.apply([operation])[0].status == "saved"
+    else:
+        session.label_item(own, a)
+    bob = session.as_annotator("bob")
+    bob.label_item(new, c)
+    session.correct(again, a)
+    assert session.state.undecided == set() and session.state.learnable != before
+    assert [session.state.labels[item] for item in (own, new, seen, again)] == [a, c, b, a]
+    session.label_item(new, a)  # two people who differ after it
+    assert session.state.undecided == {new}
+    session.import_labels([(new, b)], "ls.csv", corrects=True)  # a file that comes once more decides anew
+    assert session.state.undecided == set() and session.state.labels[new] == b
+    assert session.undo() is not None and session.state.undecided == {new}

@@ -11,6 +11,8 @@ from workbench.store.events import SOURCE, Event, FileVote
 from workbench.store.project_state import REVIEW, Check, Note, Vote
 
 IMPORTED = "imported"
+FILE = "file "
+"""Beginning of the name of a rater that is a file."""
 _SECOND = "second"
 
 
@@ -51,7 +53,7 @@ class ItemFold:
         if event.kind == IMPORTED:
             # the place of a label within its event is in the low half of its place in the order
             label = FileVote(*event.payload["labels"][place & 0xFFFFFFFF])
-            rater = who if who == SOURCE else f"file {event.payload.get('source', '')}"
+            rater = who if who == SOURCE else f"{FILE}{event.payload.get('source', '')}"
             who, time, final = label.person or rater, label.time or time, label.final
         if not self.votes:
             self.since = place
@@ -107,8 +109,9 @@ class ItemFold:
 def standing_vote(votes: Sequence[Vote], root: Callable[[str], str]) -> tuple[Vote, bool]:
     """The vote that counts among one item's, and whether the votes tie.
 
-    A final vote counts, the latest of them; else the latest of the majority. Where people differ within a
-    file, the file decides nothing: its votes tie until somebody does.
+    A final vote counts, the latest of them; else the latest of the majority. What a file says by itself, or
+    decides, gives way to people who label the item after it. Where people differ within a file, the file
+    decides nothing: its votes tie until somebody does.
 
     Args:
         votes: of one item, at least one.
@@ -116,15 +119,24 @@ def standing_vote(votes: Sequence[Vote], root: Callable[[str], str]) -> tuple[Vo
     """
     if len(votes) == 1:
         return votes[0], False
-    final = [vote for vote in votes if vote.final]
-    if final:
-        return max(final, key=lambda v: v.event), False
+    last = max((vote.event for vote in votes if vote.role != IMPORTED), default=0)
+    final = max((vote for vote in votes if vote.final), key=lambda v: v.event, default=None)
+    if final is not None:
+        if final.role != IMPORTED or last < final.event:
+            return final, False
+        return standing_vote([v for v in votes if v.event > final.event and v.role != IMPORTED], root)
+    votes = [vote for vote in votes if vote.event >= last or not _is_of_file(vote)]
     counts = Counter(root(vote.key) for vote in votes).most_common(2)
     of_files = {(vote.event, root(vote.key)) for vote in votes if vote.role == IMPORTED}
     torn = len(of_files) > len({event for event, _ in of_files})
     tie = torn or (len(counts) == 2 and counts[0][1] == counts[1][1])
     best = votes if tie else [vote for vote in votes if root(vote.key) == counts[0][0]]
     return max(best, key=lambda v: v.event), tie
+
+
+def _is_of_file(vote: Vote) -> bool:
+    """True if a file says it by itself: no person is named who gave it."""
+    return vote.role == IMPORTED and vote.annotator.startswith(FILE) and " / " not in vote.annotator
 
 
 def digest(item: int, votes: Mapping[str, Vote]) -> int:
@@ -137,9 +149,10 @@ def digest(item: int, votes: Mapping[str, Vote]) -> int:
         votes: annotator -> standing vote.
     """
     total = 0
+    # of several decisions the last one counts, votes of one file may tie, and people come after a file
+    ordered = any(vote.final or vote.role == IMPORTED for vote in votes.values())
     for vote in votes.values():
-        # of several decisions the last one counts, and votes of one file may tie
-        at = vote.event if vote.final or vote.role == IMPORTED else 0
+        at = vote.event if ordered else 0
         numbers = (_number(vote.annotator), _number(vote.key), _number(vote.by_themselves))
         total += hash((item, at, vote.final, *numbers))  # of integers, which no process salts
     return total
