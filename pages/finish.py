@@ -11,7 +11,7 @@ from workbench.app.shell import frame
 
 session = current.mine(frame.needed("finish it", "Finish", example="answers"))
 current.keep_fitting(session)
-now = session.finish_state()
+now = session.checks.state()
 shown = "start" if now is None or st.session_state.get(certificate_plan.ANEW) else now.phase
 if shown in ("certified", "failed") and st.session_state.get(certificate_plan.ON):
     shown = "checking"

@@ -53,7 +53,7 @@ def _skipped(session: Session) -> None:
 
 def checks_of(session: Session) -> Any:
     """State of the checks of frozen labels, and the next one in the order."""
-    now = session.finish_state()
+    now = session.checks.state()
     if now is None:
         return None
     frozen = now.frozen
@@ -101,10 +101,10 @@ def step(session: Session, rng: np.random.Generator) -> None:
         lambda: session.remove_class(name),
         session.refit,
         session.refit,
-        lambda: session.start_checks(0.2, 0.8, per_class=bool(rng.integers(2))),
-        lambda: [session.answer_check(ask.id, _said(rng, name)) for ask in session.next_checks(6)],
-        lambda: [session.answer_check(ask.id, _said(rng, name)) for ask in session.next_checks(6)],
-        session.certificate,
+        lambda: session.checks.start(0.2, 0.8, per_class=bool(rng.integers(2))),
+        lambda: [session.checks.answer(ask.id, _said(rng, name)) for ask in session.checks.ask(6)],
+        lambda: [session.checks.answer(ask.id, _said(rng, name)) for ask in session.checks.ask(6)],
+        session.checks.certificate,
     ]
     if len(session.questions) > 1:
         doing += 8 * [lambda: _row(session, rng)]

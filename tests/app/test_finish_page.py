@@ -66,7 +66,7 @@ def checked(session: Session, truth: list[str], n: int, person: str = "ann") -> 
 
 def test_the_desk_checks_blind_and_says_how_it_stands(tickets: tuple[Session, list[str]]) -> None:
     session, truth = tickets
-    session.start_checks(0.1, 0.9, of="column:llm_label")
+    session.checks.start(0.1, 0.9, of="column:llm_label")
     reply = desk_sync(session, mode="check")
     assert len(reply["queue"]) == 4
     for card in reply["queue"]:
@@ -89,7 +89,7 @@ def test_the_desk_checks_blind_and_says_how_it_stands(tickets: tuple[Session, li
     assert undone["numbers"]["check"]["checks"] == 8 and undone["queue"][0]["item"] == last
     again = {"op": "again", "kind": "label", "ask": None, "item": last, "ms": 5, "class": truth[last]}
     assert desk_sync(session, again, mode="check")["acks"][0]["status"] == "saved"
-    assert session.finish_state().evidence.checks == 9  # type: ignore[union-attr]
+    assert session.checks.state().evidence.checks == 9  # type: ignore[union-attr]
     refused = desk_sync(session, operation("skip", undone["queue"][1]), mode="check")
     assert refused["acks"][0]["status"] == "refused"
     # elsewhere the desk asks as ever
@@ -112,12 +112,12 @@ def test_where_a_class_is_rare_a_person_says_first_what_is_promised(
     assert "Choose above what is promised" in " ".join(one.value for one in page.caption)
     page.button_group(key="finish-about").set_value(certificate_plan.EACH).run()
     page.button(key="finish-start").click().run()
-    assert session.finish_state().promise.per_class  # type: ignore[union-attr]
+    assert session.checks.state().promise.per_class  # type: ignore[union-attr]
 
 
 def test_two_browsers_share_the_checks(tickets: tuple[Session, list[str]]) -> None:
     session, _ = tickets
-    session.start_checks(0.1, 0.9, of="column:llm_label")
+    session.checks.start(0.1, 0.9, of="column:llm_label")
     ann, ben = (desk_sync(session, mode="check", person=who)["queue"] for who in ("ann", "ben"))
     assert not {card["item"] for card in ann} & {card["item"] for card in ben}
 
@@ -135,14 +135,14 @@ def test_a_project_goes_from_the_promise_to_the_certificate(
     page.run()
     assert "checks" in texts(page)
     page.button(key="finish-start").click().run()
-    assert not page.exception and session.finish_state().phase == "checking"  # type: ignore[union-attr]
-    while session.finish_state().phase == "checking":  # type: ignore[union-attr]
+    assert not page.exception and session.checks.state().phase == "checking"  # type: ignore[union-attr]
+    while session.checks.state().phase == "checking":  # type: ignore[union-attr]
         checked(session, truth, 1)
     assert not desk_sync(session, mode="check")["queue"], "nothing more is asked once it is decided"
     assert desk_sync(session, mode="check", on=True)["queue"]
     page = open_page("finish", session.id)
     assert not page.exception
-    certificate = session.certificate()
+    certificate = session.checks.certificate()
     assert certificate is not None and certificate.id in texts(page)
     assert "at most 10 % of them wrong" in texts(page)
     file = tmp_path / "finished.csv"
@@ -158,10 +158,10 @@ def test_a_project_goes_from_the_promise_to_the_certificate(
 
 def test_every_format_says_whose_a_label_is(tickets: tuple[Session, list[str]]) -> None:
     session, truth = tickets
-    session.start_checks(0.2, 0.8, of="column:llm_label")
-    while session.finish_state().phase == "checking":  # type: ignore[union-attr]
+    session.checks.start(0.2, 0.8, of="column:llm_label")
+    while session.checks.state().phase == "checking":  # type: ignore[union-attr]
         checked(session, truth, 1)
-    certificate = session.certificate()
+    certificate = session.checks.certificate()
     assert certificate is not None
     for format in FORMATS:
         if format in OF_IMAGES:
@@ -193,12 +193,12 @@ def learnt_since(tickets: tuple[Session, list[str]]) -> Session:
     session.label_items([i for i in range(12) if truth[i] != "owl"], "dog")
     session.label_items([i for i in range(12) if truth[i] == "owl"], "cat")
     session.refit()
-    session.start_checks(0.2, 0.8)
-    frozen = session.finish_state().frozen  # type: ignore[union-attr]
+    session.checks.start(0.2, 0.8)
+    frozen = session.checks.state().frozen  # type: ignore[union-attr]
     said = dict(zip(frozen.items.tolist(), (PETS[int(c)] for c in frozen.codes), strict=True))
-    while session.finish_state().phase == "checking":  # type: ignore[union-attr]
-        ask = session.next_check()
-        assert ask is not None and session.answer_check(ask.id, said[ask.item])
+    while session.checks.state().phase == "checking":  # type: ignore[union-attr]
+        ask = session.checks.next()
+        assert ask is not None and session.checks.answer(ask.id, said[ask.item])
     for item in list(session.state.labels)[:12]:
         session.label_item(item, truth[item])
     session.refit()
@@ -209,15 +209,15 @@ def test_a_certified_label_is_told_with_the_fit_that_gave_it_and_nothing_of_a_la
     learnt_since: Session,
 ) -> None:
     session = learnt_since
-    frozen = session.finish_state().frozen  # type: ignore[union-attr]
-    assert session.model is not None and session.model.number > frozen.round and session.certificate()
+    frozen = session.checks.state().frozen  # type: ignore[union-attr]
+    assert session.model is not None and session.model.number > frozen.round and session.checks.certificate()
     rows = [row for row in label_table(session, "finished") if row["source"] == "machine"]
     changed = [
         row["item"] for row in rows if row["label"] != PETS[session.model.probabilities[row["item"]].argmax()]
     ]
     assert changed and {row["model"] for row in rows} == {f"fit {frozen.round}"}
     assert all(row["probabilities_now"] is None and row["confidence"] is not None for row in rows)
-    assert sorted(session.relabelled(session.finish_state())) == changed  # type: ignore[arg-type]
+    assert sorted(session.checks.relabelled(session.checks.state())) == changed  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("answers", [3.0, 1_000.0])
@@ -225,7 +225,7 @@ def test_where_the_model_has_learnt_a_certificate_anew_is_offered_if_it_is_less_
     learnt_since: Session, monkeypatch: pytest.MonkeyPatch, answers: float
 ) -> None:
     session = learnt_since
-    n = len(session.relabelled(session.finish_state()))  # type: ignore[arg-type]
+    n = len(session.checks.relabelled(session.checks.state()))  # type: ignore[arg-type]
     best = SimpleNamespace(answers=answers, in_answers=lambda: f"{answers:,.0f} checks")
     job = SimpleNamespace(active=False, partial=SimpleNamespace(choice=best))
     monkeypatch.setattr(certificate_plan, "forecast_of_tab", lambda *asked: job)
@@ -243,8 +243,8 @@ def test_where_the_model_has_learnt_a_certificate_anew_is_offered_if_it_is_less_
 def test_where_it_fails_the_page_says_what_to_do(tickets: tuple[Session, list[str]]) -> None:
     session, truth = tickets
     wrong = [PETS[(PETS.index(name) + 1) % 3] for name in truth]
-    session.start_checks(0.05, 0.95, of="column:llm_label")
-    while session.finish_state().phase == "checking":  # type: ignore[union-attr]
+    session.checks.start(0.05, 0.95, of="column:llm_label")
+    while session.checks.state().phase == "checking":  # type: ignore[union-attr]
         checked(session, wrong, 1)
     page = open_page("finish", session.id)
     assert not page.exception and "Not at 5.0 %: the estimate is 100.0 %" in texts(page)

@@ -344,12 +344,12 @@ def test_a_card_says_what_comes_next_in_its_project_and_leads_there() -> None:
         session.label_item(item, oracle(item))
     session.refit()
     assert card()[1] == "Go on" and f"to go; {session.verdict.between}." in card()[0]
-    session.start_checks(0.2, 0.8)
+    session.checks.start(0.2, 0.8)
     assert card()[1] == "Go on checking"
-    while session.finish_state().phase == "checking":  # type: ignore[union-attr]
-        ask = session.next_check()
-        assert ask is not None and session.answer_check(ask.id, oracle(ask.item))
-    assert session.certificate()
+    while session.checks.state().phase == "checking":  # type: ignore[union-attr]
+        ask = session.checks.next()
+        assert ask is not None and session.checks.answer(ask.id, oracle(ask.item))
+    assert session.checks.certificate()
     words, button = card()
     assert button == "See the certificate" and "take its labels away" in words
     page = opened()

@@ -45,15 +45,15 @@ def test_after_the_last_check_the_page_has_its_keys_back(page: Any, server: Serv
             annotator="root",
             store=store,
         )
-        session.start_checks(0.2, 0.8, of="column:llm_label")
+        session.checks.start(0.2, 0.8, of="column:llm_label")
 
         def said(text: str) -> str:
             return next(name for name, says in SAID.items() if text.startswith(says))
 
         texts = session.pool.items.texts  # type: ignore[attr-defined]
-        while (((state := session.finish_state()) and state.to_go) or (0, 0))[0] > 1:
-            ask = session.next_check()
-            session.answer_check(ask.id, said(texts[ask.item]))  # type: ignore[union-attr]
+        while (((state := session.checks.state()) and state.to_go) or (0, 0))[0] > 1:
+            ask = session.checks.next()
+            session.checks.answer(ask.id, said(texts[ask.item]))  # type: ignore[union-attr]
     page.set_viewport_size({"width": 1400, "height": 400})
     visit(page, f"{server.url}/finish?project={session.id}")
     shown = "document.querySelector('.desk .stage .text')?.innerText"

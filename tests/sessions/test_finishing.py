@@ -18,6 +18,7 @@ from workbench.exchange import open_bundle, write_project_bundle
 from workbench.exchange.finished_sets import read_finished
 from workbench.sessions import ArrayOracle, Session
 from workbench.sessions.certifying import machine_part
+from workbench.sessions.operations import Operation
 from workbench.store import Event, Store
 
 PETS = ["cat", "dog", "owl"]
@@ -46,33 +47,33 @@ def made(folder, n=300, wrong=0.0, seed=0, store=None):
 
 def is_drawn_again(session, item):
     """Second looks at checks that were answered right."""
-    frozen = session.frozen_in()
+    frozen = session.checks.frozen()
     return has_second_look(frozen.seed, frozen.ids[frozen.place_of[item]])
 
 
 def checked(session, truth, most=1000):
     """Answer checks until something is decided; what they say then."""
-    now = session.finish_state()
+    now = session.checks.state()
     while now.phase == "checking" and most:
-        ask = session.next_check()
-        assert session.answer_check(ask.id, truth[ask.item])
-        now, most = session.finish_state(), most - 1
+        ask = session.checks.next()
+        assert session.checks.answer(ask.id, truth[ask.item])
+        now, most = session.checks.state(), most - 1
     return now
 
 
 def test_a_column_without_errors_is_certified_and_the_certificate_can_be_recomputed(tmp_path):
     session, truth = made(tmp_path)
     session.label_item(5, truth[5])
-    started = session.start_checks(0.05, 0.95, of="column:llm")
+    started = session.checks.start(0.05, 0.95, of="column:llm")
     assert started.phase == "checking" and started.frozen.size == 299 and started.checks == 0
     now = checked(session, truth)
     assert now.phase == "certified" and now.wrong == 0 and now.bound <= 0.05
     assert 59 < now.checks < 110 and now.to_go == (0, 0)
     assert all(a >= b for a, b in zip(now.curve, now.curve[1:], strict=False))
-    certificate = session.certificate()
-    assert session.certificate().id == certificate.id and len(session.state.certified) == 1
+    certificate = session.checks.certificate()
+    assert session.checks.certificate().id == certificate.id and len(session.state.certified) == 1
     ids, state = session.pool.items.ids, session.state
-    machine = machine_part(session.finish_state(), state)
+    machine = machine_part(session.checks.state(), state)
     assert len(machine) == 299 - now.checks and not machine.keys() & state.codes.keys()
     rows = [Labelled(str(ids[i]), name, "person") for i, name in state.labels.items()]
     rows += [Labelled(str(ids[i]), name, "machine") for i, (name, _) in machine.items()]
@@ -82,7 +83,24 @@ def test_a_column_without_errors_is_certified_and_the_certificate_can_be_recompu
     assert not verify(read, [*rows[:-1], Labelled(rows[-1].item, other, "machine")]).holds
     # a label that a person gives afterwards makes another set, and another certificate
     session.label_item(next(iter(machine)), "owl")
-    assert session.certificate().id != certificate.id and len(session.state.certified) == 2
+    assert session.checks.certificate().id != certificate.id and len(session.state.certified) == 2
+
+
+def test_freezing_and_certifying_are_operations_that_only_the_session_does(tmp_path):
+    session, truth = made(tmp_path)
+    session.checks.start(0.05, 0.95, of="column:llm")
+    waiting = session.checks.next()
+    session.checks.start(0.04, 0.95, of="column:llm")  # gives back what is open, in the same act
+    assert checked(session, truth).phase == "certified"
+    session.checks.certificate()
+    state, events = session.state, {event.id: event for event in session.events}
+    assert state.asks[waiting.id].released
+    acts = [events[number].kind for number in state.operations.values()]
+    assert acts.count("checks-started") == 2 and acts.count("certified") == 1
+    before = len(session.events)
+    for kind in ("freeze", "certify"):
+        assert session.apply([Operation(kind, kind)])[0].status == "refused"
+    assert len(session.events) == before
 
 
 def test_a_set_with_ties_is_exported_as_its_certificate_has_it(tmp_path):
@@ -94,11 +112,11 @@ def test_a_set_with_ties_is_exported_as_its_certificate_has_it(tmp_path):
         bob.label_item(item, next(name for name in PETS if name != truth[item]))
 
     tie(5)
-    session.start_checks(0.2, 0.8, of="column:llm")
+    session.checks.start(0.2, 0.8, of="column:llm")
     now = checked(session, truth)
     assert now.phase == "certified"
     tie(next(iter(machine_part(now, session.state))))
-    certificate = session.certificate()
+    certificate = session.checks.certificate()
     session.export("csv", tmp_path / "finished.csv", "finished")
     rows = read_finished(tmp_path / "finished.csv")
     assert len(rows) == 98 and len(session.state.undecided) == 2
@@ -107,11 +125,11 @@ def test_a_set_with_ties_is_exported_as_its_certificate_has_it(tmp_path):
 
 def test_a_column_of_many_errors_fails_and_the_next_attempt_spends_what_is_left(tmp_path):
     session, truth = made(tmp_path, wrong=0.4)
-    session.start_checks(0.05, 0.95, of="column:llm")
+    session.checks.start(0.05, 0.95, of="column:llm")
     now = checked(session, truth)
     assert now.phase == "failed" and now.estimate > 0.2 and now.bound > 0.05
-    assert session.certificate() is None
-    again = session.start_checks(0.3, 0.95, of="column:llm")
+    assert session.checks.certificate() is None
+    again = session.checks.start(0.3, 0.95, of="column:llm")
     assert again.promise.attempt == 2 and again.promise.delta == pytest.approx(0.0025)
     # answers of the first attempt are labels now, and no evidence for the second
     assert again.checks == 0 and again.frozen.size == 300 - now.evidence.checks
@@ -120,10 +138,10 @@ def test_a_column_of_many_errors_fails_and_the_next_attempt_spends_what_is_left(
 
 def test_starting_again_with_the_same_promise_draws_nothing_anew(tmp_path):
     session, _ = made(tmp_path, n=100)
-    first = session.start_checks(0.1, 0.9, of="column:llm")
-    again = session.start_checks(0.1, 0.9, of="column:llm")
+    first = session.checks.start(0.1, 0.9, of="column:llm")
+    again = session.checks.start(0.1, 0.9, of="column:llm")
     assert again.frozen.started == first.frozen.started and len(session.state.frozen) == 1
-    other = session.start_checks(0.2, 0.9, of="column:llm")
+    other = session.checks.start(0.2, 0.9, of="column:llm")
     assert other.promise.attempt == 2
     # the same labels have the same seed, whoever begins wherever; another attempt has another order
     assert other.frozen.seed == first.frozen.seed
@@ -132,142 +150,142 @@ def test_starting_again_with_the_same_promise_draws_nothing_anew(tmp_path):
 
 def test_a_second_attempt_promises_no_more_than_the_first_has_left(tmp_path):
     session, _ = made(tmp_path, n=100)
-    session.start_checks(0.1, 0.8, of="column:llm")
+    session.checks.start(0.1, 0.8, of="column:llm")
     with pytest.raises(InputError, match="keep no 99 %"):
-        session.start_checks(0.1, 0.99, of="column:llm")
+        session.checks.start(0.1, 0.99, of="column:llm")
     assert len(session.state.frozen) == 1
-    assert session.start_checks(0.2, 0.8, of="column:llm").promise.attempt == 2
+    assert session.checks.start(0.2, 0.8, of="column:llm").promise.attempt == 2
 
 
 def test_people_share_the_checks_without_doubles(tmp_path):
     session, truth = made(tmp_path)
-    session.start_checks(of="column:llm")
+    session.checks.start(of="column:llm")
     ben = session.as_annotator("ben")
-    mine, theirs = session.next_checks(4), ben.next_checks(4)
+    mine, theirs = session.checks.ask(4), ben.checks.ask(4)
     assert not {a.item for a in mine} & {a.item for a in theirs}
-    assert [a.id for a in session.next_checks(4)] == [a.id for a in mine]
+    assert [a.id for a in session.checks.ask(4)] == [a.id for a in mine]
     assert all(a.guess == () and a.role == "check" for a in mine)
     # what comes after one that somebody still has before them counts once that one is answered
-    assert ben.answer_check(theirs[0].id, truth[theirs[0].item])
-    now = session.finish_state()
+    assert ben.checks.answer(theirs[0].id, truth[theirs[0].item])
+    now = session.checks.state()
     assert now.evidence.checks == 0 and now.evidence.later == 1 and now.evidence.waits_for == mine[0].item
     for ask in mine:
-        assert session.answer_check(ask.id, truth[ask.item])
-    assert session.finish_state().evidence.checks == 5
+        assert session.checks.answer(ask.id, truth[ask.item])
+    assert session.checks.state().evidence.checks == 5
     # somebody goes away with checks on screen: the others take them once eight later ones are answered
-    held = ben.next_checks(2)
+    held = ben.checks.ask(2)
     for _ in range(12):
-        ask = session.next_check()
-        assert session.answer_check(ask.id, truth[ask.item])
-    now = session.finish_state()
+        ask = session.checks.next()
+        assert session.checks.answer(ask.id, truth[ask.item])
+    now = session.checks.state()
     assert not now.evidence.later and now.evidence.checks == 17
     late = next(ask for ask in held if not is_drawn_again(session, ask.item))
-    assert not ben.answer_check(late.id, truth[late.item])
+    assert not ben.checks.answer(late.id, truth[late.item])
     # a question of the policy's is nobody's check, and the other way round
     assert not {a.role for a in session.ask(3)} & {"check"}
 
 
 def test_an_answer_is_taken_once_whatever_the_client_sends(tmp_path):
     session, _ = made(tmp_path, n=50)
-    session.start_checks(of="column:llm")
-    ask = session.next_check()
-    assert session.answer_check(ask.id, "cat", operation="one")
-    assert session.answer_check(ask.id, "cat", operation="one")
-    assert not session.answer_check(ask.id, "dog", operation="two")
-    assert session.finish_state().evidence.checks == 1
+    session.checks.start(of="column:llm")
+    ask = session.checks.next()
+    assert session.checks.answer(ask.id, "cat", operation="one")
+    assert session.checks.answer(ask.id, "cat", operation="one")
+    assert not session.checks.answer(ask.id, "dog", operation="two")
+    assert session.checks.state().evidence.checks == 1
     with pytest.raises(InputError, match="cannot be skipped"):
-        session.tell(session.next_check().id, Event.skip())
+        session.tell(session.checks.next().id, Event.skip())
 
 
 def test_a_check_that_is_taken_back_comes_up_again_and_nowhere_else(tmp_path):
     session, truth = made(tmp_path, n=50)
-    session.start_checks(of="column:llm")
-    first = session.next_check()
-    session.answer_check(first.id, None)  # nobody can tell: it counts as wrong
-    assert session.finish_state().wrong == 1 and not session.state.codes
+    session.checks.start(of="column:llm")
+    first = session.checks.next()
+    session.checks.answer(first.id, None)  # nobody can tell: it counts as wrong
+    assert session.checks.state().wrong == 1 and not session.state.codes
     session.undo()
-    assert session.finish_state().evidence.checks == 0
-    assert session.next_check().item == first.item and session.next_check().id != first.id
+    assert session.checks.state().evidence.checks == 0
+    assert session.checks.next().item == first.item and session.checks.next().id != first.id
     assert first.item not in [a.item for a in session.ask(2)]
     session.redo()
-    assert session.finish_state().wrong == 1
+    assert session.checks.state().wrong == 1
     session.correct(first.item, truth[first.item])
-    assert session.finish_state().wrong == 0
+    assert session.checks.state().wrong == 0
 
 
 def test_two_people_on_one_check_the_first_answer_counts(tmp_path):
     session, truth = made(tmp_path, n=51)
-    session.start_checks(of="column:llm")
-    ask = session.next_checks(1, lease=-1.0)[0]  # ran out under her eyes
+    session.checks.start(of="column:llm")
+    ask = session.checks.ask(1, lease=-1.0)[0]  # ran out under her eyes
     assert not is_drawn_again(session, ask.item)  # else it would be a second look
-    other = session.as_annotator("ben").next_check()
+    other = session.as_annotator("ben").checks.next()
     assert other.item == ask.item
-    assert session.as_annotator("ben").answer_check(other.id, truth[other.item])
+    assert session.as_annotator("ben").checks.answer(other.id, truth[other.item])
     wrong = next(name for name in PETS if name != truth[ask.item])
-    assert not session.answer_check(ask.id, wrong)
+    assert not session.checks.answer(ask.id, wrong)
     session.label_item(ask.item, wrong)  # elsewhere she may say so: the check stands
-    assert session.finish_state().wrong == 0
+    assert session.checks.state().wrong == 0
 
 
 def test_a_label_given_since_leaves_the_check_as_it_is(tmp_path):
     session, truth = made(tmp_path, n=60)
-    started = session.start_checks(of="column:llm")
+    started = session.checks.start(of="column:llm")
     item = int(started.frozen.items[started.frozen.order(1)[0]])
     session.label_item(item, truth[item])
-    now = session.finish_state()
+    now = session.checks.state()
     assert now.labelled_since == 1 and now.evidence.checks == 0
-    assert session.next_check().item == item  # drawn is drawn: asked again, blind
-    session.answer_check(session.next_check().id, truth[item])
+    assert session.checks.next().item == item  # drawn is drawn: asked again, blind
+    session.checks.answer(session.checks.next().id, truth[item])
     session.clear([item])
-    assert session.finish_state().evidence.checks == 1
+    assert session.checks.state().evidence.checks == 1
 
 
 def test_a_merge_of_classes_voids_what_was_certified(tmp_path):
     session, truth = made(tmp_path, n=120)
-    session.start_checks(0.2, 0.9, of="column:llm")
-    assert checked(session, truth).phase == "certified" and session.certificate().holds
+    session.checks.start(0.2, 0.9, of="column:llm")
+    assert checked(session, truth).phase == "certified" and session.checks.certificate().holds
     session.merge_class("owl", "dog")
-    now = session.finish_state()
+    now = session.checks.state()
     assert now.phase == "void" and "merged into dog" in now.why
     with pytest.raises(InputError, match="merged"):
-        session.next_check()
+        session.checks.next()
     with pytest.raises(InputError, match="merged"):
-        session.certificate()
+        session.checks.certificate()
     session.undo()
-    assert session.finish_state().phase == "certified"
+    assert session.checks.state().phase == "certified"
 
 
 def test_a_class_that_came_with_a_check_and_is_merged_voids_them_too(tmp_path):
     session, _ = made(tmp_path, n=120)
-    session.start_checks(0.2, 0.9, of="column:llm")
+    session.checks.start(0.2, 0.9, of="column:llm")
     session.add_class("kitten")
-    ask = session.next_check()
-    assert session.answer_check(ask.id, "kitten")  # a wrong label by its own word, until it is a cat
+    ask = session.checks.next()
+    assert session.checks.answer(ask.id, "kitten")  # a wrong label by its own word, until it is a cat
     session.merge_class("kitten", "cat")
-    now = session.finish_state()
+    now = session.checks.state()
     assert now.phase == "void" and "kitten was merged into cat" in now.why
     session.undo()
-    assert session.finish_state().phase == "checking"
+    assert session.checks.state().phase == "checking"
 
 
 def test_a_class_that_is_taken_away_voids_frozen_labels_that_name_it(tmp_path):
     session, truth = made(tmp_path, n=120)
-    session.start_checks(0.2, 0.9, of="column:llm")
+    session.checks.start(0.2, 0.9, of="column:llm")
     session.remove_class("owl")
-    now = session.finish_state()
+    now = session.checks.state()
     assert now.phase == "void" and "owl was taken away" in now.why
     with pytest.raises(InputError, match="taken away"):
-        session.next_check()
+        session.checks.next()
     session.undo()
     assert checked(session, truth).phase == "certified"
 
 
 def test_a_pool_of_ten_is_looked_at_whole(tmp_path):
     session, truth = made(tmp_path, n=10)
-    session.start_checks(0.05, 0.95, of="column:llm")
+    session.checks.start(0.05, 0.95, of="column:llm")
     now = checked(session, truth)
-    assert now.phase == "certified" and now.checks == 10 and session.next_check() is None
-    assert session.certificate().holds
+    assert now.phase == "certified" and now.checks == 10 and session.checks.next() is None
+    assert session.checks.certificate().holds
 
 
 @pytest.mark.parametrize(
@@ -284,10 +302,10 @@ def test_a_pool_of_ten_is_looked_at_whole(tmp_path):
 def test_what_cannot_be_promised_is_said_before_anything_is_frozen(tmp_path, given, says):
     session, _ = made(tmp_path, n=50)
     with pytest.raises(InputError, match=says):
-        session.start_checks(**{"of": "column:llm", **given})
+        session.checks.start(**{"of": "column:llm", **given})
     assert not session.state.frozen
     with pytest.raises(InputError, match="start them first"):
-        session.next_check()
+        session.checks.next()
 
 
 def test_the_machines_labels_in_sets_of_the_surest(tmp_path):
@@ -295,32 +313,32 @@ def test_the_machines_labels_in_sets_of_the_surest(tmp_path):
     session = Session.create("iris", classifier=FAKE, policy="margin", annotator="ann", store=store)
     oracle = ArrayOracle(session.pool)
     session.step(oracle, 12)
-    forecast = session.forecast(0.2, 0.8)
-    started = session.start_checks(0.2, 0.8, surest=60)
+    forecast = session.checks.forecast(0.2, 0.8)
+    started = session.checks.start(0.2, 0.8, surest=60)
     assert started.promise.sizes == (60, started.frozen.size) and forecast.size == started.frozen.size
     assert np.all(np.diff(started.frozen.confidences) <= 0)
-    while session.finish_state().phase == "checking":
-        ask = session.next_check()
-        session.answer_check(ask.id, oracle(ask.item))
-    now = session.finish_state()
+    while session.checks.state().phase == "checking":
+        ask = session.checks.next()
+        session.checks.answer(ask.id, oracle(ask.item))
+    now = session.checks.state()
     assert now.phase == "certified" and now.size in started.promise.sizes
     assert [one.size for one in now.sets()] == list(started.promise.sizes)
     # the model may learn from the checks; what was frozen stays
     before = now.frozen.codes.tolist()
     session.refit()
-    assert session.finish_state().frozen.codes.tolist() == before
-    assert session.certificate().holds
+    assert session.checks.state().frozen.codes.tolist() == before
+    assert session.checks.certificate().holds
 
 
 def test_checks_go_with_a_bundle_and_come_back(tmp_path):
     session, truth = made(tmp_path, n=120)
-    session.start_checks(0.2, 0.9, of="column:llm", per_class=True)
+    session.checks.start(0.2, 0.9, of="column:llm", per_class=True)
     checked(session, truth, most=5)
     write_project_bundle(tmp_path / "bundle", session)
     other = Store.open(tmp_path / "other.sqlite")
     again = Session.open(open_bundle(tmp_path / "bundle", store=other).id, annotator="ann", store=other)
-    assert again.finish_state().evidence.checks == 5
-    assert again.next_check().item == session.next_check().item
+    assert again.checks.state().evidence.checks == 5
+    assert again.checks.next().item == session.checks.next().item
     assert checked(again, truth).phase == "certified"
 
 
@@ -331,15 +349,15 @@ from workbench.sessions import Session
 from workbench.store import Store
 session = Session.open(sys.argv[2], annotator=sys.argv[3], store=Store.open(sys.argv[1]))
 while True:
-    ask = session.next_check()
-    if session.answer_check(ask.id, "cat"):
+    ask = session.checks.next()
+    if session.checks.answer(ask.id, "cat"):
         print(ask.item, flush=True)
 """
 
 
 def test_a_kill_at_any_check_loses_none_and_repeats_none(tmp_path):
     session, _ = made(tmp_path, n=300)
-    session.start_checks(of="column:llm")
+    session.checks.start(of="column:llm")
     said = []
     for count in (1, 4, 9):
         process = subprocess.Popen(
@@ -354,17 +372,17 @@ def test_a_kill_at_any_check_loses_none_and_repeats_none(tmp_path):
     state = session.state
     answered = [e.item for e in session.events if e.kind == "label"]
     assert len(set(answered)) == len(answered) and set(said) <= set(answered)
-    frozen = session.frozen_in(state)
+    frozen = session.checks.frozen(state)
     order = frozen.items[frozen.order(len(answered))].tolist()
     assert answered == order
-    assert session.finish_state().evidence.checks == len(answered)
+    assert session.checks.state().evidence.checks == len(answered)
 
 
 def finished_rows(session):
     """The finished set as `verify` takes it."""
     ids, state = session.pool.items.ids, session.state
     rows = [Labelled(str(ids[i]), name, "person") for i, name in state.labels.items()]
-    machine = machine_part(session.finish_state(), state)
+    machine = machine_part(session.checks.state(), state)
     return rows + [Labelled(str(ids[i]), name, "machine") for i, (name, _) in machine.items()]
 
 
@@ -372,9 +390,9 @@ def test_what_is_said_of_each_class_is_certified_and_recomputed(tmp_path):
     session, truth = made(tmp_path)
     for item in range(40):
         session.label_item(item, truth[item])
-    session.start_checks(0.1, 0.9, of="column:llm", per_class=True)
+    session.checks.start(0.1, 0.9, of="column:llm", per_class=True)
     now = checked(session, truth)
-    certificate = session.certificate()
+    certificate = session.checks.certificate()
     assert now.phase == "certified" and certificate.holds
     verdict = verify(Certificate.from_json(certificate.to_json()), finished_rows(session))
     assert verdict.holds, verdict.text()
@@ -386,10 +404,10 @@ def test_what_is_said_of_each_class_is_certified_and_recomputed(tmp_path):
 
 def test_page_certificate_and_log_have_one_promise(tmp_path):
     session, truth = made(tmp_path, n=120)
-    session.start_checks(0.2, 0.9, of="column:llm")
+    session.checks.start(0.2, 0.9, of="column:llm")
     now = checked(session, truth)
     promise = Promise(120, 0.2, 0.9, (120,), 1, "column:llm")
-    assert now.promise == session.certificate().promise == promise
+    assert now.promise == session.checks.certificate().promise == promise
     assert Promise.from_document(session.state.frozen[-1].payload["promise"]) == promise
 
 
@@ -408,9 +426,9 @@ def test_a_certificate_counts_labels_of_the_file_and_says_nothing_of_them(tmp_pa
         annotator="ann",
         store=Store.open(tmp_path / "projects.sqlite"),
     )
-    session.start_checks(0.2, 0.9, of="column:llm")
+    session.checks.start(0.2, 0.9, of="column:llm")
     checked(session, names[truth].tolist())
-    certificate = session.certificate()
+    certificate = session.checks.certificate()
     assert certificate.beside == len(session.state.labels) - len(certificate.checks) > 70
     assert certificate.sentence.startswith(f"{certificate.promise.size} labels; ")
     rows = finished_rows(session)
@@ -421,35 +439,35 @@ def test_a_certificate_counts_labels_of_the_file_and_says_nothing_of_them(tmp_pa
 
 def looked_at_twice(session):
     """Answer until a check that has a second look is answered; its item."""
-    frozen = session.frozen_in()
+    frozen = session.checks.frozen()
     while True:
-        ask = session.next_check()
-        session.answer_check(ask.id, frozen.key(frozen.place_of[ask.item]))
+        ask = session.checks.next()
+        session.checks.answer(ask.id, frozen.key(frozen.place_of[ask.item]))
         if is_drawn_again(session, ask.item):
             return ask.item
 
 
 def test_one_right_check_in_ten_is_asked_again_of_another_person(tmp_path):
     session, truth = made(tmp_path, n=80)
-    session.start_checks(0.2, 0.8, of="column:llm")
+    session.checks.start(0.2, 0.8, of="column:llm")
     ben = session.as_annotator("ben")
     item = looked_at_twice(session)
-    before = session.finish_state()
+    before = session.checks.state()
     assert before.second_looks == (1, 0, 0, 0) and before.wrong == 0
-    assert session.next_check().item != item, "nobody looks twice at one's own"
-    theirs = ben.next_check()
+    assert session.checks.next().item != item, "nobody looks twice at one's own"
+    theirs = ben.checks.next()
     assert theirs.item == item and theirs.role == "check" and theirs.guess == ()
     wrong = next(name for name in PETS if name != truth[item])
-    assert ben.answer_check(theirs.id, wrong)
-    now = session.finish_state()
+    assert ben.checks.answer(theirs.id, wrong)
+    now = session.checks.state()
     assert now.second_looks == (1, 1, 1, 1) and now.wrong == 1 and now.checks == before.checks
-    assert ben.next_check().item != item
+    assert ben.checks.next().item != item
     # somebody decides, with both answers in sight
     session.resolve(item, truth[item])
-    now = session.finish_state()
+    now = session.checks.state()
     assert now.second_looks == (1, 1, 1, 0) and now.wrong == 0
     assert checked(session, truth).phase == "certified"
-    certificate = session.certificate()
+    certificate = session.checks.certificate()
     check = next(check for check in certificate.checks if check.answers)
     assert dict(check.answers) == {"ann": truth[item], "ben": wrong} and check.decided == truth[item]
     verdict = verify(Certificate.from_json(certificate.to_json()), finished_rows(session))
@@ -458,30 +476,30 @@ def test_one_right_check_in_ten_is_asked_again_of_another_person(tmp_path):
 
 def test_a_second_look_after_the_certificate_takes_it_back_until_somebody_decides(tmp_path):
     session, truth = made(tmp_path, n=30)
-    session.start_checks(0.02, 0.8, of="column:llm")  # a census: one wrong label is too many
-    assert checked(session, truth).phase == "certified" and session.certificate().holds
-    looks = session.finish_state().second_looks
+    session.checks.start(0.02, 0.8, of="column:llm")  # a census: one wrong label is too many
+    assert checked(session, truth).phase == "certified" and session.checks.certificate().holds
+    looks = session.checks.state().second_looks
     assert looks.drawn and not looks.made
     ben = session.as_annotator("ben")
-    ask = ben.next_check()
-    assert ben.answer_check(ask.id, None)
-    now = session.finish_state()
+    ask = ben.checks.next()
+    assert ben.checks.answer(ask.id, None)
+    now = session.checks.state()
     assert now.second_looks.disagreed == 1 and now.wrong == 1 and now.phase == "failed"
-    assert session.certificate() is None
+    assert session.checks.certificate() is None
     session.resolve(ask.item, truth[ask.item])
-    assert session.certificate().holds
+    assert session.checks.certificate().holds
 
 
 def test_two_certificates_of_one_project_each_hold_for_their_set(tmp_path):
     session, truth = made(tmp_path, n=200)
-    session.start_checks(0.2, 0.8, of="column:llm")
+    session.checks.start(0.2, 0.8, of="column:llm")
     checked(session, truth)
-    first, rows = session.certificate(), finished_rows(session)
+    first, rows = session.checks.certificate(), finished_rows(session)
     assert verify(first, rows).holds
-    session.start_checks(0.1, 0.8, of="column:llm")
-    assert session.finish_state().phase == "checking" and session.certificate() is None
+    session.checks.start(0.1, 0.8, of="column:llm")
+    assert session.checks.state().phase == "checking" and session.checks.certificate() is None
     checked(session, truth)
-    second = session.certificate()
+    second = session.checks.certificate()
     assert second.promise.attempt == 2 and second.id != first.id and second.beside == len(first.checks)
     assert verify(second, finished_rows(session)).holds
     assert not verify(second, rows).holds and not verify(first, finished_rows(session)).holds
@@ -489,14 +507,14 @@ def test_two_certificates_of_one_project_each_hold_for_their_set(tmp_path):
 
 def test_an_item_that_is_relabelled_or_renamed_after_the_draw(tmp_path):
     session, truth = made(tmp_path, n=120)
-    session.start_checks(0.2, 0.9, of="column:llm")
+    session.checks.start(0.2, 0.9, of="column:llm")
     checked(session, truth)
     item = session.state.standing and next(iter(session.state.standing))
     session.relabel([item], next(name for name in PETS if name != truth[item]))
-    now = session.finish_state()
+    now = session.checks.state()
     assert now.phase == "certified" and now.wrong == 0  # the check stands as it was answered
     session.rename_class("owl", "owls")
-    certificate = session.certificate()
+    certificate = session.checks.certificate()
     rows = finished_rows(session)
     mended = [Labelled(r.item, truth[int(r.item)].replace("owl", "owls"), r.source) for r in rows]
     assert certificate.drawn_from != certificate.labels_sha256
@@ -507,19 +525,19 @@ def test_an_item_that_is_relabelled_or_renamed_after_the_draw(tmp_path):
 def test_checks_on_a_server_are_shared_and_certified(tmp_path):
     with database("postgresql", tmp_path) as store:
         session, truth = made(tmp_path, n=120, store=store)
-        session.start_checks(0.2, 0.9, of="column:llm", per_class=True)
+        session.checks.start(0.2, 0.9, of="column:llm", per_class=True)
         people = [session, Session.open(session.id, annotator="ben", store=store)]
         said = []
-        while session.finish_state().phase == "checking":
+        while session.checks.state().phase == "checking":
             for person in people:
-                if ask := person.next_check():
-                    assert person.answer_check(ask.id, truth[ask.item])
+                if ask := person.checks.next():
+                    assert person.checks.answer(ask.id, truth[ask.item])
                     said.append((person.annotator, ask.item))
         # of another person some are asked again, of one nothing
         assert len(set(said)) == len(said)
-        assert verify(session.certificate(), finished_rows(session)).holds
+        assert verify(session.checks.certificate(), finished_rows(session)).holds
         again = Session.open(session.id, annotator="eve", store=store)
-        assert again.finish_state().certificate["id"] == session.certificate().id
+        assert again.checks.state().certificate["id"] == session.checks.certificate().id
 
 
 @pytest.mark.slow  # alone: 200,000 labels from the table to the certificate
@@ -538,10 +556,10 @@ def test_many_labels_are_frozen_drawn_and_checked(tmp_path):
         annotator="ann",
         store=Store.open(tmp_path / "projects.sqlite"),
     )
-    session.start_checks(0.1, 0.9, of="column:llm")
+    session.checks.start(0.1, 0.9, of="column:llm")
     now = checked(session, said.tolist())
     assert now.phase == "certified" and now.frozen.size == n and now.checks < 60
-    assert session.certificate().holds
+    assert session.checks.certificate().holds
 
 
 def test_a_census_is_offered_where_few_are_left():

@@ -62,14 +62,14 @@ def finish_project(
     elif not start:
         print(said(_state(session)))
     else:
-        state = session.start_checks(error, confidence, of=of, per_class=per_class)
+        state = session.checks.start(error, confidence, of=of, per_class=per_class)
         print(f"Attempt {state.promise.attempt}: {state.frozen.size:,} labels are frozen. {said(state)}")
 
 
 def _forecast(session: Session, error: float, confidence: float, of: str) -> None:
     from workbench.sessions.finish_state import census_words, is_census
 
-    forecast = session.forecast(error, confidence, of)
+    forecast = session.checks.forecast(error, confidence, of)
     print(forecast.sentence())
     if is_census(forecast.size, forecast.error, forecast.confidence):
         print(census_words(forecast.size, forecast.error, forecast.confidence))
@@ -92,7 +92,7 @@ def said(now: FinishState) -> str:
 
 
 def _state(session: Session) -> FinishState:
-    state = session.finish_state()
+    state = session.checks.state()
     if state is None:
         raise InputError(
             "No checks were started. --start freezes the labels and begins; --forecast tells the cost."
@@ -102,11 +102,11 @@ def _state(session: Session) -> FinishState:
 
 def _show(session: Session) -> None:
     state = _state(session)
-    ask = session.next_check() if state.phase == "checking" else None
+    ask = session.checks.next() if state.phase == "checking" else None
     if ask is None:
         print(said(state))
         return
-    content, hidden = session.pool.items.show(ask.item), session.hidden_from_checks()
+    content, hidden = session.pool.items.show(ask.item), session.checks.hidden_columns()
     row = {name: value for name, value in (content.row or {}).items() if str(name) not in hidden}
     text = content.text or ", ".join(f"{name}: {value}" for name, value in row.items())
     print(f"{ask.id} {session.pool.items.ids[ask.item]} {text}".rstrip())
@@ -117,7 +117,7 @@ def _answer(session: Session, answer: str) -> None:
     ask, _, label = answer.partition("=")
     if not ask or not label:
         raise InputError("An answer is CHECK=CLASS, as --next shows it; a class of ? says nobody can tell.")
-    if not session.answer_check(ask, None if label == "?" else label):
+    if not session.checks.answer(ask, None if label == "?" else label):
         raise InputError(f"Check {ask} was answered before, or somebody else has it on screen.")
     print(said(_state(session)))
 
@@ -127,7 +127,7 @@ def _write(session: Session, file: Path, replace: bool) -> None:
     from workbench.cli.operands import files_kept
     from workbench.writing import chosen_file
 
-    certificate = session.certificate()
+    certificate = session.checks.certificate()
     if certificate is None:
         raise InputError(f"Nothing is certified yet: {said(_state(session))}")
     text = certificate.to_html() if file.suffix.lower() in (".html", ".htm") else certificate.to_json()

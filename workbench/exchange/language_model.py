@@ -155,7 +155,7 @@ def questions_about(session: Session) -> Questions:
         raise InputError("A language model is asked about texts and rows of tables, not about pictures.")
     if len(state.classes) < 2:
         raise InputError("Name the classes first (two at least): the language model chooses among them.")
-    hidden = session.hidden_from_checks()
+    hidden = session.checks.hidden_columns()
 
     def text_of(item: int) -> str:
         content = items.show(item)

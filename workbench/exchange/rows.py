@@ -347,7 +347,7 @@ def _certified(session: Session | StoredLabels) -> dict[int, MachineLabel]:
     Raises:
         InputError: no certificate stands.
     """
-    state = None if isinstance(session, StoredLabels) else session.finish_state()
+    state = None if isinstance(session, StoredLabels) else session.checks.state()
     if state is None or state.phase != "certified" or state.certificate is None:
         why = "" if state is None or not state.why else f" {state.why}"
         raise InputError(

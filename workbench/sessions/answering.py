@@ -11,6 +11,7 @@ import numpy as np
 
 from workbench.errors import InputError
 from workbench.sessions.asking import Ask, Questions, guess_of, leased_until
+from workbench.sessions.certifying import certification, freezing
 from workbench.sessions.examples import has_read, picked
 from workbench.sessions.file_votes import import_events
 from workbench.sessions.fitting import Fits
@@ -493,5 +494,9 @@ _EVENTS: dict[str, Callable[[Answers, ProjectState, Operation], Sequence[Event]]
     "model": lambda my, state, of: [Event.model_changed(**of.value)],
     "guesses": Answers._guesses,
     "ask-in-words": lambda my, state, of: [Event.question_changed(of.text)],
+    "freeze": lambda my, state, of: freezing(state, my._project.pool.items.ids, *of.value),
+    "certify": lambda my, state, of: certification(
+        state, my._project.pool.items.ids, my._project.record.name
+    ),
     "hide-names": lambda my, state, of: [Event.names_hidden(of.on)],
 }

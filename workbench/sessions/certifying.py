@@ -1,16 +1,72 @@
-"""The certificate of a project's frozen labels, from its checks and from what people said since."""
+"""Events that freeze labels and certify them, from the checks and from what people said since."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from workbench.certificates import Certificate, Check, certificate_of
-from workbench.sessions.checks import answers_of, decided_by
-from workbench.sessions.finish_state import FinishState
-from workbench.store import ProjectState
+from workbench.certificates import Certificate, Check, Promise, certificate_of, check_spent, checksum_of
+from workbench.sessions.checks import Candidates, answers_of, decided_by, frozen_of, plan_of
+from workbench.sessions.finish_state import FinishState, finish_state_of, last_frozen, void_because
+from workbench.store import Event, ProjectState
+from workbench.store.events import now as utc_now
 from workbench.versions import PROGRAM, version_of
+
+
+def freezing(
+    state: ProjectState, ids: Sequence[str], candidates: Candidates, promise: Promise
+) -> list[Event]:
+    """Events that freeze labels, and give back the checks that somebody has of earlier ones.
+
+    Args:
+        state: of the project.
+        ids: [N] of the pool's items.
+        candidates: the labels.
+        promise: about them.
+
+    Returns:
+        The events; none where these labels are frozen with this promise.
+
+    Raises:
+        InputError: more attempts than there can be.
+    """
+    promise = replace(promise, attempt=len(state.frozen) + 1)  # refuses one too many
+    payload = plan_of(promise, candidates, ids, checksum_of(candidates.named(ids, state.class_names)))
+    if (event := last_frozen(state)) is not None and not void_because(frozen_of(event, ids), state):
+        before = Promise.from_document(event.payload["promise"])
+        same = replace(promise, attempt=before.attempt)
+        if (before, event.payload["checksum"]) == (same, payload["checksum"]):
+            return []
+    earlier = [Promise.from_document(event.payload["promise"]) for event in state.frozen]
+    check_spent(promise.confidence, [(previous.confidence, previous.attempt) for previous in earlier])
+    waiting = [state.asks[i] for asks in state.waiting.values() for i in asks]
+    given_back = [ask.id for ask in waiting if ask.role == "check" and not ask.released]
+    return [*([Event.released(given_back)] if given_back else []), Event.checks_started(payload)]
+
+
+def certification(state: ProjectState, ids: Sequence[str], project: str) -> list[Event]:
+    """The event that records the certificate which the checks earn; none where it is none, or no other one.
+
+    Args:
+        state: of the project.
+        ids: [N] of the pool's items.
+        project: its name.
+    """
+    event = last_frozen(state)
+    finish = None if event is None else finish_state_of(frozen_of(event, ids), state)
+    if finish is None or finish.phase != "certified":
+        return []
+    made = utc_now()
+    if finish.certificate is not None:
+        previous = Certificate.from_json(finish.certificate)
+        if issued(finish, state, ids, project, previous.made).id == previous.id:
+            return []
+    document = issued(finish, state, ids, project, made).document()
+    items = finish.frozen.items[finish.evidence.places].tolist()
+    checks = list(zip(items, finish.evidence.wrong.tolist(), strict=True))
+    return [Event.certified(finish.frozen.started, checks, document)]
 
 
 def issued(now: FinishState, state: ProjectState, ids: Sequence[str], project: str, made: str) -> Certificate:

@@ -23,6 +23,7 @@ from workbench.certificates import (
     checksum_of,
     has_second_look,
     listed_order,
+    seed_of,
 )
 from workbench.errors import InputError
 from workbench.store import Check, Event, ProjectState
@@ -100,32 +101,61 @@ class Frozen:
         return self.classes[int(self.codes[place])]
 
 
-def plan_of(
-    promise: Promise,
-    seed: int,
-    items: Ints,
-    codes: Ints,
-    confidences: Floats,
-    classes: Sequence[str],
-    ids: Sequence[str],
-    number: int,
-    drawn_from: str,
-) -> dict[str, Any]:
-    """Events of labels that are frozen; `frozen_of` reads them."""
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Labels that could be frozen now.
+
+    Attributes:
+        of: "model", or the column they are of.
+        items: [N] the surest first.
+        codes: [N] places in `keys`.
+        confidences: [N] NaN where none are given.
+        keys: of the classes.
+        round: number of the fit, -1 for a column.
+        held_out: ([h] confidence, [h] whether wrong) of items whose answer is known, not learned from.
+    """
+
+    of: str
+    items: Ints
+    codes: Ints
+    confidences: Floats
+    keys: tuple[str, ...]
+    round: int
+    held_out: tuple[Floats, Array]
+
+    def named(self, ids: Sequence[str], names: Mapping[str, str]) -> dict[str, str]:
+        """Id -> label.
+
+        Args:
+            ids: [N] of the pool's items.
+            names: key of a class -> its name; else its key.
+        """
+        labels = [names.get(key, key) for key in self.keys]
+        return {str(ids[i]): labels[c] for i, c in zip(self.items.tolist(), self.codes.tolist(), strict=True)}
+
+
+def plan_of(promise: Promise, candidates: Candidates, ids: Sequence[str], drawn_from: str) -> dict[str, Any]:
+    """Payload of the event that freezes labels; `frozen_of` reads it.
+
+    Args:
+        promise: about them.
+        candidates: the labels.
+        ids: [N] of the pool's items.
+        drawn_from: checksum of the labels as classes are called; the seed is of it.
+    """
     return {
         "promise": promise.document(),
-        "seed": int(seed),
-        "classes": list(classes),
+        "seed": seed_of(drawn_from),
+        "classes": list(candidates.keys),
         "frozen": {
-            "items": _packed(items, "<i8"),
-            "codes": _packed(codes, "<i4"),
-            "confidence": _packed(confidences, "<f4"),
+            "items": _packed(candidates.items, "<i8"),
+            "codes": _packed(candidates.codes, "<i4"),
+            "confidence": _packed(candidates.confidences, "<f4"),
         },
-        "checksum": checksum_of(
-            {str(ids[i]): classes[c] for i, c in zip(items.tolist(), codes.tolist(), strict=True)}
-        ),
-        "round": int(number),
+        "checksum": checksum_of(candidates.named(ids, {})),
+        "round": int(candidates.round),
         "drawn_from": drawn_from,
+        "n_items": len(ids),
     }
 
 

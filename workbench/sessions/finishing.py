@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,29 +14,25 @@ from workbench.certificates import (
     Certificate,
     Plan,
     Promise,
-    check_spent,
-    checksum_of,
     confidence_at,
     plan,
-    seed_of,
 )
 from workbench.errors import InputError
 from workbench.guesses import columns_of, guess_of
 from workbench.sessions.asking import Ask, new_ask
-from workbench.sessions.certifying import issued, machine_part
+from workbench.sessions.certifying import machine_part
 from workbench.sessions.checks import (
+    Candidates,
     Frozen,
     answers_of,
     drawn,
     frozen_of,
     is_looked_at_again,
     n_answered,
-    plan_of,
 )
 from workbench.sessions.finish_state import FinishState, finish_state_of, last_frozen, void_because
 from workbench.sessions.several import Several
 from workbench.store import Check, Event, ProjectState
-from workbench.store.events import now as utc_now
 from workbench.store.retry import retried
 
 CHECK_LEASE = 180.0
@@ -46,31 +42,15 @@ PASSED = 8
 ERROR, CONFIDENCE = 0.05, 0.95
 
 
-@dataclass(frozen=True, eq=False)
-class Candidates:
-    """Labels that could be frozen now.
+class Checks:
+    """Checks of frozen labels, and the certificate that they earn: `Session.checks`.
 
-    Attributes:
-        of: "model", or the column they are of.
-        items: [N] the surest first.
-        codes: [N] places in `keys`.
-        confidences: [N] NaN where none are given.
-        keys: of the classes.
-        round: number of the fit, -1 for a column.
-        held_out: ([h] confidence, [h] whether wrong) of items whose answer is known, not learned from.
+    Args:
+        session: whose annotator checks.
     """
 
-    of: str
-    items: Ints
-    codes: Ints
-    confidences: Floats
-    keys: tuple[str, ...]
-    round: int
-    held_out: tuple[Floats, Array]
-
-
-class Finishing(Several):
-    """Checks of frozen labels, and the certificate that they earn."""
+    def __init__(self, session: Several) -> None:
+        self._session = session
 
     def candidates(self, of: str = MODEL) -> Candidates:
         """The labels that would be frozen now: of every item that nobody has labelled.
@@ -81,19 +61,20 @@ class Finishing(Several):
         Raises:
             InputError: no model yet, no such column, or nothing left to label.
         """
-        state = self.state
-        open_ = np.ones(len(self.pool), dtype=bool)
+        session = self._session
+        state = session.state
+        open_ = np.ones(len(session.pool), dtype=bool)
         open_[np.fromiter(state.codes, dtype=np.int64, count=len(state.codes))] = False
-        items = self.pool.trainable[open_[self.pool.trainable]]
+        items = session.pool.trainable[open_[session.pool.trainable]]
         if of != MODEL:
             return self._of_column(of, items)
-        published = self._fits.published(state)
+        published = session._fits.published(state)
         if published is None:
             raise InputError("There is no model to label the rest: label items of two classes first.")
         if not items.size:
             raise InputError("Every item has a label of a person's: nothing is left for the machine.")
         p = published.model.probabilities_at(items)
-        measured, truth = self.held_out(state)
+        measured, truth = session.held_out(state)
         q = published.model.probabilities_at(measured) if measured.size else np.empty((0, p.shape[1]))
         calibration = q.max(axis=1), q.argmax(axis=1) != truth
         return _surest_first(
@@ -101,11 +82,10 @@ class Finishing(Several):
         )
 
     def _of_column(self, of: str, items: Ints) -> Candidates:
-        state = self.state
-        stored_guess = next(
-            (entry.guess for entry in self.guesses if entry.source == of and entry.guess is not None), None
-        )
-        guess = stored_guess if stored_guess is not None else guess_of(of, self.pool, state.classes)
+        session = self._session
+        state = session.state
+        stored = {entry.source: entry.guess for entry in session.guesses}
+        guess = stored.get(of) or guess_of(of, session.pool, state.classes)
         codes = np.asarray(guess.codes)[items]
         mask = codes >= 0
         if not mask.any():
@@ -146,15 +126,15 @@ class Finishing(Several):
             error,
             confidence_at(confidence, self.attempt_next),
             held_out=(measured_risk, wrong) if len(wrong) else None,
-            seed=int(self.settings["seed"]),
+            seed=int(self._session.settings["seed"]),
         )
 
     @property
     def attempt_next(self) -> int:
         """The number of the next attempt, from 1 on."""
-        return len(self.state.frozen) + 1
+        return len(self._session.state.frozen) + 1
 
-    def start_checks(
+    def start(
         self,
         error: float = ERROR,
         confidence: float = CONFIDENCE,
@@ -191,63 +171,24 @@ class Finishing(Several):
             sizes = [size]  # no confidence tells which of them are surer
         else:
             sizes = [int(n) for n in self.forecast(error, confidence, found=candidates).sizes()]
-        return self._start(
-            candidates,
-            Promise(size, float(error), float(confidence), tuple(sizes), self.attempt_next, of, per_class),
+        promise = Promise(
+            size, float(error), float(confidence), tuple(sizes), self.attempt_next, of, per_class
         )
+        self._session._do("freeze", value=(candidates, promise))
+        now = self.state()
+        assert now is not None
+        return now
 
-    @retried
-    def _start(self, candidates: Candidates, promise: Promise) -> FinishState:
-        ids = self.pool.items.ids
-        with self._project.recording() as transaction:
-            state = transaction.state
-            promise = replace(promise, attempt=len(state.frozen) + 1)  # refuses one too many
-            names = [state.class_names.get(key, key) for key in candidates.keys]
-            checksum = checksum_of(
-                {
-                    str(ids[i]): names[c]
-                    for i, c in zip(candidates.items.tolist(), candidates.codes.tolist(), strict=True)
-                }
-            )
-            payload = plan_of(
-                promise,
-                seed_of(checksum),
-                candidates.items,
-                candidates.codes,
-                candidates.confidences,
-                candidates.keys,
-                ids,
-                candidates.round,
-                checksum,
-            )
-            before = self.frozen_in(state)
-            if before is not None and not void_because(before, state):
-                same = replace(promise, attempt=before.promise.attempt)
-                if (before.promise, before.checksum) == (same, payload["checksum"]):
-                    return finish_state_of(before, state)
-            earlier = [Promise.from_document(event.payload["promise"]) for event in state.frozen]
-            check_spent(promise.confidence, [(previous.confidence, previous.attempt) for previous in earlier])
-            given_back = [
-                i
-                for who in state.waiting.values()
-                for i in who
-                if state.asks[i].role == "check" and not state.asks[i].released
-            ]
-            if given_back:
-                self._add(transaction, Event.released(given_back))
-            self._add(transaction, Event.checks_started(payload | {"n_items": len(self.pool)}))
-            state = transaction.state
-            return finish_state_of(frozen_of(state.frozen[-1], ids), state)
-
-    def frozen_in(self, state: ProjectState | None = None) -> Frozen | None:
+    def frozen(self, state: ProjectState | None = None) -> Frozen | None:
         """The labels that were frozen last, or None."""
-        event = last_frozen(self.state if state is None else state)
-        return None if event is None else frozen_of(event, self.pool.items.ids)
+        session = self._session
+        event = last_frozen(session.state if state is None else state)
+        return None if event is None else frozen_of(event, session.pool.items.ids)
 
-    def finish_state(self, state: ProjectState | None = None) -> FinishState | None:
+    def state(self, state: ProjectState | None = None) -> FinishState | None:
         """State of the checks now; None where none were started."""
-        state = self.state if state is None else state
-        frozen = self.frozen_in(state)
+        state = self._session.state if state is None else state
+        frozen = self.frozen(state)
         return None if frozen is None else finish_state_of(frozen, state)
 
     def relabelled(self, finish: FinishState) -> list[int]:
@@ -263,22 +204,16 @@ class Finishing(Several):
         codes = dict(zip(now.items.tolist(), now.codes.tolist(), strict=True))
         return [
             item
-            for item in machine_part(finish, self.state)
+            for item in machine_part(finish, self._session.state)
             if now.keys[codes[item]] != frozen.key(frozen.place_of[item])
         ]
 
-    def next_check(self, person: str | None = None) -> Ask | None:
-        """The next check of a person, leased to them; None where nothing is left to check.
-
-        Args:
-            person: this session's unless given.
-        """
-        session = self if person is None else self.as_annotator(person)
-        checks = session.next_checks(1)
-        return checks[0] if checks else None
+    def next(self) -> Ask | None:
+        """The next check of this annotator, leased to them; None where nothing is left to check."""
+        return next(iter(self.ask()), None)
 
     @retried
-    def next_checks(self, k: int = 1, *, lease: float = CHECK_LEASE) -> list[Ask]:
+    def ask(self, k: int = 1, *, lease: float = CHECK_LEASE) -> list[Ask]:
         """The next checks of this annotator in the frozen order, leased: nobody else gets the same.
 
         Args:
@@ -291,23 +226,25 @@ class Finishing(Several):
         Raises:
             InputError: no checks were started, or what was frozen is not there any more.
         """
-        state = self.state
+        session = self._session
+        state = session.state
         checks = self._checks(state, k, time.time())
         if len(checks) == k and all(a.expires > time.time() for a in checks):
             return checks  # a reload asks for what it was shown: nothing to record
-        with self._project.recording() as transaction:
+        with session._project.recording() as transaction:
             moment = time.time()
             asks = self._checks(transaction.state, k, moment)
-            return self._answers.lease(transaction, asks, moment, lease)
+            return session._answers.lease(transaction, asks, moment, lease)
 
     def _checks(self, state: ProjectState, k: int, moment: float) -> list[Ask]:
-        frozen = self.frozen_in(state)
+        session = self._session
+        frozen = self.frozen(state)
         if frozen is None:
             raise InputError("No checks were started: start them first.")
         if why := void_because(frozen, state):
             raise InputError(why)
-        leased_items = self._questions.checked_now(state, moment, self.annotator)
-        waiting = (state.asks[i] for i in state.waiting.get(self.annotator, ()))
+        leased_items = session._questions.checked_now(state, moment, session.annotator)
+        waiting = (state.asks[i] for i in state.waiting.get(session.annotator, ()))
         own_asks = {
             a.item: a
             for a in waiting
@@ -331,29 +268,30 @@ class Finishing(Several):
 
     def _looks_again(self, frozen: Frozen, place: int, answers: Sequence[Check]) -> bool:
         """Tell whether a check that somebody has answered is one for this annotator to answer, too."""
-        is_new = len(answers) == 1 and answers[0].annotator != self.annotator
+        is_new = len(answers) == 1 and answers[0].annotator != self._session.annotator
         return is_new and is_looked_at_again(frozen, place, answers)
 
-    def hidden_from_checks(self) -> frozenset[str]:
+    def hidden_columns(self) -> frozenset[str]:
         """Columns that hold the labels which are checked, or a guess: whoever checks sees none of them."""
-        frozen = self.frozen_in()
-        sources = {str(guess["source"]) for guess in self.settings.get("guesses") or ()}
+        session = self._session
+        frozen = self.frozen()
+        sources = {str(guess["source"]) for guess in session.settings.get("guesses") or ()}
         sources |= set() if frozen is None else {frozen.promise.of}
-        names = [str(name) for name in self.pool.items.show(0).row or {}]
+        names = [str(name) for name in session.pool.items.show(0).row or {}]
         return frozenset(name for source in sources if ":" in source for name in columns_of(source, names))
 
-    def answer_check(self, ask_id: str, label: str | None, *, operation: str | None = None) -> bool:
+    def answer(self, ask_id: str, label: str | None, *, operation: str | None = None) -> bool:
         """Answer a check; durable before it returns. It is a label for the model from then on.
 
         Args:
-            ask_id: from `next_check`.
+            ask_id: from `next`.
             label: name of the class; None where one cannot tell, which counts as a wrong label.
             operation: an id of the caller's; told again it is True, and nothing is repeated.
 
         Returns:
             Whether it was taken; not where somebody else has answered.
         """
-        return self.tell(ask_id, Event.unsure() if label is None else label, operation=operation)
+        return self._session.tell(ask_id, Event.unsure() if label is None else label, operation=operation)
 
     def certificate(self) -> Certificate | None:
         """The certificate that the checks earn now, recorded where it is new; None where they do not suffice.
@@ -364,38 +302,14 @@ class Finishing(Several):
         Raises:
             InputError: what was frozen is not there any more.
         """
-        finish = self.finish_state()
+        finish = self.state()
         if finish is None or finish.phase not in ("certified", "void"):
             return None
         if finish.phase == "void":
             raise InputError(finish.why)
-        return self._certify()
-
-    @retried
-    def _certify(self) -> Certificate | None:
-        ids = self.pool.items.ids
-        with self._project.recording() as transaction:
-            state = transaction.state
-            finish = self.finish_state(state)
-            if finish is None or finish.phase != "certified":
-                return None
-            previous = None if finish.certificate is None else Certificate.from_json(finish.certificate)
-            certificate = issued(
-                finish, state, ids, self.project.name, previous.made if previous else utc_now()
-            )
-            if previous is not None and certificate.id == previous.id:
-                return previous
-            if previous is not None:
-                certificate = issued(finish, state, ids, self.project.name, utc_now())
-            checked = zip(
-                finish.frozen.items[finish.evidence.places].tolist(),
-                finish.evidence.wrong.tolist(),
-                strict=True,
-            )
-            self._add(
-                transaction, Event.certified(finish.frozen.started, list(checked), certificate.document())
-            )
-            return certificate
+        event = self._session._do("certify").event
+        document = finish.certificate if event is None else event.payload["certificate"]
+        return None if document is None else Certificate.from_json(document)
 
 
 def _surest_first(

@@ -39,7 +39,7 @@ def doubtful_labels(session: Session, of: str, most: int = MOST) -> Ints:
     Raises:
         InputError: no such column, or labels of one class only.
     """
-    candidates = session.candidates(of)
+    candidates = session.checks.candidates(of)
     place_of = {key: code for code, key in enumerate(candidates.keys)}
     state = session.state
     people = {

@@ -55,7 +55,8 @@ class Operation:
             instructions), "example" (of a class), "answers" (to several questions about an item),
             "amend" (one's own earlier answers to several), "undo" or "redo"; "class-add", "class-rename",
             "class-merge", "class-remove", "class-describe" and "class-order" (of classes), "import" (labels
-            of a file), "write" (the instructions), "model", "guesses", "ask-in-words" or "hide-names".
+            of a file), "write" (the instructions), "model", "guesses", "ask-in-words", "hide-names"; "freeze"
+            or "certify" (labels that are checked).
         ask: id of the question.
         item: index into the pool, for "flag", "note", "correct", "twins", "example", "answers" and
             "amend"; with a question, the item it must be of.
@@ -80,7 +81,8 @@ class Operation:
         every: for "want", whether every question that is open about the items is asked.
         takes: for "undo" and "redo", id of the operation it takes back or puts back; refused when that is
             not the annotator's last any more.
-        value: what a change of classes, of the model or of guesses says, the votes of an import, or pictures.
+        value: what a change of classes, of the model or of guesses says, the votes of an import, pictures,
+            or the labels to freeze with their promise.
         more: further provenance, such as {"milliseconds": 812}.
     """
 
@@ -229,7 +231,7 @@ def taken_id(operation: str) -> str:
     return f"Operation {operation!r} is something else that was done: give this one an id of its own."
 
 
-INNER = frozenset(("import", "write", "model", "guesses", "ask-in-words", "hide-names"))
+INNER = frozenset(("import", "write", "model", "guesses", "ask-in-words", "hide-names", "freeze", "certify"))
 """Kinds that `Session` has methods for, which check what they say."""
 
 

@@ -16,7 +16,7 @@ from workbench.progress import FitCallback
 from workbench.registry import trust_typed
 from workbench.sessions.classes import Classes
 from workbench.sessions.exporting import Exporting
-from workbench.sessions.finishing import Finishing
+from workbench.sessions.finishing import Checks
 from workbench.sessions.guessing import as_said, checked_sources, takes_guess
 from workbench.sessions.instructions import Instructing
 from workbench.sessions.labelling import Labelling
@@ -35,7 +35,7 @@ from workbench.store import Event, ProjectRecord, Store
 MOST_ASKED = 200  # characters of the question at the desk
 
 
-class Session(Labelling, Finishing, Classes, Instructing, Exporting):
+class Session(Labelling, Classes, Instructing, Exporting):
     """A project opened by one annotator.
 
     Safe to use from several threads; several sessions of one project, in one process or in many,
@@ -193,6 +193,11 @@ class Session(Labelling, Finishing, Classes, Instructing, Exporting):
     def relocate(project_id: str, path: str | Path, *, store: Store | None = None) -> ProjectRecord:
         """Point a project at the new place of its pool's file; see `opening.relocate`."""
         return relocate(project_id, path, store=store)
+
+    @property
+    def checks(self) -> Checks:
+        """Checks of frozen labels, and the certificate that they earn."""
+        return Checks(self)
 
     # --- the model ----------------------------------------------------------------------------
 

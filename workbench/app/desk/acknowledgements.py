@@ -85,6 +85,6 @@ def _acknowledged(session: Session, ack: Acknowledgement) -> dict[str, Any]:
 
 
 def _question_of(session: Session, item: int, check: bool = False) -> str:
-    asks = session.next_checks(MOST_CARDS) if check else session.ask(MOST_CARDS)
+    asks = session.checks.ask(MOST_CARDS) if check else session.ask(MOST_CARDS)
     waiting = [ask.id for ask in asks if ask.item == item]
     return waiting[0] if waiting else ""

@@ -85,7 +85,7 @@ def card(sessions: Sequence[Session], of: ItemAsk, picture: str) -> dict[str, An
     if "rows" in document["face"]:
         # the column that names the item is its title already
         hidden_columns = _naming(session.pool) | _guessed(session)
-        hidden_columns |= session.hidden_from_checks() if ask.check else frozenset()
+        hidden_columns |= session.checks.hidden_columns() if ask.check else frozenset()
         document["face"]["rows"] = [row for row in document["face"]["rows"] if row[0] not in hidden_columns]
     if session.pool.n_features == 2:
         document["at"] = _on_plane(session.pool)[ask.item].tolist()

@@ -27,7 +27,7 @@ def next_cards(session: Session, now: FinishState | None, n: int, on: bool) -> l
     if not n or now is None or now.phase == "void" or (now.phase != "checking" and not on):
         return []
     try:
-        return session.next_checks(n)
+        return session.checks.ask(n)
     except InputError:  # merged, or started anew, in between
         return []
 

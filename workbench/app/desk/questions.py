@@ -96,7 +96,7 @@ class Desk:
             turned: whether the browser turned to it since its last request.
             newer: whether its items were chosen by older models.
         """
-        checks = self.session.finish_state() if self.checking else None
+        checks = self.session.checks.state() if self.checking else None
         open_ids = {ask for session in self.sessions for ask in session.still_open(have)}
         known = [ask for ask in have if ask in open_ids]
         if not self.checking:

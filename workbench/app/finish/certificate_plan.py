@@ -156,9 +156,9 @@ def start(session: Session) -> None:
                     st.markdown(words(forecast, of))
                 else:
                     waiting("finish-waiting", "Working out what it costs")
-        if session.attempt_next > 1:
+        if session.checks.attempt_next > 1:
             st.caption(
-                f"This is attempt {session.attempt_next}. The first could spend most of what the "
+                f"This is attempt {session.checks.attempt_next}. The first could spend most of what the "
                 "confidence leaves, so this one takes more checks; what was checked before are labels now."
             )
         icon = ":material/fact_check:"
@@ -209,7 +209,7 @@ def _percent(label: str, scale: tuple[float, float, float, float], key: str, ter
 
 def _candidates(session: Session, of: str) -> int:
     """Number of labels that would be frozen."""
-    return len(session.candidates(of).items)
+    return len(session.checks.candidates(of).items)
 
 
 def census(session: Session, n: int, error: float, confidence: float) -> bool:
@@ -217,7 +217,7 @@ def census(session: Session, n: int, error: float, confidence: float) -> bool:
     from workbench.certificates import confidence_at
     from workbench.sessions.finish_state import census_words, is_census
 
-    level = confidence_at(confidence, session.attempt_next)
+    level = confidence_at(confidence, session.checks.attempt_next)
     if not is_census(n, error, level):
         return False
     with st.container(border=True, key="finish-census"):
@@ -266,7 +266,7 @@ def nothing(session: Session) -> None:
 def begin(session: Session, of: str, error: float, confidence: float, per_class: bool) -> None:
     """Freeze the labels and go on with the checks, or say why not."""
     try:
-        session.start_checks(error, confidence, of=of, per_class=per_class)
+        session.checks.start(error, confidence, of=of, per_class=per_class)
     except InputError as problem:
         st.error(verbatim(problem), icon=":material/error:")
         return
@@ -303,7 +303,7 @@ def forecast_job(session: Session, of: str, error: float, confidence: float, tab
         fit,
         of,
         hash(frozenset(session.state.codes.items())),
-        session.attempt_next,
+        session.checks.attempt_next,
         error,
         confidence,
         tab,
@@ -323,10 +323,10 @@ def forecast_job(session: Session, of: str, error: float, confidence: float, tab
 
 def _forecast(job: Job, inputs: Forecasting) -> tuple[Plan, list[Plan]]:
     session = inputs.session
-    candidates = session.candidates(inputs.of)
+    candidates = session.checks.candidates(inputs.of)
 
     def at(error: float) -> Plan:
-        return session.forecast(error, inputs.confidence, inputs.of, found=candidates)
+        return session.checks.forecast(error, inputs.confidence, inputs.of, found=candidates)
 
     plan = at(inputs.error)
     plans = []

@@ -159,10 +159,10 @@ def certified(session: Session, now: FinishState) -> None:
     """The calm page of a finish: the sentence, the finished set, the certificate."""
     from workbench.sessions.certifying import machine_part
 
-    certificate = session.certificate()
+    certificate = session.checks.certificate()
     if certificate is None:
         return
-    now = session.finish_state() or now
+    now = session.checks.state() or now
     widgets.style(_GREEN)
     with st.container(key="certified"):
         st.markdown(verbatim(certificate.sentence))
@@ -241,8 +241,8 @@ def learnt_since(session: Session, now: FinishState, rest: int) -> None:
 
 
 def _relabelled(session: Session) -> list[int]:
-    now = session.finish_state()
-    return [] if now is None else session.relabelled(now)
+    now = session.checks.state()
+    return [] if now is None else session.checks.relabelled(now)
 
 
 def takeaway(session: Session, certificate: Any) -> None:
