@@ -5,18 +5,23 @@ nothing was tuned on, labels drawn at random and labels that margin picked (aske
 For each number of labels: the geometric mean of doubt / error (doubt is 1 - the largest probability, both
 plus 0.01), how far the NLL lies above that with the best temperature (found on the truth, on log p), and the
 share wrong of the items with a doubt below 10 %, all sets together. A line for each of the fifteen
-classifiers in about ten minutes of one core; more seeds say it more exactly.
+classifiers in about ten minutes of one core; more seeds say it more exactly. Lines so far are said on stderr
+after each set, and a run that was cut off goes on where it was.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.kept import UNSHARED, once
 from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers import CLASSIFIERS, make_classifier
 from workbench.classifiers.calibration import softmax
@@ -45,6 +50,8 @@ SURE_WRONG = 0.12
 _ROWS = 1500
 _TESTED = 400  # items at most, so that those whose probabilities are integrals are done in time
 _TEST = 200  # the first item of the test part
+LINES = UNSHARED / "doubts.jsonl"
+"""Fits that the same code need not make again."""
 _TEMPERATURES = np.exp(np.linspace(-3.0, 3.0, 61))
 
 
@@ -141,6 +148,23 @@ def _line(name: str, kind: str, doubts: dict[int, list[Doubt]]) -> str:
     return f"| {name} | {kind} | " + " | ".join(cells) + " |"
 
 
+def _fits(name: str, seed: int, kind: str, models: Sequence[str]) -> list[list[Any]]:
+    """Classifier, number of labels, processor seconds and the figures, or the error, of each fit."""
+    found: list[list[Any]] = []
+    for n, X, y, test, truth, C in labelled(name, seed, kind):
+        test, truth = test[:_TESTED], truth[:_TESTED]
+        for model in models:
+            began = time.process_time()
+            made: Any = make_classifier(model, random_state=0, classes=range(C))
+            try:
+                p = np.asarray(made.fit(X, y).predict_proba(test))
+                figures: Sequence[Any] = doubt_of(p, truth)
+            except (InputError, ValueError) as error:
+                figures = [str(error)]
+            found.append([model, n, time.process_time() - began, *figures])
+    return found
+
+
 def report(sets: Sequence[str], models: Sequence[str], seeds: int) -> None:
     """Measure and print.
 
@@ -152,27 +176,22 @@ def report(sets: Sequence[str], models: Sequence[str], seeds: int) -> None:
     doubts: dict[tuple[str, str], dict[int, list[Doubt]]] = {}
     failed: dict[str, str] = {}
     seconds: dict[str, float] = {}
-    for name in sets:
-        for kind in LABELS:
-            for seed in range(seeds):
-                for n, X, y, test, truth, C in labelled(name, seed, kind):
-                    test, truth = test[:_TESTED], truth[:_TESTED]
-                    for model in models:
-                        began = time.process_time()
-                        made: Any = make_classifier(model, random_state=0, classes=range(C))
-                        try:
-                            p = np.asarray(made.fit(X, y).predict_proba(test))
-                        except (InputError, ValueError) as error:
-                            failed.setdefault(model, f"{name}: {error}")
-                            continue
-                        seconds[model] = seconds.get(model, 0.0) + time.process_time() - began
-                        doubts.setdefault((model, kind), {}).setdefault(n, []).append(doubt_of(p, truth))
-        print(f"{name} done", flush=True)
+    for name, kind, seed in product(sets, LABELS, range(seeds)):
+        asked = {"set": name, "kind": kind, "seed": seed, "models": list(models)}
+        for model, n, spent, *figures in once(LINES, asked, partial(_fits, name, seed, kind, models)):
+            seconds[model] = seconds.get(model, 0.0) + spent
+            if isinstance(figures[0], str):
+                failed.setdefault(model, f"{name}: {figures[0]}")
+            else:
+                doubts.setdefault((model, kind), {}).setdefault(n, []).append(Doubt(*figures))
+        if seed == seeds - 1:
+            print(f"{name}, {kind}; with the sets before it:", file=sys.stderr)
+            for model in models:
+                print(_line(model, kind, doubts.get((model, kind), {})), file=sys.stderr, flush=True)
     print("\ndoubt / error, NLL above the best temperature, share wrong of items with a doubt below 10 %")
     print("| classifier | labels | 10 | 20 | 40 | 80 | 160 |\n|---|---|---|---|---|---|---|")
-    for model in models:
-        for kind in LABELS:
-            print(_line(model, kind, doubts.get((model, kind), {})))
+    for model, kind in product(models, LABELS):
+        print(_line(model, kind, doubts.get((model, kind), {})))
     print(
         f"\nGoals: doubt / error {RATIO[0]} to {RATIO[1]}; NLL above at most {ABOVE['random']} (random) and "
         f"{ABOVE['margin']} (margin); at most {100 * SURE_WRONG:.0f} % wrong. * marks what misses its goal."
