@@ -29,7 +29,7 @@ hinge = SVM.sites
 def problem(n=60, n_inducing=12, seed=0, **kernel):
     X, codes = overlapping(n, 2, seed)
     phi, rest, *_ = projected(X, n_inducing, **kernel)
-    return X, Block(phi, rest, np.where(codes == 1, 1.0, -1.0)[:, None])
+    return X, Block.of(phi, rest, np.where(codes == 1, 1.0, -1.0)[:, None])
 
 
 def converged(block, sweeps=300, tol=1e-13):
@@ -252,7 +252,7 @@ def test_inducing_points_at_the_data_give_the_full_gp():
     kernel = StationaryKernel("squared-exponential", 1.0, 2.0)
     basis = make_basis(X, kernel)
     phi, rest = project(X, basis, kernel)
-    sparse = converged(Block(phi, rest, signs[:, None]))
+    sparse = converged(Block.of(phi, rest, signs[:, None]))
     full = full_gp(basis.factor @ basis.factor.T, signs, sweeps=500, tol=1e-13)
     # the jitter is a nugget at the data but not in phi: agreement up to its size
     assert sparse.objective == pytest.approx(full.objective, rel=1e-5)

@@ -37,7 +37,7 @@ def call(local, mean, variance, y, factor=1.0):
 def problem(n=60, n_classes=3, seed=0, n_inducing=10, **kernel):
     X, codes = overlapping(n, n_classes, seed)
     phi, rest, *_ = projected(X, n_inducing, **kernel)
-    return X, codes, Block(phi, rest, one_hot(codes, n_classes))
+    return X, codes, Block.of(phi, rest, one_hot(codes, n_classes))
 
 
 def run(likelihood, block, prior=ZERO_MEAN, sweeps=400, tol=1e-13, growth=2.0):
@@ -291,7 +291,7 @@ def test_kernel_gradient_is_the_objectives(name):
     def at(theta):
         kernel = StationaryKernel(name, np.exp(theta[:2]), float(np.exp(theta[2])))
         phi, rest = project(X, make_basis(X[:8], kernel), kernel)
-        return Block(phi, rest, targets)
+        return Block.of(phi, rest, targets)
 
     theta = np.append(lengths, np.log(3.0))
     q = run(JOINT, at(theta), sweeps=30).posterior
@@ -306,7 +306,7 @@ def test_inducing_point_gradient_is_the_objectives():
     kernel = StationaryKernel("matern52", 1.1, 3.0)
 
     def at(Z):
-        return Block(*project(X, make_basis(Z, kernel), kernel), one_hot(codes, 3))
+        return Block.of(*project(X, make_basis(Z, kernel), kernel), one_hot(codes, 3))
 
     q = run(JOINT, at(X[:4]), sweeps=30).posterior
     wanted = differences(lambda Z: objective(JOINT, [at(Z)], q, ZERO_MEAN), X[:4].copy(), step=1e-4)
@@ -330,7 +330,7 @@ def test_float32_follows_float64():
     for dtype in (np.float64, np.float32):
         kernel = StationaryKernel("squared-exponential", 1.0, 5.0)
         phi, rest = project(X.astype(dtype), make_basis(X[:10], kernel, np.float32), kernel)
-        block = Block(phi, rest, one_hot(codes, 3).astype(dtype))
+        block = Block.of(phi, rest, one_hot(codes, 3).astype(dtype))
         for name in CONJUGATE:
             fresh = State.prior(10, 3, dtype=dtype)
             values.append(ascend(LIKELIHOODS[name], [block], fresh, ZERO_MEAN, sweeps=20, tol=1e-4).objective)

@@ -33,7 +33,7 @@ C = 3
 
 
 def block_of(X, codes, kernel, basis):
-    return Block(*project(X, basis, kernel), np.eye(C)[codes].astype(X.dtype))
+    return Block.of(*project(X, basis, kernel), np.eye(C)[codes].astype(X.dtype))
 
 
 @pytest.fixture(scope="module")
@@ -275,7 +275,7 @@ def test_one_trace_while_data_inducing_points_and_classes_grow():
     for name in LIKELIHOODS:
         for n, P, classes in ((20, 5, C), (40, 5, C + 1), (41, 9, C), (300, 6, C + 4)):
             y = np.eye(classes)[rng.integers(0, classes, n)]
-            block = Block(rng.normal(size=(n, P)) / 3, rng.uniform(0.1, 1, n), y)
+            block = Block.of(rng.normal(size=(n, P)) / 3, rng.uniform(0.1, 1, n), y)
             fit_natural(make_likelihood(name, classes), block, State.prior(P, classes), sweeps=2)
         assert trace_count(make_likelihood(name, C)) == 1
 
@@ -283,7 +283,7 @@ def test_one_trace_while_data_inducing_points_and_classes_grow():
 @pytest.mark.slow  # alone: random nodes do not depend on the chunk
 def test_rows_keep_their_nodes_whatever_the_chunks(problem):
     block = problem[-1]
-    long = Block(np.tile(block.phi, (12, 1)), np.tile(block.residual, 12), np.tile(block.targets, (12, 1)))
+    long = Block.of(np.tile(block.phi, (12, 1)), np.tile(block.residual, 12), np.tile(block.targets, (12, 1)))
     state = State.prior(10, C)._replace(mean=0.3 * np.ones((10, C)))
 
     class Cut(Softmax):

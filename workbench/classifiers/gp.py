@@ -612,4 +612,4 @@ def block_of(model: SparseGPClassifier, data: Data, hyper: Hyper) -> Any:
 
     kernel = model._make_kernel(hyper.length_scale, hyper.variance)
     phi, residual = project(data.scaled, model._basis(hyper), kernel)
-    return Block(phi, residual, data.targets.astype(data.scaled.dtype))
+    return Block.of(phi, residual, data.targets)

@@ -75,7 +75,7 @@ class Rows(NamedTuple):
 
 def expected(likelihood: SiteLikelihood, block: Block, mean: Any, root: Any, m0: Any = 0.0) -> Any:
     """Sum over rows of E[log p(y | f)] under q; differentiable."""
-    f = tf.matmul(block.phi, mean) + m0
+    f = tf.matmul(block.phi, mean) + m0 + block.offset
     v = block.residual[:, None] + variances(block.phi, root)
     return tf.reduce_sum(likelihood.expectation(f, v, block.targets))
 
@@ -94,7 +94,8 @@ def _projected(kernel: str, rows: Rows, hyper: Hyper) -> Block:
     """The rows under a kernel whose values are given as logarithms."""
     jitter = relative_jitter(rows.X.dtype.as_numpy_dtype)
     length, variance = tf.exp(hyper.length_scale), tf.exp(hyper.variance)
-    return Block(*project(kernel, rows.X, hyper.inducing, length, variance, jitter), rows.targets)
+    projected = project(kernel, rows.X, hyper.inducing, length, variance, jitter)
+    return Block(*projected, rows.targets, tf.zeros_like(rows.targets))
 
 
 @lru_cache(maxsize=KEPT)
@@ -111,7 +112,7 @@ def _compiled(likelihood: SiteLikelihood, dtype_name: str, kernel: str | None) -
 
     matrix = spec(None, None)
     variables_spec: Any = Gaussian(matrix, spec(None, None, None))
-    data_spec: Any = Block(matrix, spec(None), matrix)
+    data_spec: Any = Block(matrix, spec(None), matrix, matrix)
     if kernel is not None:
         variables_spec = (*variables_spec, spec(), spec(), matrix)
         data_spec = Rows(matrix, matrix)
@@ -151,7 +152,7 @@ def _compiled_bound(likelihood: SiteLikelihood, dtype_name: str) -> tuple[Any, A
     """The expectation of a block under a `Gaussian`, and its KL from the prior."""
     dtype = tf.as_dtype(dtype_name)
     matrix, q_spec = tf.TensorSpec((None, None), dtype), tf.TensorSpec((None, None, None), dtype)
-    block_spec, spec = Block(matrix, tf.TensorSpec((None,), dtype), matrix), Gaussian(matrix, q_spec)
+    block_spec, spec = Block(matrix, tf.TensorSpec((None,), dtype), matrix, matrix), Gaussian(matrix, q_spec)
 
     @tf.function(input_signature=[block_spec, spec])
     def expectation(block, q):  # type: ignore[no-untyped-def]

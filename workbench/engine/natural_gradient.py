@@ -37,7 +37,6 @@ from workbench.engine.natural_steps import (
     Drift,
     MeanPrior,
     Plan,
-    Shifted,
     Sums,
     compiled,
 )
@@ -57,9 +56,7 @@ _SLACK = {"float64": 1e-10, "float32": 1e-6}  # a fall below this share of the o
 # ------------------------------------------------------------------------------------------ drivers
 
 
-def objective(
-    likelihood: SiteLikelihood, blocks: Iterable[Block | Shifted], state: State, prior: MeanPrior
-) -> float:
+def objective(likelihood: SiteLikelihood, blocks: Iterable[Block], state: State, prior: MeanPrior) -> float:
     """Data part - KL(q || p), plus log N(m0) up to its constant where the prior mean is learned.
 
     Args:
@@ -68,7 +65,7 @@ def objective(
         state: q.
         prior: of the prior mean.
     """
-    run = compiled(likelihood, _dtype(state).name, _shifted(blocks))
+    run = compiled(likelihood, _dtype(state).name)
     return float(_pass(run.sums, blocks, state).value) - float(
         run.penalty(state, prior.tensors(_dtype(state)))
     )
@@ -76,7 +73,7 @@ def objective(
 
 def ascend(
     likelihood: SiteLikelihood,
-    blocks: Iterable[Block | Shifted],
+    blocks: Iterable[Block],
     state: State,
     prior: MeanPrior = ZERO_MEAN,
     *,
@@ -111,7 +108,7 @@ def ascend(
         The fit; its posterior is a `State`.
     """
     dtype = _dtype(state)
-    run, flags = compiled(likelihood, dtype.name, _shifted(blocks)), prior.tensors(dtype)
+    run, flags = compiled(likelihood, dtype.name), prior.tensors(dtype)
     slack = _SLACK[dtype.name]
     # traced functions themselves: calling them skips the matching of signatures, a tenth of a sweep
     sums, advance = run.sums.get_concrete_function(), run.advance.get_concrete_function()
@@ -188,7 +185,7 @@ def class_minibatches(
 
 def ascend_stochastic(
     likelihood: SiteLikelihood,
-    blocks: Iterable[Block | Shifted],
+    blocks: Iterable[Block],
     n_items: int,
     state: State,
     prior: MeanPrior = ZERO_MEAN,
@@ -224,7 +221,7 @@ def ascend_stochastic(
         The fit; its posterior is a `State`.
     """
     dtype = _dtype(state)
-    run, flags = compiled(likelihood, dtype.name, _shifted(blocks)), prior.tensors(dtype)
+    run, flags = compiled(likelihood, dtype.name), prior.tensors(dtype)
     C, P = state.linear.shape
     averaging = np.stack([np.zeros(C), np.zeros(C), np.ones(C)]).astype(dtype)
     drift = Drift(np.zeros((C, P), dtype), np.zeros((C, P, P), dtype), averaging)
@@ -253,18 +250,11 @@ def ascend_stochastic(
     return FitResult(State(*best).numpy(), float(best_value), np.asarray(trace), epoch, stopped)
 
 
-def _shifted(blocks: Iterable[Any]) -> bool:
-    """True if the rows have a prior mean of their own."""
-    if isinstance(blocks, ProjectedRows):
-        return blocks.shifted
-    return isinstance(next(iter(blocks)), Shifted)
-
-
-def _pass(sums: Any, blocks: Iterable[Block | Shifted], state: State) -> Sums:
+def _pass(sums: Any, blocks: Iterable[Block], state: State) -> Sums:
     """Sums over all blocks."""
     total: Sums | None = None
     for block in blocks:
-        part = Sums(*sums(type(block)(*(tf.convert_to_tensor(a) for a in block)), state))
+        part = Sums(*sums(Block(*(tf.convert_to_tensor(a) for a in block)), state))
         total = part if total is None else Sums(*(a + b for a, b in zip(total, part, strict=True)))
     assert total is not None
     return total
@@ -296,8 +286,7 @@ class ProjectedRows:
         shuffle: np.random.Generator | None = None,
         offset: Floats | None = None,
     ) -> None:
-        self.shifted = offset is not None
-        by_class = [targets] if offset is None else [targets, offset]
+        by_class = [targets, np.zeros_like(targets) if offset is None else offset]
         if shuffle is not None and len(X) > BLOCK_ROWS:
             order = shuffle.permutation(len(X))
             X, by_class = X[order], [part[order] for part in by_class]
@@ -306,15 +295,14 @@ class ProjectedRows:
         small = len(X) * len(basis.points) * X.itemsize <= HELD_BYTES
         self._held = list(self._project()) if small else None
 
-    def _project(self) -> Iterator[Block | Shifted]:
-        kind: Any = Shifted if self.shifted else Block
+    def _project(self) -> Iterator[Block]:
         for first in range(0, len(self._X), BLOCK_ROWS):
             part = slice(first, first + BLOCK_ROWS)
             phi, residual = project(self._X[part], self._basis, self._kernel)
             arrays = (phi, residual, *(values[part] for values in self._by_class))
-            yield kind(*(tf.convert_to_tensor(a) for a in arrays))
+            yield Block(*(tf.convert_to_tensor(a) for a in arrays))
 
-    def __iter__(self) -> Iterator[Block | Shifted]:
+    def __iter__(self) -> Iterator[Block]:
         return iter(self._held) if self._held is not None else self._project()
 
 
@@ -368,12 +356,12 @@ class NaturalGradientAscent:
         Kuf = gpflow.covariances.Kuf(model.inducing_variable, model.kernel, X)
         phi = tf.transpose(tf.linalg.triangular_solve(tf.linalg.cholesky(Kuu), Kuf))
         residual = tf.maximum(model.kernel(X, full_cov=False) - tf.reduce_sum(phi * phi, 1), 0.0)
-        parts = [phi, residual, model.likelihood.encode(Y, phi.dtype)]
-        kind: Any = Block
-        if not isinstance(model.mean_function, gpflow.functions.Zero):
-            kind = Shifted
-            parts.append(tf.broadcast_to(model.mean_function(X), tf.shape(parts[2])))
-        blocks = [kind(*(part[i : i + BLOCK_ROWS] for part in parts)) for i in range(0, len(phi), BLOCK_ROWS)]
+        targets = model.likelihood.encode(Y, phi.dtype)
+        offset = tf.cast(tf.broadcast_to(model.mean_function(X), tf.shape(targets)), phi.dtype)
+        parts = phi, residual, targets, offset
+        blocks = [
+            Block(*(part[i : i + BLOCK_ROWS] for part in parts)) for i in range(0, len(phi), BLOCK_ROWS)
+        ]
         start = State.of(model.q_mu.numpy(), root_of(model.q_sqrt.numpy()))
         fit = ascend(
             model.likelihood,

@@ -6,9 +6,10 @@ The equations are in the docstring of `workbench.engine.natural_gradient`, whose
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
+import numpy as np
 import tensorflow as _tensorflow
 
 from workbench.engine.gaussian import State
@@ -26,27 +27,26 @@ class Block(NamedTuple):
         phi: [n, P] whitened features.
         residual: [n] prior variance the inducing points do not explain.
         targets: [n, C] what the likelihood wants: one-hot, or signs -1 and +1.
-    """
-
-    phi: Any
-    residual: Any
-    targets: Any
-
-
-class Shifted(NamedTuple):
-    """A `Block` whose latents have a prior mean of their own at every row.
-
-    Attributes:
-        phi: [n, P] whitened features.
-        residual: [n] prior variance the inducing points do not explain.
-        targets: [n, C] what the likelihood wants.
-        offset: [n, C] prior mean, beside m0.
+        offset: [n, C] a prior mean at every row, beside m0.
     """
 
     phi: Any
     residual: Any
     targets: Any
     offset: Any
+
+    @classmethod
+    def of(cls, phi: Any, residual: Any, targets: Any, offset: Any = None) -> Block:
+        """Rows in one precision; without an offset it is 0.
+
+        Args:
+            phi: [n, P].
+            residual: [n].
+            targets: [n, C].
+            offset: [n, C], or None.
+        """
+        parts = (targets, np.zeros_like(targets) if offset is None else offset)
+        return cls(phi, residual, *(part.astype(phi.dtype, copy=False) for part in parts))
 
 
 class MeanPrior(NamedTuple):
@@ -121,20 +121,16 @@ KEPT = 12
 # ---------------------------------------------------------------------------------- compiled parts
 
 
-def moments(block: Block | Shifted, state: State) -> tuple[Any, Any]:
+def moments(block: Block, state: State) -> tuple[Any, Any]:
     """Mean and variance [n, C] of the latents of a block."""
-    mean = tf.matmul(block.phi, state.mean) + state.prior_mean
-    if isinstance(block, Shifted):
-        mean += block.offset
+    mean = tf.matmul(block.phi, state.mean) + state.prior_mean + block.offset
     return mean, block.residual[:, None] + variances(block.phi, state.root)
 
 
-def _sums(
-    likelihood: SiteLikelihood, block: Block | Shifted, state: State, first: Any, share: Any = 1.0
-) -> Sums:
+def _sums(likelihood: SiteLikelihood, block: Block, state: State, first: Any, share: Any = 1.0) -> Sums:
     f, v = moments(block, state)
     g, theta, value = likelihood.sites(f, v, block.targets, first, share)
-    r = g + theta * (f - block.offset if isinstance(block, Shifted) else f)
+    r = g + theta * (f - block.offset)
     return Sums(
         grams(block.phi, theta),
         tf.matmul(r, block.phi, transpose_a=True),
@@ -164,6 +160,13 @@ def _penalty(state: State, prior: Any) -> Any:
     return kl(state.mean, state.root) + tf.where(prior[0], pull, tf.zeros_like(pull))
 
 
+@cache
+def _traced_penalty(dtype: Any) -> Any:
+    # of no likelihood: a trace for each would be one too many for TensorFlow, which warns
+    of = _Specs(dtype)
+    return tf.function(_penalty, input_signature=[of.state, of.prior])
+
+
 def _identity(gram: Any) -> Any:
     return tf.eye(tf.shape(gram)[1], dtype=gram.dtype)
 
@@ -171,12 +174,11 @@ def _identity(gram: Any) -> Any:
 class _Specs:
     """Signatures with open shapes, so that no number of rows, points or classes is traced again."""
 
-    def __init__(self, dtype: Any, kind: Any) -> None:
+    def __init__(self, dtype: Any) -> None:
         matrix, cube = self._of(dtype, None, None), self._of(dtype, None, None, None)
         vector, pair, self.number = self._of(dtype, None), self._of(dtype, 2), self._of(dtype)
         self.vector = vector
-        of_classes = [matrix] * (len(kind._fields) - 2)
-        self.block = kind(matrix, vector, *of_classes)
+        self.block = Block(matrix, vector, matrix, matrix)
         self.state = State(matrix, cube, vector, cube, matrix, matrix, self._of(dtype, 2, None))
         self.sums = Sums(cube, matrix, matrix, self._of(dtype, 2, None), self.number)
         integers = tf.TensorSpec((None, None), tf.int32)
@@ -195,7 +197,6 @@ class Compiled:
     Args:
         likelihood: gives the sites.
         dtype: of every number.
-        shifted: blocks are `Shifted`.
 
     Attributes:
         sums: (block, state) -> Sums.
@@ -206,11 +207,10 @@ class Compiled:
         adaptive: (block, state, plan, drift, warm_up, prior) -> state and drift.
     """
 
-    def __init__(self, likelihood: SiteLikelihood, dtype: Any, shifted: bool) -> None:
+    def __init__(self, likelihood: SiteLikelihood, dtype: Any) -> None:
         self.likelihood = likelihood
         self.dtype = dtype
-        self.kind: Any = Shifted if shifted else Block
-        of = _Specs(dtype, self.kind)
+        of = _Specs(dtype)
 
         def traced(method: Any, *signature: Any) -> Any:
             return tf.function(method, input_signature=list(signature))
@@ -218,7 +218,7 @@ class Compiled:
         self.sums = traced(self._sums_by_chunks, of.block, of.state)
         self.sites = traced(self._sites, of.block, of.state)
         self.advance = traced(self._advance, of.state, of.sums, of.number, of.prior)
-        self.penalty = traced(_penalty, of.state, of.prior)
+        self.penalty = _traced_penalty(dtype)
         self.scheduled = traced(self._scheduled, of.block, of.state, of.plan, of.vector, of.prior)
         self.adaptive = traced(self._adaptive, of.block, of.state, of.plan, of.drift, of.number, of.prior)
 
@@ -227,9 +227,9 @@ class Compiled:
         if size is None:
             return _sums(self.likelihood, block, state, 0)
         n = tf.shape(block.phi)[0]
-        total = _sums(self.likelihood, self.kind(*(part[:size] for part in block)), state, 0)
+        total = _sums(self.likelihood, Block(*(part[:size] for part in block)), state, 0)
         for first in tf.range(size, n, size):
-            rows = self.kind(*(part[first : first + size] for part in block))
+            rows = Block(*(part[first : first + size] for part in block))
             part = _sums(self.likelihood, rows, state, first)
             total = Sums(*(a + b for a, b in zip(total, part, strict=True)))
         return total
@@ -256,7 +256,7 @@ class Compiled:
     def _targets(self, block: Any, state: Any, rows: Any, classes: Any, scale: Any) -> Any:
         """Estimate by a minibatch of the natural parameters of the classes in `classes`."""
         of_all, of_classes = block[:2], block[2:]
-        few = self.kind(
+        few = Block(
             *(tf.gather(part, rows) for part in of_all),
             *(tf.gather(tf.gather(part, rows), classes, axis=1) for part in of_classes),
         )
@@ -335,20 +335,19 @@ def _drifted(drift: Any, classes: Any, old: Any, target: Any, warm_up: Any) -> A
     return new_drift, rho
 
 
-def compiled(likelihood: SiteLikelihood, dtype_name: str, shifted: bool = False) -> Compiled:
+def compiled(likelihood: SiteLikelihood, dtype_name: str) -> Compiled:
     """Compile the loops for a likelihood; those used last are kept, so that each is traced once.
 
     Args:
         likelihood: gives the sites.
         dtype_name: "float64" or "float32".
-        shifted: blocks are `Shifted`.
     """
-    return _compiled(likelihood.for_any_classes(), dtype_name, shifted)
+    return _compiled(likelihood.for_any_classes(), dtype_name)
 
 
 @lru_cache(maxsize=KEPT)
-def _compiled(likelihood: SiteLikelihood, dtype_name: str, shifted: bool) -> Compiled:
-    return Compiled(likelihood, tf.as_dtype(dtype_name), shifted)
+def _compiled(likelihood: SiteLikelihood, dtype_name: str) -> Compiled:
+    return Compiled(likelihood, tf.as_dtype(dtype_name))
 
 
 def trace_count(likelihood: SiteLikelihood, dtype: str = "float64") -> int:
