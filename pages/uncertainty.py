@@ -65,14 +65,14 @@ def what_to_label() -> None:
             )
 
 
-def inspect(item: int, view: Any, values: Any, title: str) -> None:
+def inspect(item: int, view: Any, values: Any, title: str, *, offered: bool) -> None:
     with st.container(border=True, key="inspected-item"):
         st.markdown(f"## Item {verbatim(session.pool.items.ids[item], 40)}")
         label = session.state.labels.get(item)
         st.caption(f"labelled {verbatim(label, 40)}" if label is not None else "not labelled")
         if np.isfinite(values[item]):
             st.markdown(f"{verbatim(title)}: **{mapping.shown_as(name, float(values[item]))}**")
-        gallery((item,), view.model)
+        gallery((item,), view.model, offered=offered)
         from workbench.figures.bars import class_probabilities
 
         widgets.figure(
@@ -82,7 +82,7 @@ def inspect(item: int, view: Any, values: Any, title: str) -> None:
         )
 
 
-def gallery(chosen: tuple[int, ...], model: Any) -> None:
+def gallery(chosen: tuple[int, ...], model: Any, *, offered: bool = False) -> None:
     """The items with the desk's keys: all of several are chosen, so that one key labels them."""
     known = {row.item: row for row in computed(decisions.decisions, shared, at=session.state.last_event)}
     rows = [known.get(i, decisions.Decision(i, decisions.OPEN)) for i in chosen[:MOST_IN_GALLERY]]
@@ -94,7 +94,7 @@ def gallery(chosen: tuple[int, ...], model: Any) -> None:
         tile |= {"says": model.classes[code], "sure": sure} if is_named_so else {}
     # what is given here stands here until something else is selected
     stamp = repr((chosen, st.session_state.get("map-turn", 0), st.session_state[frame.VISIT]))
-    desk.mount_gallery(session, tiles, stamp, beside=True)
+    desk.mount_gallery(session, tiles, stamp, beside=True, offered=offered)
 
 
 def inspect_many(chosen: list[int], values: Any, title: str) -> None:
@@ -531,4 +531,4 @@ with right:
                 if name == DOUBT
                 else "The highest open item."
             )
-        inspect(item, view, values, title)
+        inspect(item, view, values, title, offered=not chosen)

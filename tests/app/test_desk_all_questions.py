@@ -242,6 +242,16 @@ def test_earlier_rows_are_looked_at_and_amended_as_one_act(mail: Session) -> Non
     assert said_of(mail, second["item"]) == {}
 
 
+def test_one_looks_back_at_ones_own_answers_and_changes_them_beside_anothers(mail: Session) -> None:
+    card = synced(mail)["queue"][0]
+    synced(mail, answers(card, {"topic": "refund"}))
+    (fraud,) = (one for one in mail.asked() if one.question_name == "fraud")
+    fraud.as_annotator("bob").label_item(card["item"], "yes")
+    assert said_of(mail, card["item"]) == {"topic": "refund"}
+    change = operation("amend", item=card["item"], answers={"topic": "delivery"})
+    assert synced(mail, change)["acks"][0]["status"] == "saved"
+
+
 def test_a_class_that_is_typed_comes_with_its_row_and_goes_with_it(mail: Session) -> None:
     card = synced(mail)["queue"][0]
     row = {"topic": "praise", "fraud": "no", "urgent": "no"}
@@ -325,6 +335,15 @@ def test_very_many_classes_leave_keys_to_the_switches(mail: Session) -> None:
     assert keys[0] == "1" and sum(map(bool, keys)) == 9
     assert asked["fraud"]["key"] and asked["urgent"]["key"]
     assert not {asked["fraud"]["key"], asked["urgent"]["key"]} & set(keys)
+
+
+def test_where_switches_are_searched_by_typing_letters_are_no_keys_of_classes(mail: Session) -> None:
+    mail.add_question(("place", [f"place {n}" for n in range(12)]))
+    for n in range(MAX_BUTTONS - 2):
+        mail.add_question(f"switch {n}")
+    asked = {one["name"]: one for one in synced(mail)["asked"]}
+    assert {one["key"] for one in asked["place"]["classes"]} == {*"123456789", ""}
+    assert asked["fraud"]["key"] == ""
 
 
 def test_the_side_bar_names_questions_as_they_are_written(mail: Session) -> None:

@@ -200,13 +200,13 @@ def test_a_job_that_failed_is_a_state_and_is_tried_again_when_asked(home: Path) 
     from tests.app.counted import Counted, failing
 
     jobs = JobManager()
-    one = jobs.compute("owner", Counted(1), failing, lane="short")
+    one = jobs.compute("owner", Counted(1), failing, lane="short", limit=600)
     assert one.wait(600) and one.status == "failed"
-    assert jobs.compute("owner", Counted(1), failing, lane="short") is one
-    other = jobs.compute("owner", Counted(2), failing, lane="short")
+    assert jobs.compute("owner", Counted(1), failing, lane="short", limit=600) is one
+    other = jobs.compute("owner", Counted(2), failing, lane="short", limit=600)
     assert other is not one and other.wait(600)
     jobs.forget(one)
-    again = jobs.compute("owner", Counted(1), failing, lane="short")
+    again = jobs.compute("owner", Counted(1), failing, lane="short", limit=600)
     assert again is not one and again.wait(600)
 
 
@@ -216,7 +216,7 @@ def test_a_job_that_ends_the_program_ends_as_failed() -> None:
     def work(job: Job) -> None:
         sys.exit(3)
 
-    job = jobs.submit("owner", "refit", work, lane="refit")
+    job = jobs.submit("owner", "refit", work, lane="refit", limit=600)
     assert job.wait(600) and job.status == "failed" and "SystemExit" in job.error
 
 
@@ -230,7 +230,7 @@ def test_a_failed_model_offers_try_again_on_the_page(home: Path) -> None:
     assert made["classifier"] == "logistic-regression"
     blocked = threading.Event()
     blocked.set()
-    job = manager().submit(session.id, "tried", lambda job: 1 / 0, lane="short")
+    job = manager().submit(session.id, "tried", lambda job: 1 / 0, lane="short", limit=600)
     assert job.wait(600)
     from streamlit.testing.v1 import AppTest
 

@@ -456,6 +456,88 @@ def test_a_tile_of_the_gallery_shows_what_is_stored_and_one_step_back_is_one_pre
         assert page.evaluate(f"() => {{ {case} }}") == expected, case
 
 
+# a gallery of two flowers beside a map; `press` is a key, `sent` gives what it had it send
+BESIDE = """offered => {
+    localStorage.clear();
+    window.time = 1000;
+    Date.now = () => window.time;
+    window.timers = [];
+    window.setTimeout = act => window.timers.push(act);
+    const face = { kind: 'text', text: 'a text' };
+    const given = { kind: 'label', people: ['Ann'], face };
+    const card = (item, of, says) => ({ item, id: `i${item}`, class: of, says, ...given });
+    const who = { project: 'p', person: 'Ann', account: '', token: 't', base: '/b' };
+    const of = { ...who, most_buttons: 31, beside: true };
+    const commands = { undo: 'z', keep: 'k', clear: 'Backspace', choose: 'x', like: 'm' };
+    const classes = [{ name: 'cat', key: '1' }, { name: 'dog', key: '2' }];
+    const shown = { ...of, stamp: '', offered, commands, classes,
+        cards: [card(1, 'cat', 'dog'), card(2, 'dog', 'cat')].slice(0, offered ? 1 : 2) };
+    window.gallery = new Gallery(shown);
+    window.renewed = 0;
+    gallery.pump = () => {};
+    gallery.mount(document.body);
+    window.other = more => gallery.update(
+        { ...shown, stamp: String(Math.random()), ...more }, () => renewed++);
+    window.press = (key, target = document.body) => gallery.key(Object.assign(
+        new KeyboardEvent('keydown', { key, code: key }), { composedPath: () => [target] }));
+    window.sent = () => gallery.sends().map(one => [one.kind, one.items]);
+}"""
+
+
+def test_beside_the_map_a_key_is_of_what_somebody_chose_and_saw(page: Any, server: Server) -> None:
+    """Of a selection that nobody looked at a class is one key; to keep or to remove is not."""
+    one, both = ["choose", [1]], ["choose", [1, 2]]
+    cases = {
+        "for (const key of ['1', 'k', 'm', 'Backspace']) press(key); return sent()": (True, []),
+        "press('1'); gallery.tiles[0].click(); press('2'); return sent()": (True, [one]),
+        "press('x'); press('2'); return sent()": (True, [one]),
+        "press('k'); press('Backspace'); return [...sent(), gallery.message.textContent.slice(0, 30)]": (
+            False,
+            ["This key is not of 2 items at "],
+        ),
+        "press('2'); return sent()": (False, [one]),
+        "gallery.tiles[0].click(); press('2'); press('k'); return sent()": (False, [one, ["relabel", [2]]]),
+        "press('x'); press('Backspace'); return sent()": (False, [["clear", [2]]]),
+        # what was chosen on the map is awaited, and seen before a key is of it; undo is always taken
+        "dispatchEvent(new Event('workbench-chosen')); press('2'); return sent()": (False, []),
+        "other(); press('2'); const early = sent().length; time += 400; press('2');"
+        " return [early, ...sent()]": (
+            False,
+            [0, one],
+        ),
+        "dispatchEvent(new Event('workbench-chosen')); other(); press('2'); return sent()": (False, [one]),
+        # over the map a key is of the item in the ring alone
+        "const at = document.createElement('p'); at.className = 'walk'; at.dataset.item = '7';"
+        " press('2', at); const none = sent().length; at.dataset.item = '1'; press('2', at);"
+        " return [none, ...sent()]": (
+            False,
+            [0, one],
+        ),
+        # what others said is said by one self, too
+        "other({ person: 'Bob' }); time += 400; press('1'); return sent()": (False, [both]),
+        # several classes are one step back, also when something else stands there
+        "press('m'); other(); press('z'); return sent().map(([kind]) => kind)": (
+            False,
+            ["choose", "choose", "undo", "undo"],
+        ),
+        # the map is not drawn anew under a lasso
+        "press('2'); other(); dispatchEvent(new Event('pointerdown')); const ops = gallery.sends();"
+        " const acks = ops.map(({ op }) => ({ op, status: 'saved', why: '' }));"
+        " gallery.take_in({ acks, numbers: {} }, { ops }); timers.pop()();"
+        " const under = renewed; dispatchEvent(new Event('pointerup'));"
+        " timers.pop()();"
+        " return [under, renewed]": (False, [0, 1]),
+    }
+    whole = script("keyboard.js", "parts.js", "review.js")
+    page.goto(f"{server.url}/_stcore/health")
+    page.evaluate(
+        whole.replace("window.component = function", "window.Gallery = Gallery; window.component = function")
+    )
+    for case, (offered, expected) in cases.items():
+        page.evaluate(BESIDE, offered)
+        assert page.evaluate(f"() => {{ {case} }}") == expected, case
+
+
 def test_who_is_shut_out_of_the_gallery_saves_what_waits_as_a_file(page: Any, server: Server) -> None:
     page.goto(f"{server.url}/_stcore/health")
     page.evaluate(script("keyboard.js", "parts.js", "review.js"))
@@ -528,6 +610,60 @@ def test_the_desk_is_never_left_without_an_item_after_find(page: Any, server: Se
     page.wait_for_function("window.desk.card !== null && !window.desk.fetches", timeout=20_000)
     assert not page.evaluate("window.desk.away")
     page.locator(".desk .title", has_text="1").or_(page.locator(".desk .title", has_text="2")).wait_for()
+
+
+def test_a_held_key_a_lost_item_and_a_look_back_store_nothing_unread(page: Any, server: Server) -> None:
+    page.goto(f"{server.url}/_stcore/health")
+    whole = script("keyboard.js", "parts.js", "told.js", "checks.js", "desk.js")
+    page.evaluate(
+        whole.replace("window.component = function", "window.desks = desks; window.component = function")
+    )
+    keep = """() => { window.desk = [...window.desks.values()].at(-1); const answer = window.answer;
+        window.sent = []; window.answer = ops => {
+            sent.push(...ops.map(one => one.kind));
+            return answer(ops);
+        }; }"""
+
+    def sit(project: str, *changes: tuple[str, str]) -> None:
+        text = STAND_IN.replace("project: 'p'", f"project: '{project}'")
+        for before, after in changes:
+            assert before in text
+            text = text.replace(before, after)
+        page.evaluate(text, keys_for(["cat"]).commands)
+        page.wait_for_function("[...window.desks.values()].at(-1).card !== null")
+        page.evaluate(keep)
+
+    # a key that is held in the field of very many classes counts once, whatever cards come
+    sit("many", ("most_buttons: 31", "most_buttons: 0"), ("why: ''", "why: '', guess: [['cat', 0.9]]"))
+    page.evaluate("window.desk.box.focus()")
+    for _ in range(3):
+        page.keyboard.down("Enter")
+    page.keyboard.up("Enter")
+    page.wait_for_function("window.sent.length >= 1")
+    assert page.evaluate("[window.sent, window.desk.sends().length]") == [["label"], 0]
+    # a class that is typed is of the item below its window, also when somebody else has answered that
+    sit("window")
+    page.evaluate("window.desk.another()")
+    page.keyboard.type("cat")
+    page.evaluate(
+        "desk.take_in(replied({ gone: [desk.card.ask], queue: [] }), { ops: [], model: null, have: [] })"
+    )
+    page.keyboard.press("Enter")
+    assert page.evaluate("[window.sent, window.desk.sends().length]") == [[], 0]
+    assert "Another item" in page.evaluate("window.desk.message.textContent")
+    # a row that was skipped is looked at again: Enter alone answers none of its questions
+    sit(
+        "back",
+        ("[{ name: 'animal', classes }]", "[{ name: 'animal', classes }, { name: 'odd', key: '2' }]"),
+        ("why: ''", "why: '', questions: [{ name: 'animal', guess: [['cat', 0.9]] }, { name: 'odd' }]"),
+    )
+    page.evaluate("async () => { desk.skip(); await desk.back(); desk.confirm(); }")
+    page.wait_for_function("window.sent.length >= 1")
+    assert page.evaluate("[window.sent, window.desk.sends().length, window.desk.view]") == [
+        ["answers"],
+        0,
+        None,
+    ]
 
 
 def test_what_is_written_from_right_to_left_stands_so(page: Any, server: Server) -> None:

@@ -14,7 +14,7 @@ import streamlit as st
 
 from workbench.app.access import login
 from workbench.app.serving import fit_process
-from workbench.app.serving.jobs import Job, manager
+from workbench.app.serving.jobs import DAY, Job, manager
 from workbench.errors import InputError, OutgrownError
 from workbench.work import memory
 from workbench.work.memory import give_back
@@ -211,7 +211,9 @@ def keep_fitting(current: Session) -> Job | None:
             return _fit_what_is_new(opened(current.id), job)
 
     try:
-        return manager().submit(current.id, "refit", work, title="Refitting the model", lane="refit")
+        return manager().submit(
+            current.id, "refit", work, title="Refitting the model", lane="refit", limit=DAY
+        )
     except InputError:
         return None
 

@@ -13,7 +13,7 @@ from workbench.app.access import login, sharing
 from workbench.app.compare.comparison_sources import title_of_pool
 from workbench.app.serving import background
 from workbench.app.serving.caching import computed
-from workbench.app.serving.jobs import Job, manager
+from workbench.app.serving.jobs import DAY, Job, manager
 from workbench.app.serving.stamps import stamp
 from workbench.errors import InputError
 from workbench.progress import duration
@@ -144,7 +144,7 @@ def expected(spec: StudySpec, workers: int, *, begin: bool) -> Job | None:
         estimate: Expected = background.compute(job, "expected", spec, workers, where=background.long_work)
         return estimate
 
-    return manager().submit(owner, EXPECTED, work, title="Timing a few rounds", lane="study")
+    return manager().submit(owner, EXPECTED, work, title="Timing a few rounds", lane="study", limit=DAY)
 
 
 def resume(comparison: Comparison) -> Job:
@@ -267,7 +267,7 @@ def advice(comparison: Comparison, policy: str, seed: int) -> Job:
         )
         return outcome
 
-    return manager().submit(owner, ADVICE, work, title="Stopping advice", lane="short")
+    return manager().submit(owner, ADVICE, work, title="Stopping advice", lane="short", limit=DAY)
 
 
 def _record(comparison: Comparison, policy: str, seed: int) -> RunRecord:
@@ -321,7 +321,7 @@ def _submit(token: str, spec: StudySpec, project: str | None, workers: int) -> J
     # here, before the work imports it: Plotly stumbles over a pandas that another thread is importing
     import pandas  # noqa: F401
 
-    return manager().submit(token, KIND, work, title="Comparison", lane="study")
+    return manager().submit(token, KIND, work, title="Comparison", lane="study", limit=30 * DAY)
 
 
 class _Speed:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.app.access import login
 from workbench.app.serving import background
-from workbench.app.serving.jobs import Countdown, Job, manager
+from workbench.app.serving.jobs import DAY, Countdown, Job, manager
 from workbench.classifiers import protocols
 from workbench.errors import InputError
 
@@ -54,7 +54,7 @@ def start(spec: AttackSpec, session: Session | None = None, fresh: Session | Non
             session=of,
         )
 
-    job = manager().submit(token, KIND, work, title="Attack", lane="study")
+    job = manager().submit(token, KIND, work, title="Attack", lane="study", limit=7 * DAY)
     job.about = spec
     return token
 

@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 from workbench.app.serving import background
-from workbench.app.serving.jobs import Job, manager
+from workbench.app.serving.jobs import DAY, Job, manager
 from workbench.app.shell import downloads, frame, widgets
 from workbench.app.words.text import plural, verbatim
 
@@ -45,7 +45,7 @@ def project_advice(session: Session, *, again: bool = False) -> Job | None:
         )
         return advice
 
-    new_job = manager().submit(session.id, KIND, work, title="When to stop", lane="short")
+    new_job = manager().submit(session.id, KIND, work, title="When to stop", lane="short", limit=DAY)
     new_job.about = len(rounds)
     return new_job
 

@@ -10,7 +10,7 @@ import streamlit as st
 
 from workbench.app.access import login
 from workbench.app.serving.caching import computed
-from workbench.app.serving.jobs import Job, manager
+from workbench.app.serving.jobs import DAY, Job, manager
 from workbench.app.serving.stamps import stamp
 from workbench.app.shell import widgets
 from workbench.errors import InputError
@@ -76,7 +76,7 @@ def _submit(path: str, options: Mapping[str, Any], key: str) -> Job:
         with watched(job.report):
             return load(path, pool_options)
 
-    return manager().submit(_OWNER, key, work, title="Opening", lane="open")
+    return manager().submit(_OWNER, key, work, title="Opening", lane="open", limit=DAY)
 
 
 def load(path: str, options: Mapping[str, Any]) -> Pool:

@@ -81,6 +81,7 @@ def mount_gallery(
     *,
     everywhere: bool = False,
     beside: bool = False,
+    offered: bool = False,
 ) -> Any:
     """Show decisions as pictures, texts or rows that keys act on.
 
@@ -91,13 +92,15 @@ def mount_gallery(
         everywhere: whether they are of several questions, each card with the name of its own.
         beside: whether they are a selection beside a map, which is drawn anew after an answer: of several all
             are chosen, and a class is one's own choice, not a review.
+        offered: whether the page chose what stands beside the map: keys wait until somebody clicks it.
     """
     question_classes = (
         {question.question_name: class_keys(question)[0] for question in session.asked()}
         if everywhere
         else {}
     )
-    data = _common(session) | {"cards": cards, "stamp": stamp, "asked": question_classes, "beside": beside}
+    data = _common(session) | {"cards": cards, "stamp": stamp, "asked": question_classes}
+    data |= {"beside": beside, "offered": offered}
     return _registered("review")(key=f"gallery-{session.id}", data=data, on_renew_change=lambda: None)
 
 

@@ -37,9 +37,12 @@ class Gallery extends Speaker {
   }
 
   update(data, trigger) {
-    const other = data.stamp !== this.data.stamp || data.person !== this.data.person;
+    const same = data.person === this.data.person;
+    const other = data.stamp !== this.data.stamp || !same;
     this.renew(data, trigger);
     if (!other) return;
+    // a press stays one act though its tiles are gone
+    this.history = same ? this.history.map((entry) => entry.map(({ op }) => ({ op, before: [] }))) : [];
     // what somebody chose is awaited; what came by itself, with a new model, nobody has seen
     this.late = data.beside && !this.late ? Date.now() + SEEN : 0;
     this.show(data);
@@ -49,17 +52,18 @@ class Gallery extends Speaker {
     this.cards = data.cards.map((card) => ({ ...card }));
     this.at = 0;
     this.chosen = new Set(data.beside && this.cards.length > 1 ? this.cards.keys() : []);
-    this.history = [];
     this.steps.clear();
+    this.touched = !data.beside; // what stands beside a map came by itself until a tile is pressed or X
     this.tiles = this.cards.map((card, place) => {
       const tile = make("button", { class: "tile decision", role: "option", "data-item": card.item });
       tile.addEventListener("click", (event) => {
         const more = event.ctrlKey || event.metaKey || event.shiftKey;
         // beside a map all are chosen without a press: a click is of one
-        if (data.beside && !more && this.chosen.size === this.cards.length) {
+        if (!more && !this.touched) {
           this.chosen.clear();
           this.cards.forEach((_, one) => this.drawTile(one));
         }
+        this.touched = true;
         this.go(place);
         if (more) this.pick();
       });
@@ -197,6 +201,7 @@ class Gallery extends Speaker {
   }
 
   pick() {
+    this.touched = true;
     if (this.chosen.has(this.at)) this.chosen.delete(this.at);
     else this.chosen.add(this.at);
     this.drawTile(this.at);
@@ -386,6 +391,17 @@ class Gallery extends Speaker {
 
   // ------------------------------------------------------------------------------------- keys
 
+  // why a key is not taken beside a map: it is of what somebody chose, saw, and for K and Backspace pressed
+  refused(key, event) {
+    const { choose, zoom, undo, keep, clear } = this.data.commands;
+    if (!this.data.beside || key === undo) return "";
+    const ring = event.composedPath()[0].dataset?.item; // where the keys stand on the map
+    if (Date.now() < this.late || (ring && !this.cards.some((card) => String(card.item) === ring))) return "Another item is chosen than stands here: the key was not taken.";
+    if (this.touched || key === choose || key === zoom) return "";
+    if (this.data.offered) return "Nobody chose this item: click it, or another one on the map, and keys are of it.";
+    return this.cards.length > 1 && (key === keep || key === clear) ? `This key is not of ${counted(this.cards.length, "item")} at once: click a tile, or choose some by ${keyName(choose)}.` : "";
+  }
+
   searchKey(event) {
     event.stopPropagation();
     if (event.isComposing) return;
@@ -431,9 +447,8 @@ class Gallery extends Speaker {
     if (key === null || (event.altKey && !this.searching)) return;
     const found = classes.find((one) => one.key && one.key === key);
     const acts = { [keys.clear]: () => this.clear(), [keys.choose]: () => this.pick(), [keys.flag]: () => this.flag(), [keys.keep]: () => this.keep(), [keys.like]: () => this.agree(), [keys.note]: () => this.note(), [keys.undo]: () => this.undo(), [keys.zoom]: () => this.zoom() };
-    const ring = walking && event.composedPath()[0].dataset.item; // where the keys stand on the map
-    const another = Date.now() < this.late || (ring && !this.cards.some((card) => String(card.item) === ring));
-    if (this.data.beside && another && (found || acts[key]) && key !== keys.undo) this.say("Another item is chosen than stands here: the key was not taken.");
+    const why = found || acts[key] ? this.refused(found ? "" : key, event) : "";
+    if (why) this.say(why);
     else if (found) this.relabel(found.name);
     else if (acts[key]) acts[key]();
     else if (this.searching && /^[\p{L}\p{N}]$/u.test(event.key)) { this.box.focus({ preventScroll: true }); return; }

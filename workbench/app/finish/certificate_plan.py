@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import streamlit as st
 
 from workbench.app.serving.caching import computed
-from workbench.app.serving.jobs import Job, manager
+from workbench.app.serving.jobs import HOUR, Job, manager
 from workbench.app.shell import frame, labelling_speed, widgets
 from workbench.app.words.glossary import explain
 from workbench.app.words.text import percent, plural, verbatim
@@ -309,7 +309,7 @@ def forecast_job(session: Session, of: str, error: float, confidence: float, tab
         tab,
         session,
     )
-    made = partial(manager().compute, session.id, inputs, _forecast, title="Forecast", lane="map")
+    made = partial(manager().compute, session.id, inputs, _forecast, title="Forecast", lane="map", limit=HOUR)
     job = made()
     for other_job in manager().active(session.id):
         if other_job is not job and other_job.title == job.title and other_job.about == tab:

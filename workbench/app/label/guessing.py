@@ -8,7 +8,7 @@ import streamlit as st
 
 from workbench.app.access import login
 from workbench.app.serving import uploads
-from workbench.app.serving.jobs import manager
+from workbench.app.serving.jobs import DAY, manager
 from workbench.app.shell import background_files, widgets
 from workbench.app.words.text import one_line, percent, plural, verbatim
 from workbench.errors import InputError
@@ -220,7 +220,7 @@ def _ask(session: Session, source: str, server: Server, questions: Questions) ->
         session.add_guess(source, answers)
         language_model.forget(server)
 
-    manager().submit(session.id, _ASKED, work, title="A language model is asked", lane="guess")
+    manager().submit(session.id, _ASKED, work, title="A language model is asked", lane="guess", limit=7 * DAY)
 
 
 def _plan(session: Session, file: Any) -> PredictionPlan | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from workbench.app.serving import background, fit_process
-from workbench.app.serving.jobs import Job, manager
+from workbench.app.serving.jobs import DAY, Job, manager
 from workbench.work.timeleft import TimeLeft
 
 if TYPE_CHECKING:
@@ -56,7 +56,9 @@ def answer_by_oracle(session: Session, n: int) -> Job:
             fit_process.refit(session, watch, stop=job.should_stop)
         return n_answered
 
-    return manager().submit(session.id, "oracle", work, title="The known classes answer", lane="oracle")
+    return manager().submit(
+        session.id, "oracle", work, title="The known classes answer", lane="oracle", limit=7 * DAY
+    )
 
 
 Points = list[tuple[list[int], list[float]]]
@@ -131,7 +133,9 @@ def baseline(session: Session, reach: int) -> tuple[Points, Job | None]:
         session,
         options,
     )
-    job = manager().compute(session.id, rival, _run_rival, title="Random questions", lane="baseline")
+    job = manager().compute(
+        session.id, rival, _run_rival, title="Random questions", lane="baseline", limit=7 * DAY
+    )
     points = job.result if job.status == "done" else job.partial
     return points or [], None if job.status == "done" else job
 

@@ -21,7 +21,7 @@ from workbench.app.lessons.lesson_figures import Drawn, Values
 from workbench.app.lessons.prose import Part, plain
 from workbench.app.lessons.stage import AS_DRAWN, Stage
 from workbench.app.serving import background
-from workbench.app.serving.jobs import Job, manager
+from workbench.app.serving.jobs import HOUR, Job, manager
 from workbench.errors import InputError
 from workbench.figures.sizes import enlarge, resized
 from workbench.policies.registry import POLICIES
@@ -226,7 +226,7 @@ def start(lesson: Lesson, values: Values) -> Job:
         return outcome
 
     return manager().submit(
-        OWNER, _kind(key), work, title=lesson.title, lane="short" if lesson.minutes else "study"
+        OWNER, _kind(key), work, title=lesson.title, lane="short" if lesson.minutes else "study", limit=HOUR
     )
 
 
@@ -302,7 +302,7 @@ def prepare(lesson: Lesson, values: Values) -> None:
                 quiet = Job(OWNER, kind, lesson.title)
                 _store(lesson.key(state), lesson.compute(state, quiet))
 
-    manager().submit(OWNER, kind, work, title="Preparing the slider", lane="study")
+    manager().submit(OWNER, kind, work, title="Preparing the slider", lane="study", limit=HOUR)
 
 
 def name_of(lesson: Lesson, values: Values) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.app.serving import background
 from workbench.app.serving.caching import computed
-from workbench.app.serving.jobs import Job, manager
+from workbench.app.serving.jobs import DAY, Job, manager
 from workbench.arrays import Floats, Ints
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def cross_validation(session: Session, model: FittedModel) -> Job:
         options,
         session,
     )
-    return manager().compute(session.id, inputs, _crossed, title="Comparing labels", lane="short")
+    return manager().compute(session.id, inputs, _crossed, title="Comparing labels", lane="short", limit=DAY)
 
 
 def _crossed(job: Job, inputs: CrossValidationInputs) -> Any:

@@ -32,6 +32,9 @@ _PLACES: dict[Lane, int] = {
     "file": 4,
     "guess": 2,
 }
+HOUR = 3600.0
+"""Seconds."""
+DAY = 24 * HOUR
 _ACTIVE = ("waiting", "running")
 _MAX_ENDED = 200
 
@@ -44,6 +47,7 @@ class Job:
         owner: whose it is (a project or session id).
         kind: what it does; one active job per (owner, kind).
         title: for people.
+        limit: seconds that it may run; then it fails at its next report, or is stopped as by a cancel.
         status: "waiting", "running", "done", "failed" or "cancelled".
         fraction: done so far, 0 to 1.
         message: what it is doing.
@@ -56,9 +60,9 @@ class Job:
 
     _numbers = itertools.count(1)
 
-    def __init__(self, owner: str, kind: str, title: str) -> None:
+    def __init__(self, owner: str, kind: str, title: str, limit: float = float("inf")) -> None:
         self.id = f"{kind}-{next(self._numbers)}"
-        self.owner, self.kind, self.title = owner, kind, title
+        self.owner, self.kind, self.title, self.limit = owner, kind, title, limit
         self.status: Status = "waiting"
         self.fraction, self.message = 0.0, ""
         self.result: Any = None
@@ -95,9 +99,9 @@ class Job:
             partial: a result so far, published in one assignment.
 
         Raises:
-            Cancelled: the person stopped it.
+            Cancelled: the person stopped it, or it is over its limit.
         """
-        if self._cancel.is_set():
+        if self.should_stop():
             raise Cancelled(self.title)
         self.fraction = min(max(float(fraction), 0.0), 1.0)
         self.message = message
@@ -106,7 +110,7 @@ class Job:
 
     def should_stop(self) -> bool:
         """Called by work that stops at a place of its own choosing."""
-        return self._cancel.is_set()
+        return self._cancel.is_set() or self.seconds > self.limit
 
     def cancel(self) -> None:
         """Ask it to stop; it does at its next report."""
@@ -167,7 +171,7 @@ class JobManager:
         self._closed = False
 
     def submit(
-        self, owner: str, kind: str, work: Callable[[Job], Any], *, lane: Lane, title: str = ""
+        self, owner: str, kind: str, work: Callable[[Job], Any], *, lane: Lane, limit: float, title: str = ""
     ) -> Job:
         """Start work, or return the job of this owner and kind that is already active.
 
@@ -176,6 +180,7 @@ class JobManager:
             kind: what it does.
             work: called with the job in another thread; must not call Streamlit.
             lane: the queue that it waits in.
+            limit: seconds that it may run.
             title: for people.
 
         Returns:
@@ -190,7 +195,7 @@ class JobManager:
             present = self._jobs.get((owner, kind))
             if present is not None and present.active and not present.cancelling:
                 return present
-            job = Job(owner, kind, title or kind)
+            job = Job(owner, kind, title or kind, limit)
             self._jobs.pop((owner, kind), None)
             self._jobs[(owner, kind)] = job
             self._forget()
@@ -206,6 +211,7 @@ class JobManager:
         work: Callable[[Job, Inputs], Any],
         *,
         lane: Lane,
+        limit: float,
         title: str = "",
     ) -> Job:
         """The job that computes a value from its inputs and from nothing else; found again by them.
@@ -219,6 +225,7 @@ class JobManager:
                 what another field stands for (a pool, of its fingerprint) is left out of it (`repr=False`).
             work: called with the job and the inputs; a function of a module, which sees nothing else.
             lane: the queue that it waits in.
+            limit: seconds that it may run.
             title: for people.
 
         Returns:
@@ -228,7 +235,7 @@ class JobManager:
         present = self.get(owner, kind)
         if present is not None:
             return present
-        return self.submit(owner, kind, lambda job: work(job, inputs), title=title, lane=lane)
+        return self.submit(owner, kind, lambda job: work(job, inputs), title=title, lane=lane, limit=limit)
 
     def get(self, owner: str, kind: str) -> Job | None:
         """The newest job of this owner and kind, running or ended."""
@@ -290,7 +297,8 @@ class JobManager:
         try:
             job.result = work(job)
         except Cancelled:
-            job.status = "cancelled"
+            job.error = f"It took longer than {duration(job.limit)}, its limit."
+            job.status = "cancelled" if job.cancelling else "failed"
         except InputError as error:
             job.error, job.status = str(error), "failed"
         except BaseException as error:  # a thread of its own: code of a person's may end by SystemExit

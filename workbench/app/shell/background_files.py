@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory, gettempdir
 from typing import IO, TYPE_CHECKING, Any
 
 from workbench.app.serving import background
-from workbench.app.serving.jobs import Job, manager
+from workbench.app.serving.jobs import DAY, Job, manager
 from workbench.app.shell import widgets
 from workbench.errors import InputError
 
@@ -51,7 +51,7 @@ class Making:
 
     def begin(self, owner: str, kind: str) -> Job:
         """Have it made; the job's result is the open file, which has no name on disk any more."""
-        return manager().submit(owner, kind, self.made, title=self.title, lane="file")
+        return manager().submit(owner, kind, self.made, title=self.title, lane="file", limit=DAY)
 
     def made(self, job: Job) -> IO[bytes]:
         """The file, open for reading.
@@ -134,7 +134,7 @@ def read(
     job = manager().get(owner, kind)
     if job is None:
         work = partial(_read, target=target, given=given, data=data, session=session, tries=tries)
-        job = manager().submit(owner, kind, work, title=title, lane="file")
+        job = manager().submit(owner, kind, work, title=title, lane="file", limit=DAY)
         job.wait(patience)
     if job.status == "done":
         manager().forget(job)

@@ -21,7 +21,7 @@ from weakref import WeakValueDictionary, ref
 import streamlit as st
 
 from workbench.app.access import current, login
-from workbench.app.serving.jobs import Job, manager
+from workbench.app.serving.jobs import DAY, Job, manager
 from workbench.app.shell import widgets
 from workbench.app.shell.background_files import Making, not_made
 from workbench.errors import Cancelled, InputError
@@ -207,7 +207,7 @@ def _begin(offer: _Offer, make: Making, owner: str, kind: str) -> None:
         if live_offer is not None:
             live_offer.held = make, file
 
-    manager().submit(owner, kind, work, title=make.title, lane="file")
+    manager().submit(owner, kind, work, title=make.title, lane="file", limit=DAY)
 
 
 def in_bytes(size: int) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from workbench.app.serving import background
 from workbench.app.serving.caching import computed
 from workbench.app.serving.explanations import utilities_now
-from workbench.app.serving.jobs import Job, manager
+from workbench.app.serving.jobs import DAY, Job, manager
 from workbench.app.words.text import percent
 from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers import title_of
@@ -201,7 +201,7 @@ def neighbours(session: Session, *, again: bool = False) -> tuple[NeighbourMap |
     def make(job: Job) -> NeighbourMap:
         return embedding.neighbour_map(pool, folder, job.report)
 
-    return None, manager().submit(name, NEIGHBOURS, make, title="Neighbour map", lane="map"), ""
+    return None, manager().submit(name, NEIGHBOURS, make, title="Neighbour map", lane="map", limit=DAY), ""
 
 
 def neighbour_layout(made: NeighbourMap) -> Layout:
@@ -290,7 +290,7 @@ def _made(
             job.report(0.1, "fitting on its labels")
             return make(job)
 
-        job = manager().submit(session.id, kind, work, title=title, lane="short")
+        job = manager().submit(session.id, kind, work, title=title, lane="short", limit=DAY)
     return None, job
 
 
