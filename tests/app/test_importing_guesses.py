@@ -72,9 +72,11 @@ def test_the_command_line_says_it_too(
     shown = capsys.readouterr().out
     assert "2 of 6 items matched" in shown and "--class hihg=high" in shown
     assert not Session.open(session.id).settings.get("guesses")
-    assert call("guess", session.id, "--from", file, "--class", "other=low") == 0
+    assert (
+        call("guess", session.id, "--from", file, "--class", "other=low", "--class", "t-shirts 2=none") == 0
+    )
     [source] = Session.open(session.id).settings["guesses"]
-    assert source["mapping"] == {"other": "low"}
+    assert source["mapping"] == {"other": "low", "t-shirts 2": "none"}
 
 
 def test_a_language_model_is_asked_only_when_somebody_presses(session: Session) -> None:

@@ -11,7 +11,7 @@ import typer
 
 from workbench.cli.operands import answers_in, files_kept, project_named, session_of
 from workbench.cli.options import OfQuestion, Project, Read, Replace
-from workbench.cli.values import parse_settings, print_table, question_given
+from workbench.cli.values import pairs, print_table, question_given
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -36,8 +36,7 @@ def questions(
     session = session_of(project)
     for text in add or ():
         session.add_question(question_given(text))
-    for pair in rename or ():
-        name, _, to = pair.partition("=")
+    for name, to in pairs(rename, "--rename").items():
         session.rename_question(name, to)
     for name in archive or ():
         session.archive_question(name)
@@ -78,7 +77,7 @@ def instructions(
     from workbench.store import fold
     from workbench.writing import check_place, chosen_file
 
-    examples = {name: str(value) for name, value in parse_settings(example or [], "--example").items()}
+    examples = pairs(example, "--example")
     record, store = project_named(project)
     if source is not None or examples:
         session = Session.open(record.id, store=store)
@@ -150,7 +149,7 @@ def guess(
     from workbench.sessions.guessing import takes_guess, weight_words
     from workbench.sessions.people import picked_words
 
-    renames = {name: str(value) for name, value in parse_settings(named or [], "--class").items()}
+    renames = pairs(named, "--class")
     session = session_of(project, question)
     if file is not None:
         answer_file = answers_in(file, read)

@@ -47,6 +47,21 @@ def parse_settings(settings: Iterable[str], option: str = "--set") -> dict[str, 
     return options
 
 
+def pairs(texts: Iterable[str] | None, option: str) -> dict[str, str]:
+    """NAME=NAME texts as they are, whatever stands in the names but "=" in the first.
+
+    Raises:
+        InputError: a text without two names.
+    """
+    made = {}
+    for text in texts or ():
+        name, _, to = text.partition("=")
+        if not name or not to:
+            raise InputError(f"{option} takes two names, such as {option} NAME=NAME; got {text!r}.")
+        made[name] = to
+    return made
+
+
 def parse_value(text: str) -> Any:
     """A number, true/false, none, a JSON list, a quoted text, or the text itself."""
     if text.lower() in _WORDS:
