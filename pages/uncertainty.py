@@ -25,7 +25,7 @@ from workbench.short_names import short_names
 
 PAIR, FUNCTIONS = "Side by side", "Class functions"
 BY_NEIGHBOURS, BY_COMPONENTS, TWO_FEATURES = "Neighbours", "Principal components", "Two features"
-MOST_IN_GALLERY = 500
+MOST_IN_GALLERY = 200
 LAYOUTS = (BY_NEIGHBOURS, BY_COMPONENTS, TWO_FEATURES)
 HOW_TO_READ = (
     "Each dot is an item, alike ones close together; the larger marks are labelled. Click one to see and "

@@ -96,10 +96,9 @@ FUNCTIONS = {
     "pools/instructions.py": {"_text"},  # pictures beside the file that a person named
     "pools/tables/pictures.py": {"_found_files", "_beside", "Pictures.read"},
     "studies/study.py": {"_with_measures", "_read_document"},
-    "studies/tasks.py": {"compared", "advised_run", "state_of_run"},  # the store of the server that asks
     # what it writes, uploads in a folder of the server's, and the store of the server that asks
-    "studies/file_tasks.py": {"_written", "labels_looked_at", "labels_taken_in", "predictions_looked_at"}
-    | {"bundle_opened", "stored_labels_written"},
+    "studies/tasks.py": {"compared", "advised_run", "state_of_run", "bundle_opened", "stored_labels_written"}
+    | {"_written", "labels_looked_at", "labels_taken_in", "predictions_looked_at"},
 }
 """Functions beside that open what they write, or the folder that a person named as one."""
 

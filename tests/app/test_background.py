@@ -14,7 +14,7 @@ import pytest
 from tests.sessions.fakes import DYING, ENDLESS, FAKE
 from workbench.app.compare import comparison
 from workbench.app.desk import cards
-from workbench.app.serving import background, explanations
+from workbench.app.serving import explanations, jobs
 from workbench.app.serving.jobs import Job
 from workbench.app.uncertainty import mapping
 from workbench.classifiers import protocols
@@ -52,7 +52,7 @@ def crossed(job: Job, session: Session, companion: Companion) -> Any:
     model = session.model
     assert model is not None
     given = session.store.url, session.id, model.number, str(session.settings["classifier"]), {}
-    return background.compute(job, "crossed", *given, where=lambda: companion, session=session)
+    return jobs.compute(job, "crossed", *given, where=lambda: companion, session=session)
 
 
 def spec(classifier: str, **more: Any) -> StudySpec:
@@ -62,7 +62,7 @@ def spec(classifier: str, **more: Any) -> StudySpec:
 
 def compared(job: Job, study: str, given: StudySpec, companion: Companion, hear: Any) -> Any:
     where = Store.open().url, study, None, 1
-    return background.compute(job, "compared", given, *where, where=lambda: companion, hear=hear)
+    return jobs.compute(job, "compared", given, *where, where=lambda: companion, hear=hear)
 
 
 def test_cross_validation_beside_is_that_made_here(
@@ -123,11 +123,11 @@ def test_a_job_of_the_server_is_computed_beside_it(home: Path) -> None:
     given = spec(FAKE)
     job = comparison.job_of(comparison.start(given))
     assert job is not None and job.wait(600) and job.status == "done", job.error or job.details
-    assert background.long_work().pid is not None
+    assert jobs.long_work().pid is not None
     plain = run_study(given, load=lambda one: load_pool("iris").split(one.seed))
     assert job.result.rows() == plain.rows()
     assert job.partial is not None
-    background.long_work().end()
+    jobs.long_work().end()
 
 
 @pytest.mark.slow  # alone: a model that another process fitted is that of this one
@@ -157,7 +157,7 @@ def test_the_model_of_a_round_is_fitted_beside_and_read_here(
     monkeypatch.setenv("WORKBENCH_FIT", "inline")
     again = comparison._round_model(comparison._record(found, "random", 0), 2)
     np.testing.assert_allclose(beside_it.probabilities, again.probabilities)
-    for one in (background.short_work, background.long_work):
+    for one in (jobs.short_work, jobs.long_work):
         one().end()
 
 

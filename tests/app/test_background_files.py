@@ -17,14 +17,14 @@ from streamlit.testing.v1 import AppTest
 from tests.app.test_pages import open_page, texts
 from tests.sessions.fakes import FAKE
 from workbench.app.access import current
-from workbench.app.serving import background
+from workbench.app.serving import jobs
 from workbench.app.serving.jobs import Job, manager
 from workbench.app.shell import background_files, downloads
 from workbench.errors import Cancelled, InputError
 from workbench.exchange import export_labels
 from workbench.sessions import Session
 from workbench.store import Store
-from workbench.studies import file_tasks
+from workbench.studies import tasks
 from workbench.work.companion import DiedError
 
 
@@ -36,7 +36,7 @@ def apart(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module", autouse=True)
 def ended() -> Iterator[None]:
     yield
-    background.file_work().end()
+    jobs.file_work().end()
 
 
 class Dies:
@@ -49,8 +49,6 @@ class Dies:
         self.calls += 1
         if self.calls <= self.left:
             raise DiedError("ended by signal 9")
-        from workbench.studies import tasks
-
         return tasks.called(hear, *given)
 
 
@@ -77,7 +75,7 @@ def labels(session: Session, format: str, what: str = "labels", **more: Any) -> 
 def test_a_file_that_is_made_beside_is_that_made_here(session: Session) -> None:
     for format, what in (("csv", "everything"), ("parquet", "predictions"), ("jsonl", "history")):
         assert written(labels(session, format, what)) == export_labels(session, format, what), format
-    first = background.file_work().pid
+    first = jobs.file_work().pid
     assert first is not None and first != os.getpid()
     session.label_item(int(session.pool.trainable[1]), session.classes[0])
     assert written(labels(session, "csv")) == export_labels(session, "csv"), (
@@ -87,7 +85,7 @@ def test_a_file_that_is_made_beside_is_that_made_here(session: Session) -> None:
     assert packed.startswith(b"PK")
     with pytest.raises(InputError, match="COCO is for images"):
         written(labels(session, "coco"))
-    assert background.file_work().pid == first
+    assert jobs.file_work().pid == first
 
 
 def test_a_process_that_dies_is_started_again_and_an_import_is_not_made_twice(
@@ -95,7 +93,7 @@ def test_a_process_that_dies_is_started_again_and_an_import_is_not_made_twice(
 ) -> None:
     monkeypatch.delenv("WORKBENCH_FIT")
     dies = Dies(1)
-    monkeypatch.setattr(background, "file_work", lambda: dies)
+    monkeypatch.setattr(jobs, "file_work", lambda: dies)
     job = Job("a", "b", "")
     with labels(session, "csv").made(job) as file:
         assert file.read() == export_labels(session, "csv")
@@ -114,7 +112,7 @@ def test_a_process_that_dies_is_started_again_and_an_import_is_not_made_twice(
 
 
 def endless(say: Callable[[Any], bool], *given: Any) -> None:
-    report = file_tasks.Report(say)
+    report = tasks.Report(say)
     while True:
         report(0.5, "on and on")
 
@@ -127,7 +125,7 @@ class Gone:
 
 
 def test_a_browser_that_goes_away_ends_the_work(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_tasks, "labels_written", endless)
+    monkeypatch.setattr(tasks, "labels_written", endless)
     with pytest.raises(Cancelled):
         asyncio.run(downloads._made_beside(labels(session, "csv"), downloads._Offer(), Gone()))  # type: ignore[arg-type]
     assert not [job for job in manager().active(session.id) if job.title == "The labels"]
@@ -176,7 +174,7 @@ def test_a_large_file_is_made_with_a_bar_and_then_fetched(session: Session) -> N
 
 
 def test_a_large_file_can_be_cancelled(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_tasks, "labels_written", endless)
+    monkeypatch.setattr(tasks, "labels_written", endless)
     current.keep(session)
     shown = AppTest.from_function(long_one)
     shown.session_state["of"] = session.id
@@ -245,7 +243,7 @@ def test_the_server_needs_no_engine_for_files(session: Session, tmp_path: Path) 
     n = len(Store.open().projects())
     code = f"""
 import os, sys
-from workbench.app.serving import background
+from workbench.app.serving import jobs
 from workbench.app.access import current
 from workbench.app.shell import background_files
 from workbench.app.serving.jobs import Job
@@ -273,7 +271,7 @@ assert plan.matched == 1, plan
 assert wait("bundle", "bundle_opened", {str(bundle)!r}, one.store.url, None, {{}}, "")[1]
 new = set(sys.modules) - before
 print(sorted(n for n in ("pandas", "pyarrow", "sklearn", "scipy", "tensorflow", "gpflow") if n in new))
-background.file_work().end()
+jobs.file_work().end()
 """
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=dict(os.environ)

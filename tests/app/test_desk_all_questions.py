@@ -87,6 +87,16 @@ def test_a_row_of_answers_is_stored_and_taken_back_as_one(mail: Session) -> None
     assert fraud.state.labels == {card["item"]: "yes"}
 
 
+def test_a_row_of_which_one_question_was_answered_elsewhere_keeps_the_others(mail: Session) -> None:
+    card = synced(mail)["queue"][0]
+    topic, fraud, _ = mail.asked()
+    fraud.as_annotator("bob").label_item(card["item"], "yes")
+    row = {"topic": "refund", "fraud": "no", "urgent": "no"}
+    ack = synced(mail, answers(card, row))["acks"][0]
+    assert (ack["status"], ack["why"][:22]) == ("saved", "Saved without 'fraud':")
+    assert (topic.state.labels[card["item"]], fraud.state.labels[card["item"]]) == ("refund", "yes")
+
+
 def test_the_open_ones_are_asked_and_a_page_of_another_question_undoes_them(mail: Session) -> None:
     card = synced(mail)["queue"][0]
     mail.label_item(card["item"], "delivery")

@@ -19,7 +19,7 @@ from workbench.exchange.questions import Answers, answers_several, read_answers,
 from workbench.sessions import Operation, Session
 from workbench.sessions.operations import SKIPPED
 from workbench.store import Store
-from workbench.studies.file_tasks import labels_taken_in
+from workbench.studies.tasks import labels_taken_in
 
 TOPIC = ("topic", ["refund", "delivery"])
 

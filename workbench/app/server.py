@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from workbench.app.access import login, way_back
-from workbench.app.serving import background, early, engine_state, fit_process, frontend, host_names, logs
+from workbench.app.serving import early, engine_state, fit_process, frontend, host_names, jobs, logs
 from workbench.app.serving.jobs import manager
 from workbench.errors import InputError
 from workbench.reading import cut
@@ -163,7 +163,7 @@ async def lifespan(app: Any) -> AsyncIterator[None]:
         threading.Thread(target=engine_state.warm_up, name="warm-up", daemon=True).start()
     yield
     manager().shutdown(timeout=5.0)
-    for process in (fit_process.fitter, background.long_work, background.short_work, background.file_work):
+    for process in (fit_process.fitter, jobs.long_work, jobs.short_work, jobs.file_work):
         process().end()
     if log is not None:
         logging.getLogger().removeHandler(log)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from workbench.app.access import login, sharing
 from workbench.app.compare.comparison_sources import title_of_pool
-from workbench.app.serving import background
+from workbench.app.serving import jobs
 from workbench.app.serving.caching import computed
 from workbench.app.serving.jobs import DAY, Job, manager
 from workbench.app.serving.stamps import stamp
@@ -141,7 +141,7 @@ def expected(spec: StudySpec, workers: int, *, begin: bool) -> Job | None:
         return present
 
     def work(job: Job) -> Expected:
-        estimate: Expected = background.compute(job, "expected", spec, workers, where=background.long_work)
+        estimate: Expected = jobs.compute(job, "expected", spec, workers, where=jobs.long_work)
         return estimate
 
     return manager().submit(owner, EXPECTED, work, title="Timing a few rounds", lane="study", limit=DAY)
@@ -230,9 +230,9 @@ def _round_model(record: RunRecord, number: int) -> FittedModel:
     from workbench.studies.runner import pool_of_run
 
     spec, rounds = RunSpec.from_json(record.spec), rounds_of(record)
-    if background.uses_processes() and any(round_.number == number for round_ in rounds):
+    if jobs.uses_processes() and any(round_.number == number for round_ in rounds):
         arguments = spec, Store.open().url, record.id, number
-        state = background.compute(Job(record.id, "round", "A model of a round"), "state_of_run", *arguments)
+        state = jobs.compute(Job(record.id, "round", "A model of a round"), "state_of_run", *arguments)
         rounds = [replace(round_, state=state) if round_.number == number else round_ for round_ in rounds]
     return run_model(spec, pool_of_run(record), rounds, number)
 
@@ -262,7 +262,7 @@ def advice(comparison: Comparison, policy: str, seed: int) -> Job:
         from workbench.store import Store
 
         spec = RunSpec.from_json(record.spec)
-        outcome: tuple[list[int], list[Advised]] = background.compute(
+        outcome: tuple[list[int], list[Advised]] = jobs.compute(
             job, "advised_run", spec, Store.open().url, record.id
         )
         return outcome
@@ -305,7 +305,7 @@ def _submit(token: str, spec: StudySpec, project: str | None, workers: int) -> J
             job.report(done / total, words, partial=StudyResult(spec, runs, "cancelled"))
 
         job.report(0.0, "starting")
-        outcome: StudyResult = background.compute(
+        outcome: StudyResult = jobs.compute(
             job,
             "compared",
             spec,
@@ -313,7 +313,7 @@ def _submit(token: str, spec: StudySpec, project: str | None, workers: int) -> J
             token,
             project,
             workers,
-            where=background.long_work,
+            where=jobs.long_work,
             hear=hear,
         )
         return outcome

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from workbench.app.access import login
-from workbench.app.serving import background
+from workbench.app.serving import jobs
 from workbench.app.serving.jobs import DAY, Countdown, Job, manager
 from workbench.classifiers import protocols
 from workbench.errors import InputError
@@ -44,12 +44,12 @@ def start(spec: AttackSpec, session: Session | None = None, fresh: Session | Non
     arguments = (spec, "", None) if of is None else (spec, of.store.url, of.id)
 
     def work(job: Job) -> Any:
-        return background.compute(
+        return jobs.compute(
             job,
             "attacked",
             *arguments,
             session is None,
-            where=background.long_work,
+            where=jobs.long_work,
             hear=Countdown(job).hear,
             session=of,
         )

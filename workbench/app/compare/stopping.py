@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
-from workbench.app.serving import background
+from workbench.app.serving import jobs
 from workbench.app.serving.jobs import DAY, Job, manager
 from workbench.app.shell import downloads, frame, widgets
 from workbench.app.words.text import plural, verbatim
@@ -40,7 +40,7 @@ def project_advice(session: Session, *, again: bool = False) -> Job | None:
 
     def work(job: Job) -> tuple[list[int], list[Any]]:
         numbers = [round_.number for round_ in sample]
-        advice: tuple[list[int], list[Any]] = background.compute(
+        advice: tuple[list[int], list[Any]] = jobs.compute(
             job, "advised_project", session.store.url, session.id, numbers, session=session
         )
         return advice

@@ -23,7 +23,7 @@ class Gallery extends Speaker {
     this.node = make("div", { class: "desk gallery" });
     this.late = 0; // until when keys are of what stood here before
     window.addEventListener("workbench-chosen", () => { this.late = Date.now() + LATE; });
-    this.place = make("div", { class: "grid", role: "listbox", "aria-label": "Decisions", "aria-multiselectable": "true" });
+    this.place = make("div", { class: "grid", role: "listbox", "aria-label": data.beside ? "Selected items" : "Decisions", "aria-multiselectable": "true" });
     this.answers = make("div", { class: "answers" });
     this.box = make("input", { class: "search", dir: "auto", type: "text", placeholder: "Type a class; Enter relabels", "aria-label": "Search classes", autocomplete: "off", onkeydown: (event) => this.searchKey(event), oninput: () => this.drawAnswers() });
     this.commands = make("div", { class: "commands" });
@@ -123,7 +123,7 @@ class Gallery extends Speaker {
       make("span", { class: "given", dir: "auto" }, words),
       ...(said ? [said] : []),
       ...people,
-      ...(marks ? [make("span", { class: "marks", textContent: marks })] : []),
+      ...(marks ? [make("span", { class: "marks", dir: "auto", textContent: marks })] : []),
     );
     tile.classList.toggle("here", place === this.at);
     tile.classList.toggle("changed", Boolean(card.changed));
@@ -314,10 +314,12 @@ class Gallery extends Speaker {
 
   note() {
     // a note is of an item, whatever is asked of it
-    const [first, ...others] = [...new Map(this.targets.map((place) => [this.cards[place].item, place])).values()];
-    const card = this.cards[first];
+    const { cards } = this; // those of now, whatever stands here when the note is kept
+    const [first, ...others] = [...new Map(this.targets.map((place) => [cards[place].item, place])).values()];
+    const card = cards[first];
     if (!card) return;
     const written = (place, text, sent) => {
+      if (cards !== this.cards) return;
       this.history.push([{ op: sent.op, before: this.looks([place]) }]);
       this.cards[place].note = [this.cards[place].note, text].filter(Boolean).join(" | ");
       this.drawTile(place);
@@ -325,7 +327,7 @@ class Gallery extends Speaker {
     const id = others.length ? counted(others.length + 1, "item") : card.id;
     this.noteOn({ ...card, id }, (text, operation) => this.together(() => {
       written(first, text, operation);
-      for (const place of others) written(place, text, this.send({ kind: "note", item: this.cards[place].item, text }));
+      for (const place of others) written(place, text, this.send({ kind: "note", item: cards[place].item, text }));
       this.drawCommands();
     }));
   }
@@ -378,7 +380,7 @@ class Gallery extends Speaker {
     this.cards.forEach((card, place) => {
       const now = stands.get(card.item);
       if (!now || card.question) return; // what was done here stands as it was; of other questions it is not said
-      Object.assign(card, { kind: now.kind, class: now.class, flag: now.flag });
+      Object.assign(card, { kind: now.kind, class: now.class, flag: now.flag, reason: now.flag ? card.reason : "" });
       this.drawTile(place);
     });
     this.say(`Taken back: ${about.words}.`);

@@ -105,7 +105,7 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
         redo also about: what it took back or put back, see `acts.about`), queue (cards not
         in `have`), gone (of `have`, answered meanwhile), released (of `have`, given back for better ones; the
         card on screen stays, and its answer is taken), first (the question that a reload would show; None
-        where none was asked for), numbers, classes, commands; plane for pools of two features, when the
+        where none was asked for), numbers, asked, commands; plane for pools of two features, when the
         model is another than the browser's.
 
     Raises:

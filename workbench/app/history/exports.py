@@ -22,7 +22,7 @@ from workbench.exchange.questions import QUESTIONS, Answers
 from workbench.exchange.rows import PAIRS
 
 if TYPE_CHECKING:
-    from workbench.studies.file_tasks import Looked
+    from workbench.studies.tasks import Looked
 
 NAMES = {
     "csv": "CSV",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from workbench.app.serving import background, fit_process
+from workbench.app.serving import fit_process, jobs
 from workbench.app.serving.jobs import DAY, Job, manager
 from workbench.work.timeleft import TimeLeft
 
@@ -155,7 +155,7 @@ def _run_rival(job: Job, rival: Rival) -> Points:
         "budget": rival.budget,
         "guess": rival.guess or None,
     }
-    points: Points = background.compute(
+    points: Points = jobs.compute(
         job,
         "random_runs",
         session.store.url,
@@ -164,7 +164,7 @@ def _run_rival(job: Job, rival: Rival) -> Points:
         rival.classifier,
         dict(rival.given),
         settings,
-        where=background.long_work,
+        where=jobs.long_work,
         session=session,
     )
     return points

@@ -20,7 +20,7 @@ from workbench.app.lessons import lesson_figures, stored
 from workbench.app.lessons.lesson_figures import Drawn, Values
 from workbench.app.lessons.prose import Part, plain
 from workbench.app.lessons.stage import AS_DRAWN, Stage
-from workbench.app.serving import background
+from workbench.app.serving import jobs
 from workbench.app.serving.jobs import HOUR, Job, manager
 from workbench.errors import InputError
 from workbench.figures.sizes import enlarge, resized
@@ -173,8 +173,8 @@ def _part(entry: Mapping[str, Any]) -> Part:
 def _compute(function: str, controls: tuple[Control, ...], long: bool, values: Values, job: Job) -> Any:
     """Have a function of the studies called; one that yields shows each result so far."""
     arguments = {c.argument or c.name: values[c.name] for c in controls if not c.mark}
-    where = background.long_work if long else background.short_work
-    return background.compute(job, "lesson", function, arguments, where=where)
+    where = jobs.long_work if long else jobs.short_work
+    return jobs.compute(job, "lesson", function, arguments, where=where)
 
 
 def _read(path: Path = TEXTS) -> tuple[Lesson, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from workbench.app.serving import background
+from workbench.app.serving import jobs
 from workbench.app.serving.caching import computed
 from workbench.app.serving.jobs import DAY, Job, manager
 from workbench.arrays import Floats, Ints
@@ -118,7 +118,7 @@ def cross_validation(session: Session, model: FittedModel) -> Job:
 
 def _crossed(job: Job, inputs: CrossValidationInputs) -> Any:
     session = inputs.session
-    return background.compute(
+    return jobs.compute(
         job,
         "crossed",
         session.store.url,

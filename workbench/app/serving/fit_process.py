@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
-from workbench.app.serving.background import uses_processes
+from workbench.app.serving.jobs import uses_processes
 from workbench.work.companion import Companion
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 from typing import IO, TYPE_CHECKING, Any
 
-from workbench.app.serving import background
+from workbench.app.serving import jobs
 from workbench.app.serving.jobs import DAY, Job, manager
 from workbench.app.shell import widgets
 from workbench.errors import InputError
@@ -28,7 +28,7 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 @dataclass(frozen=True)
 class Making:
-    """A file that a function of `workbench.studies.file_tasks` writes.
+    """A file that a function of `workbench.studies.tasks` writes.
 
     Attributes:
         target: name of the function.
@@ -65,12 +65,12 @@ class Making:
         """
         with told_plainly(), TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             place = Path(folder) / "file"
-            background.compute(
+            jobs.compute(
                 job,
-                f"files.{self.target}",
+                self.target,
                 str(place),
                 *self.given,
-                where=background.file_work,
+                where=jobs.file_work,
                 session=self.session,
             )
             return place.open("rb")
@@ -109,10 +109,10 @@ def read(
     title: str,
     data: bytes | None = None,
     session: Session | None = None,
-    tries: int = background.TRIES,
+    tries: int = jobs.TRIES,
     patience: float = PATIENCE,
 ) -> Any | None:
-    """Result of a function of `studies.file_tasks` for a file; None while the page shows how far it is.
+    """Result of a function of `studies.tasks` for a file; None while the page shows how far it is.
 
     A page that asks again with the same owner and kind looks at the same work, and has its result once.
 
@@ -124,7 +124,7 @@ def read(
         title: of the work, for people.
         data: of an uploaded file.
         session: of the project that is among the arguments.
-        tries: as for `background.compute`.
+        tries: as for `jobs.compute`.
         patience: seconds to wait before it shows a bar. A dialog waits long: the page's run that comes with
             the end of a bar would shut it.
 
@@ -155,7 +155,7 @@ def _read(
     tries: int,
 ) -> Any:
     call: Callable[..., Any] = partial(
-        background.compute, job, f"files.{target}", where=background.file_work, session=session, tries=tries
+        jobs.compute, job, target, where=jobs.file_work, session=session, tries=tries
     )
     if data is None:
         return call(*given)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.app.serving import background
+from workbench.app.serving import jobs
 from workbench.app.serving.caching import computed
 from workbench.app.serving.explanations import utilities_now
 from workbench.app.serving.jobs import DAY, Job, manager
@@ -234,10 +234,10 @@ def at_round(session: Session, number: int) -> tuple[View | None, Job | None]:
         return View(present, f"{present.n_labelled} labels"), None
 
     def make(job: Job) -> FittedModel:
-        if not background.uses_processes():
+        if not jobs.uses_processes():
             return session.model_at(number)
         arguments = session.store.url, session.id, number
-        return session.model_at(number, background.compute(job, "state_at", *arguments, session=session))
+        return session.model_at(number, jobs.compute(job, "state_at", *arguments, session=session))
 
     return _made(
         session,
@@ -263,10 +263,10 @@ def other_kind(session: Session, base: View, classifier: str) -> tuple[View | No
 
         model = base.model
         learner = Learner(session.pool, classifier, seed=int(session.settings["seed"]), classes=model.classes)
-        if not background.uses_processes():
+        if not jobs.uses_processes():
             return learner.fit(model.items, model.codes, number=model.number)
         arguments = session.store.url, session.id, model.number, classifier
-        state = background.compute(job, "state_at", *arguments, session=session)
+        state = jobs.compute(job, "state_at", *arguments, session=session)
         return learner.model(state, model.number, model.items, model.codes)
 
     return _made(session, ("kind", classifier, base.model.uid), make, title, lambda m: title)

@@ -184,7 +184,8 @@ class Pointing {
 
   key(event) {
     const walking = event.composedPath()[0] === this.place;
-    if (theirs(event, this.place) || event.ctrlKey || event.metaKey || event.altKey) return;
+    const tile = event.key === "Escape" && event.composedPath()[0].classList?.contains("tile"); // of the gallery beside
+    if ((theirs(event, this.place) && !tile) || event.ctrlKey || event.metaKey || event.altKey) return;
     if (walking && NAVIGATION[event.key]) {
       event.preventDefault();
       if (event.shiftKey && this.cursor !== null && !this.picked.includes(this.cursor)) this.picked.push(this.cursor);
