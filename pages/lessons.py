@@ -77,11 +77,9 @@ def shown(lesson: lessons.Lesson, values: lessons.Values, made: Any, job: Any) -
         n = len(lessons.drawn(lesson, made, values).pictures)
         if n > 1:
             stage.unpin()
-        words = teaching.pictures(
+        return teaching.pictures(
             lesson, made, values, stage.stage_of(window, in_class=in_class(), pictures=n)
         )
-        lessons.prepare(lesson, values)
-        return words
     if job is not None and job.active:
         teaching.streaming(lesson, values, job)
     elif job is not None and job.status == "failed":

@@ -58,10 +58,6 @@ def test_a_state_is_computed_once_and_a_mark_computes_nothing() -> None:
     assert found is None and job is not None and job.wait(600)
     assert lessons.result(lesson, {"a": 1, "m": 2}) == ("result", None)
     assert len(made) == 1
-    lessons.prepare(lesson, {"a": 1, "m": 1})
-    ready = lessons.manager().get(lessons.OWNER, "prepare-test-once")
-    assert ready is not None and ready.wait(600)
-    assert lessons.result(lesson, {"a": 2, "m": 1}) == ("result", None), "the slider is warm"
 
 
 def test_a_lesson_that_fails_says_so_and_can_be_tried_again() -> None:

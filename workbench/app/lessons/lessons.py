@@ -36,7 +36,6 @@ __all__ = [
     "Values",
     "drawn",
     "find",
-    "prepare",
     "present",
     "result",
     "start",
@@ -281,28 +280,6 @@ def places(lesson: Lesson) -> list[Values]:
     first = next((c for c in lesson.controls if c.slider and not c.mark), None)
     changes = [] if first is None else [{first.name: v} for v in first.options if v != first.default]
     return [lesson.preset | change for change in ({}, *changes)]
-
-
-def prepare(lesson: Lesson, values: Values) -> None:
-    """Compute the other places of the first slider in the background, so that it answers at once."""
-    first = next((c for c in lesson.controls if c.slider and not c.mark), None)
-    if first is None:
-        return
-    states = [values | {first.name: option} for option in first.options]
-    missing = [state for state in states if _stored(lesson.key(state)) is None]
-    kind = f"prepare-{lesson.name}"
-    before = manager().get(OWNER, kind)
-    if not missing or (before is not None and (before.active or before.status == "failed")):
-        return
-
-    def work(job: Job) -> None:
-        for place, state in enumerate(missing):
-            job.report(place / len(missing), "preparing the slider")
-            if _stored(lesson.key(state)) is None:
-                quiet = Job(OWNER, kind, lesson.title)
-                _store(lesson.key(state), lesson.compute(state, quiet))
-
-    manager().submit(OWNER, kind, work, title="Preparing the slider", lane="study", limit=HOUR)
 
 
 def name_of(lesson: Lesson, values: Values) -> str:
