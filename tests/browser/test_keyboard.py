@@ -634,7 +634,8 @@ def test_a_held_key_a_lost_item_and_a_look_back_store_nothing_unread(page: Any, 
         page.evaluate(keep)
 
     # a key that is held in the field of very many classes counts once, whatever cards come
-    sit("many", ("most_buttons: 31", "most_buttons: 0"), ("why: ''", "why: '', guess: [['cat', 0.9]]"))
+    two = ("[{ name: 'cat', key: '1' }]", "[{ name: 'cat', key: '1' }, { name: 'dog', key: '2' }]")
+    sit("many", two, ("most_buttons: 31", "most_buttons: 0"), ("why: ''", "why: '', guess: [['cat', 0.9]]"))
     page.evaluate("window.desk.box.focus()")
     for _ in range(3):
         page.keyboard.down("Enter")
