@@ -495,6 +495,13 @@ def test_beside_the_map_a_key_is_of_what_somebody_chose_and_saw(page: Any, serve
             False,
             ["This key is not of 2 items at "],
         ),
+        # their buttons act, and show no key before it is one
+        "const hints = () => gallery.commands.querySelectorAll('kbd').length; const before = hints();"
+        " gallery.tiles[0].click(); return hints() - before": (False, 2),
+        "gallery.commands.querySelector('[data-command=clear]').click(); return sent()": (
+            False,
+            [["clear", [1, 2]]],
+        ),
         "press('2'); return sent()": (False, [one]),
         "gallery.tiles[0].click(); press('2'); press('k'); return sent()": (False, [one, ["relabel", [2]]]),
         "press('x'); press('Backspace'); return sent()": (False, [["clear", [2]]]),

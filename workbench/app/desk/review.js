@@ -166,14 +166,15 @@ class Gallery extends Speaker {
     const keys = this.data.commands;
     const none = !this.cards.length;
     const targets = this.targets.map((place) => this.cards[place]);
-    const one = (name, words, act, title, disabled, key) => make("button", { class: "command", disabled, title, onclick: act, "data-command": name }, words, make("kbd", { textContent: keyName(key) }));
+    const one = (name, words, act, title, disabled, key) => make("button", { class: "command", disabled, title, onclick: act, "data-command": name }, words, ...(key ? [make("kbd", { textContent: keyName(key) })] : []));
+    const looked = this.touched || this.cards.length < 2; // as in `refused`
     this.commands.replaceChildren(
-      one("keep", targets.length > 1 ? "The labels are right" : "The label is right", () => this.keep(), "It was looked at again and stays: it is in doubt no more", !targets.some((card) => card.kind === "label"), keys.keep),
+      one("keep", targets.length > 1 ? "The labels are right" : "The label is right", () => this.keep(), "It was looked at again and stays: it is in doubt no more", !targets.some((card) => card.kind === "label"), looked && keys.keep),
       one("choose", "Choose", () => this.pick(), "The keys then act on all that are chosen (also Ctrl and a click)", none, keys.choose),
       one("flag", targets.some((card) => !card.flag) || none ? "Flag" : "Clear flag", () => this.flag(), "Needs attention, or no longer", none, keys.flag),
       one("note", "Note", () => this.note(), "A remark, on all that are chosen", none, keys.note),
       one("like", "The model is right", () => this.agree(), "It gets the class that the model says", !targets.some((card) => differs(card)), keys.like),
-      one("clear", targets.length && targets.every((card) => card.kind === "skip" || card.kind === "unsure") ? "Ask again" : targets.length > 1 ? `Remove the labels of ${targets.filter((card) => card.kind).length}` : "Remove the label", () => this.clear(), this.whose(targets), !targets.some((card) => card.kind), keys.clear),
+      one("clear", targets.length && targets.every((card) => card.kind === "skip" || card.kind === "unsure") ? "Ask again" : targets.length > 1 ? `Remove the labels of ${targets.filter((card) => card.kind).length}` : "Remove the label", () => this.clear(), this.whose(targets), !targets.some((card) => card.kind), looked && keys.clear),
       one("undo", "Undo", () => this.undo(), "Take back the last thing I did, wherever", !this.history.length && !(this.numbers && this.numbers.undoable), keys.undo),
       one("zoom", "Large", () => this.zoom(), "As large as the window", none, keys.zoom),
     );
