@@ -33,6 +33,25 @@ with _without_greetings():
     assert done.stderr == b"something went wrong\n"
 
 
+def test_the_engine_loads_without_keras_which_comes_when_it_is_used() -> None:
+    code = """
+import sys
+from workbench.engine.runtime import prepare
+prepare()
+import gpflow, numpy as np, tensorflow as tf
+assert not {"keras", "matplotlib"} & set(sys.modules)
+try:
+    gpflow.conditionals.base_conditional(np.ones((2, 3)), np.eye(2), np.ones(3), np.ones((4, 1)))
+except Exception as error:
+    assert "shape" in str(error).lower(), error
+else:
+    raise AssertionError("shapes are checked as ever")
+assert tf.keras.layers.Dense(2, activation="relu")(tf.ones((1, 3))).shape == (1, 2)
+assert tf.keras.__version__.startswith("3.")
+"""
+    subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=800, check=True)
+
+
 def test_no_module_asks_for_keras_before_tensorflow() -> None:
     code = """
 import importlib, pkgutil, sys
