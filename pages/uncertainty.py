@@ -219,7 +219,7 @@ def layout() -> tuple[Any, Any]:
 
 
 def making(job: Any) -> None:
-    """The neighbour map on its way, below the components that stand in for it."""
+    """The neighbour map on its way, above the components that stand in for it."""
     if job.active:
         widgets.job_panel(job, "neighbour-map")
         return
@@ -498,6 +498,8 @@ if st.session_state.get("map-first", ((), 0))[0] != at:
     st.session_state["map-first"] = at, highest
 item = chosen[0] if chosen else st.session_state["map-first"][1]
 with left:
+    if laying is not None and shown_as != FUNCTIONS:
+        making(laying)
     if shown_as == PAIR:
         from workbench.figures.maps import side_by_side
 
@@ -505,8 +507,6 @@ with left:
         fig = side_by_side(*pair, titles, one_scale=scale is not None, height=600)
         chart(fig, f"pair-{session.id}", f"Two maps side by side: {titles[0]} and {titles[1]}")
         map_notes(where, behind)
-        if laying is not None:
-            making(laying)
         st.caption("Zoom one and the other follows. Click or circle items to see them.")
     elif shown_as == FUNCTIONS:
         functions(view, item)
@@ -519,8 +519,6 @@ with left:
             f"The pool on a plane, coloured by {title.lower()}; labelled items are marked by class",
         )
         about_the_map(where, behind)
-        if laying is not None:
-            making(laying)
 with right:
     if len(chosen) > 1:
         inspect_many(chosen, values, title)

@@ -194,7 +194,7 @@ def test_the_desk_and_the_figures_are_seen(project: Session) -> None:
 def test_why_an_item_is_asked_about_is_said_without_terms() -> None:
     """Words of the desk about each policy, which no page's script draws."""
     said = " ".join(entry.sentence(0.31, (0.5, 0.4)) for entry in POLICIES.values() if entry.says)
-    assert "close calls" in said
+    assert "the closest" in said
     assert [
         one for one in terms() if one not in {*PLAIN, "pool", "policy"} and one.lower() in said.lower()
     ] == []

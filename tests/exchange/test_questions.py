@@ -1,5 +1,6 @@
 """Several questions out and in: bundles, a column for each, several labels in a cell."""
 
+import csv
 import io
 import json
 import zipfile
@@ -106,15 +107,37 @@ def labels_of(session):
     return {one.question_name: one.state.labels for one in session.asked()}
 
 
+@pytest.mark.parametrize("what", ["questions", "questions-predictions"])
 @pytest.mark.parametrize("format", ["csv", "jsonl", "label-studio", "huggingface"])
-def test_all_questions_come_back_from_an_export(store, format):
+def test_all_questions_come_back_from_an_export(store, format, what):
     session = answered(store)
-    data = export_labels(session, format, "questions")
+    session.refit_all()
+    data = export_labels(session, format, what)
     other = begun(store, name="other")
     assert answers_several(data, other, format)
     take_answers(other, read_answers(data, other, format), "file")
     assert labels_of(other) == labels_of(session)
     assert read_answers(data, other, format).strange == []
+
+
+def test_predictions_of_all_questions_that_have_a_model_are_one_file(store):
+    session = answered(store)
+    with pytest.raises(InputError, match="no model"):
+        export_labels(session, "csv", "questions-predictions")
+    session.refit_all()
+    rows = list(csv.DictReader(io.StringIO(export_labels(session, "csv", "questions-predictions").decode())))
+    assert len(rows) == len(session.pool) and "urgent_prediction" not in rows[0]  # its labels are one class
+    for name in ("topic", "fraud"):
+        shares = session.question(name).predict_item(20)
+        assert rows[20][f"{name}_prediction"] == max(shares, key=shares.get) and not rows[20][name]
+        assert float(rows[20][f"{name}_confidence"]) == pytest.approx(max(shares.values()), abs=1e-6)
+    with zipfile.ZipFile(
+        io.BytesIO(export_labels(session, "label-studio", "questions-predictions"))
+    ) as packed:
+        tasks = json.loads(packed.read("tasks.json"))
+    assert [("annotations" in task, "predictions" in task) for task in tasks] == [
+        (item < 6, True) for item in range(len(rows))
+    ]
 
 
 def test_huggingface_reads_a_class_a_question_and_a_sequence_of_tags(store, tmp_path):

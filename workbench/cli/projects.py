@@ -308,7 +308,7 @@ def export_project(
         str,
         typer.Option(
             help="labels, id-and-label, everything, predictions for the rest too, finished, or questions: "
-            "all in one file."
+            "all in one file (questions-predictions: with what is predicted)."
         ),
     ] = "labels",
     out: Annotated[Path | None, typer.Option(help="File to write; texts are printed unless given.")] = None,
@@ -324,6 +324,7 @@ def export_project(
     )
     from workbench.exchange.exporting import BUNDLE, PREDICTOR, export_to
     from workbench.exchange.labels import NEED_POOL
+    from workbench.exchange.questions import PREDICTED
     from workbench.sessions import Session
 
     typed(trust_code=trust_code)
@@ -343,8 +344,11 @@ def export_project(
             file=sys.stderr,
         )
     n_labelled = session.state.n_labelled
-    if (what == "predictions" or format == PREDICTOR) and getattr(session, "stale", False):
-        session.refit()  # the last fit does not know the labels that were imported
+    # the last fit does not know the labels that were imported
+    if what == PREDICTED and isinstance(session, Session):
+        session.refit_all()
+    elif (what == "predictions" or format == PREDICTOR) and getattr(session, "stale", False):
+        session.refit()
     done(store, "exported", record, format if format in (BUNDLE, PREDICTOR) else f"{what}, {format}")
     if out is None:
         if format in (BUNDLE, PREDICTOR):

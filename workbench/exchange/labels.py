@@ -31,7 +31,7 @@ from workbench.exchange.pictures import (
     picture_of,
     plain_name,
 )
-from workbench.exchange.questions import QUESTIONS, AnswerRows
+from workbench.exchange.questions import PREDICTED, QUESTIONS, AnswerRows
 from workbench.exchange.rows import (
     CHUNK,
     NUMBERS,
@@ -131,10 +131,10 @@ def write_labels(
         raise InputError(
             f"{title} for images, and pool {session.pool.name!r} is a {session.pool.kind}. Use csv or jsonl."
         )
-    if what == QUESTIONS:
+    if what in (QUESTIONS, PREDICTED):
         if isinstance(session, StoredLabels):
             raise InputError("All questions are exported with the pool, and the pool is not at hand.")
-        rows: Any = AnswerRows(session, format)
+        rows: Any = AnswerRows(session, format, what == PREDICTED)
     elif what == HISTORY:
         rows = _History(session, format)
     else:
@@ -421,12 +421,19 @@ def _task(row: Mapping[str, Any], rows: LabelRows | AnswerRows, picture: str, ki
         # a choice that is not made may be a no or nothing at all: which, only this says
         about["answered"] = [name for name in rows.switches if row[name] is not None]
     task: dict[str, Any] = {"id": row["item"] + 1, "data": about}
-    result = [
-        {"from_name": name, "to_name": "item", "type": "choices", "value": {"choices": picked}}
-        for name, picked in rows.choices(row).items()
-    ]
+
+    def result_of(choices: Mapping[str, list[str]]) -> list[dict[str, Any]]:
+        return [
+            {"from_name": name, "to_name": "item", "type": "choices", "value": {"choices": picked}}
+            for name, picked in choices.items()
+        ]
+
+    result = result_of(rows.choices(row))
     if isinstance(rows, AnswerRows):
-        return task | {"annotations": [{"result": result}]}
+        if result or about.get("answered"):
+            task["annotations"] = [{"result": result}]
+        predicted = result_of(rows.predicted_choices(row))
+        return task | ({"predictions": [{"result": predicted}]} if predicted else {})
     if not result:
         return task
     if row["status"] in ("predicted", "certified"):

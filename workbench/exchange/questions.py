@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 QUESTIONS = "questions"
 """What an export holds that has a column for each question."""
+PREDICTED = "questions-predictions"
+"""The same of every item, with prediction and confidence of each question that has a model."""
 CARRIED_BY = ("csv", "jsonl", "label-studio", "huggingface")
 """Formats of such exports."""
 READ_FROM = ("csv", "xlsx", "jsonl", "parquet", "label-studio", "huggingface")
@@ -44,21 +46,22 @@ class AnswerRows(RowsOut):
         format: one of `CARRIED_BY`. In CSV the column `tags` lists the yes / no questions that were answered
             with yes, with ";" between them; in the others it is a list, empty where all of them were answered
             with no, and missing where none was answered. JSON lines say true and false.
+        predicted: whether every item has a row, with the predictions of the questions that have a model.
 
     Attributes:
-        items: those with an answer to any question.
+        items: those with an answer to any question, or all.
         own: names of the items' own columns.
         columns: names of all columns.
         classes: names of the classes, by the column of a question.
         switches: names of the yes / no questions.
 
     Raises:
-        InputError: another format.
+        InputError: another format, or predictions where no question has a model.
     """
 
     finished = False
 
-    def __init__(self, session: Session, format: str) -> None:
+    def __init__(self, session: Session, format: str, predicted: bool = False) -> None:
         if format not in CARRIED_BY:
             raise InputError(
                 f"{format} holds one label an item; several questions go into {', '.join(CARRIED_BY)}."
@@ -73,14 +76,24 @@ class AnswerRows(RowsOut):
             question.question_name: (NO, YES) if question.question_kind == YES_NO else question.classes
             for question in questions
         }
-        self.items = sorted({item for labels in self._labels.values() for item in labels})
-        reserved_names = {*COLUMNS, "id", TAGS, "image", *self._labels}
+        self.items: Sequence[int] = sorted({item for labels in self._labels.values() for item in labels})
+        self._predictors = {}
+        if predicted:
+            self.items = range(len(self.pool))
+            predictors = {q.question_name: q.item_predictor(all_items=True) for q in questions}
+            self._predictors = {name: predict for name, predict in predictors.items() if predict is not None}
+            if not self._predictors:
+                raise InputError(
+                    "There is no model to predict with yet: the first fit comes with labels of two classes."
+                )
+        predictions = [name for question in self._predictors for name in _prediction_columns(question)]
+        reserved_names = {*COLUMNS, "id", TAGS, "image", *self._labels, *predictions}
         self._cells = {
             f"{TAKEN}{name}" if name in reserved_names else name: cell
             for name, cell in own_cells(self.pool).items()
         }
         self.own = list(self._cells)
-        self.of_labels = (*self._labels, *([TAGS] if self.switches else []))
+        self.of_labels = (*self._labels, *([TAGS] if self.switches else []), *predictions)
         self.columns = ["id", *self.own, *self.of_labels, "item"]
         places = {name: place for place, name in enumerate(own_cells(self.pool), start=1)}
         self.numbers = frozenset(places[name] for name in number_cells(self.pool))
@@ -95,13 +108,28 @@ class AnswerRows(RowsOut):
         if self._format == "jsonl":
             answers |= {name: answers[name] == YES for name in answered}
         row = {"id": str(self.pool.items.ids[item])} | {n: cell(item) for n, cell in self._cells.items()}
+        for name, predict in self._predictors.items():
+            shares = predict(item)
+            best = max(shares, key=lambda label: shares[label])
+            row |= zip(_prediction_columns(name), (best, round(shares[best], 6)), strict=True)
         row |= answers | ({TAGS: tags} if self.switches else {}) | {"item": item}
         return {name: valid_texts(value) for name, value in row.items()}
 
     def choices(self, row: Mapping[str, Any]) -> dict[str, list[str]]:
         """Names of the choices of Label Studio that a row makes, each with what is chosen."""
-        chosen = {name: [row[name]] for name in self._labels if name not in self.switches and row[name]}
+        chosen = {name: [row[name]] for name in self._labels if name not in self.switches and row.get(name)}
         return chosen | ({TAGS: row[TAGS]} if row.get(TAGS) else {})
+
+    def predicted_choices(self, row: Mapping[str, Any]) -> dict[str, list[str]]:
+        """The same of what is predicted."""
+        predictions = {name: row[_prediction_columns(name)[0]] for name in self._predictors}
+        tags = [name for name in self.switches if predictions.get(name) == YES]
+        return self.choices(predictions | {TAGS: tags})
+
+
+def _prediction_columns(question: str) -> tuple[str, str]:
+    """Names of the columns of what is predicted, by which a table's guesses are read."""
+    return f"{question}_prediction", f"{question}_confidence"
 
 
 # --- in -------------------------------------------------------------------------------------------

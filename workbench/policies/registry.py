@@ -146,8 +146,8 @@ POLICIES: Registry[PolicyEntry] = Registry(
             source="Scheffer et al. 2001",
             most=0.0,
             high="the two best classes are close",
-            says="Its two best classes are {1:.2f} apart: close calls come first.",
-            shares="The model gives its two best classes {0:.0%} and {1:.0%}: close calls come first.",
+            says="Its two best classes are {1:.2f} apart: the closest come first.",
+            shares="The model gives its two best classes {0:.0%} and {1:.0%}: the closest come first.",
             advice="The one to begin with: asks where two classes are close.",
         ),
         PolicyEntry(

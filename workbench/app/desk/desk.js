@@ -1149,7 +1149,7 @@ class Desk extends Speaker {
     };
     const row = (key, text) => make("tr", {}, make("th", { scope: "row" }, make("kbd", { textContent: key })), make("td", { textContent: text }));
     this.open("Keys", make("table", { class: "keys" },
-      row(this.alone && this.searching ? "1 to 9" : "1 to 9, letters", this.alone && this.searching ? "the nine classes listed (with Alt where a name has the digit)" : "the class on the button"),
+      row(this.alone && this.searching ? "1 to 9" : "digits, letters", this.alone && this.searching ? "the nine classes listed (with Alt where a name has the digit)" : "the class on the button"),
       row("Esc", "close"),
       ...Object.entries(words).filter(([name]) => this.may(name) || (name === "accept" && !this.alone)).map(([name, text]) => row(keyName(this.data.commands[name]), text))));
   }

@@ -18,7 +18,7 @@ from workbench.exchange.answers import IMPORTS
 from workbench.exchange.history import HISTORY
 from workbench.exchange.labels import OF_IMAGES
 from workbench.exchange.questions import CARRIED_BY as OF_QUESTIONS
-from workbench.exchange.questions import QUESTIONS, Answers
+from workbench.exchange.questions import PREDICTED, QUESTIONS, Answers
 from workbench.exchange.rows import PAIRS
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ _WHAT = {
     "finished": "Finished set",
     "history": "History",
     QUESTIONS: "All questions, a column each",
+    PREDICTED: "All questions, with predictions",
 }
 
 
@@ -126,7 +127,8 @@ def downloads(session: Any, state: Any) -> None:
             }
             scopes = [scope for scope in SCOPES if not barred_scopes.get(scope)]
             if len(session.every_question) > 1 and file_format in OF_QUESTIONS:
-                scopes = [QUESTIONS, *scopes]
+                has_model = any(question.model is not None for question in session.asked())
+                scopes = [QUESTIONS, *([PREDICTED] if has_model else []), *scopes]
             export_scope = st.selectbox(
                 "What",
                 scopes,
