@@ -421,19 +421,12 @@ def _task(row: Mapping[str, Any], rows: LabelRows | AnswerRows, picture: str, ki
         # a choice that is not made may be a no or nothing at all: which, only this says
         about["answered"] = [name for name in rows.switches if row[name] is not None]
     task: dict[str, Any] = {"id": row["item"] + 1, "data": about}
-
-    def result_of(choices: Mapping[str, list[str]]) -> list[dict[str, Any]]:
-        return [
-            {"from_name": name, "to_name": "item", "type": "choices", "value": {"choices": picked}}
-            for name, picked in choices.items()
-        ]
-
-    result = result_of(rows.choices(row))
+    result = [
+        {"from_name": name, "to_name": "item", "type": "choices", "value": {"choices": picked}}
+        for name, picked in rows.choices(row).items()
+    ]
     if isinstance(rows, AnswerRows):
-        if result or about.get("answered"):
-            task["annotations"] = [{"result": result}]
-        predicted = result_of(rows.predicted_choices(row))
-        return task | ({"predictions": [{"result": predicted}]} if predicted else {})
+        return task | ({"annotations": [{"result": result}]} if result or about.get("answered") else {})
     if not result:
         return task
     if row["status"] in ("predicted", "certified"):

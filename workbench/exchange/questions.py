@@ -76,25 +76,23 @@ class AnswerRows(RowsOut):
             question.question_name: (NO, YES) if question.question_kind == YES_NO else question.classes
             for question in questions
         }
-        self.items: Sequence[int] = sorted({item for labels in self._labels.values() for item in labels})
-        self._predictors = {}
-        if predicted:
-            self.items = range(len(self.pool))
-            predictors = {q.question_name: q.item_predictor(all_items=True) for q in questions}
-            self._predictors = {name: predict for name, predict in predictors.items() if predict is not None}
-            if not self._predictors:
-                raise InputError(
-                    "There is no model to predict with yet: the first fit comes with labels of two classes."
-                )
-        predictions = [name for question in self._predictors for name in _prediction_columns(question)]
+        predictors = {q.question_name: q.item_predictor(all_items=True) for q in questions if predicted}
+        self._predictors = {name: predict for name, predict in predictors.items() if predict is not None}
+        if predicted and not self._predictors:
+            raise InputError(
+                "There is no model to predict with yet: the first fit comes with labels of two classes."
+            )
+        labelled = sorted({item for labels in self._labels.values() for item in labels})
+        self.items = range(len(self.pool)) if predicted else labelled
+        predictions = [f"{name}_{part}" for name in self._predictors for part in ("prediction", "confidence")]
         reserved_names = {*COLUMNS, "id", TAGS, "image", *self._labels, *predictions}
         self._cells = {
             f"{TAKEN}{name}" if name in reserved_names else name: cell
             for name, cell in own_cells(self.pool).items()
         }
         self.own = list(self._cells)
-        self.of_labels = (*self._labels, *([TAGS] if self.switches else []), *predictions)
-        self.columns = ["id", *self.own, *self.of_labels, "item"]
+        self.of_labels = (*self._labels, *([TAGS] if self.switches else []))
+        self.columns = ["id", *self.own, *self.of_labels, *predictions, "item"]
         places = {name: place for place, name in enumerate(own_cells(self.pool), start=1)}
         self.numbers = frozenset(places[name] for name in number_cells(self.pool))
 
@@ -109,27 +107,15 @@ class AnswerRows(RowsOut):
             answers |= {name: answers[name] == YES for name in answered}
         row = {"id": str(self.pool.items.ids[item])} | {n: cell(item) for n, cell in self._cells.items()}
         for name, predict in self._predictors.items():
-            shares = predict(item)
-            best = max(shares, key=lambda label: shares[label])
-            row |= zip(_prediction_columns(name), (best, round(shares[best], 6)), strict=True)
+            label, share = max(predict(item).items(), key=lambda pair: pair[1])
+            row |= {f"{name}_prediction": label, f"{name}_confidence": round(share, 6)}
         row |= answers | ({TAGS: tags} if self.switches else {}) | {"item": item}
         return {name: valid_texts(value) for name, value in row.items()}
 
     def choices(self, row: Mapping[str, Any]) -> dict[str, list[str]]:
         """Names of the choices of Label Studio that a row makes, each with what is chosen."""
-        chosen = {name: [row[name]] for name in self._labels if name not in self.switches and row.get(name)}
+        chosen = {name: [row[name]] for name in self._labels if name not in self.switches and row[name]}
         return chosen | ({TAGS: row[TAGS]} if row.get(TAGS) else {})
-
-    def predicted_choices(self, row: Mapping[str, Any]) -> dict[str, list[str]]:
-        """The same of what is predicted."""
-        predictions = {name: row[_prediction_columns(name)[0]] for name in self._predictors}
-        tags = [name for name in self.switches if predictions.get(name) == YES]
-        return self.choices(predictions | {TAGS: tags})
-
-
-def _prediction_columns(question: str) -> tuple[str, str]:
-    """Names of the columns of what is predicted, by which a table's guesses are read."""
-    return f"{question}_prediction", f"{question}_confidence"
 
 
 # --- in -------------------------------------------------------------------------------------------

@@ -199,14 +199,6 @@ class Opened:
             published.model.probabilities  # noqa: B018  kept with the model
         return None if published is None else partial(published.predict_item, state)
 
-    def grid_class(self) -> str:
-        """The class, as it is called now, of which the published fit is sure of the most open items.
-
-        Raises:
-            InputError: there is no fit, or nothing is left to ask.
-        """
-        return max(self.grid_classes(), key=lambda candidate: candidate.sure).name
-
     def precisions(self) -> dict[str, Precision]:
         """Class, as it is called now -> how often the published fit was right where it said so."""
         published, state = self._fits.published(), self.state

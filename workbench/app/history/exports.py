@@ -73,7 +73,9 @@ def _rows(session: Any, state: Any, scope: str) -> int:
     """About how many rows an export holds."""
     if scope == HISTORY:
         return int(state.n_events)
-    return len(state.labels) if scope in (PAIRS, "labels", QUESTIONS) else len(session.pool)
+    if scope == QUESTIONS:
+        return max(len(question.state.codes) for question in session.asked())
+    return len(state.codes) if scope in (PAIRS, "labels") else len(session.pool)
 
 
 def stem(session: Any) -> str:
@@ -141,6 +143,7 @@ def downloads(session: Any, state: Any) -> None:
                 "certificate covers; or everything that people "
                 "did, which Import labels of a new project on the same items takes in with who and when.",
             )
+            n_rows = _rows(session, state, export_scope)
             button(
                 "Download the labels",
                 background_files.of_project(
@@ -149,15 +152,11 @@ def downloads(session: Any, state: Any) -> None:
                     "The labels",
                     file_format,
                     export_scope,
-                    rows=_rows(session, state, export_scope),
+                    rows=n_rows,
                 ),
                 f"{stem(session)}{FORMATS[file_format]}",
                 "download-labels",
-                disabled=export_scope in (PAIRS, "labels", QUESTIONS)
-                and not any(
-                    question_session.state.codes
-                    for question_session in (session.asked() if export_scope == QUESTIONS else [session])
-                ),
+                disabled=not n_rows,
                 taken=auditing.exported(
                     session, f"{_WHAT[export_scope].lower()}, {NAMES.get(file_format, file_format)}"
                 ),

@@ -25,21 +25,9 @@ from workbench.app.serving.jobs import HOUR, Job, manager
 from workbench.errors import InputError
 from workbench.figures.sizes import enlarge, resized
 from workbench.policies.registry import POLICIES
+from workbench.reading import cut
 
-__all__ = [
-    "EXPERIMENTS",
-    "LESSONS",
-    "Control",
-    "Drawn",
-    "Guess",
-    "Lesson",
-    "Values",
-    "drawn",
-    "find",
-    "present",
-    "result",
-    "start",
-]
+__all__ = ["Drawn", "Values"]
 OWNER = "lessons"
 TEXTS = Path(__file__).resolve().parent / "lessons.toml"
 _DONE: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
@@ -221,7 +209,7 @@ def start(lesson: Lesson, values: Values) -> Job:
 
     def work(job: Job) -> Any:
         outcome = lesson.compute(values, job)
-        _store(key, outcome)
+        _keep(_DONE, key, outcome)
         return outcome
 
     return manager().submit(
@@ -268,10 +256,7 @@ def drawn(lesson: Lesson, made: Any, values: Values, stage: Stage = AS_DRAWN) ->
             enlarge(picture.figure, stage.scale)
         if stage.height:
             resized(picture.figure, stage.height // len(display.pictures))
-    with _LOCK:
-        _DRAWN[key] = (made, display)
-        while len(_DRAWN) > _PICTURES:
-            _DRAWN.popitem(last=False)
+    _keep(_DRAWN, key, (made, display), _PICTURES)
     return display
 
 
@@ -299,15 +284,15 @@ def _stored(key: tuple[Any, ...]) -> Any:
             return _DONE[key]
     outcome = stored.find(_kind(key))
     if outcome is not None:
-        _store(key, outcome)
+        _keep(_DONE, key, outcome)
     return outcome
 
 
-def _store(key: tuple[Any, ...], outcome: Any) -> None:
+def _keep(kept: OrderedDict[Any, Any], key: Any, value: Any, most: int = _CAPACITY) -> None:
     with _LOCK:
-        _DONE[key] = outcome
-        while len(_DONE) > _CAPACITY:
-            _DONE.popitem(last=False)
+        kept[key] = value
+        while len(kept) > most:
+            kept.popitem(last=False)
 
 
 def written(lesson: Lesson) -> tuple[str, ...]:
@@ -335,8 +320,7 @@ def find(name: str) -> Lesson:
     for lesson in LESSONS:
         if lesson.name == name:
             return lesson
-    short_name = name if len(name) <= 40 else f"{name[:39]}…"
-    raise InputError(f"There is no lesson {short_name!r}. Choose one of those below.")
+    raise InputError(f"There is no lesson {cut(name, 40)}. Choose one of those below.")
 
 
 def thumbnail(lesson: Lesson) -> Path:
