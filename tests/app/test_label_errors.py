@@ -126,6 +126,8 @@ def test_nothing_is_compared_before_somebody_asks_and_nothing_without_a_second_q
         lambda who, tiles, stamp, everywhere: shown.append((tiles, everywhere)),
     )
     page = open_page("history", mail.id)
+    exports = next(box for box in page.selectbox if box.key == "export-what")
+    assert exports.options[:2] == ["All questions, a column each", "All questions, with predictions"]
     next(p for p in page.button_group if p.key == "review-kind").set_value("questions").run()
     page.button(key="every-question-start").click().run()
     for _ in range(20):
