@@ -518,3 +518,5 @@ def test_compiled_functions_are_kept_in_a_bounded_place():
     for kind in (LogisticSoftmax, BayesianSVM):
         assert compiled(kind(3), "float64") is compiled(kind(40), "float64")
     assert compiled(LogisticSoftmax(3, "plain"), "float64") is not compiled(LogisticSoftmax(3), "float64")
+    # five traces of one function make TensorFlow warn, and this one is of no likelihood
+    assert compiled(LogisticSoftmax(3), "float64").penalty is compiled(RobustMax(3), "float64").penalty
