@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from email.message import Message
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request
@@ -90,3 +91,18 @@ def test_what_the_server_refuses_is_an_error_with_its_words(
     with pytest.raises(RefusedError, match="revoked") as refused:
         client.progress()
     assert refused.value.status == 401
+
+
+def test_a_page_of_a_proxy_is_no_answer_and_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = HTTPError("u", 502, "Bad Gateway", Message(), io.BytesIO(b"<html>"))
+    replies: list[Any] = [page, io.BytesIO(b'{"a": 1}')]
+
+    def urlopen(*_: Any, **__: Any) -> Any:
+        reply = replies.pop(0)
+        if isinstance(reply, HTTPError):
+            raise reply
+        return reply
+
+    monkeypatch.setattr(module, "urlopen", urlopen)
+    monkeypatch.setattr(module.time, "sleep", lambda seconds: None)
+    assert Client("http://nowhere", "project", "key").progress() == {"a": 1} and not replies

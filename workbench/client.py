@@ -133,8 +133,8 @@ class Client:
                     document: dict[str, Any] = json.load(reply)
                     return document
             except HTTPError as error:
-                problem = json.loads(error.read() or b"{}")
-                if error.code not in (429, 503) or not tries_left:
+                problem = _problem(error.read())
+                if error.code not in (429, 502, 503, 504) or not tries_left:
                     raise RefusedError(error.code, str(problem.get("why", error.reason))) from None
                 time.sleep(min(30.0, float(problem.get("wait", 1.0))))
             except OSError:  # it may have arrived: an operation has an id, so it is sent again
@@ -142,3 +142,12 @@ class Client:
                     raise
                 time.sleep(1.0)
         raise AssertionError("unreachable")
+
+
+def _problem(body: bytes) -> dict[str, Any]:
+    """What a server says of an error; nothing of a page that a proxy before it sends."""
+    try:
+        problem: dict[str, Any] = json.loads(body or b"{}")
+    except ValueError:
+        return {}
+    return problem

@@ -156,6 +156,18 @@ def test_a_process_that_nobody_calls_is_ended_for_its_memory() -> None:
     made.end()
 
 
+def test_one_timer_waits_however_often_it_is_called() -> None:
+    made = Companion("often", idle=3_600.0)
+    before = threading.active_count()
+    assert [made.call(CALLS + "added", n, 1) for n in range(20)] == list(range(1, 21))
+    timers = [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]
+    for timer in timers[:-1]:
+        timer.join()  # one that was cancelled ends by itself
+    assert threading.active_count() <= before + 2
+    timers[-1].cancel()
+    made.end()
+
+
 @pytest.mark.skipif(not hasattr(os, "getpgid"), reason="POSIX")
 def test_it_ends_with_whoever_started_it() -> None:
     program = (

@@ -125,3 +125,13 @@ def test_a_replayed_run_is_seen_as_it_was() -> None:
         assert r.state is not None
         as_it_was = learner.model(r.state, r.number, np.empty(0), np.empty(0))
         assert (one.predicted == observe(as_it_was, watched).predicted).all()
+
+
+def test_every_beginning_of_a_long_history_costs_its_last_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    from workbench.sessions import stopping
+
+    compared, changed = [], stopping._changed
+    monkeypatch.setattr(stopping, "_changed", lambda *pair: compared.append(0) or changed(*pair))
+    rounds = 1_500
+    assert advise(history([30] * rounds), "classification-change").first is None
+    assert len(compared) <= 6 * rounds

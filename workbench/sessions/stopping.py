@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -131,7 +130,8 @@ class ClassificationChange:
 
     def __call__(self, history: History) -> Advice:
         """Stop when the last rounds are all at or below the share."""
-        last = self.values(history)[-self.rounds :]
+        # of every beginning of a history in hindsight: the end of each is enough
+        last = self.values(history[-self.rounds - 1 :])[-self.rounds :]
         if len(history) <= self.rounds or not np.isfinite(last).all():
             return (
                 False,
@@ -142,8 +142,6 @@ class ClassificationChange:
         return False, f"{last[-1]:.1%} of predictions changed in the last round."
 
 
-# advice in hindsight looks at every beginning of a history, so at each pair many times
-@lru_cache(maxsize=1024)
 def _changed(before: Observation, after: Observation) -> float:
     same = before.predicted.shape == after.predicted.shape and before.predicted.size > 0
     if not same or (after.predicted == after.predicted[0]).all():

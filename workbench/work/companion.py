@@ -68,6 +68,7 @@ class Companion:
         self._turn = threading.Lock()
         self._writing = threading.Lock()
         self._calls = 0
+        self._timer: threading.Timer | None = None
         # how many messages came, and whether the thread of a call waits for the next one
         self._received, self._listening = 0, False
         self._process: subprocess.Popen[bytes] | None = None
@@ -139,11 +140,13 @@ class Companion:
                 raise Cancelled("before its turn")
         try:
             self._calls += 1
+            if self._timer is not None:
+                self._timer.cancel()
             yield
         finally:
             self._turn.release()
             if self._idle is not None:
-                timer = threading.Timer(self._idle, self._end_if_idle, (self._calls,))
+                self._timer = timer = threading.Timer(self._idle, self._end_if_idle, (self._calls,))
                 timer.daemon = True
                 timer.start()
 
