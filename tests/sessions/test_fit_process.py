@@ -139,8 +139,9 @@ def test_one_that_does_not_read_its_call_is_ended(
     os.kill(companion.call(CALLS + "pid"), signal.SIGSTOP)
     with pytest.raises(Cancelled):  # told to stop once it is at the call
         companion.call(CALLS + "added", much, b"", stop=lambda: next(looks) > 2)
+    again = companion.call(CALLS + "pid")  # its start may take longer than the silence that follows
     monkeypatch.setattr("workbench.work.companion.SILENCE", 0.5)
-    os.kill(companion.call(CALLS + "pid"), signal.SIGSTOP)
+    os.kill(again, signal.SIGSTOP)
     with pytest.raises(DiedError, match="signal 9"):
         companion.call(CALLS + "added", much, b"")
 
