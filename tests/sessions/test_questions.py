@@ -323,13 +323,6 @@ def test_each_question_is_fitted_by_itself(store):
     assert sure[0] > 0.3
 
 
-def test_the_sum_and_the_largest_are_two_ways_and_no_third(store):
-    session = begun(store)
-    assert session.ask_items(2, over="sum")
-    with pytest.raises(InputError, match="largest"):
-        session.ask_items(2, over="mean")
-
-
 def test_items_are_drawn_to_measure_every_question(store):
     session = begun(store, early_share=0.5, evaluation_share=0.5)
     for ask in session.ask_items(40):

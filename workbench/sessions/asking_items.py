@@ -15,7 +15,6 @@ from workbench.store import ProjectState
 if TYPE_CHECKING:
     from workbench.sessions.published import Published
 
-OVER = ("largest", "sum")
 TOGETHER, EVALUATION = "together", "evaluation"
 _BY_CHANCE = ("policy", "uniform", "cold-start")
 """Roles that stand for a draw that was not to measure; others are asked before any utility is looked at."""
@@ -83,7 +82,7 @@ class Candidate:
         asks[self.name] = ask
 
 
-def plan(candidates: Sequence[Candidate], annotator: str, k: int, moment: float, over: str) -> list[ItemAsk]:
+def plan(candidates: Sequence[Candidate], annotator: str, k: int, moment: float) -> list[ItemAsk]:
     """Up to k items with their questions; new ones are without an expiry.
 
     Args:
@@ -91,7 +90,6 @@ def plan(candidates: Sequence[Candidate], annotator: str, k: int, moment: float,
         annotator: who is asked.
         k: how many items.
         moment: epoch seconds now.
-        over: "largest" or "sum" of the expected errors of an item's open questions.
     """
     leased_items = {
         item
@@ -122,7 +120,7 @@ def plan(candidates: Sequence[Candidate], annotator: str, k: int, moment: float,
     for item, asks in plans.items():
         for candidate in candidates:
             candidate.complete(item, asks)
-    while len(plans) < k and (best := _best(candidates, over)) is not None:
+    while len(plans) < k and (best := _best(candidates)) is not None:
         for candidate in candidates:
             candidate.complete(best.item, plans.setdefault(best.item, {}))
     # in the order of the questions, whichever of them brought the item up: a browser calls it by the first
@@ -132,7 +130,7 @@ def plan(candidates: Sequence[Candidate], annotator: str, k: int, moment: float,
     ]
 
 
-def _best(candidates: Sequence[Candidate], over: str) -> Ask | None:
+def _best(candidates: Sequence[Candidate]) -> Ask | None:
     """Next question among what the questions propose."""
     heads = [candidate.queue[0] for candidate in candidates if candidate.queue]
     first = next((ask for ask in heads if ask.role not in _BY_CHANCE), None)
@@ -140,7 +138,7 @@ def _best(candidates: Sequence[Candidate], over: str) -> Ask | None:
         return first
 
     def worth(ask: Ask) -> float:
-        errors = [c.expected_error(ask.item) for c in candidates if c.is_open[ask.item]]
-        return max(errors, default=0.0) if over == "largest" else sum(errors)
+        errors = (c.expected_error(ask.item) for c in candidates if c.is_open[ask.item])
+        return max(errors, default=0.0)
 
     return max(reversed(heads), key=worth)

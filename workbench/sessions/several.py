@@ -14,7 +14,7 @@ from workbench.errors import InputError, StorageError
 from workbench.reading import listed
 from workbench.sessions.answering import CLOSING
 from workbench.sessions.asking import LEASE_SECONDS, Ask
-from workbench.sessions.asking_items import OVER, Candidate, ItemAsk, plan
+from workbench.sessions.asking_items import Candidate, ItemAsk, plan
 from workbench.sessions.opened import Opened
 from workbench.sessions.opening import further_question
 from workbench.sessions.operations import (
@@ -144,7 +144,7 @@ class Several(Opened):
     # --- asking -------------------------------------------------------------------------------
 
     @retried
-    def ask_items(self, k: int = 1, *, over: str = "largest", lease: float = LEASE_SECONDS) -> list[ItemAsk]:
+    def ask_items(self, k: int = 1, *, lease: float = LEASE_SECONDS) -> list[ItemAsk]:
         """Items to be looked at once, each with all of its open questions.
 
         Every question proposes what it would ask; of these comes first what is drawn to measure on, and
@@ -152,8 +152,6 @@ class Several(Opened):
 
         Args:
             k: how many items.
-            over: "largest" takes the question that is expected to be wrong most, "sum" the expected number of
-                wrong answers about the item.
             lease: seconds during which nobody else is asked about the items.
 
         Returns:
@@ -161,10 +159,6 @@ class Several(Opened):
         """
         if k < 1:
             raise InputError(f"At least one item must be asked for; got k={k}.")
-        if over not in OVER:
-            raise InputError(
-                f"An item is worth the {' or the '.join(OVER)} over its questions; got {over!r}."
-            )
         sessions = self.asked()
         prepared = [(one, one._prepare(one.state)) for one in sessions]
         moment = time.time()
@@ -174,7 +168,7 @@ class Several(Opened):
                 Candidate(session.question_name, session._questions, session.state, published)
                 for session, published in prepared
             ]
-            return plan(candidates, self.annotator, k, moment, over)
+            return plan(candidates, self.annotator, k, moment)
 
         asks = planned()
         if len(asks) == k and all(one.expires > moment for item in asks for one in item.asks.values()):
