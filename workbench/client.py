@@ -145,7 +145,7 @@ class Client:
 
 
 def _problem(body: bytes) -> dict[str, Any]:
-    """What a server says of an error; nothing of a page that a proxy before it sends."""
+    """Reason that a server gives for an error; none of a page that a proxy before it sends."""
     try:
         problem: dict[str, Any] = json.loads(body or b"{}")
     except ValueError:
