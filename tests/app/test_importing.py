@@ -32,6 +32,20 @@ def test_labels_come_in_only_after_the_odd_rows_were_looked_at(home: Path, tmp_p
     assert session.state.labels == {0: "low", 1: "low", 2: "low"} and session.classes == ("low", "high")
 
 
+def test_a_column_of_labels_that_nothing_tells_is_chosen(home: Path, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("id,x\n" + "".join(f"{name},{i}\n" for i, name in enumerate("abcdef")), encoding="utf-8")
+    session = Session.create(str(path), pool_options={"id_column": "id"}, classes=["low", "high"])
+    current.keep(session)
+    test = open_page("history", session.id)
+    file = b"id,mine,theirs\na,low,high\nb,high,high\n"
+    test.file_uploader(key="import-file").set_value(("labels.csv", file, "text/csv")).run()
+    assert not test.exception and not test.error
+    test.selectbox(key="import-column").set_value("theirs").run()
+    test.button(key="import").click().run()
+    assert not test.exception and session.state.labels == {0: "high", 1: "high"}
+
+
 def test_instructions_come_in_with_the_labels_of_a_project_that_has_none(home: Path, tmp_path: Path) -> None:
     path = tmp_path / "i.csv"
     path.write_text("id,x\na,1\nb,2\n", encoding="utf-8")

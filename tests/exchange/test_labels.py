@@ -571,6 +571,21 @@ def test_a_column_that_was_left_empty_for_the_labels_is_read_when_it_is_filled()
             b'{"item": 0, "_input_hash": 1, "_session_id": "x-bob", "answer": "accept", "label": "c"}\n',
             [FileVote(0, "b", "x-ann"), FileVote(0, "c", "x-bob")],
         ),
+        # of a person who answered twice the newest counts, over sessions that Prodigy named by itself too
+        (
+            "csv",
+            b"item,label,annotation_id,annotator,updated_at\n"
+            b"0,b,7,ann,2026-01-02T10:00:00Z\n0,c,8,ann,2026-01-01T10:00:00Z\n",
+            [FileVote(0, "b", "ann", "2026-01-02T10:00:00.000+00:00")],
+        ),
+        (
+            "jsonl",
+            b'{"item": 0, "_input_hash": 1, "_session_id": "x-2026-01-31_12-00-00", "_timestamp": 86400, '
+            b'"answer": "accept", "label": "c"}\n'
+            b'{"item": 0, "_input_hash": 1, "_session_id": "x-2026-02-01_09-30-00", "_timestamp": 172800, '
+            b'"answer": "accept", "label": "b"}\n',
+            [FileVote(0, "b", "x", "1970-01-03T00:00:00.000+00:00")],
+        ),
     ],
 )
 def test_labels_of_any_row_and_of_each_person_are_read(format: str, data: bytes, labels: object) -> None:

@@ -118,7 +118,7 @@ def alone(bare: Path, folder: Path, rows: Path) -> np.ndarray:
 
 
 def compare(
-    bare: Path, tmp_path: Path, saved: SavedModel, rows: Path, theirs: Any = None, lines: int = 165
+    bare: Path, tmp_path: Path, saved: SavedModel, rows: Path, theirs: Any = None, lines: int = 150
 ) -> None:
     folder = write_predictor(tmp_path / "taken", saved)
     assert {p.name for p in folder.iterdir()} == {"model.npz", "predict.py", "README.md"}

@@ -46,9 +46,11 @@ def answers_in(file: Path, read: Sequence[str] | None) -> File:
     from workbench.pools.cells import plain_text
     from workbench.pools.formats.files import File
 
-    if not read and file.suffix not in (".feather", ".arrow", ".gz"):
+    if not read and file.suffix.lower() not in (".feather", ".arrow"):
         return File.of(file)
-    frame = read_rows(file, **parse_settings(read or [], "--read")).map(plain_text)
+    frame = read_rows(file, **parse_settings(read or [], "--read"))
+    print(*frame.attrs["notes"], sep="\n", end="\n" * bool(frame.attrs["notes"]), file=sys.stderr)
+    frame = frame.map(plain_text)
     return File(frame.to_csv(index=False).encode(), f"{file.stem}.csv")
 
 

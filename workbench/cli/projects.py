@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -215,11 +215,7 @@ def import_project(
         if plan.unknown:
             print("Unknown: " + ", ".join(plan.unknown[:20]))
         return
-    if plan.unknown and not leave_out:
-        first = ", ".join(plan.unknown[:5])
-        raise InputError(
-            f"The pool has no item {first}. Nothing was imported; --leave-out goes on without such rows."
-        )
+    _check_known(plan.unknown, leave_out)
     if (plan.differ or (plan.classes and session.classes)) and not yes:
         _confirmed("Take them in?", "Labels would change, or classes are new. Nothing was imported")
     labels = plan.labels(leave_out_unknown=leave_out)
@@ -243,16 +239,13 @@ def _confirmed(question: str, refusal: str) -> None:
     typer.confirm(question, abort=True)
 
 
-def _changed(session: Session, labels: Mapping[str, Sequence[Any]]) -> int:
-    """Labels of a file, by question, that differ from those there or are of new classes."""
-    n = 0
-    for question, rows in ((session.question(name), rows) for name, rows in labels.items()):
-        old_labels, known_classes = question.state.labels, {*question.classes, "yes", "no"}
-        n += sum(
-            old_labels.get(item, label) != label or (bool(question.classes) and label not in known_classes)
-            for item, label, *_ in rows
+def _check_known(unknown: Sequence[str], leave_out: bool) -> None:
+    """Refuse rows of items that the pool does not have, unless they are to be left out."""
+    if unknown and not leave_out:
+        raise InputError(
+            f"The pool has no item {', '.join(unknown[:5])}. Nothing was imported; --leave-out goes on "
+            "without such rows."
         )
-    return n
 
 
 def _import_answers(
@@ -269,7 +262,7 @@ def _import_answers(
     from workbench.exchange.questions import read_answers, take_answers
 
     answers = read_answers(data, session, form)
-    n_changed = _changed(session, answers.labels)
+    n_changed = answers.n_changed(session)
     if n_changed:
         labels = "label" if n_changed == 1 else "labels"
         print(f"{session.project.name}: {n_changed:,} {labels} of the file: another than now, or a new class")
@@ -284,11 +277,7 @@ def _import_answers(
         if answers.strange:
             print("No yes / no question is called: " + ", ".join(answers.strange[:20]))
         return
-    if answers.unknown and not leave_out:
-        raise InputError(
-            f"The pool has no item {', '.join(answers.unknown[:5])}. Nothing was imported; --leave-out goes "
-            "on without such rows."
-        )
+    _check_known(answers.unknown, leave_out)
     counts, _ = take_answers(session, answers, file.name)
     print(
         f"{session.project.name}: newly labelled {', '.join(f'{n:,} {name}' for name, n in counts.items())}"

@@ -17,7 +17,7 @@ from workbench.errors import InputError
 from workbench.exchange.history import SIGN
 from workbench.pools import FORMATS
 from workbench.pools.cells import plain_text
-from workbench.pools.formats.annotations import MAX_PERSON, By, annotations_of, choices_of
+from workbench.pools.formats.annotations import MAX_PERSON, By, annotations_of, choices_of, time_of
 from workbench.pools.formats.files import File
 from workbench.pools.formats.jsons import answered
 from workbench.pools.pool import Pool
@@ -96,7 +96,7 @@ def format_of(path: Path | str, data: bytes = b"") -> str:
     Raises:
         InputError: neither tells one; --format says which.
     """
-    ending = Path(path).suffix.lower()
+    ending = Path(File(data, str(path)).plain_name).suffix
     for entry in FORMATS.values():
         if entry.name in IMPORTS and ending in entry.endings:
             return entry.name
@@ -146,8 +146,13 @@ def rows_of(data: bytes, format: str) -> Rows:
 def _by(row: Mapping[str, Any]) -> By | None:
     """Origin of a row of Label Studio's CSV and JSON-MIN, or of an example of Prodigy; None of others."""
     names = ("annotator",) if _FLAT in row else ("_annotator_id", "_session_id")
-    person = next((plain_text(row[name]).strip() for name in names if row.get(name)), "")
-    return By(person[:MAX_PERSON]) if person else None
+    times = ("updated_at", "created_at") if _FLAT in row else ("_timestamp",)
+    person, time = (
+        next((plain_text(row[name]).strip() for name in of if row.get(name)), "") for of in (names, times)
+    )
+    # sessions that Prodigy names by itself, DATASET-2026-01-31_12-00-00, are of one person as far as it knows
+    person = re.sub(r"-\d{4}(-\d\d){2}_\d\d(-\d\d){2}$", "", person)
+    return By(person[:MAX_PERSON], time_of(time)) if person else None
 
 
 # --- the item of a row ----------------------------------------------------------------------------

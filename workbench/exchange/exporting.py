@@ -74,9 +74,9 @@ def export_to(
     if format == PREDICTOR:
         if isinstance(session, StoredLabels):
             raise InputError("A predictor needs the pool's features, and the pool is not at hand.")
-        from workbench.exchange.predictor import write_predictor_of
+        from workbench.exchange.predictor import predictor_of, write_predictor
 
-        write_predictor_of(session, path)
+        write_predictor(path, predictor_of(session))
         return session.model.n_labelled if session.model is not None else 0
     store = getattr(session, "store", None) if store is None else store
     with chosen_file(path, protected=() if store is None else files_in_use(store), replace=replace) as file:

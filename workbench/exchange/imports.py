@@ -22,6 +22,17 @@ from workbench.reading import cut, reading
 from workbench.reading import listed as quoted
 from workbench.store import LABEL, FileVote
 
+
+class ColumnNeeded(InputError):
+    """Nothing tells which column of a table holds the labels.
+
+    Attributes:
+        columns: those that may.
+    """
+
+    columns: tuple[str, ...] = ()
+
+
 Votes = dict[tuple[str, str], str]
 """(id of an item, person) -> the class that the person chose."""
 
@@ -76,7 +87,7 @@ def _class_column(columns: Sequence[str], pool: Pool, column: str, question: str
     """The column of the labels; the arguments are those of `import_labels`.
 
     Raises:
-        InputError: no such column, or more than one.
+        ColumnNeeded: no such column, or more than one.
     """
     if is_exported(list(columns)) and not column:
         return "label"
@@ -95,15 +106,14 @@ def _class_column(columns: Sequence[str], pool: Pool, column: str, question: str
     if len(candidates) == 1:
         return candidates[0]
     has = quoted(candidates or columns, 12, quote=False)
-    if candidates:
-        raise InputError(
-            f"Several columns may hold the labels: {has}. Say which with --label COLUMN, or take the others "
-            "out."
-        )
-    raise InputError(
-        f"A file of labels has the columns id (or item) and {column or 'label'}; this one has {has}. "
-        "Say which holds the labels with --label COLUMN, or call it label."
+    error = ColumnNeeded(
+        f"Several columns may hold the labels: {has}. Say which with --label COLUMN, or take the others out."
+        if candidates
+        else f"A file of labels has the columns id (or item) and {column or 'label'}; this one has {has}. "
+        "Say which holds the labels with --label COLUMN."
     )
+    error.columns = tuple(candidates or columns)
+    raise error
 
 
 def table_of_votes(

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from workbench.sessions.fitted_model import FittedModel
     from workbench.sessions.session import Session
 
-FORMAT = 2
+FORMAT = 3
 _FILES = ("params.npz", "features.json")
 _GUESS, _TERMS, _NEIGHBOURS = "guess.json", "terms.npz", "neighbours.npz"
 
@@ -67,11 +67,6 @@ class SavedModel:
     view: View | None = None
     id_column: str = ""
     reading: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def predictor(self) -> Any:
-        """The NumPy-only function from features to latents, or None where the model has none."""
-        return protocols.predictor_of(self.estimator)
 
     def features(self, rows: Any) -> Array:
         """Raw rows (a DataFrame, or an array [n, D]) to features [n, D].

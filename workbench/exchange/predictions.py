@@ -121,7 +121,9 @@ def _of_table(data: bytes, name: str, format: str) -> Rows:
     table = rows_of(data, format)
     likely = likely_columns(table.columns, ())
     of = table.column(_CLASSES) or next(iter(likely), "")
-    sure = table.column(_SURE) or next((name for name in likely if "confiden" in name.lower()), "")
+    sure = table.column(_SURE) or next(
+        (name for name in (*likely, *table.columns) if "confiden" in name.lower()), ""
+    )
     if not of:
         has = listed(table.columns, 12, quote=False) or "nothing"
         raise InputError(

@@ -40,7 +40,6 @@ from workbench.store.state import arrays_to_bytes
 from workbench.writing import write_whole
 
 if TYPE_CHECKING:
-    from workbench.sessions.fitted_model import FittedModel
     from workbench.sessions.session import Session
 
 CAN = "large-margin, logistic-softmax, svgp-softmax and logistic-regression"
@@ -75,7 +74,7 @@ class _Made:
     ) -> dict[str, Any]:
         """The description of a block of terms."""
         self.use("weighted")
-        self.document.setdefault("terms", {})[key] = list(terms)
+        self.document.setdefault("place", {})[key] = {term: i for i, term in enumerate(terms)}
         self.arrays[f"{key}.weights"] = np.asarray(weights, dtype=np.float64)
         return {
             "terms": key,
@@ -115,17 +114,13 @@ def write_predictor(folder: Path | str, saved: SavedModel) -> Path:
     return place
 
 
-def predictor_of(session: Session, model: FittedModel | None = None) -> SavedModel:
-    """The model of a project as `write_predictor` takes it.
-
-    Args:
-        session: of the project.
-        model: one of its fits; the present one unless given.
+def predictor_of(session: Session) -> SavedModel:
+    """The present model of a project as `write_predictor` takes it.
 
     Raises:
         InputError: there is no model yet.
     """
-    model = session.model if model is None else model
+    model = session.model
     if model is None:
         raise InputError(
             "There is no model to take away yet: the first fit comes with labels of two classes."
@@ -144,11 +139,6 @@ def predictor_of(session: Session, model: FittedModel | None = None) -> SavedMod
     )
 
 
-def write_predictor_of(session: Session, folder: Path | str, model: FittedModel | None = None) -> Path:
-    """`write_predictor` of the model of a project."""
-    return write_predictor(folder, predictor_of(session, model))
-
-
 def _made(saved: SavedModel) -> _Made:
     export = _Made(saved)
     if saved.n_labelled == 0 or len(saved.classes) < 2:
@@ -156,7 +146,7 @@ def _made(saved: SavedModel) -> _Made:
             "A model without labels, or of one class, predicts nothing: label items of two classes."
         )
     export.use("load")
-    reader = _features(export, saved.feature_map)
+    export.document["reader"] = _features(export, saved.feature_map)
     guided = _guess(export, saved)
     if saved.view is not None:
         export.use("smoothed")
@@ -174,7 +164,6 @@ def _made(saved: SavedModel) -> _Made:
         export.steps.append("X = smoothed(m, X)")
     _classifier(export, saved, " + guess" if guided else "")
     export.document |= {"guided": guided, "encoding": saved.reading.get("encoding", "cp1252")}
-    export.document["reader"] = reader
     return export
 
 
@@ -191,19 +180,19 @@ def _features(export: _Made, feature_map: FeatureMap) -> str:
         export.reads = "a CSV file with the columns " + ", ".join(map(repr, feature_map.sources[:12]))
         if feature_map.sources[12:]:
             export.reads += f" and {len(feature_map.sources) - 12} more"
-        return "table(m, rows)"
+        return "table(M, rows)"
     if isinstance(feature_map, NumberMap):
         export.document |= {"names": list(feature_map.names), "factor": feature_map.factor}
         export.use("plain")
         export.reads = (
             f"numbers in {len(feature_map.names)} columns: a CSV file with their names, or an NPY file [n, D]"
         )
-        return "plain(m, rows)"
+        return "plain(M, rows)"
     if isinstance(feature_map, PiecesFeatureMap):
         export.document |= {"blocks": _text_blocks(export, "text", feature_map), "column": feature_map.column}
         export.use("texts", "cells_of")
         export.reads = f"a CSV file with the column {feature_map.column!r}"
-        return 'texts(m, m["blocks"], cells_of(m, rows))'
+        return 'texts(M, M["blocks"], cells_of(M, rows))'
     if isinstance(feature_map, ShapesFeatureMap):
         export.document |= {
             "canvas": list(feature_map.canvas),
@@ -220,13 +209,13 @@ def _features(export: _Made, feature_map: FeatureMap) -> str:
             "resized", "copies_of", "standing_out", "on_canvas", "gradients", "patches", "unit", "shapes"
         )
         export.reads = f"an NPY file of images [n, H, W] or [n, H, W, 3], white at {feature_map.white:g}"
-        return "shapes(m, rows)"
+        return "shapes(M, rows)"
     if isinstance(feature_map, ImageFeatureMap):
         export.document |= {"shape": list(feature_map.shape), "white": feature_map.white}
         export.use("pixels")
         size = " x ".join(map(str, feature_map.shape))
         export.reads = f"an NPY file of images [n, {size}], white at {feature_map.white:g}"
-        return "pixels(m, rows)"
+        return "pixels(M, rows)"
     if isinstance(feature_map, VectorFeatureMap) and len(feature_map.mean):
         none = np.zeros((0, 0))
         export.arrays |= {
@@ -237,7 +226,7 @@ def _features(export: _Made, feature_map: FeatureMap) -> str:
         export.reads = (
             f"an NPY file of vectors [n, {len(feature_map.mean)}] of the encoder behind {feature_map.source}"
         )
-        return "vectors(m, rows)"
+        return "vectors(M, rows)"
     raise InputError(
         "Its features come from an encoder or a network, which NumPy alone cannot run. Save the model "
         "instead (session.save_model, or --format bundle): workbench predict reads that."
@@ -250,14 +239,12 @@ def _column(export: _Made, number: int, column: Any, decimal: str) -> dict[str, 
     if isinstance(column, TextColumn):
         export.use("texts", "text_column")
         blocks = _text_blocks(export, f"column{number}", column.map)
-        return {"type": "text", "name": column.name, "scale": column.scale, "blocks": blocks}
+        return {"by": "text_column", "name": column.name, "scale": column.scale, "blocks": blocks}
     if isinstance(column, NumberColumn):
-        export.use(
-            *(("zoneless", "day") if isinstance(column, DateColumn) else ("bare", "number")), "numbers"
-        )
+        export.use(*(("zoneless", "date") if isinstance(column, DateColumn) else ("bare", "number")))
         entry["sign"] = column.decimal or decimal
-    else:
-        export.use("categories")
+    entry["by"] = "numbers" if isinstance(column, NumberColumn) else "categories"
+    export.use(entry["by"])
     return entry
 
 
@@ -419,21 +406,13 @@ def _scaling(
 def _code(export: _Made, saved: SavedModel) -> str:
     """The text of predict.py."""
     functions = [_source(name) for name in dict.fromkeys(["read", *export.parts])]
-    kinds = {e["type"] for e in export.document.get("recipe", ())}
-    if kinds:
-        text = inspect.getsource(parts).partition("\nCOLUMNS = {\n")[2]
-        lines = [line for line in text.splitlines() if line.partition('"')[2].partition('"')[0] in kinds]
-        functions.append("\n".join(["COLUMNS = {", *lines, "}"]) + "\n")
     guess = ", of_names(M, cells_of(M, rows))" if export.document["guided"] else ""
-    reader = export.document["reader"].replace("(m, ", "(M, ").replace('m["', 'M["')
     steps = "\n".join(f"    {line}" for line in export.steps)
-    chances = (
-        f'def chances(m, X{", guess" if guess else ""}):\n    """Features [n, D] to chances."""\n{steps}\n'
-    )
+    chances = f"def chances(m, X{', guess' if guess else ''}):  # Features [n, D] to chances\n{steps}\n"
     call = "chances(M, *(A[i : i + 1000] for A in given))"
     main = (
         'def predict_proba(rows):  # chances [n, C] of rows, columns as in M["classes"]\n'
-        f"    given = [{reader}{guess}]\n"
+        f"    given = [{export.document['reader']}{guess}]\n"
         f"    return np.concatenate([{call} for i in range(0, max(len(rows), 1), 1000)])\n\n"
         "M = load()\n"
         'if __name__ == "__main__":\n'
@@ -450,16 +429,16 @@ def _code(export: _Made, saved: SavedModel) -> str:
     constants = "".join(f"{name} = {getattr(parts, name)!r}\n" for name in constant_names) + "\n" * bool(
         constant_names
     )
-    names = [name for name in ("datetime", "io", "re") if re.search(rf"\b{name}\.", body)]
-    plain = "".join(f"import {name}\n" for name in sorted(["csv", "json", "sys", *names]))
+    modules = ("csv", "datetime", "io", "json", "re", "sys")
+    plain = "".join(f"import {name}\n" for name in modules if re.search(rf"\b{name}\.", body))
     imports = "".join(
         f"from {module} import {name}\n"
         for module, name in (("functools", "cache"), ("itertools", "pairwise"), ("pathlib", "Path"))
         if re.search(rf"\b{name}\b", body)
     )
     head = (
-        f'"""Classes of new rows by {saved.name} of {saved.n_labelled:,} labels; needs NumPy alone.\n\n'
-        '    python predict.py ROWS > PREDICTIONS.csv\n"""\n\n'
+        f'"""Classes of new rows by {saved.name} of {saved.n_labelled:,} labels, with NumPy alone: '
+        'python predict.py ROWS > PREDICTIONS.csv"""\n\n'
     )
     return f"{head}{plain}{imports}\nimport numpy as np\n\n{constants}{body}"
 
@@ -469,9 +448,7 @@ def _source(name: str) -> str:
     text = inspect.getsource(getattr(parts, name))
     head, does, rest = re.fullmatch(r'(.*?\)) -> [^:]+:\n    """(.+?)\.?"""\n(.*)', text, re.S).groups()  # type: ignore[union-attr]
     plain = re.sub(r": (Any|str|int|float|list\[Any\])(?=[,)])", "", head)
-    return f"{plain}:  # {does}\n" + rest.replace(": dict[Any, int] =", " =").replace(
-        ": list[Any] =", " ="
-    ).replace(": Any =", " =")
+    return f"{plain}:  # {does}\n" + rest.replace(": dict[Any, int] =", " =").replace(": Any =", " =")
 
 
 def _readme(export: _Made, saved: SavedModel) -> str:

@@ -53,7 +53,7 @@ def number(cell: Any, e: Any) -> float | None:
     return np.nan if cell.strip().lower() in MARKS else float(text) if sound else None
 
 
-def day(cell: Any, e: Any) -> float | None:
+def date(cell: Any, e: Any) -> float | None:
     """A date as days since 1 January 1970: NaN where it is empty, None where it is no such date."""
     if cell is None or str(cell).strip().lower() in MARKS:
         return np.nan
@@ -69,8 +69,9 @@ def day(cell: Any, e: Any) -> float | None:
     return (cell - datetime.datetime(1970, 1, 1, tzinfo=cell.tzinfo and datetime.UTC)) / datetime.timedelta(1)
 
 
-def numbers(e: Any, cells: list[Any], take: Any) -> Any:
+def numbers(m: Any, e: Any, cells: list[Any]) -> Any:
     """A column of numbers or dates as features: empty cells filled, a flag for them where there is one."""
+    take: Any = globals()[e["type"]]  # number or date
     entries = [take(cell, e) for cell in cells]
     odd = [str(cell) for cell, v in zip(cells, entries, strict=True) if v is None]
     if odd:  # these are no numbers, or the decimal sign is another one
@@ -79,17 +80,17 @@ def numbers(e: Any, cells: list[Any], take: Any) -> Any:
         if 1 < len(odd) == n or sum(take(cell, e | {"sign": sign}) is None for cell in cells) < len(odd):
             raise ValueError(f"{words}: write them as in the pool, and mind the decimal sign.")
         print(f"{words}, and count as empty.", file=sys.stderr)
-    missing = np.array([v is None or not np.isfinite(v) for v in entries], bool)
-    for i in np.flatnonzero(missing):
-        if e["fill"] is None:
-            raise ValueError(f"Row {i + 1}, column {e['name']!r}: {cells[i]!r} is no {e['type']}.")
-    values = np.array([e["fill"] if out else v for out, v in zip(missing, entries, strict=True)], float)
+    values = np.array([np.nan if v is None else v for v in entries], float)
+    missing = ~np.isfinite(values)
+    for i in np.flatnonzero(missing) if e["fill"] is None else []:
+        raise ValueError(f"Row {i + 1}, column {e['name']!r}: {cells[i]!r} is no {e['type']}.")
+    values[missing] = e["fill"]
     if e["scale"] is not None:
         values = np.clip((values - e["centre"]) / e["scale"], -5.0, 5.0)
     return np.column_stack([values, missing]) if e["flag"] else values[:, None]
 
 
-def categories(e: Any, cells: list[Any]) -> Any:
+def categories(m: Any, e: Any, cells: list[Any]) -> Any:
     """A column of categories as one 0/1 feature a category."""
     place: dict[Any, int] = {name: k for k, name in enumerate([*e["categories"], *[None] * e["blank"]])}
     out = np.zeros((len(cells), len(place)))
@@ -105,12 +106,9 @@ def categories(e: Any, cells: list[Any]) -> Any:
 
 def table(m: Any, rows: Any) -> Any:
     """Rows, {column: cell} each, as features [n, D] by the recipe of the pool's columns."""
-    blocks: list[Any] = []
-    for e in m["recipe"]:
-        if any(e["name"] not in row for row in rows):
-            raise ValueError(f"The rows lack the column {e['name']!r}.")
-        blocks.append(COLUMNS[e["type"]](m, e, [row[e["name"]] for row in rows]))
-    return np.column_stack(blocks)
+    if lacking := [e["name"] for e in m["recipe"] if any(e["name"] not in row for row in rows)]:
+        raise ValueError(f"The rows lack the columns {lacking}.")
+    return np.column_stack([globals()[e["by"]](m, e, [row[e["name"]] for row in rows]) for e in m["recipe"]])
 
 
 def plain(m: Any, rows: Any) -> Any:
@@ -405,11 +403,8 @@ def sigma(f: Any) -> Any:
 
 def load() -> Any:
     """The model that lies beside this file."""
-    with np.load(Path(__file__).with_name("model.npz")) as archive:
-        m = dict(archive)
-    m |= json.loads(m.pop("document").tobytes())
-    m["place"] = {name: {t: i for i, t in enumerate(terms)} for name, terms in m.get("terms", {}).items()}
-    return m
+    m = dict(np.load(Path(__file__).with_name("model.npz")))
+    return m | json.loads(m.pop("document").tobytes())
 
 
 def regression(m: Any, X: Any, guess: Any) -> Any:
@@ -422,11 +417,3 @@ def regression(m: Any, X: Any, guess: Any) -> Any:
 def text_column(m: Any, e: Any, cells: list[Any]) -> Any:
     """A column of texts beside others."""
     return texts(m, e["blocks"], cells) / np.float32(e["scale"])
-
-
-COLUMNS = {
-    "number": lambda m, e, cells: numbers(e, cells, number),
-    "date": lambda m, e, cells: numbers(e, cells, day),
-    "one-hot": lambda m, e, cells: categories(e, cells),
-    "text": text_column,
-}

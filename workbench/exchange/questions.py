@@ -135,6 +135,18 @@ class Answers:
     unknown: list[str] = field(default_factory=list)
     strange: list[str] = field(default_factory=list)
 
+    def n_changed(self, session: Session) -> int:
+        """How many answers differ from those of a project, or are of new classes."""
+        n = 0
+        for name, rows in self.labels.items():
+            question = session.question(name)
+            labels, classes = question.state.labels, {*question.classes, YES, NO}
+            n += sum(
+                labels.get(row[0], row[1]) != row[1] or bool(question.classes and row[1] not in classes)
+                for row in rows
+            )
+        return n
+
     def words(self) -> str:
         """Changes that would be taken in, in a line for people."""
         parts = [f"{name}: {len(pairs):,}" for name, pairs in self.labels.items() if pairs]

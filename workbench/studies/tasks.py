@@ -420,9 +420,9 @@ def predictor_written(say: Say, place: str, database: str, project: str) -> int:
     Returns:
         How many bytes.
     """
-    from workbench.exchange.predictor import write_predictor_of
+    from workbench.exchange.exporting import PREDICTOR, export_to
 
-    return _packed(say, place, database, project, lambda folder, session: write_predictor_of(session, folder))
+    return _packed(say, place, database, project, lambda folder, session: export_to(session, PREDICTOR, folder))
 
 
 def stored_labels_written(say: Say, place: str, database: str, project: str) -> int:
@@ -467,13 +467,17 @@ class Looked:
     Attributes:
         plan: of one class an item, without the labels themselves.
         answers: to several questions.
+        columns: of which somebody has to say which holds the labels.
     """
 
     plan: ImportPlan | None = None
     answers: Answers | None = None
+    columns: tuple[str, ...] = ()
 
 
-def labels_looked_at(say: Say, place: str, database: str, project: str, kind: str) -> Looked:
+def labels_looked_at(
+    say: Say, place: str, database: str, project: str, kind: str, column: str = ""
+) -> Looked:
     """Look through a file of labels without taking anything in.
 
     Args:
@@ -482,11 +486,13 @@ def labels_looked_at(say: Say, place: str, database: str, project: str, kind: st
         database: its address.
         project: id of the project, or of one of its questions.
         kind: format of the file.
+        column: of the labels in a table; "" finds it.
 
     Raises:
         InputError: as `plan_import` and `read_answers`.
     """
     from workbench.exchange import plan_import
+    from workbench.exchange.imports import ColumnNeeded
     from workbench.exchange.questions import answers_several, read_answers
 
     data = Path(place).read_bytes()
@@ -494,10 +500,13 @@ def labels_looked_at(say: Say, place: str, database: str, project: str, kind: st
     report(0.0, "opening the project")
     session = opened(database, project)
     report(0.2, "reading the file")
-    if answers_several(data, session, kind):
+    if not column and answers_several(data, session, kind):
         return Looked(answers=read_answers(data, session, kind))
-    # the labels stay here: the page shows how many they are, and they are read again when they are taken in
-    return Looked(plan=replace(plan_import(data, session, kind), pairs=()))
+    try:
+        # the labels stay here: the page shows how many they are, and they are read again when taken in
+        return Looked(plan=replace(plan_import(data, session, kind, column), pairs=()))
+    except ColumnNeeded as error:
+        return Looked(columns=error.columns)
 
 
 def labels_taken_in(
@@ -509,6 +518,7 @@ def labels_taken_in(
     kind: str,
     name: str,
     chosen: Mapping[str, Any],
+    column: str = "",
 ) -> tuple[int, int | None]:
     """Take in the labels of a file that was looked at: all of them, or none.
 
@@ -521,6 +531,7 @@ def labels_taken_in(
         kind: format of the file.
         name: of the file, for the record.
         chosen: about the odd rows, as `ImportPlan.labels` takes it.
+        column: as of `labels_looked_at`.
 
     Returns:
         How many labels, and the id of the event that an undo takes back; None where there is none.
@@ -537,12 +548,12 @@ def labels_taken_in(
     report(0.0, "opening the project")
     session = opened(database, project).as_annotator(annotator)
     report(0.2, "reading the file")
-    if answers_several(data, session, kind):
+    if not column and answers_several(data, session, kind):
         answers = read_answers(data, session, kind)
         report(0.7, "taking them in")
         counts, event = take_answers(session, answers, name)
         return sum(counts.values()), None if event is None else event.id
-    pairs = plan_import(data, session, kind).labels(**chosen)
+    pairs = plan_import(data, session, kind, column).labels(**chosen)
     report(0.7, "taking them in")
     take_instructions(session, data, kind)
     imported = session.import_labels(pairs, name, corrects=True)

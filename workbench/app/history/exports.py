@@ -195,43 +195,48 @@ def _importer(session: Any) -> None:
         if pending_import is not None and pending_import[0] == key:
             _take_in(session, file, kind, *pending_import)
             return
-        preview = _looked_at(session, file, kind)
+        preview, column = _looked_at(session, file, kind, ""), ""
+        if preview is not None and preview.columns:
+            column = (
+                st.selectbox("The labels stand in", preview.columns, index=None, key="import-column") or ""
+            )
+            preview = _looked_at(session, file, kind, column) if column else None
         if preview is None:
             return
         choice = _asked(session, preview)
         if st.button("Import", key="import", type="primary", disabled=choice is None) and choice is not None:
-            st.session_state[_TAKEN] = key, choice
-            _take_in(session, file, kind, key, choice)
+            st.session_state[_TAKEN] = key, choice, column
+            _take_in(session, file, kind, key, choice, column)
     except InputError as error:
         st.error(verbatim(error), icon=":material/error:")
 
 
-def _looked_at(session: Any, file: Any, kind: str) -> Looked | None:
+def _looked_at(session: Any, file: Any, kind: str, column: str) -> Looked | None:
     """Changes that a file would bring, as of now; None while it is read."""
     n_events = session.state.n_events
     n_questions = len(session.every_question)
-    key = f"look-{session.id}-{session.annotator}-{file.file_id}-{kind}-{n_events}-{n_questions}"
-    cache_entry = st.session_state.get(_READ)
-    if cache_entry is not None and cache_entry[0] == key:
-        preview: Looked = cache_entry[1]
-        return preview
-    new_preview = background_files.read(
+    key = f"look-{session.id}-{session.annotator}-{file.file_id}-{kind}-{n_events}-{n_questions}-{column}"
+    previews: dict[str, Looked] = st.session_state.setdefault(_READ, {})
+    if key in previews:
+        return previews[key]
+    new_preview: Looked | None = background_files.read(
         session.id,
         key,
         "labels_looked_at",
         session.store.url,
         session.id,
         kind,
+        column,
         title="Reading the labels",
         data=file.getvalue(),
         session=session,
     )
     if new_preview is not None:
-        st.session_state[_READ] = key, new_preview
+        previews[key] = new_preview
     return new_preview
 
 
-def _take_in(session: Any, file: Any, kind: str, key: str, choice: Mapping[str, Any]) -> None:
+def _take_in(session: Any, file: Any, kind: str, key: str, choice: Mapping[str, Any], column: str) -> None:
     """Take the labels of a file in, or show how far that is."""
     try:
         outcome = background_files.read(
@@ -244,6 +249,7 @@ def _take_in(session: Any, file: Any, kind: str, key: str, choice: Mapping[str, 
             kind,
             file.name,
             choice,
+            column,
             title="Taking the labels in",
             data=file.getvalue(),
             session=session,
@@ -268,12 +274,8 @@ def _asked(session: Any, preview: Looked) -> dict[str, Any] | None:
 def _several(session: Any, answers: Answers) -> bool:
     """Changes that answers to several questions would bring, and whether nothing is open."""
     st.markdown(f"**It would bring: {verbatim(answers.words(), 300)}.**")
-    changed = 0
-    for question, rows in answers.labels.items():
-        labels = session.question(question).state.labels
-        changed += sum(labels.get(row[0], row[1]) != row[1] and not any(row[2:3]) for row in rows)
-    if changed:
-        st.caption(f"{plural(changed, 'answer')} here would become another: the file decides.")
+    if changed := answers.n_changed(session):
+        st.caption(f"{plural(changed, 'answer')} of the file: another than here, or a new class.")
     if answers.strange:
         st.caption(f"No yes / no question is called {verbatim(', '.join(answers.strange[:8]), 200)}.")
         words = f"Add {plural(len(answers.strange), 'question')} answered by yes or no"

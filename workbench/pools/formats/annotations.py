@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from workbench.errors import InputError
+from workbench.pools.cells import plain_text
 from workbench.reading import cut, listed
 
-ADVICE = "Mark the right one as ground truth in Label Studio, or leave the task out."
+ADVICE = "Mark the right one as ground truth in Label Studio, or leave the item out of the file."
 MAX_PERSON = 200
+_What = TypeVar("_What")
 
 
 class Disagreement(InputError):
@@ -58,14 +60,15 @@ def annotations_of(task: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], By]
         for annotation in task.get("annotations") or ()
         if not annotation.get("was_cancelled")
     ]
-    newest: dict[str, str] = {}
+    return newest(pairs)
+
+
+def newest(pairs: Sequence[tuple[_What, By]]) -> list[tuple[_What, By]]:
+    """What each person said last of an item; what does not say who said it, or when, all counts."""
+    times: dict[str, str] = {}
     for _, by in pairs:
-        newest[by.person] = max(newest.get(by.person, ""), by.time)
-    return [
-        (annotation, by)
-        for annotation, by in pairs
-        if not by.person or not by.time or by.time == newest[by.person]
-    ]
+        times[by.person] = max(times.get(by.person, ""), by.time)
+    return [(what, by) for what, by in pairs if not by.person or not by.time or by.time == times[by.person]]
 
 
 def choices_of(annotation: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -119,6 +122,7 @@ def votes_of(choices: Sequence[Choice], where: str) -> list[Choice]:
     Raises:
         Disagreement: nothing decides, and the file does not say who differs.
     """
+    choices = [Choice(*pair) for pair in newest(choices)]
     label = decided(choices)
     votes: dict[str, Choice] = {}
     torn: set[str] = set()
@@ -152,17 +156,19 @@ def _by(annotation: Mapping[str, Any]) -> By:
     is_manual = annotation.get("lead_time", 0) is not None
     return By(
         name,
-        _time(annotation.get("created_at")),
+        time_of(annotation.get("created_at")),
         is_manual and bool(annotation.get("ground_truth")),
         is_manual,
     )
 
 
-def _time(stamp: Any) -> str:
-    """A time in UTC with milliseconds; "" where it is none."""
+def time_of(stamp: Any) -> str:
+    """A time, of ISO 8601 or in seconds since 1970, in UTC with milliseconds; "" where it is none."""
     try:
-        time = datetime.fromisoformat(str(stamp))
+        text = plain_text(stamp)
+        is_count = text.replace(".", "", 1).isdecimal()
+        time = datetime.fromtimestamp(float(text), UTC) if is_count else datetime.fromisoformat(text)
         time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
-    except (ValueError, OverflowError):
+    except (ValueError, OverflowError, OSError):
         return ""
     return time.isoformat(timespec="milliseconds")
