@@ -417,14 +417,13 @@ def _code(export: _Made, saved: SavedModel) -> str:
         "M = load()\n"
         'if __name__ == "__main__":\n'
         '    P = predict_proba(read(sys.argv[1], M["encoding"]))\n'
-        "    out = csv.writer(sys.stdout, lineterminator='\\n')\n"
-        '    out.writerow(["row", "prediction", "confidence", *(f"p({name})" for name in M["classes"])])\n'
-        "    for i, p in enumerate(P.tolist()):\n"
-        '        out.writerow([i, M["classes"][p.index(max(p))], max(p), *p])\n'
+        '    names = ["row", "prediction", "confidence", *(f"p({name})" for name in M["classes"])]\n'
+        '    rows = [[i, M["classes"][p.index(max(p))], max(p), *p] for i, p in enumerate(P.tolist())]\n'
+        "    csv.writer(sys.stdout, lineterminator='\\n').writerows([names, *rows])\n"
     )
     body = "\n".join([*functions, chances, main])
     constant_names = [
-        name for name in ("BLANKS", "MARKS", "AMOUNT", "ZONES") if re.search(rf"\b{name}\b", body)
+        name for name in ("BLANKS", "MARKS", "AMOUNT", "ZONES", "MONTHS") if re.search(rf"\b{name}\b", body)
     ]
     constants = "".join(f"{name} = {getattr(parts, name)!r}\n" for name in constant_names) + "\n" * bool(
         constant_names

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 from workbench.pools.cells import AMOUNT, BLANKS, MARKS, bare
-from workbench.pools.dates import ZONES, zoneless
+from workbench.pools.dates import MONTHS, ZONES, zoneless
 
-__all__ = ["AMOUNT", "BLANKS", "MARKS", "ZONES", "bare", "zoneless"]
+__all__ = ["AMOUNT", "BLANKS", "MARKS", "MONTHS", "ZONES", "bare", "zoneless"]
 
 
 def read(path: str, encoding: str) -> Any:

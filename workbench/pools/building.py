@@ -134,7 +134,8 @@ def image_pool(
     described: dict[str, Any] = {
         "test": test,
         "title": title,
-        "description": _images_text(len(images), shape),
+        "description": f"{len(images):,} {'grey' if len(shape) == 2 else 'colour'} images of {shape[0]} x "
+        f"{shape[1]} pixels.",
     }
     if features == "shapes" and max(shape[:2]) >= SMALLEST:
         words = fingerprint_rows(images)
@@ -255,11 +256,6 @@ def pool_of_images(
         common_scale=True,
         notes=notes,
     )
-
-
-def _images_text(n: int, shape: Sequence[int]) -> str:
-    colours = "grey" if len(shape) == 2 else "colour"
-    return f"{n:,} {colours} images of {shape[0]} x {shape[1]} pixels."
 
 
 def _in_range(images: Array) -> tuple[Array, float]:

@@ -34,6 +34,12 @@ ZONES = {"Z": 0, "UTC": 0, "GMT": 0, "CET": 60, "CEST": 120, "BST": 60} | {
     f"{place}{season}T": 60 * (i - 8 + (season == "D")) for i, place in enumerate("PMCE") for season in "SD"
 }
 """Minutes east of UTC of zones that are written with letters."""
+_MONTHS = (
+    "jän=Jan|januar=January|jänner=January|februar=February|mär=Mar|mrz=Mar|märz=March|mai=May|juni=June"
+    "|juli=July|okt=Oct|oktober=October|dez=Dec|dezember=December"
+)
+MONTHS = dict(pair.split("=") for pair in _MONTHS.split("|"))
+"""German names of months, in small letters, in English."""
 
 _DAY = 86_400.0
 _BEFORE = 25_567 * _DAY  # from 1 January 1900, the day of a time without one, to 1970
@@ -41,7 +47,7 @@ _SAMPLE = 2_000
 _ENOUGH = 0.95
 _FIRST = 8
 # what a number begins with, or a name of a month or a weekday, and a digit further on
-_MAYBE = re.compile(r"(?=.*\d.*[-/., :T].*\d|[A-Za-z]{3,9}[-. ]+\d)(?=.*\d\d).{4,70}")
+_MAYBE = re.compile(r"(?=.*\d.*[-/., :T].*\d|[^\W\d_]{3,9}[-. ]+\d)(?=.*\d\d).{4,70}")
 _PATTERNS = {
     **{"%Y": r"\d{4}", "%m": r"\d{1,2}", "%d": r"\d{1,2}", "%y": r"\d{2}", "%H": r"\d{1,2}"},
     **{"%I": r"\d{1,2}", "%M": r"\d{2}", "%S": r"\d{2}", "%f": r"\d{1,6}", "%p": "A{2}"},
@@ -170,6 +176,7 @@ def read_dates(column: Any, form: str) -> Numbers:
 def zoneless(text: str) -> tuple[str, int]:
     """A date as its formats write it, without a zone, and the zone's minutes east of UTC."""
     text = re.sub(r" ?\([^)]*\)$", "", " ".join(text.split()))  # "(Central European Standard Time)"
+    text = re.sub(r"[^\W\d_]{3,9}\b\.?", lambda m: MONTHS.get(m[0].lower().rstrip("."), m[0]), text)
     text = re.sub(r"(?<=\d)(st|nd|rd|th)\b", "", re.sub(r"(?i)(?<=\d) ?([ap])\.?m\b\.?", r" \1M", text))
     zone = re.search(rf"(?<=[\dM]) ?({'|'.join(ZONES)})(?![A-Za-z])", text)
     offset = re.search(r"(?<=[\dMTC]) ?([-+])(\d\d?):?(\d\d)?(?= \d{4}$|$)", text) if ":" in text else None

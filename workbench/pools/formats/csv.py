@@ -19,7 +19,7 @@ from workbench.pools.formats.files import File, check_cells
 from workbench.pools.notebooks import counted
 from workbench.pools.tables import table_reader
 from workbench.pools.tables.exported import is_of_ours
-from workbench.pools.tables.heads import LOOKED_AT, explaining, titles, told_names, told_titles
+from workbench.pools.tables.heads import LOOKED_AT, explaining, named, titles, told_names, told_titles
 from workbench.pools.tables.options import TableOptions
 from workbench.pools.tables.report import Fix, Problem
 from workbench.pools.tables.source_table import RawTable, check_names
@@ -82,14 +82,8 @@ def read(file: File, options: TableOptions) -> RawTable:
     if n_lines * len(names) > 4 * options.max_cells:
         check_cells(name, n_lines, len(names), options.max_cells)
     check_cells(name, 0, len(names), 0, options.max_columns)
-    renamed: list[str] = []
-    if header is False:
-        names, header_lines = [f"x{i + 1}" for i in range(len(names))], 0
-    else:
-        stripped = [column.strip() for column in names]
-        renamed = [f"column_{i + 1}" for i, column in enumerate(stripped) if not column]
-        names = stripped if len(set(stripped)) == len(names) else names
-        names = [column if column.strip() else f"column_{i + 1}" for i, column in enumerate(names)]
+    names, renamed = named(names, header)
+    header_lines = 0 if header is False else header_lines
     is_export = header is not False and is_of_ours(names)
     names = [plain_cell(column) for column in names] if is_export else names
     check_names(name, names)

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 from workbench.errors import InputError
 from workbench.pools.formats.files import File, check_cells, check_size
 from workbench.pools.tables import table_reader
-from workbench.pools.tables.heads import LOOKED_AT, SAMPLE, explaining, titles, told_names, told_titles
+from workbench.pools.tables.heads import LOOKED_AT, SAMPLE, explaining, named, titles, told_names, told_titles
 from workbench.pools.tables.options import TableOptions
 from workbench.pools.tables.source_table import RawTable, check_names
 from workbench.reading import cut, listed, reading
@@ -184,18 +184,14 @@ def _framed(
 ) -> RawTable:
     import pandas as pd
 
-    n_above = 0 if options.header is False else titles([list(map(_text, row)) for row in rows[:LOOKED_AT]])
-    above, rows, at = rows[:n_above], rows[n_above:], at[n_above:]
-    first = rows[0]
-    numbers = all(isinstance(cell, int | float) for cell in first)
-    names = [f"x{i + 1}" for i in range(len(first))]
-    renamed: list[str] = []
-    if options.header is not False:
-        renamed = [f"column_{i + 1}" for i, cell in enumerate(first) if not _text(cell).strip()]
-        names = [_text(cell).strip() or f"column_{i + 1}" for i, cell in enumerate(first)]
-        rows, at = rows[1:], at[1:]
+    texts = [list(map(_text, row)) for row in rows[: LOOKED_AT + SAMPLE]]
+    n_above = 0 if options.header is False else titles(texts[:LOOKED_AT])
+    numbers = all(isinstance(cell, int | float) for cell in rows[n_above])
+    names, renamed = named(texts[n_above], options.header)
     check_names(name, names)
-    cells = pd.DataFrame([list(map(_text, row)) for row in rows[:SAMPLE]], columns=names, dtype="str")
+    n_head = n_above + (options.header is not False)
+    rows, at = rows[n_head:], at[n_head:]
+    cells = pd.DataFrame(texts[n_head : n_head + SAMPLE], columns=names, dtype="str")
     n_under, problems = explaining(cells, None if options.header is None else int(options.header))
     n_under = min(n_under, len(rows))
     rows, at = rows[n_under:], at[n_under:]
@@ -207,7 +203,7 @@ def _framed(
         notes=notes,
         problems=(
             *told_names(name, renamed, looks_like_data=numbers and options.header is None),
-            *(*told_titles([list(map(_text, row)) for row in above]), *problems),
+            *(*told_titles(texts[:n_above]), *problems),
         ),
         n_left=n_above + n_under,
         locate=lambda row: f"row {at[row]}",

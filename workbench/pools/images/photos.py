@@ -184,11 +184,6 @@ class Copies(Sequence[Array]):
         return np.frombuffer(self._file.read(int(np.prod(shape))), np.uint8).reshape(shape)
 
 
-def _may_have_pages(path: str) -> bool:
-    """True if a file of this name may hold several pages or frames."""
-    return path.lower().endswith((".tif", ".tiff", ".gif", ".webp"))
-
-
 def dropped_note(paths: Sequence[str], dropped: Mapping[int, str]) -> str:
     """Finding about pictures that are left out because they cannot be read.
 
@@ -264,7 +259,7 @@ class Decoding:
                 self.dropped[i] = str(error)
                 continue
             self.kept.append(i)
-            if _may_have_pages(path) and n_frames(data) > 1:
+            if path.lower().endswith((".tif", ".tiff", ".gif", ".webp")) and n_frames(data) > 1:
                 self.paged.append(i)
             yield data, image
 

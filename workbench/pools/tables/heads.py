@@ -30,7 +30,8 @@ def titles(records: Sequence[Sequence[str]]) -> int:
     import pandas as pd
 
     width = max((len(_filled(record)) for record in records), default=0)
-    n = next((i for i, record in enumerate(records) if not _is_title(record, width)), 0)
+    # nothing stands behind the first cell of a title, or behind the first two of three and more
+    n = next((i for i, record in enumerate(records) if _filled(record[1 + (width > 2) :])), 0)
     below = records[n:]
     if not n or len(below) < 3 or len({len(record) for record in below}) > 1:
         return 0
@@ -47,11 +48,6 @@ def titles(records: Sequence[Sequence[str]]) -> int:
     return n if has_names and all(len(record) < 2 or len(names) > 2 for record in records[:n]) else 0
 
 
-def _is_title(record: Sequence[str], width: int) -> bool:
-    """Tell whether nothing stands behind the first cell, or behind the first two of three and more."""
-    return not any(cell.strip() for cell in record[1 + (width > 2) :])
-
-
 def _filled(record: Sequence[str]) -> list[str]:
     return [cell.strip() for cell in record if cell.strip()]
 
@@ -62,6 +58,21 @@ def told_titles(lines: Sequence[Sequence[str]]) -> tuple[Problem, ...]:
     if not words:
         return ()
     return (Problem("title", "note", f"Above the names stands {listed(words, 3)}: no item, left out."),)
+
+
+def named(first: Sequence[str], header: bool | int | None) -> tuple[list[str], list[str]]:
+    """Names of the columns by the first line, and those among them of columns without one.
+
+    Args:
+        first: its cells.
+        header: False where they are an item.
+    """
+    if header is False:
+        return [f"x{i + 1}" for i in range(len(first))], []
+    stripped = [cell.strip() for cell in first]
+    names = stripped if len({*stripped}) == len(first) else first
+    names = [name if name.strip() else f"column_{i + 1}" for i, name in enumerate(names)]
+    return names, [name for name, cell in zip(names, stripped, strict=True) if not cell]
 
 
 def told_names(name: str, unnamed: Sequence[str], *, looks_like_data: bool) -> tuple[Problem, ...]:

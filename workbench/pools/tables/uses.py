@@ -49,6 +49,7 @@ _FEWEST = 20
 _FEW_TEXTS = 12  # different texts up to which they are categories, whatever their column is called
 _MOST_CODES = 20  # different codes up to which they are categories
 _PHONE = re.compile(r"\+\d{7,}")
+_OF_E = re.compile(r"\d+E\d+")  # "3E4" is a flat or a part: programs write 3E+04 for 30,000
 _CODED = re.compile(r"[^\W\d]*[\s_#-]?\d+")  # "agent_07", "AG-113"
 LONG_TEXT = 8  # words in the median from which on a text is the item, and the other columns are about it
 _SAMPLE = 20_000
@@ -216,7 +217,8 @@ def guessed(name: str, column: Any, decimal: str, most: int, taken: set[str]) ->
         return ColumnUse.of(name, "date")
     cells = read_numbers(column.iloc[::step], decimal)
     readable, numeric = np.isfinite(cells.values), ~np.isnan(cells.values)
-    codes = is_text(column) and any(_is_code(text) for text in filled)
+    of_e = [bool(_OF_E.fullmatch(text)) for text in filled]
+    codes = is_text(column) and (np.mean(of_e) >= MOST or any(_is_code(text) for text in filled))
     if numeric.any() and not readable.any() and numeric.sum() >= MOST * (~cells.blank).sum():
         return ColumnUse("leave out")  # infinite throughout
     if readable.any() and numeric.sum() >= MOST * (~cells.blank).sum() and not (codes and not few):
@@ -237,7 +239,7 @@ def guessed(name: str, column: Any, decimal: str, most: int, taken: set[str]) ->
         return ColumnUse.of(name, {"use": "date", "format": form})
     if len(different) > _MOST_CODES and np.mean([bool(_CODED.fullmatch(t)) for t in different]) >= MOST:
         return ColumnUse("shown")  # one of many agents, branches, machines
-    words = np.mean([len(text.split()) for text in filled])
+    words = np.mean([1 if _is_code(text) else len(text.split()) for text in filled])
     ends = re.findall(r"[a-z]+", low)[-1:]
     # texts may come several times each, since several people answered
     has_many = len(different) > max(_FEW_TEXTS, len(filled) // 8 if words >= 3 else 0)
@@ -308,7 +310,8 @@ def check_uses(uses: Mapping[str, ColumnUse], names: list[str], table: str) -> N
 
 def _is_code(text: str) -> bool:
     """True if a text is digits that begin with a 0, or a number of a telephone: never a quantity."""
-    return (len(text) > 1 and text[0] == "0" and text.isdigit()) or bool(_PHONE.fullmatch(text))
+    plain = text.replace(" ", "")
+    return (len(plain) > 1 and plain[0] == "0" and plain.isdigit()) or bool(_PHONE.fullmatch(plain))
 
 
 def _is_picture(text: str) -> bool:
