@@ -79,7 +79,7 @@ def test_digits_after_a_zero_are_codes():
     many = b"sku,x,label\n" + b"".join(b"%06d,%d,%s\n" % (i, i % 7, b"ab"[i % 2 :][:1]) for i in range(300))
     assert read_uses(many)["sku"] != "number"
     # a number of a telephone is no text of three words, and 3E4 is no 30,000, but where other numbers stand
-    phones = [f"030 {i:03d} {i * 7 % 1000:03d}" for i in range(60)]
+    phones = [f"030 {i % 40:03d} 456" for i in range(60)]
     assert read_uses(column(phones))["v"] == "leave out"
     assert read_uses(column([f"{i % 7}E{i % 4}" for i in range(60)]))["v"] == "category"
     assert read_uses(column([f"{i}.5" for i in range(59)] + ["1E5"]))["v"] == "number"
