@@ -136,7 +136,7 @@ class Answers:
     strange: list[str] = field(default_factory=list)
 
     def n_changed(self, session: Session) -> int:
-        """How many answers differ from those of a project, or are of new classes."""
+        """Number of answers that differ from those of a project, or are of new classes."""
         n = 0
         for name, rows in self.labels.items():
             question = session.question(name)

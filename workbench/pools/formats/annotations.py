@@ -64,7 +64,7 @@ def annotations_of(task: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], By]
 
 
 def newest(pairs: Sequence[tuple[_What, By]]) -> list[tuple[_What, By]]:
-    """What each person said last of an item; what does not say who said it, or when, all counts."""
+    """The pairs that are each a person's newest of an item; those that do not say who or when all count."""
     times: dict[str, str] = {}
     for _, by in pairs:
         times[by.person] = max(times.get(by.person, ""), by.time)
