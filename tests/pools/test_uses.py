@@ -146,6 +146,14 @@ def test_empty_cells_and_dates_are_what_was_said():
     assert any("'soon'" in note and "line 11" in note for note in pool.notes)
 
 
+def test_other_rows_are_read_by_the_format_of_the_pools_dates():
+    made = frame().assign(seen=[f"{i % 28 + 1:02d}/{i % 12 + 1:02d}/2024" for i in range(N)])
+    pool = load({**GUESSED, "comment": "leave out", "seen": "date"}, csv(made))
+    # the month stands first in some of them, and one is read by both
+    days = pool.feature_map.transform(made.assign(seen=["02/01/2024", "01/25/2024"] * (N // 2)))
+    assert days[0, pool.feature_map.columns.index("seen")] == 19_724
+
+
 def test_texts_beside_numbers_count_alike_and_replay():
     pool = load("auto")
     assert pool.kind == "table" and pool.common_scale

@@ -49,7 +49,8 @@ def answers_in(file: Path, read: Sequence[str] | None) -> File:
     if not read and file.suffix.lower() not in (".feather", ".arrow"):
         return File.of(file)
     frame = read_rows(file, **parse_settings(read or [], "--read"))
-    print(*frame.attrs["notes"], sep="\n", end="\n" * bool(frame.attrs["notes"]), file=sys.stderr)
+    for note in frame.attrs["notes"]:
+        print(note, file=sys.stderr)
     frame = frame.map(plain_text)
     return File(frame.to_csv(index=False).encode(), f"{file.stem}.csv")
 

@@ -422,7 +422,7 @@ def predictor_written(say: Say, place: str, database: str, project: str) -> int:
     """
     from workbench.exchange.exporting import PREDICTOR, export_to
 
-    return _packed(say, place, database, project, lambda folder, session: export_to(session, PREDICTOR, folder))
+    return _packed(say, place, database, project, lambda to, session: export_to(session, PREDICTOR, to))
 
 
 def stored_labels_written(say: Say, place: str, database: str, project: str) -> int:

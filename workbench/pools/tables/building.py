@@ -13,6 +13,7 @@ from workbench.arrays import Array, Ints
 from workbench.errors import InputError
 from workbench.pools.building import image_pool
 from workbench.pools.cells import EXACT, Numbers, plain_text, read_numbers
+from workbench.pools.dates import ISO, date_format
 from workbench.pools.features.cache import WorkCache, cached_features
 from workbench.pools.features.pieces import TEXTS_AT_ONCE, PiecesFeatureMap
 from workbench.pools.features.table import (
@@ -112,7 +113,8 @@ def _entry(table: Examination, column: Column, rows: Ints) -> RecipeColumn:
         return CategoryColumn(name, tuple(categories), has_gaps and use.empty == "own", mode)
     fill = typical(column.cells.values[table.keep & ~column.gone])
     if use.use == "date":
-        return DateColumn(name, fill, has_gaps and use.empty == "own", format=use.format)
+        form = use.format or date_format(column.series)  # other rows are read by it, whatever they look like
+        return DateColumn(name, fill, has_gaps and use.empty == "own", format=ISO if form is None else form)
     return NumberColumn(name, fill, has_gaps and use.empty == "own", decimal=use.decimal)
 
 

@@ -217,8 +217,8 @@ def guessed(name: str, column: Any, decimal: str, most: int, taken: set[str]) ->
         return ColumnUse.of(name, "date")
     cells = read_numbers(column.iloc[::step], decimal)
     readable, numeric = np.isfinite(cells.values), ~np.isnan(cells.values)
-    of_e = [bool(_OF_E.fullmatch(text)) for text in filled]
-    codes = is_text(column) and (np.mean(of_e) >= MOST or any(_is_code(text) for text in filled))
+    codes = is_text(column) and any(map(_is_code, filled))
+    codes = codes or sum(_OF_E.fullmatch(text) is not None for text in filled) >= MOST * len(filled)
     if numeric.any() and not readable.any() and numeric.sum() >= MOST * (~cells.blank).sum():
         return ColumnUse("leave out")  # infinite throughout
     if readable.any() and numeric.sum() >= MOST * (~cells.blank).sum() and not (codes and not few):
