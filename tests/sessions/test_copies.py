@@ -27,7 +27,7 @@ def worked(session: Session, pool: Pool) -> Session:
     answer(bob, pool, 4)
     session.refit()
     answer(session, pool, 4)
-    session.merge_class(session.classes[1], session.classes[2])
+    session.classes.merge(session.classes[1], session.classes[2])
     session.refit()
     bob.relabel(list(session.state.training)[:2], session.classes[0])
     session.refit()

@@ -501,7 +501,7 @@ def test_a_correction_after_a_second_look_leaves_the_first_answer(start: Start) 
 def test_classes_of_a_file_stay_apart_whatever_they_are_called(start: Start) -> None:
     session = start()
     name = session.classes[0]
-    session.rename_class(name, "rest")
+    session.classes.rename(name, "rest")
     session.import_labels([(1, name), (2, f"{name}#2")], "f.csv")
     labels = session.state.labels
     assert labels[1] != labels[2] and {name, f"{name}#2"} <= set(session.classes)
@@ -510,7 +510,7 @@ def test_classes_of_a_file_stay_apart_whatever_they_are_called(start: Start) -> 
 def test_a_class_that_an_act_brings_goes_with_its_undo(start: Start) -> None:
     session = start()
     name, other = session.classes[:2]
-    session.rename_class(name, "rest")
+    session.classes.rename(name, "rest")
     one, two = session.ask(2)
     session.apply(
         [

@@ -327,28 +327,28 @@ def test_classes_can_be_added_renamed_and_merged_while_labelling(start: Start, i
     session = start()
     answer(session, iris, 9)
     session.refit()
-    session.add_class("tulip")
+    session.classes.add("tulip")
     assert session.classes == (*iris.classes, "tulip") and session.stale
     session.refit()
     assert session.model is not None and session.model.probabilities.shape == (150, 4)
-    session.rename_class("tulip", "rose")
+    session.classes.rename("tulip", "rose")
     session.label_item(int(session.pool.trainable[-1]), "rose")
     assert session.state.counts["rose"] == 1
-    session.merge_class("rose", "setosa")
+    session.classes.merge("rose", "setosa")
     session.refit()
     assert session.classes == iris.classes and session.model.classes == iris.classes
     for call, message in (
-        (lambda: session.add_class("setosa"), "is a class 'setosa' already"),
-        (lambda: session.add_class("  "), "needs a name"),
-        (lambda: session.rename_class("setosa", "virginica"), "already"),
-        (lambda: session.rename_class("nope", "x"), "no class 'nope'"),
-        (lambda: session.merge_class("setosa", "setosa"), "into itself"),
+        (lambda: session.classes.add("setosa"), "is a class 'setosa' already"),
+        (lambda: session.classes.add("  "), "needs a name"),
+        (lambda: session.classes.rename("setosa", "virginica"), "already"),
+        (lambda: session.classes.rename("nope", "x"), "no class 'nope'"),
+        (lambda: session.classes.merge("setosa", "setosa"), "into itself"),
     ):
         with pytest.raises(InputError, match=message):
             call()
     # the old name is free again, and what has it now is another class
-    session.rename_class("virginica", "v")
-    session.add_class("virginica")
+    session.classes.rename("virginica", "v")
+    session.classes.add("virginica")
     assert session.state.counts["virginica"] == 0
 
 
@@ -462,8 +462,8 @@ def test_a_file_without_classes_is_labelled_from_nothing(start: Start, tmp_path:
     first = session.ask()[0]
     with pytest.raises(InputError, match="Classes: none yet"):
         session.tell(first.id, "even")
-    session.add_class("even")
-    session.add_class("odd")
+    session.classes.add("even")
+    session.classes.add("odd")
     for _ in range(12):
         ask = session.ask()[0]
         assert session.tell(ask.id, ("even", "odd")[ask.item % 2])

@@ -68,7 +68,7 @@ def test_a_merge_during_a_fit_leaves_a_project_that_opens(
     answer(one, iris, 3)
 
     def meanwhile() -> None:
-        two.merge_class("virginica", "versicolor")
+        two.classes.merge("virginica", "versicolor")
         two.refit()
 
     during_the_next_fit(monkeypatch, meanwhile)
@@ -133,12 +133,12 @@ for step in range(n):
         session.undo()
     elif what == 1 and len(session.classes) > 2:
         try:
-            session.merge_class(session.classes[-1], session.classes[0])
+            session.classes.merge(session.classes[-1], session.classes[0])
         except InputError:
             pass
     elif what == 2:
         try:
-            session.add_class(f"{name}{step}")
+            session.classes.add(f"{name}{step}")
         except InputError:
             pass
     done = session.refit()

@@ -277,7 +277,7 @@ def _import_answers(
         _confirmed("Take them in?", "Labels would change, or classes are new. Nothing was imported")
     if answers.strange and add and not dry_run:
         for name in answers.strange:
-            session.add_question(name)
+            session.questions.add(name)
         answers = read_answers(data, session, form)
     if dry_run:
         print(f"{session.project.name}: {answers.words()}")

@@ -11,7 +11,6 @@ from workbench.registry import Entry
 from workbench.sessions.asking import Ask
 from workbench.sessions.notebooks import session_html, session_words
 from workbench.sessions.opened import Opened
-from workbench.sessions.people import PeopleReport, people_report
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,10 +82,6 @@ class Exporting(Opened):
         place = Path(folder)
         _MODEL.load()(self, place, replace=replace)
         return place
-
-    def people(self) -> PeopleReport:
-        """Agreement of the people of the project, their consensus, and each person's own figures."""
-        return people_report(self.state, self.events)
 
     def show(self, item: int | Ask) -> Shown:
         """Item as a person sees it, or that of a question.

@@ -31,7 +31,7 @@ from workbench.sessions.checks import (
     n_answered,
 )
 from workbench.sessions.finish_state import FinishState, finish_state_of, last_frozen, void_because
-from workbench.sessions.several import Several
+from workbench.sessions.several import Part
 from workbench.store import Check, Event, ProjectState
 from workbench.store.retry import retried
 
@@ -42,15 +42,8 @@ PASSED = 8
 ERROR, CONFIDENCE = 0.05, 0.95
 
 
-class Checks:
-    """Checks of frozen labels, and the certificate that they earn: `Session.checks`.
-
-    Args:
-        session: whose annotator checks.
-    """
-
-    def __init__(self, session: Several) -> None:
-        self._session = session
+class Checks(Part):
+    """Checks of frozen labels, and the certificate that they earn: `Session.checks`."""
 
     def candidates(self, of: str = MODEL) -> Candidates:
         """The labels that would be frozen now: of every item that nobody has labelled.
@@ -84,7 +77,8 @@ class Checks:
     def _of_column(self, of: str, items: Ints) -> Candidates:
         session = self._session
         state = session.state
-        stored = {entry.source: entry.guess for entry in session.guesses}
+        sources = session._fits.guesses.now(session.settings, state)
+        stored = {entry.source: entry.guess for entry in sources}
         guess = stored.get(of) or guess_of(of, session.pool, state.classes)
         codes = np.asarray(guess.codes)[items]
         mask = codes >= 0
@@ -243,7 +237,7 @@ class Checks:
             raise InputError("No checks were started: start them first.")
         if why := void_because(frozen, state):
             raise InputError(why)
-        leased_items = session._questions.checked_now(state, moment, session.annotator)
+        leased_items = session._questions.leased(state, moment, session.annotator, role="check")
         waiting = (state.asks[i] for i in state.waiting.get(session.annotator, ()))
         own_asks = {
             a.item: a

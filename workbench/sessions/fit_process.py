@@ -178,7 +178,7 @@ def opened(url: str, project: str) -> Session:
     keys = (
         key
         for key, candidate in _OPEN.items()
-        if key[0] == url and project in (candidate.id, *candidate.question_ids)
+        if key[0] == url and project in (candidate.id, *candidate.questions.ids)
     )
     key = next(keys, None)
     if key is not None and _OPEN[key].outgrown:

@@ -19,7 +19,6 @@ from workbench.sessions.answering import Answers
 from workbench.sessions.family import Family, Parts
 from workbench.sessions.fitted_model import FittedModel
 from workbench.sessions.fitting import held_out
-from workbench.sessions.guessing import SourceNow, SourceReport, offered, report
 from workbench.sessions.latents import MANY
 from workbench.sessions.measure import ENOUGH, Evaluation
 from workbench.sessions.project import Transaction
@@ -168,11 +167,6 @@ class Opened:
         return self._project.rounds()
 
     @property
-    def classes(self) -> tuple[str, ...]:
-        """Names of the project's classes; positions are the codes."""
-        return self.state.classes
-
-    @property
     def n_left(self) -> int:
         """Number of items that could still be asked about."""
         return int(self._questions.askable(self.state).size)
@@ -261,23 +255,6 @@ class Opened:
         """Classifier, options and policy of the published fit; the present settings before the first."""
         published = self._fits.published()
         return self.settings if published is None else published.chosen
-
-    @property
-    def guesses(self) -> list[SourceNow]:
-        """The sources of guesses of this project with what each says of its pool now."""
-        state = self.state
-        return self._fits.guesses.now(self._project.settings(state), state)
-
-    def guesses_offered(self) -> list[str]:
-        """Sources that this project could begin with: class names, columns that name some."""
-        return offered(self.pool, self.classes)
-
-    def guess_report(self) -> list[SourceReport]:
-        """Value of each source: its weight, its accuracy on this project's labels, what it mixes up."""
-        state = self.state
-        return report(
-            self._fits.guesses.now(self._project.settings(state), state), state, self.model, self.fitted_with
-        )
 
     @property
     def stale(self) -> bool:
