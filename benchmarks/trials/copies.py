@@ -134,7 +134,7 @@ def told(session: Session) -> dict[str, Any]:
     state = session.state
     rounds = []
     for record in session.rounds:
-        model = session.model_at(record.number)
+        model = session.fits.model_at(record.number)
         rounds.append((model.items.tolist(), model.codes.tolist(), np.round(model.probabilities, 9).tolist()))
     return {
         "training": list(state.training.items()),

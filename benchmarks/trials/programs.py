@@ -66,7 +66,7 @@ def run(count: int = 60, seed: int = 0) -> Row:
         order = sorted(rounds)
         for number in order[:: max(1, len(order) // REPLAYED)]:
             try:
-                if session.model_at(number).n_labelled != rounds[number]:
+                if session.fits.model_at(number).n_labelled != rounds[number]:
                     failures.append(f"round {number} is replayed on other labels")
             except InputError as error:
                 failures.append(str(error))

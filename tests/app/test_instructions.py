@@ -16,6 +16,7 @@ from workbench.app.desk.routes import instructions
 from workbench.documents.events import check_event
 from workbench.errors import InputError
 from workbench.sessions import ArrayOracle, Session
+from workbench.sessions.instructions import examples_of_all
 
 
 def png():
@@ -153,11 +154,11 @@ def test_examples_are_kept_at_the_desk_and_never_shown_while_labels_are_checked(
     assert [a["status"] for a in desk_sync(flowers, operation("example", on=True, **about))["acks"]] == [
         "saved"
     ]
-    assert flowers.instructions.examples("setosa")[0] == (item, True)
+    assert examples_of_all(flowers)["setosa"][0] == (item, True)
     wrong = desk_sync(flowers, operation("example", on=True, item=item, **{"class": "virginica"}))["acks"]
     assert wrong[0]["status"] == "refused" and "labelled 'setosa'" in wrong[0]["why"]
     desk_sync(flowers, operation("example", on=False, **about))
-    assert not flowers.instructions.examples("setosa")[0].picked
+    assert not examples_of_all(flowers)["setosa"][0].picked
     blind = instructions(flowers.id, "ann", {"mode": "check"}, "token")
     assert not any(one["examples"] for one in blind["classes"])
 

@@ -12,6 +12,7 @@ from benchmarks.driving import Server, visit
 from tests.browser.homes import answered, store_of
 from tests.browser.test_labelling import SAVED, at_the_desk, press_and_wait
 from workbench.sessions import Session
+from workbench.sessions.instructions import examples_of_all
 
 HTML = "<img src=x onerror='window.ran = 1'><script>window.ran = 1</script>"
 TEXT = f"## Pick by petals\n\nLook **closely**.\n\n{HTML}"
@@ -64,7 +65,7 @@ def test_instructions_are_written_read_and_told_to_have_changed(page: Any, serve
         sheet.locator(".told-class .keep").first.click()
         sheet.locator(".keep[aria-pressed=true]").wait_for()
         page.wait_for_function(SAVED)
-        assert any(one.picked for name in session.classes for one in session.instructions.examples(name))
+        assert any(one.picked for name in session.classes for one in examples_of_all(session).get(name, ()))
         page.keyboard.press("h")
         sheet.wait_for(state="detached")
 

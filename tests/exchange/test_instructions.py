@@ -14,6 +14,7 @@ from workbench.errors import InputError
 from workbench.exchange import export_labels, open_bundle, write_project_bundle
 from workbench.pools.instructions import carried_instructions, markdown_of, read_instructions
 from workbench.sessions import Session
+from workbench.sessions.instructions import examples_of_all
 
 
 def png(colour="red"):
@@ -133,7 +134,7 @@ def test_a_bundle_has_them_for_people_and_for_opening(session, tmp_path):
     assert opened.instructions.latest == session.instructions.latest and opened.instructions.picture(
         name
     ) == session.instructions.picture(name)
-    assert opened.instructions.examples("cat")[0] == session.instructions.examples("cat")[0]
+    assert examples_of_all(opened)["cat"][0] == examples_of_all(session)["cat"][0]
     told = read_instructions(str(tmp_path / "out"))
     assert list(told.pictures) == [f"pictures/{name}.png"]
 
@@ -162,7 +163,7 @@ def test_the_command_prints_writes_and_picks(session, tmp_path, capsys):
     (tmp_path / "my dog.png").write_bytes(png("blue"))
     assert call("instructions", "pets", "--from", tmp_path / "new.md", "--example", "dog=i1") == 0
     assert "Dogs bark." in capsys.readouterr().out
-    assert session.instructions.latest.version == 2 and session.instructions.examples("dog")[0].picked
+    assert session.instructions.latest.version == 2 and examples_of_all(session)["dog"][0].picked
     assert call("instructions", "pets", "--version", "1", "--out", tmp_path / "out") == 0
     assert "purr" in (tmp_path / "out" / "instructions.md").read_text()
     assert len(list((tmp_path / "out" / "pictures").iterdir())) == 1

@@ -83,7 +83,7 @@ def test_a_running_project_takes_them_and_keeps_them(pool, tmp_path):
     session.guesses.add("file:old.csv", said[:40])
     assert session.stale and session.refit().number == 1
     assert [one.n_known for one in session.guesses.report()] == [40]
-    assert "said" not in session.made_with(1)["guess"]["sources"][0]
+    assert "said" not in session.fits.made_with(1)["guess"]["sources"][0]
     # it travels, and is there after a restart
     write_project_bundle(tmp_path / "bundle", session)
     there = Store.open(tmp_path / "two.sqlite")

@@ -64,8 +64,8 @@ def test_a_project_asks_from_its_guess_before_any_label(session, path):
     again = Session.open(session.id, annotator="ann", store=session.store)
     assert not again.stale
     np.testing.assert_array_equal(again.model.probabilities, session.model.probabilities)
-    assert again.made_with(0)["guess"] == {"sources": [{"source": "column:llm"}]}
-    assert again.model_at(0).probabilities.shape == (200, 3)
+    assert again.fits.made_with(0)["guess"] == {"sources": [{"source": "column:llm"}]}
+    assert again.fits.model_at(0).probabilities.shape == (200, 3)
 
 
 def test_sources_are_switched_off_and_on(session, path):

@@ -117,20 +117,20 @@ def test_examples_are_those_people_picked_else_the_nearest_to_the_middle(session
         list(session.state.codes)
     ].std(axis=0)
     nearest = items[int(((X - X.mean(axis=0)) ** 2).sum(axis=1).argmin())]
-    proposed = session.instructions.examples("setosa")
+    proposed = examples_of_all(session)["setosa"]
     assert proposed[0].item == nearest and not any(one.picked for one in proposed) and len(proposed) == 3
     others = [i for i in items if i not in {one.item for one in proposed}]
     session.instructions.pick(others[0], "setosa")
-    assert [one.picked for one in session.instructions.examples("setosa")] == [True, False, False]
+    assert [one.picked for one in examples_of_all(session)["setosa"]] == [True, False, False]
     session.instructions.pick(others[1], "setosa")
-    assert [one.item for one in session.instructions.examples("setosa")] == others[:2], (
+    assert [one.item for one in examples_of_all(session)["setosa"]] == others[:2], (
         "two that people picked suffice"
     )
     session.instructions.pick(others[0], "setosa", on=False)
-    assert session.instructions.examples("setosa")[0].item == others[1]
+    assert examples_of_all(session)["setosa"][0].item == others[1]
     # one that was labelled otherwise since is none any more
     session.relabel([others[1]], "virginica")
-    assert others[1] not in {one.item for one in session.instructions.examples("setosa")}
+    assert others[1] not in {one.item for one in examples_of_all(session)["setosa"]}
 
 
 def test_an_example_is_of_its_class_one_of_three_and_not_to_measure_on(session):
@@ -146,7 +146,7 @@ def test_an_example_is_of_its_class_one_of_three_and_not_to_measure_on(session):
     with pytest.raises(InputError, match="has 3 examples"):
         session.instructions.pick(items[3], "setosa")
     session.classes.rename("setosa", "bristle")
-    assert {one.item for one in session.instructions.examples("bristle")} == set(items[:3])
+    assert {one.item for one in examples_of_all(session)["bristle"]} == set(items[:3])
 
 
 def test_an_example_gives_no_answer_away_to_who_is_still_to_be_asked(tmp_path, monkeypatch):

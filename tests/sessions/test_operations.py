@@ -355,7 +355,7 @@ def test_the_model_of_an_open_project_can_be_changed(start: Start, store: Store,
     session = start()
     answer(session, iris, 8)
     session.refit()
-    before = session.model_at(0).probabilities
+    before = session.fits.model_at(0).probabilities
     assert session.change_model(policy="margin") is None and not session.stale
     event = session.change_model(policy="random", options={"sharpness": 2.0})
     assert event is not None and event.kind == "model-changed" and session.stale
@@ -369,7 +369,7 @@ def test_the_model_of_an_open_project_can_be_changed(start: Start, store: Store,
     assert again.settings["policy"] == "random" and again.model is not None
     assert again.model.estimator.sharpness == 2.0
     # an earlier round is replayed with what it was made with
-    assert np.allclose(again.model_at(0).probabilities, before)
+    assert np.allclose(again.fits.model_at(0).probabilities, before)
     for wrong, message in (
         ({"classifier": "large-margins"}, "Did you mean"),
         ({"policy": "nope"}, "no policy called"),

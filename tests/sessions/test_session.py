@@ -215,10 +215,10 @@ def test_reopening_finds_the_model_as_it_was(start: Start, store: Store, iris: P
     assert again.evaluation == session.evaluation
     assert [a.item for a in again.ask(4)] == [a.item for a in session.ask(4)]
     # the first round is fitted again on the labels it had then
-    first = again.model_at(0)
+    first = again.fits.model_at(0)
     assert first.n_labelled == 8 and set(first.items.tolist()) < set(again.model.items.tolist())
     with pytest.raises(InputError, match="no round 7"):
-        again.model_at(7)
+        again.fits.model_at(7)
 
 
 @pytest.mark.parametrize(
@@ -245,11 +245,11 @@ def test_a_fit_that_cannot_be_read_is_made_again_and_the_reason_is_said(
     store.save_round(session.id, number, record, state)
     again = Session.open(session.id, annotator="ann", store=store)
     assert again.model is None and again.stale and again.ask()
-    assert problem in again.fit_problem
+    assert problem in again.fits.problem
     assert any(r.exc_info for r in caplog.records) == logged
-    assert again.model_at(0).n_labelled == 8
+    assert again.fits.model_at(0).n_labelled == 8
     assert again.refit() is not None and again.model is not None and again.model.number == 1
-    assert again.fit_problem == ""
+    assert again.fits.problem == ""
 
 
 def test_a_stale_queue_never_asks_what_is_labelled(start: Start, store: Store, iris: Pool) -> None:
@@ -377,7 +377,7 @@ def test_imported_labels_of_the_test_split_are_never_learnt_from(
     assert session.model is not None and not set(session.model.items.tolist()) & set(test)
     assert session.state.n_labelled == 28
     again = Session.open(session.id, store=store)
-    assert not again.stale and again.model_at(0).n_labelled == 8
+    assert not again.stale and again.fits.model_at(0).n_labelled == 8
 
 
 def test_rows_may_be_appended_and_nothing_else(start: Start, store: Store, iris: Pool) -> None:

@@ -370,10 +370,10 @@ def relocate(
     file: Annotated[Path, typer.Argument(help="Where the file or folder of its pool lies now.")],
 ) -> None:
     """Point a project at the new place of its pool, after checking that it is the same."""
-    from workbench.sessions import Session
+    from workbench.sessions import opening
 
     record, store = project_named(project)
-    new_record = Session.relocate(record.id, file, store=store)
+    new_record = opening.relocate(record.id, file, store=store)
     print(f"{new_record.name}: its pool is {new_record.pool['name']}")
 
 

@@ -130,7 +130,7 @@ def predictor_of(session: Session, model: FittedModel | None = None) -> SavedMod
         raise InputError(
             "There is no model to take away yet: the first fit comes with labels of two classes."
         )
-    settings = session.made_with(model.number)
+    settings = session.fits.made_with(model.number)
     return SavedModel(
         str(settings["classifier"]),
         model.classes,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.errors import InputError
 from workbench.pools.pool import Shown
 from workbench.registry import Entry
 from workbench.sessions.asking import Ask
@@ -89,10 +88,7 @@ class Exporting(Opened):
         Raises:
             InputError: there is no such item.
         """
-        at = item.item if isinstance(item, Ask) else int(item)
-        if not 0 <= at < len(self.pool):
-            raise InputError(f"There is no item {at}; the pool has {len(self.pool):,}, from 0.")
-        return self.pool.items.show(at)
+        return self.pool.items.show(self._answers.checked(item.item if isinstance(item, Ask) else item))
 
     def __repr__(self) -> str:
         return f"<{session_words(self)}>"

@@ -26,7 +26,6 @@ from workbench.sessions.checks import (
     Frozen,
     answers_of,
     drawn,
-    frozen_of,
     is_looked_at_again,
     n_answered,
 )
@@ -61,7 +60,7 @@ class Checks(Part):
         items = session.pool.trainable[open_[session.pool.trainable]]
         if of != MODEL:
             return self._of_column(of, items)
-        published = session._fits.published(state)
+        published = session.fits.published(state)
         if published is None:
             raise InputError("There is no model to label the rest: label items of two classes first.")
         if not items.size:
@@ -77,7 +76,7 @@ class Checks(Part):
     def _of_column(self, of: str, items: Ints) -> Candidates:
         session = self._session
         state = session.state
-        sources = session._fits.guesses.now(session.settings, state)
+        sources = session.fits.guesses.now(session.settings, state)
         stored = {entry.source: entry.guess for entry in sources}
         guess = stored.get(of) or guess_of(of, session.pool, state.classes)
         codes = np.asarray(guess.codes)[items]
@@ -173,16 +172,14 @@ class Checks(Part):
         assert now is not None
         return now
 
-    def frozen(self, state: ProjectState | None = None) -> Frozen | None:
+    def frozen(self) -> Frozen | None:
         """The labels that were frozen last, or None."""
-        session = self._session
-        event = last_frozen(session.state if state is None else state)
-        return None if event is None else frozen_of(event, session.pool.items.ids)
+        return last_frozen(self._session.state, self._session.pool.items.ids)
 
-    def state(self, state: ProjectState | None = None) -> FinishState | None:
+    def state(self) -> FinishState | None:
         """State of the checks now; None where none were started."""
-        state = self._session.state if state is None else state
-        frozen = self.frozen(state)
+        state = self._session.state
+        frozen = last_frozen(state, self._session.pool.items.ids)
         return None if frozen is None else finish_state_of(frozen, state)
 
     def relabelled(self, finish: FinishState) -> list[int]:
@@ -232,7 +229,7 @@ class Checks(Part):
 
     def _checks(self, state: ProjectState, k: int, moment: float) -> list[Ask]:
         session = self._session
-        frozen = self.frozen(state)
+        frozen = last_frozen(state, session.pool.items.ids)
         if frozen is None:
             raise InputError("No checks were started: start them first.")
         if why := void_because(frozen, state):

@@ -371,7 +371,18 @@ class Fits:
             return stored_round
 
     def model_at(self, number: int, state: Mapping[str, Array] | None = None) -> FittedModel:
-        """See `Session.model_at`."""
+        """The model of an earlier round.
+
+        As it was, for the last round; earlier ones are fitted again on the labels they had, from
+        cold, which may differ from what was shown then in the last digits.
+
+        Args:
+            number: of the round.
+            state: of its model, where another process has fitted it again.
+
+        Raises:
+            InputError: there is no such round.
+        """
         project = self._project
         record = project.store.round(project.id, number)
         if record is None:
@@ -388,7 +399,11 @@ class Fits:
         return learner.fit(items, codes, number=int(record.get("stream", number)))
 
     def made_with(self, number: int) -> Mapping[str, Any]:
-        """See `Session.made_with`."""
+        """Classifier, options and policy of the fit of a round, which may have been changed since.
+
+        Raises:
+            InputError: there is no such round.
+        """
         project = self._project
         record = project.store.round(project.id, number)
         if record is None:

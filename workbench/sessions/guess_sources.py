@@ -28,7 +28,7 @@ class GuessSources(Part):
         """The sources with what each says of the pool now."""
         session = self._session
         state = session.state
-        return session._fits.guesses.now(session._project.settings(state), state)
+        return session.fits.guesses.now(session._project.settings(state), state)
 
     def offered(self) -> list[str]:
         """Sources that the project could begin with: class names, columns that name some."""

@@ -14,7 +14,6 @@ from workbench.reading import cut
 from workbench.sessions.examples import MOST_EXAMPLES, picked_now
 from workbench.sessions.instruction_texts import Picture, as_kept, cleaned
 from workbench.sessions.several import Part, Several
-from workbench.sessions.taxonomy import key_of
 from workbench.store import Event, Instructions
 
 _AT_MOST = 2_000  # labelled items of a class that its centre is made of
@@ -104,26 +103,12 @@ class InstructionSheet(Part):
         """
         return self._session._do("example", item=item, label=label, on=on).event
 
-    def examples(self, label: str) -> list[Example]:
-        """Two or three items that show what a class is: picked ones, else those nearest to its middle.
-
-        Args:
-            label: name of the class.
-
-        Returns:
-            At most three; none where nothing of the class is labelled.
-
-        Raises:
-            InputError: there is no such class.
-        """
-        key_of(self._session.state, label)
-        return examples_of_all(self._session).get(label, [])
-
 
 def examples_of_all(session: Several) -> dict[str, list[Example]]:
-    """`examples` of every class that has any, in the order in which the classes are shown.
+    """Two or three items that show what a class is, of every class that has any, in their shown order.
 
-    What its annotator is still to be asked about without seeing what others said is left out.
+    They are picked ones, else those nearest to the middle of the class. What the
+    session's annotator is still to be asked about without seeing what others said is left out.
 
     Args:
         session: of the project.

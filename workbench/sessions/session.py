@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import getpass
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from workbench.errors import InputError
@@ -20,7 +19,7 @@ from workbench.sessions.instructions import InstructionSheet
 from workbench.sessions.labelling import Labelling
 from workbench.sessions.lead_question import rarer
 from workbench.sessions.learner import Learner
-from workbench.sessions.opening import create_project, relocate
+from workbench.sessions.opening import create_project
 from workbench.sessions.operations import made_id
 from workbench.sessions.policy import check_policy
 from workbench.sessions.question_names import QuestionNames
@@ -30,7 +29,7 @@ from workbench.sessions.rounds import Round
 from workbench.sessions.smoothing import NeighbourhoodBuild
 from workbench.sessions.spec import EARLY_SHARE, EVALUATION_SHARE, with_choice
 from workbench.sessions.team import Team
-from workbench.store import Event, ProjectRecord, Store
+from workbench.store import Event, Store
 
 MOST_ASKED = 200  # characters of the question at the desk
 
@@ -47,6 +46,7 @@ class Session(Labelling, Exporting):
 
     Attributes:
         annotator: whose events this session records.
+        fits: the models of the question: that of each round, and what it was made with.
     """
 
     # --- opening ------------------------------------------------------------------------------
@@ -189,11 +189,6 @@ class Session(Labelling, Exporting):
         first = cls(store, record, loaded, annotator or _login())
         return first if question_record.id == first.id else first.question(question_record.id)
 
-    @staticmethod
-    def relocate(project_id: str, path: str | Path, *, store: Store | None = None) -> ProjectRecord:
-        """Point a project at the new place of its pool's file; see `opening.relocate`."""
-        return relocate(project_id, path, store=store)
-
     # --- what it is about ---------------------------------------------------------------------
 
     @property
@@ -285,7 +280,7 @@ class Session(Labelling, Exporting):
     @property
     def neighbours(self) -> NeighbourhoodBuild:
         """The pool's graph of neighbours that models can lean on, and how far its making is."""
-        return self._fits.making
+        return self.fits.making
 
     def refit(self, callback: FitCallback | None = None) -> Round | None:
         """Fit the model on the labels as they are now, score the pool and publish the result.
@@ -300,7 +295,7 @@ class Session(Labelling, Exporting):
             The round, or None when there are no labels of two classes yet and no guess. Its number is the
             next one at the moment it is stored, also when another program stored one during the fit.
         """
-        return self._fits.refit(self.annotator, callback)
+        return self.fits.refit(self.annotator, callback)
 
     def refit_all(self, callback: FitCallback | None = None) -> dict[str, Round]:
         """Fit the model of each question that has new labels; their rounds by the question's name.
@@ -308,7 +303,7 @@ class Session(Labelling, Exporting):
         Of yes / no questions that share a geometry the one that chooses it comes first.
         """
         waiting = [session for session in self._asked() if session.stale]
-        waiting.sort(key=lambda session: -rarer(session._fits.present))
+        waiting.sort(key=lambda session: -rarer(session.fits.present))
         rounds = {session.question_name: session.refit(callback) for session in waiting}
         return {name: round_or_none for name, round_or_none in rounds.items() if round_or_none is not None}
 

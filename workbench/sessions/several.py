@@ -123,7 +123,7 @@ class Several(Opened):
 
     def _prepare(self, state: ProjectState) -> Published | None:
         """The published fit; what takes a while is made, while nobody waits for it in a transaction."""
-        published = self._fits.published(state)
+        published = self.fits.published(state)
         if published is None or len(state.trained_classes) < 2:
             self._questions.cold_items()  # k-means
         return published
@@ -302,7 +302,7 @@ class Several(Opened):
         Raises:
             InputError: as `label_item`.
         """
-        self._fits.published()  # taken up while nobody waits for it
+        self.fits.published()  # taken up while nobody waits for it
         return [self._event("choose", items=items, label=name, text=role)] if len(items) else []
 
     def correct(self, item: int, name: str) -> Event:

@@ -222,7 +222,7 @@ def _fit_what_is_new(current: Session, job: Job) -> int:
     """Fit until no label is left that the model has not seen; returns how many it has learnt from."""
     while current.stale:
         # a stored fit that could not be taken up is made again, and the reason stands beside the bar
-        message = "fitting" + (f" again: {current.fit_problem}" if current.fit_problem else "")
+        message = "fitting" + (f" again: {current.fits.problem}" if current.fits.problem else "")
         timing, job.about = TimeLeft(), ""
         job.report(0.0, message, partial=_fitted_on(current))
 
