@@ -77,7 +77,7 @@ class QuestionNames(Names):
         """
         self._change(name, aside=on)
 
-    def _change(self, name: str, **fields: Any) -> None:
+    def _change(self, question: str, **fields: Any) -> None:
         session = self._session
-        session.store.change_question(session.question(name).id, **fields)
+        session.store.change_question(session.question(question).id, **fields)
         session._family.listed(now=True)
