@@ -348,9 +348,9 @@ def test_very_many_classes_leave_keys_to_the_switches(mail: Session) -> None:
 
 
 def test_where_switches_are_searched_by_typing_letters_are_no_keys_of_classes(mail: Session) -> None:
-    mail.add_question(("place", [f"place {n}" for n in range(12)]))
+    mail.questions.add(("place", [f"place {n}" for n in range(12)]))
     for n in range(MAX_BUTTONS - 2):
-        mail.add_question(f"switch {n}")
+        mail.questions.add(f"switch {n}")
     asked = {one["name"]: one for one in synced(mail)["asked"]}
     assert {one["key"] for one in asked["place"]["classes"]} == {*"123456789", ""}
     assert asked["fraud"]["key"] == ""
