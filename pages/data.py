@@ -342,7 +342,7 @@ def new_classes(record: Any, chosen: forms.Settings) -> list[str]:
 def add_classes(record: Any, names: list[str]) -> None:
     own_session = current.mine(current.opened(record.id))
     for name in names:
-        own_session.add_class(name)
+        own_session.classes.add(name)
 
 
 def source_of(record: Any) -> str:

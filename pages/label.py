@@ -356,7 +356,7 @@ def classes_dialog(session: Any) -> None:
             )
             if columns[2].form_submit_button("Merge") and merged_class is not None and into is not None:
                 st.session_state.pop("classes-shown", None)
-                changed(lambda: session.merge_class(merged_class, into))
+                changed(lambda: session.classes.merge(merged_class, into))
             st.caption("The first one disappears. Undo takes the merge back.")
 
 

@@ -65,8 +65,8 @@ def test_a_program_answers_all_questions_about_an_item(project: tuple[Session, C
     [one] = client.items()
     assert list(one["questions"]) == [session.question_name]
     assert client.tell(one, {session.question_name: session.classes[0]}) == "saved"
-    session.add_question("large")
-    session.add_question(("tone", ["calm", "angry"]))
+    session.questions.add("large")
+    session.questions.add(("tone", ["calm", "angry"]))
     one, other = client.items(2)
     assert one["questions"]["large"]["classes"] == ["yes", "no"] and "row" in one
     row = {"large": True, "tone": "calm", session.question_name: None}

@@ -28,6 +28,7 @@ from workbench.errors import InputError
 from workbench.exchange import StoredLabels, label_table
 from workbench.registry import trust
 from workbench.sessions import Operation, Session
+from workbench.sessions.opening import relocate
 from workbench.store import Store, database
 
 Kind = Callable[[Path, np.random.Generator], list[str]]
@@ -305,7 +306,7 @@ def pool_gone(folder: Path, rng: np.random.Generator) -> list[str]:
             lines = _sentence(str(error), "rows.csv", "workbench relocate")
         given = [row for row in label_table(StoredLabels.of(session.id, store)) if row["label"]]
         lines += [f"{len(given)} of {n} labels are exported"] if len(given) != n else []
-        Session.relocate(session.id, kept, store=store)
+        relocate(session.id, kept, store=store)
     finally:
         store.close()
     return lines + _after(home, session.id, saved)

@@ -95,10 +95,10 @@ def step(session: Session, rng: np.random.Generator) -> None:
         lambda: session.note(some[0], "a note"),
         lambda: session.flag(some[0], reason="odd"),
         lambda: [session.tell(ask.id, name) for ask in session.ask(2)],
-        lambda: session.merge_class(name, other),
-        lambda: session.rename_class(name, f"{name}+"),
-        lambda: session.add_class(f"new {int(rng.integers(3))}"),
-        lambda: session.remove_class(name),
+        lambda: session.classes.merge(name, other),
+        lambda: session.classes.rename(name, f"{name}+"),
+        lambda: session.classes.add(f"new {int(rng.integers(3))}"),
+        lambda: session.classes.remove(name),
         session.refit,
         session.refit,
         lambda: session.checks.start(0.2, 0.8, per_class=bool(rng.integers(2))),
@@ -134,7 +134,7 @@ def told(session: Session) -> dict[str, Any]:
     state = session.state
     rounds = []
     for record in session.rounds:
-        model = session.model_at(record.number)
+        model = session.fits.model_at(record.number)
         rounds.append((model.items.tolist(), model.codes.tolist(), np.round(model.probabilities, 9).tolist()))
     return {
         "training": list(state.training.items()),

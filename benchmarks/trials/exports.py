@@ -141,7 +141,7 @@ def project(store: Store, place: str, text: str, images: bool) -> Session:
         pool, store=store, classifier="logistic-regression", annotator=person, classes=["plain"]
     )
     other = text if place == "class" else "other"
-    session.add_class(other)
+    session.classes.add(other)
     other = session.classes[-1]
     for item, name in ((0, "plain"), (1, other), (2, other), (4, "plain")):
         session.label_item(item, name)

@@ -66,7 +66,7 @@ def run(count: int = 60, seed: int = 0) -> Row:
         order = sorted(rounds)
         for number in order[:: max(1, len(order) // REPLAYED)]:
             try:
-                if session.model_at(number).n_labelled != rounds[number]:
+                if session.fits.model_at(number).n_labelled != rounds[number]:
                     failures.append(f"round {number} is replayed on other labels")
             except InputError as error:
                 failures.append(str(error))
@@ -102,11 +102,11 @@ def _disturb(
             if what == 0:
                 session.undo()
             elif what == 1 and len(session.classes) > 3:
-                session.merge_class(session.classes[-1], session.classes[0])
+                session.classes.merge(session.classes[-1], session.classes[0])
             elif what == 2:
-                session.add_class(f"{session.annotator}{step}")
+                session.classes.add(f"{session.annotator}{step}")
             elif what == 3:
-                session.rename_class(session.classes[-1], f"{session.annotator}-{step}")
+                session.classes.rename(session.classes[-1], f"{session.annotator}-{step}")
         except InputError:
             pass  # somebody was faster
         done = session.refit()

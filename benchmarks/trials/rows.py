@@ -219,7 +219,7 @@ def _person(session: Session, number: int, k: int, each: int, seed: int, told: T
     for step in range(each):
         key = f"{number}-{k}-{step}"
         if (number, k, step) == (0, 0, each // 2):
-            _until_done(lambda: session.add_question(_LATE))
+            _until_done(lambda: session.questions.add(_LATE))
         do = rng.choices(DOING, WEIGHTS)[0]
         try:
             do(mine, key, first + step, rng, told)

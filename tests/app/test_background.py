@@ -142,7 +142,7 @@ def test_the_model_of_a_round_is_fitted_beside_and_read_here(
     assert job is not None and job.wait(600) and job.status == "done", job.error or job.details
     view, _ = mapping.at_round(session, 0)
     assert view is not None
-    here = session.model_at(0)
+    here = session.fits.model_at(0)
     assert view.model.items.tolist() == here.items.tolist()
     np.testing.assert_allclose(view.model.probabilities, here.probabilities)
     _, job = mapping.other_kind(session, view, "logistic-regression")

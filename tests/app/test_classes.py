@@ -8,10 +8,10 @@ from workbench.sessions import Session
 
 def test_a_table_of_classes_is_done_row_by_row(home: Path) -> None:
     session = Session.create("iris", annotator="ann")
-    session.add_class("weed")
+    session.classes.add("weed")
     before = classes.table(session.state)
     assert [row["Class"] for row in before] == ["setosa", "versicolor", "virginica", "weed"]
-    session.rename_class("versicolor", "blue flag")  # somebody else, meanwhile
+    session.classes.rename("versicolor", "blue flag")  # somebody else, meanwhile
     delta = {
         "edited_rows": {
             0: {"Guidance": "short petals", "Key": "s", "Colour": "#AA0000"},

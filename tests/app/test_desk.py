@@ -141,7 +141,7 @@ def test_ones_own_answers_are_looked_at_and_corrected(flowers: Session) -> None:
 
 
 def test_the_gallery_has_the_keys_of_the_desk(flowers: Session) -> None:
-    flowers.describe_class("virginica", shortcut="1")
+    flowers.classes.describe("virginica", shortcut="1")
     at_the_desk, in_review = desk_sync(flowers, person="bob"), component._common(flowers.as_annotator("bob"))
     assert at_the_desk["asked"][0]["classes"] == in_review["classes"]
     assert {one["name"]: one["key"] for one in in_review["classes"]}["virginica"] == "1"

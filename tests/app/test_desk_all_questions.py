@@ -56,18 +56,18 @@ def test_a_switch_keeps_its_key_while_another_is_put_aside(mail: Session) -> Non
 
     before = keys()
     assert set(before) == {"fraud", "urgent"}
-    mail.archive_question("fraud")
+    mail.questions.archive("fraud")
     assert keys() == {"urgent": before["urgent"]}
-    mail.archive_question("fraud", on=False)
+    mail.questions.archive("fraud", on=False)
     assert keys() == before
-    mail.add_question(("length", ["short", "middle", "long"]))
+    mail.questions.add(("length", ["short", "middle", "long"]))
     before = keys()
-    mail.archive_question("length")
+    mail.questions.archive("length")
     assert keys() == before
     # where keys are short, those that are asked have them
-    mail.archive_question("fraud")
+    mail.questions.archive("fraud")
     for number in range(MAX_BUTTONS - 3):
-        mail.add_question(f"switch {number}")
+        mail.questions.add(f"switch {number}")
     given = keys()
     assert len(given) == MAX_BUTTONS - 2 and all(given.values()) and len(set(given.values())) == len(given)
 
@@ -82,7 +82,7 @@ def test_a_row_of_answers_is_stored_and_taken_back_as_one(mail: Session) -> None
     assert reply["numbers"]["last"] == given["op"]
     reply = synced(mail, operation("undo", target=given["op"]))
     assert [ack["status"] for ack in reply["acks"]] == ["saved"]
-    assert not any(one.state.answered for one in mail.asked())
+    assert not any(one.state.answered for one in mail.questions.sessions())
     reply = synced(mail, operation("redo", target=given["op"]))
     assert fraud.state.labels == {card["item"]: "yes"}
 
@@ -111,7 +111,7 @@ def test_the_open_ones_are_asked_and_a_page_of_another_question_undoes_them(mail
 
 def test_the_pages_of_one_question_tell_of_the_last_act_wherever_it_was(mail: Session) -> None:
     topic, fraud = mail.question("topic"), mail.question("fraud")
-    topic.rename_class("refund", "money back")
+    topic.classes.rename("refund", "money back")
     fraud.label_item(1, "no")
     act = operation("relabel", items=[1], question="topic", **{"class": "money back"})
     reply = desk_sync(fraud, act)
@@ -139,7 +139,7 @@ def test_what_cannot_be_taken_is_refused_by_itself(mail: Session) -> None:
     )
     found = [ack["status"] for ack in reply["acks"]]
     assert found == ["refused", "refused", "refused", "saved", "saved", "saved", "conflict"]
-    assert all(first["item"] in one.state.skipped for one in mail.asked())
+    assert all(first["item"] in one.state.skipped for one in mail.questions.sessions())
 
 
 def test_what_a_model_says_comes_with_each_question(mail: Session) -> None:
@@ -308,7 +308,7 @@ def test_a_grid_is_of_one_question_and_one_undo(mail: Session) -> None:
 
 def test_a_row_that_was_on_screen_is_taken_although_another_was_asked_meanwhile(mail: Session) -> None:
     card = synced(mail)["queue"][0]
-    for one in mail.asked():
+    for one in mail.questions.sessions():
         one.release([ask for ask, held in one.state.asks.items() if held.item == card["item"]])
     bob = mail.as_annotator("bob")
     assert card["item"] in [ask.item for ask in bob.ask_items(40)]
@@ -320,7 +320,7 @@ def test_a_row_that_was_on_screen_is_taken_although_another_was_asked_meanwhile(
 def test_items_that_are_found_are_asked_about_with_whatever_is_open(mail: Session) -> None:
     for item in (5, 6):
         mail.label_item(item, "refund")
-    for one in mail.asked():
+    for one in mail.questions.sessions():
         one.label_item(7, one.classes[0])
     first = synced(mail)["queue"]  # others wait in every question by now
     reply = look(mail.id, "ann", {"kind": "like", "item": 4, "n": 39, "mode": "every"}, "")
@@ -339,7 +339,7 @@ def test_items_that_are_found_are_asked_about_with_whatever_is_open(mail: Sessio
 
 
 def test_very_many_classes_leave_keys_to_the_switches(mail: Session) -> None:
-    mail.add_question(("place", [f"place {n}" for n in range(77)]))
+    mail.questions.add(("place", [f"place {n}" for n in range(77)]))
     asked = {one["name"]: one for one in synced(mail)["asked"]}
     keys = [one["key"] for one in asked["place"]["classes"]]
     assert keys[0] == "1" and sum(map(bool, keys)) == 9
@@ -348,15 +348,15 @@ def test_very_many_classes_leave_keys_to_the_switches(mail: Session) -> None:
 
 
 def test_where_switches_are_searched_by_typing_letters_are_no_keys_of_classes(mail: Session) -> None:
-    mail.add_question(("place", [f"place {n}" for n in range(12)]))
+    mail.questions.add(("place", [f"place {n}" for n in range(12)]))
     for n in range(MAX_BUTTONS - 2):
-        mail.add_question(f"switch {n}")
+        mail.questions.add(f"switch {n}")
     asked = {one["name"]: one for one in synced(mail)["asked"]}
     assert {one["key"] for one in asked["place"]["classes"]} == {*"123456789", ""}
     assert asked["fraud"]["key"] == ""
 
 
 def test_the_side_bar_names_questions_as_they_are_written(mail: Session) -> None:
-    mail.add_question("well-written [draft]")
+    mail.questions.add("well-written [draft]")
     box = open_page("history", mail.id).sidebar.selectbox(key=f"question-{mail.id}")
     assert list(box.options) == ["topic", "fraud", "urgent", "well-written [draft]"]

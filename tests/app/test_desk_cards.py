@@ -269,8 +269,8 @@ def test_what_the_model_says_is_in_the_classes_as_they_are_now(flowers: Session)
     """Its probabilities are of the classes it was fitted with, until the next fit."""
     fitted(flowers, 24)
     before = desk_sync(flowers)["queue"]
-    flowers.merge_class("versicolor", "virginica")
-    flowers.rename_class("setosa", "the small one")
+    flowers.classes.merge("versicolor", "virginica")
+    flowers.classes.rename("setosa", "the small one")
     now = {"the small one", "virginica"}
     cards = desk_sync(flowers, have=[], want=4)["queue"]
     guessed = [card for card in cards if "guess" in card]

@@ -151,7 +151,7 @@ def test_a_project_goes_from_the_promise_to_the_certificate(
     file.write_bytes(file.read_bytes().replace(b",dog,certified", b",cat,certified", 1))
     assert not verify(certificate, read_finished(file)).holds
     # what people said goes on: another certificate, and the classes of it void that
-    session.merge_class("owl", "dog")
+    session.classes.merge("owl", "dog")
     page = open_page("finish", session.id)
     assert not page.exception and "merged into dog" in texts(page) and "void" in texts(page)
 

@@ -54,8 +54,8 @@ def test_instructions_come_in_with_the_labels_of_a_project_that_has_none(home: P
     task = {"data": {"id": "a"}, "annotations": [{"result": [choice]}]}
     project = {"project": {"expert_instruction": "<p>Look <b>twice</b>.</p>"}}
     data = json.dumps([task | project]).encode()
-    assert take_instructions(session, data, "label-studio") and session.instructions is not None
-    assert session.instructions.text == "Look **twice**."
+    assert take_instructions(session, data, "label-studio") and session.instructions.latest is not None
+    assert session.instructions.latest.text == "Look **twice**."
     assert not take_instructions(session, data, "label-studio"), "those that people wrote stay"
     assert not take_instructions(session, b"[1", "label-studio")
 

@@ -53,7 +53,7 @@ def test_predictions_come_in_only_after_somebody_saw_what_they_would_do(session:
     assert not test.exception
     [source] = session.settings["guesses"]
     assert source["source"] == "file:llm.csv" and source["mapping"] == {"hihg": "high", "other": "low"}
-    [report] = session.guess_report()
+    [report] = session.guesses.report()
     assert report.n_known == 4
 
 

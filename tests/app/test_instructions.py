@@ -16,6 +16,7 @@ from workbench.app.desk.routes import instructions
 from workbench.documents.events import check_event
 from workbench.errors import InputError
 from workbench.sessions import ArrayOracle, Session
+from workbench.sessions.instructions import examples_of_all
 
 
 def png():
@@ -121,12 +122,12 @@ def test_headings_leave_no_step_out():
 
 def test_the_desk_says_what_is_new_to_a_person(flowers):
     assert desk_sync(flowers)["numbers"]["told"] == 0
-    flowers.as_annotator("root").write_instructions("# Rules\n\nPetals.\n\nSepals.")
+    flowers.as_annotator("root").instructions.write("# Rules\n\nPetals.\n\nSepals.")
     numbers = desk_sync(flowers)["numbers"]
     assert (numbers["told"], numbers["read"]) == (1, 0)
     reply = desk_sync(flowers, operation("read", version=1))
     assert [ack["status"] for ack in reply["acks"]] == ["saved"] and reply["numbers"]["read"] == 1
-    flowers.as_annotator("root").write_instructions("# Rules\n\nPetals, from above.\n\nSepals.")
+    flowers.as_annotator("root").instructions.write("# Rules\n\nPetals, from above.\n\nSepals.")
     sheet = instructions(flowers.id, "ann", {}, "token")
     assert (sheet["version"], sheet["read"], sheet["author"]) == (2, 1, "root")
     assert [one["fresh"] for one in sheet["blocks"]] == [False, True, False]
@@ -144,7 +145,7 @@ def test_examples_are_kept_at_the_desk_and_never_shown_while_labels_are_checked(
     oracle = ArrayOracle(flowers.pool)
     for _ in range(8):
         answer_next(flowers, oracle)
-    flowers.describe_class("setosa", guidance="small ones")
+    flowers.classes.describe("setosa", guidance="small ones")
     sheet = instructions(flowers.id, "ann", {}, "token")
     (setosa,) = [one for one in sheet["classes"] if one["name"] == "setosa"]
     assert setosa["help"] == "small ones" and setosa["examples"] and not setosa["examples"][0]["picked"]
@@ -153,11 +154,11 @@ def test_examples_are_kept_at_the_desk_and_never_shown_while_labels_are_checked(
     assert [a["status"] for a in desk_sync(flowers, operation("example", on=True, **about))["acks"]] == [
         "saved"
     ]
-    assert flowers.examples("setosa")[0] == (item, True)
+    assert examples_of_all(flowers)["setosa"][0] == (item, True)
     wrong = desk_sync(flowers, operation("example", on=True, item=item, **{"class": "virginica"}))["acks"]
     assert wrong[0]["status"] == "refused" and "labelled 'setosa'" in wrong[0]["why"]
     desk_sync(flowers, operation("example", on=False, **about))
-    assert not flowers.examples("setosa")[0].picked
+    assert not examples_of_all(flowers)["setosa"][0].picked
     blind = instructions(flowers.id, "ann", {"mode": "check"}, "token")
     assert not any(one["examples"] for one in blind["classes"])
 
@@ -169,7 +170,7 @@ def test_a_version_that_is_none_is_refused(flowers, version):
 
 
 def test_a_picture_is_for_whoever_may_look_at_the_project(flowers):
-    flowers.write_instructions("![a](a.png)", {"a.png": png()})
+    flowers.instructions.write("![a](a.png)", {"a.png": png()})
     (name,) = flowers.state.pictures
     client = TestClient(Starlette(routes=routes()), base_url="http://localhost:8501")
     token = tokens.issue(flowers.id, "ann")
@@ -177,7 +178,7 @@ def test_a_picture_is_for_whoever_may_look_at_the_project(flowers):
     key = tokens.for_pictures(held)
     where = f"/api/desk/{flowers.id}/told/{name}?k="
     found = client.get(where + key)
-    assert found.status_code == 200 and found.content == flowers.picture(name).data
+    assert found.status_code == 200 and found.content == flowers.instructions.picture(name).data
     assert (
         found.headers["content-type"] == "image/png" and found.headers["x-content-type-options"] == "nosniff"
     )
@@ -199,7 +200,7 @@ def test_a_picture_is_for_whoever_may_look_at_the_project(flowers):
 
 
 def test_a_bundles_picture_is_what_it_says(flowers):
-    flowers.write_instructions("![a](a.png)", {"a.png": png()})
+    flowers.instructions.write("![a](a.png)", {"a.png": png()})
     (event,) = flowers.state.pictures.values()
     check_event("picture-kept", dict(event.payload), "a bundle")
     for wrong in ({"data": "PHNjcmlwdD4="}, {"data": "%"}, {"picture": "0" * 16}, {"media": "text/html"}):
@@ -225,9 +226,9 @@ def test_the_page_writes_a_version_and_says_what_is_wrong(flowers):
     assert not page.exception and page.text_area[0].value == ""
     page.text_area[0].set_value("![a](gone.png)").run()
     page.button(key="instructions-save").click().run()
-    assert "are not there" in page.error[0].value and flowers.instructions is None
+    assert "are not there" in page.error[0].value and flowers.instructions.latest is None
     page.text_area[0].set_value("Look at the petals.").run()
-    flowers.as_annotator("ben").write_instructions("Mine.")
+    flowers.as_annotator("ben").instructions.write("Mine.")
     page.button(key="instructions-save").click().run()
     assert "ben wrote version 1 meanwhile" in page.error[0].value
     assert page.text_area[0].value == "Look at the petals.", "what was typed is not lost"
@@ -235,4 +236,4 @@ def test_the_page_writes_a_version_and_says_what_is_wrong(flowers):
     assert page.text_area[0].value == "Mine."
     page.text_area[0].set_value("Ours.").run()
     page.button(key="instructions-save").click().run()
-    assert flowers.instructions.text == "Ours." and flowers.instructions.version == 2
+    assert flowers.instructions.latest.text == "Ours." and flowers.instructions.latest.version == 2

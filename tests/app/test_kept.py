@@ -226,7 +226,7 @@ def test_a_failed_model_offers_try_again_on_the_page(home: Path) -> None:
     assert model is not None
     own = Session.create(session.pool, annotator="ann")
     assert own.id != session.id
-    made = session.made_with(model.number)
+    made = session.fits.made_with(model.number)
     assert made["classifier"] == "logistic-regression"
     blocked = threading.Event()
     blocked.set()

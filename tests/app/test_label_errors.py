@@ -46,7 +46,7 @@ def mail(home: Path, tmp_path: Path) -> Iterator[Session]:
 
 
 def sessions_of(session: Session) -> dict[str, Session]:
-    return {one.question_name: one for one in session.asked()}
+    return {one.question_name: one for one in session.questions.sessions()}
 
 
 def looked_through(sessions: dict[str, Session]) -> LabelIssues:

@@ -70,7 +70,7 @@ def test_a_program_asks_answers_and_reads_as_its_person(
 def test_a_key_opens_all_questions_of_its_project(
     web: TestClient, flowers: Session, key: dict[str, str]
 ) -> None:
-    added = flowers.add_question("pretty")
+    added = flowers.questions.add("pretty")
     there = web.get(_at(flowers), headers=key).json()["questions"]
     assert there["pretty"] == added.id and len(there) == 2
     progress = web.get(_at(added), headers=key).json()
@@ -134,7 +134,7 @@ def test_a_key_of_somebody_who_left_the_list_of_people_is_refused_everywhere_at_
     ann = login.person_of(ANN)
     assert ann is not None
     flowers.store.share_project(flowers.id, ann.key, "private")
-    beside = flowers.add_question("pretty")
+    beside = flowers.questions.add("pretty")
     _, secret = flowers.store.make_key(flowers.id, ann.name, person=ann.key)
     ways = [
         (route.path.replace("{project}", of.id).replace("{item:int}", "0"), method)

@@ -143,7 +143,7 @@ def test_items_the_model_never_learnt_from_are_judged_by_the_model_itself(projec
     # a tie is learnt from where what is known of the people decides it
     assert set(found) == {fresh, *project.state.undecided} - set(model.items.tolist())
     assert 0.0 <= found[fresh].right <= 1.0
-    project.rename_class(project.classes[0], "other")
+    project.classes.rename(project.classes[0], "other")
     assert decisions.opinions(project.state, model, None) == {}, "its columns are of other classes"
 
 

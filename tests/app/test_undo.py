@@ -126,7 +126,7 @@ def test_what_is_no_name_of_a_class_is_refused(tmp_path: Path, name: str) -> Non
 
 def test_a_new_class_never_takes_the_key_of_one_that_was_renamed(tmp_path: Path) -> None:
     session = table(tmp_path, ["cat", "dog"])
-    session.rename_class("cat", "lion")
+    session.classes.rename("cat", "lion")
     card = desk_sync(session)["queue"][0]
     desk_sync(session, operation("label", card, **{"class": "cat", "new": True}))
     assert session.state.classes == ("lion", "dog", "cat")
@@ -138,8 +138,8 @@ def test_a_new_class_never_takes_the_key_of_one_that_was_renamed(tmp_path: Path)
 
 def test_what_an_undo_took_is_told_in_the_words_of_its_question(tmp_path: Path) -> None:
     session = table(tmp_path, ["cat", "dog"])
-    tone = session.add_question(("tone", ["cat", "bad"]))
-    tone.rename_class("cat", "good")
+    tone = session.questions.add(("tone", ["cat", "bad"]))
+    tone.classes.rename("cat", "good")
     tone.label_item(0, "good")
     event, words = acts.take_back(session, tone.state.undoable[session.annotator].id)
     assert event is not None and words.endswith("labelled good.")

@@ -438,8 +438,8 @@ def test_classes_can_be_named_while_labelling() -> None:
     (record,) = Store.open().projects()
     session = Session.open(record.id)
     assert session.classes == () and session.pool.kind == "text"
-    session.add_class("a")
-    session.add_class("b")
+    session.classes.add("a")
+    session.classes.add("b")
     ask = session.ask(1)[0]
     session.tell(ask.id, "a")
     assert session.state.n_labelled == 1

@@ -12,6 +12,7 @@ from benchmarks.driving import Server, visit
 from tests.browser.homes import answered, store_of
 from tests.browser.test_labelling import SAVED, at_the_desk, press_and_wait
 from workbench.sessions import Session
+from workbench.sessions.instructions import examples_of_all
 
 HTML = "<img src=x onerror='window.ran = 1'><script>window.ran = 1</script>"
 TEXT = f"## Pick by petals\n\nLook **closely**.\n\n{HTML}"
@@ -41,8 +42,11 @@ def test_instructions_are_written_read_and_told_to_have_changed(page: Any, serve
 
     with store_of(server) as store:
         session = Session.open(project, store=store)
-        assert session.instructions is not None and "![a petal](picture:" in session.instructions.text
-        writer = session.instructions.annotator
+        assert (
+            session.instructions.latest is not None
+            and "![a petal](picture:" in session.instructions.latest.text
+        )
+        writer = session.instructions.latest.annotator
         assert session.state.version_read(writer) == 1
 
         # beside the item, and the keys go on
@@ -61,13 +65,13 @@ def test_instructions_are_written_read_and_told_to_have_changed(page: Any, serve
         sheet.locator(".told-class .keep").first.click()
         sheet.locator(".keep[aria-pressed=true]").wait_for()
         page.wait_for_function(SAVED)
-        assert any(one.picked for name in session.classes for one in session.examples(name))
+        assert any(one.picked for name in session.classes for one in examples_of_all(session).get(name, ()))
         page.keyboard.press("h")
         sheet.wait_for(state="detached")
 
         # another version says that it is new, and marks what is
         other = session.as_annotator("somebody else")
-        other.write_instructions(session.instructions.text.replace("closely", "twice"), after=1)
+        other.instructions.write(session.instructions.latest.text.replace("closely", "twice"), after=1)
         page.locator(".desk [data-command=instructions] .badge", has_text="changed").wait_for()
         page.keyboard.press("h")
         sheet.locator(".fresh", has_text="Look twice.").wait_for()
@@ -82,7 +86,7 @@ def test_who_has_never_read_them_finds_them_open(page: Any, server: Server) -> N
     project = answered(server, "iris", 4, fit=False)
     with store_of(server) as store:
         session = Session.open(project, store=store, annotator="the owner")
-        session.write_instructions("Petals first.")
+        session.instructions.write("Petals first.")
         visit(page, f"{server.url}/label?project={project}")
         at_the_desk(page)
         page.locator(".desk .sheet", has_text="new to you").wait_for()

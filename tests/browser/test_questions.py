@@ -120,7 +120,9 @@ def test_earlier_answers_a_new_class_and_a_grid_over_all_questions(page: Any, se
         page.keyboard.press("Escape")
         page.locator(".desk .badge.back").wait_for(state="hidden")
         assert page.locator(".desk .title").inner_text() == shown
-        said = {one.question_name: list(one.state.labels.values())[-1] for one in session.asked()}
+        said = {
+            one.question_name: list(one.state.labels.values())[-1] for one in session.questions.sessions()
+        }
         assert said["urgent"] == "yes" and said["topic"] == "praise"
         # a grid is of one question and one class; others are a click away
         before = lamp.state.n_labelled
@@ -298,7 +300,7 @@ def test_twenty_switches_are_confirmed_together(page: Any, server: Server) -> No
         page.locator(".desk [data-question='tag 3']").click()
         _shot(page, "switches")
         press_and_wait(page, "Enter")
-        said = {q.question_name: next(iter(q.state.labels.values())) for q in session.asked()}
+        said = {q.question_name: next(iter(q.state.labels.values())) for q in session.questions.sessions()}
         assert {name for name, answer in said.items() if answer == "yes"} == {"about chairs", "tag 3"}
         assert len(said) == 20
 
@@ -320,7 +322,7 @@ def test_sixty_switches_are_searched_by_typing(page: Any, server: Server) -> Non
             page.locator(f".desk [data-question='{name}'][aria-checked=true]").wait_for()
         _shot(page, "sixty-switches")
         press_and_wait(page, "Enter")
-        said = {q.question_name: next(iter(q.state.labels.values())) for q in session.asked()}
+        said = {q.question_name: next(iter(q.state.labels.values())) for q in session.questions.sessions()}
         assert {name for name, answer in said.items() if answer == "yes"} == {
             "tag 12 of jars",
             "tag 4 of mats",
@@ -398,7 +400,7 @@ def _open_questions(session: Session, page: Any) -> tuple[int, list[Session]]:
     """The item on screen, and the sessions of the questions that are open about it."""
     name = page.locator(".desk .title").inner_text()
     item = [str(one) for one in session.pool.items.ids].index(name)
-    return item, [one for one in session.asked() if item not in one.state.answered]
+    return item, [one for one in session.questions.sessions() if item not in one.state.answered]
 
 
 def _answer_by_keys(session: Session, page: Any) -> dict[str, str]:
@@ -507,5 +509,5 @@ def test_two_questions_and_twenty_switches_from_the_file_to_the_next_tool(page: 
         page.click(".st-key-import button")
         n = session.question("tone").state.n_labelled
         page.get_by_text(f"{n} of 90 items labelled").wait_for()
-        back = {one.question_name: one.state.labels for one in again.asked()}
-        assert back == {one.question_name: one.state.labels for one in session.asked()}
+        back = {one.question_name: one.state.labels for one in again.questions.sessions()}
+        assert back == {one.question_name: one.state.labels for one in session.questions.sessions()}

@@ -74,7 +74,7 @@ def test_no_command_writes_over_what_it_or_a_project_is_made_from(
     assert call("new", pool, *options) == 0
     session = Session.open(Store.open().projects()[0].id)
     session.label_items([3, 4], "a")
-    session.write_instructions("Look twice.", {})
+    session.instructions.write("Look twice.", {})
     rows = pd.DataFrame(np.zeros((3, 4)), columns=list(load_pool("iris").feature_map.columns))
     rows.to_csv("rows.csv", index=False)
     fast_run = tmp_path / "run"

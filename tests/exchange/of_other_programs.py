@@ -39,7 +39,7 @@ def begun(store: Any, name: str = "letters") -> Session:
 def answered(store: Any) -> Session:
     """Some of its items answered: some questions of each, and the last one by no alone."""
     session = begun(store)
-    for place, one in enumerate(session.asked()):
+    for place, one in enumerate(session.questions.sessions()):
         for item in range(4):
             if (item + place) % 5 != 4:
                 one.label_item(item, one.classes[(item * 7 + place * 3) % 4 % 2])
@@ -49,4 +49,4 @@ def answered(store: Any) -> Session:
 
 def labels_of(session: Session) -> dict[str, dict[int, str]]:
     """Answers: name of a question -> item -> class."""
-    return {one.question_name: dict(one.state.labels) for one in session.asked()}
+    return {one.question_name: dict(one.state.labels) for one in session.questions.sessions()}

@@ -283,8 +283,8 @@ def test_a_project_is_told_in_the_same_form(tmp_path: Path) -> None:
     item = session.pool.trainable[-1]
     session.label_item(int(item), "setosa")
     session.undo()
-    session.rename_class("setosa", "iris setosa")
-    session.describe_class("virginica", guidance="=the large one")
+    session.classes.rename("setosa", "iris setosa")
+    session.classes.describe("virginica", guidance="=the large one")
     write_project_bundle(tmp_path / "b", session)
     with (tmp_path / "b" / "codebook.csv").open() as file:
         book = {row["class"]: row for row in csv.DictReader(file)}

@@ -53,7 +53,7 @@ def lived(store: Store) -> Session:
     ben.note(items[2], "so it is")
     ann.label_item(items[3], CLASSES[0])
     ann.undo()
-    ann.rename_class(CLASSES[2], "sea")
+    ann.classes.rename(CLASSES[2], "sea")
     ben.relabel(items[4:6], CLASSES[0])
     grid = ann.ask_grid(CLASSES[0], 4)
     ann.confirm([a.id for a in grid[:3]], CLASSES[0], [a.id for a in grid[3:]])

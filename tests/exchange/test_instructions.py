@@ -14,6 +14,7 @@ from workbench.errors import InputError
 from workbench.exchange import export_labels, open_bundle, write_project_bundle
 from workbench.pools.instructions import carried_instructions, markdown_of, read_instructions
 from workbench.sessions import Session
+from workbench.sessions.instructions import examples_of_all
 
 
 def png(colour="red"):
@@ -36,9 +37,9 @@ def session(tmp_path, monkeypatch):
     file = tmp_path / "pets.csv"
     file.write_text("id,text,size\n" + "".join(f"i{i},a text of number {i},{i}\n" for i in range(12)))
     made = Session.create(str(file), name="pets", classes=["cat", "dog"], annotator="ann")
-    made.write_instructions("# Pets\n\n![a cat](cat.png)\n\nCats **purr**.", {"cat.png": png()})
+    made.instructions.write("# Pets\n\n![a cat](cat.png)\n\nCats **purr**.", {"cat.png": png()})
     made.import_labels([(0, "cat"), (1, "dog")], "test")
-    made.pick_example(0, "cat")
+    made.instructions.pick(0, "cat")
     return made
 
 
@@ -105,8 +106,8 @@ def test_a_project_of_a_dataset_begins_with_what_its_card_says(tmp_path, monkeyp
     )
     made = Session.create(str(folder), annotator="ann")
     (name,) = made.state.pictures
-    assert made.instructions.text == f"![one](picture:{name}) x Look."
-    assert made.instructions.annotator == "source" and made.state.version_read("ann") == 0
+    assert made.instructions.latest.text == f"![one](picture:{name}) x Look."
+    assert made.instructions.latest.annotator == "source" and made.state.version_read("ann") == 0
     (folder / "README.md").write_text("## Instructions\n\n" + "Look.\n\n" * 4000)
     assert len(carried_instructions(str(folder)).text) < 20_000
 
@@ -122,14 +123,18 @@ def test_a_bundle_has_them_for_people_and_for_opening(session, tmp_path):
     (name,) = session.state.pictures
     text = (tmp_path / "out" / "instructions.md").read_text()
     assert f"![a cat](pictures/{name}.png)" in text and "**purr**" in text
-    assert (tmp_path / "out" / "pictures" / f"{name}.png").read_bytes() == session.picture(name).data
+    assert (tmp_path / "out" / "pictures" / f"{name}.png").read_bytes() == session.instructions.picture(
+        name
+    ).data
     book = list(csv.DictReader((tmp_path / "out" / "codebook.csv").open()))
     assert {row["class"]: row["examples"] for row in book} == {"cat": "i0", "dog": ""}
     assert "base64" not in (tmp_path / "out" / "events.csv").read_text()
     assert len((tmp_path / "out" / "events.csv").read_text()) < 20_000
     opened = Session.open(open_bundle(tmp_path / "out", name="again").id)
-    assert opened.instructions == session.instructions and opened.picture(name) == session.picture(name)
-    assert opened.examples("cat")[0] == session.examples("cat")[0]
+    assert opened.instructions.latest == session.instructions.latest and opened.instructions.picture(
+        name
+    ) == session.instructions.picture(name)
+    assert examples_of_all(opened)["cat"][0] == examples_of_all(session)["cat"][0]
     told = read_instructions(str(tmp_path / "out"))
     assert list(told.pictures) == [f"pictures/{name}.png"]
 
@@ -147,7 +152,7 @@ def test_they_go_out_with_labels_and_come_in_again(session, format, tmp_path, ca
     )
     assert call("import", other.id, file, "--format", format) == 0
     assert "instructions were taken over" in capsys.readouterr().out
-    assert other.instructions.text == session.instructions.text and other.state.n_labelled == 2
+    assert other.instructions.latest.text == session.instructions.latest.text and other.state.n_labelled == 2
 
 
 def test_the_command_prints_writes_and_picks(session, tmp_path, capsys):
@@ -158,7 +163,7 @@ def test_the_command_prints_writes_and_picks(session, tmp_path, capsys):
     (tmp_path / "my dog.png").write_bytes(png("blue"))
     assert call("instructions", "pets", "--from", tmp_path / "new.md", "--example", "dog=i1") == 0
     assert "Dogs bark." in capsys.readouterr().out
-    assert session.instructions.version == 2 and session.examples("dog")[0].picked
+    assert session.instructions.latest.version == 2 and examples_of_all(session)["dog"][0].picked
     assert call("instructions", "pets", "--version", "1", "--out", tmp_path / "out") == 0
     assert "purr" in (tmp_path / "out" / "instructions.md").read_text()
     assert len(list((tmp_path / "out" / "pictures").iterdir())) == 1

@@ -128,7 +128,7 @@ def test_annotations_are_votes_and_no_order_decides(
     told = any("Annotations differ" in note and "44" in note for note in pool.notes)
     assert (pool.truth[4] == -1, told) == (not label, not label)
     session = start()
-    session.add_question(("topic", ["a", "b"]))
+    session.questions.add(("topic", ["a", "b"]))
     rows = [{**entry, "data": {"item": entry["id"] - 40}} for entry in entries]
     answers = json.dumps(rows).encode()
     if not (label or votes):
@@ -287,7 +287,7 @@ def test_who_labels_an_item_after_a_file_has_the_last_word(
 ) -> None:
     session = start()
     if several:
-        session.add_question("urgent")
+        session.questions.add("urgent")
     own, new, seen, again = session.pool.trainable[:4].tolist()
     a, b, c = session.classes
     session.label_items([own, again], a)

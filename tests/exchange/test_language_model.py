@@ -111,11 +111,11 @@ def test_answers_with_probabilities_are_a_guess_that_labels_weigh(fake: Fake, se
     answers = ask(fake.server, questions, lambda fraction, _: told.append(fraction))
     assert len(fake.requests) == N - 3 and told[-1] == 1.0
     assert {round(sure or 0.0, 6) for _, _, sure in answers} == {0.9}
-    session.add_guess(f"llm:tiny@{fake.server.address}", answers)
+    session.guesses.add(f"llm:tiny@{fake.server.address}", answers)
     truth = {i: CLASSES[i % 2 == 0] for i in range(N)}
     share = sum(truth[item] == name for item, name, _ in answers) / len(answers)
     assert 0.75 < share < 0.85
-    (report,) = session.guess_report()
+    (report,) = session.guesses.report()
     assert report.n_known == N - 3 and report.agreement is not None and report.agreement.n == 0
     body = fake.requests[0]
     assert body["response_format"]["json_schema"]["schema"]["properties"]["class"]["enum"] == CLASSES
@@ -181,7 +181,7 @@ def test_a_server_that_is_wrong_is_told_and_changes_nothing(
     fake.answer = lambda body: (status, content)
     with pytest.raises(InputError, match=message):
         ask(fake.server, questions_about(session), nothing)
-    assert all(body["messages"] for body in fake.requests) and session.guess_report() == []
+    assert all(body["messages"] for body in fake.requests) and session.guesses.report() == []
 
 
 def test_a_dead_or_slow_server_is_told_and_the_same_request_goes_on(
@@ -206,13 +206,13 @@ def test_a_dead_or_slow_server_is_told_and_the_same_request_goes_on(
     fake.answer = lambda body: (200, reply(right(body)))
     answers = ask(fake.server, questions, nothing)
     assert len(answers) == N - 3 and len(fake.requests) - before < N - 3 - 10
-    session.add_guess(f"llm:tiny@{fake.server.address}", answers)
+    session.guesses.add(f"llm:tiny@{fake.server.address}", answers)
     fake.http.shutdown()
     fake.http.server_close()
     language_model.forget(fake.server)
     with pytest.raises(InputError, match="does not answer"):
         ask(fake.server, questions, nothing)
-    assert session.guess_report()[0].n_known == N - 3  # what is stored stays
+    assert session.guesses.report()[0].n_known == N - 3  # what is stored stays
 
 
 def test_cancel_keeps_what_was_answered(fake: Fake, session: Session) -> None:

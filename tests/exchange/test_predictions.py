@@ -73,17 +73,17 @@ def test_a_running_project_takes_them_and_keeps_them(pool, tmp_path):
     rng = np.random.default_rng(0)
     said = [(i, names[i] if rng.random() < 0.9 else "setosa", 0.8) for i in range(0, 150, 2)]
     before = session.state.n_labelled
-    event = session.add_guess("file:old.csv", said)
+    event = session.guesses.add("file:old.csv", said)
     assert event.kind == "guesses-changed" and session.state.n_labelled == before
     assert session.refit().error < 0.5 and session.model.n_labelled == 0
-    [source] = session.guess_report()
+    [source] = session.guesses.report()
     assert (source.source, source.n_known) == ("file:old.csv", 75)
     # the same name again replaces it; each round says which it had
-    assert session.add_guess("file:old.csv", said) is None
-    session.add_guess("file:old.csv", said[:40])
+    assert session.guesses.add("file:old.csv", said) is None
+    session.guesses.add("file:old.csv", said[:40])
     assert session.stale and session.refit().number == 1
-    assert [one.n_known for one in session.guess_report()] == [40]
-    assert "said" not in session.made_with(1)["guess"]["sources"][0]
+    assert [one.n_known for one in session.guesses.report()] == [40]
+    assert "said" not in session.fits.made_with(1)["guess"]["sources"][0]
     # it travels, and is there after a restart
     write_project_bundle(tmp_path / "bundle", session)
     there = Store.open(tmp_path / "two.sqlite")
@@ -98,7 +98,7 @@ def test_a_running_project_takes_them_and_keeps_them(pool, tmp_path):
         ("file:x", [(0, "rose", None)], "none of the classes"),
     ):
         with pytest.raises(InputError, match=problem):
-            session.add_guess(name, rows)
+            session.guesses.add(name, rows)
 
 
 def test_an_older_model_is_a_guess(pool, tmp_path):

@@ -44,9 +44,9 @@ def busy(pool: str, store: Store, **more: object) -> Session:
     session.flag(items[2])
     ask = bob.ask()[0]
     bob.apply([Operation("op-1", "skip", ask=ask.id)])
-    session.rename_class(session.classes[0], "renamed, with comma")
+    session.classes.rename(session.classes[0], "renamed, with comma")
     session.import_labels([(items[3], session.classes[1])], "a file")
-    session.add_class("later")
+    session.classes.add("later")
     return session
 
 

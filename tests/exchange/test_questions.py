@@ -55,11 +55,11 @@ def _ask(session, item):
 def test_a_bundle_brings_all_questions_with_their_answers_and_fits(store, tmp_path):
     session = answered(store)
     session.refit_all()
-    session.archive_question("urgent")
+    session.questions.archive("urgent")
     write_project_bundle(tmp_path / "b", session.question("fraud"))
     made = open_bundle(tmp_path / "b", store=store, name="again")
     again = Session.open(made.id, store=store)
-    assert [(q.question, q.kind, q.aside) for q in again.every_question] == [
+    assert [(q.question, q.kind, q.aside) for q in again.questions.every] == [
         ("topic", "one class", False),
         ("fraud", "yes / no", False),
         ("urgent", "yes / no", True),
@@ -80,11 +80,11 @@ def test_a_bundle_keeps_what_is_about_items_where_it_counts(store, tmp_path):
     write_project_bundle(tmp_path / "b", session)
     made = open_bundle(tmp_path / "b", store=store, name="again")
     again = Session.open(made.id, store=store, annotator="ann")
-    assert [5 in one.state.skipped for one in again.asked()] == [False, True, True]
+    assert [5 in one.state.skipped for one in again.questions.sessions()] == [False, True, True]
     for name in session.questions:
         assert again.question(name).state == session.question(name).state
     assert (again.undo().kind, again.undo().kind) == ("flag", "skip")
-    assert not any(5 in one.state.skipped for one in again.asked())
+    assert not any(5 in one.state.skipped for one in again.questions.sessions())
 
 
 def test_a_bundle_with_two_questions_of_one_name_is_refused(store, tmp_path):
@@ -104,7 +104,7 @@ def test_a_bundle_with_two_questions_of_one_name_is_refused(store, tmp_path):
 
 
 def labels_of(session):
-    return {one.question_name: one.state.labels for one in session.asked()}
+    return {one.question_name: one.state.labels for one in session.questions.sessions()}
 
 
 @pytest.mark.parametrize("what", ["questions", "questions-predictions"])
@@ -192,7 +192,7 @@ def test_yes_is_one_where_the_names_of_codes_are_lost(store, tmp_path):
 def test_a_name_with_the_sign_between_names_comes_back_from_a_cell(store):
     names = ("semi;colon", "semi", "a;b;c", "urgent")
     session = begun(store, names)
-    for place, one in enumerate(session.asked()):
+    for place, one in enumerate(session.questions.sessions()):
         one.label_items([0, 1], "yes" if place != 1 else "no")
     other = begun(store, names, name="other")
     take_answers(other, read_answers(export_labels(session, "csv", "questions"), other, "csv"), "file")

@@ -147,7 +147,7 @@ def test_an_export_holds_what_the_model_thought_when_it_asked(
     ask = next(ask for ask in iter(lambda: session.ask()[0], None) if session.tell(ask.id, CLASSES[2]))
     session.refit()
     assert session.model is not then
-    session.rename_class(CLASSES[2], "another")
+    session.classes.rename(CLASSES[2], "another")
     row = next(row for row in label_table(session) if row["item"] == ask.item)
     names = [*CLASSES[:2], "another"]
     expected = dict(zip(names, then.probabilities[ask.item].tolist(), strict=True))

@@ -145,8 +145,8 @@ def test_half_a_character_and_nul_are_made_valid_where_they_come_in(kind: str, t
         item = int(session.pool.trainable[0])
         session.note(item, odd)
         session.flag(item, reason=odd)
-        session.add_class(odd)
-        session.describe_class(session.classes[-1], guidance=odd)
+        session.classes.add(odd)
+        session.classes.describe(session.classes[-1], guidance=odd)
         session.label_item(item, session.classes[-1])
         valid = "half \ufffd and \ufffd"
         again = Session.open(session.id, store=store)

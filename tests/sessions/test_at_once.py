@@ -156,6 +156,6 @@ def test_a_view_stays_as_it_is(start: Start, store: Store) -> None:
     with pytest.raises(RuntimeError), session._project.recording():
         session.relabel([int(session.pool.trainable[2])], session.classes[0])
         raise RuntimeError
-    assert session.state.n_labelled == 2 and session._project.epoch == 0
+    assert session.state.n_labelled == 2 and session._project.log.epoch == 0
     session.label_item(int(session.pool.trainable[2]), session.classes[1])
     assert Session.open(session.id, store=store).state.labels == session.state.labels

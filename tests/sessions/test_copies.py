@@ -27,7 +27,7 @@ def worked(session: Session, pool: Pool) -> Session:
     answer(bob, pool, 4)
     session.refit()
     answer(session, pool, 4)
-    session.merge_class(session.classes[1], session.classes[2])
+    session.classes.merge(session.classes[1], session.classes[2])
     session.refit()
     bob.relabel(list(session.state.training)[:2], session.classes[0])
     session.refit()
@@ -38,7 +38,7 @@ def same(one: Session, two: Session) -> None:
     assert list(two.state.training.items()) == list(one.state.training.items())
     assert [r.number for r in two.rounds] == [r.number for r in one.rounds]
     for number in range(len(one.rounds)):
-        ours, theirs = one.model_at(number), two.model_at(number)
+        ours, theirs = one.fits.model_at(number), two.fits.model_at(number)
         np.testing.assert_array_equal(theirs.items, ours.items)
         np.testing.assert_array_equal(theirs.codes, ours.codes)
         np.testing.assert_allclose(theirs.probabilities, ours.probabilities, atol=1e-12)

@@ -95,36 +95,36 @@ def test_a_second_look_asks_blind_and_keeps_both_answers(start: Start) -> None:
 
 def test_classes_are_described_ordered_and_removed(start: Start) -> None:
     ann = start()
-    ann.add_class("weed")
-    ann.describe_class("weed", guidance=" No   flower\nat all ", shortcut="W", colour="#2A9D5C")
-    ann.order_classes(["weed", "virginica"])
+    ann.classes.add("weed")
+    ann.classes.describe("weed", guidance=" No   flower\nat all ", shortcut="W", colour="#2A9D5C")
+    ann.classes.order(["weed", "virginica"])
     book = code_book(ann.state)
     assert [row["class"] for row in book] == ["weed", "virginica", "setosa", "versicolor"]
     assert book[0]["guidance"] == "No flower at all" and (book[0]["code"], book[0]["shortcut"]) == (3, "w")
     for wrong in ({"colour": "red"}, {"shortcut": "!"}, {"guidance": "x" * 400}):
         with pytest.raises(InputError):
-            ann.describe_class("setosa", **wrong)
+            ann.classes.describe("setosa", **wrong)
     with pytest.raises(InputError, match="that of class 'weed'"):
-        ann.describe_class("setosa", shortcut="w")
+        ann.classes.describe("setosa", shortcut="w")
     item = answered(ann, 1, "weed")[0]
     with pytest.raises(InputError, match="1 label names class 'weed'"):
-        ann.remove_class("weed")
+        ann.classes.remove("weed")
     ann.undo()
-    ann.remove_class("weed")
+    ann.classes.remove("weed")
     assert "weed" not in ann.classes and item not in ann.state.labels
     with pytest.raises(InputError, match="pool's own column knows"):
-        ann.remove_class("setosa")
+        ann.classes.remove("setosa")
 
 
 def test_two_people_rename_one_class_at_once(start: Start) -> None:
     ann = start()
     bob = ann.as_annotator("bob")
-    ann.rename_class("setosa", "bristly")
+    ann.classes.rename("setosa", "bristly")
     with pytest.raises(InputError, match="called 'bristly' now: it was renamed meanwhile"):
-        bob.rename_class("setosa", "smooth")
+        bob.classes.rename("setosa", "smooth")
     assert "bristly" in ann.classes
     long = ("<b>x</b>/\N{HIBISCUS}" * 40)[:300]
-    bob.rename_class("bristly", long)
+    bob.classes.rename("bristly", long)
     assert answered(bob, 1, long) and list(bob.state.labels.values()) == [long]
     with pytest.raises(InputError, match="at most 300"):
-        bob.rename_class(long, long + "x")
+        bob.classes.rename(long, long + "x")

@@ -78,8 +78,8 @@ def test_a_change_of_classes_makes_no_error(start: Start, iris: Pool) -> None:
     measured, items = session.evaluation, session.held_out()
     assert measured.n and measured.error == session.rounds[-1].error
     first, second, third = session.classes
-    session.merge_class(second, third)
-    session.rename_class(first, "other")
+    session.classes.merge(second, third)
+    session.classes.rename(first, "other")
     for _ in range(2):
         assert session.stale and session.evaluation == measured
         assert all((a == b).all() for a, b in zip(session.held_out(), items, strict=True))

@@ -18,6 +18,7 @@ from workbench.exchange import open_bundle, write_project_bundle
 from workbench.exchange.finished_sets import read_finished
 from workbench.sessions import ArrayOracle, Session
 from workbench.sessions.certifying import machine_part
+from workbench.sessions.finish_state import last_frozen
 from workbench.sessions.operations import Operation
 from workbench.store import Event, Store
 
@@ -244,7 +245,7 @@ def test_a_merge_of_classes_voids_what_was_certified(tmp_path):
     session, truth = made(tmp_path, n=120)
     session.checks.start(0.2, 0.9, of="column:llm")
     assert checked(session, truth).phase == "certified" and session.checks.certificate().holds
-    session.merge_class("owl", "dog")
+    session.classes.merge("owl", "dog")
     now = session.checks.state()
     assert now.phase == "void" and "merged into dog" in now.why
     with pytest.raises(InputError, match="merged"):
@@ -258,10 +259,10 @@ def test_a_merge_of_classes_voids_what_was_certified(tmp_path):
 def test_a_class_that_came_with_a_check_and_is_merged_voids_them_too(tmp_path):
     session, _ = made(tmp_path, n=120)
     session.checks.start(0.2, 0.9, of="column:llm")
-    session.add_class("kitten")
+    session.classes.add("kitten")
     ask = session.checks.next()
     assert session.checks.answer(ask.id, "kitten")  # a wrong label by its own word, until it is a cat
-    session.merge_class("kitten", "cat")
+    session.classes.merge("kitten", "cat")
     now = session.checks.state()
     assert now.phase == "void" and "kitten was merged into cat" in now.why
     session.undo()
@@ -271,7 +272,7 @@ def test_a_class_that_came_with_a_check_and_is_merged_voids_them_too(tmp_path):
 def test_a_class_that_is_taken_away_voids_frozen_labels_that_name_it(tmp_path):
     session, truth = made(tmp_path, n=120)
     session.checks.start(0.2, 0.9, of="column:llm")
-    session.remove_class("owl")
+    session.classes.remove("owl")
     now = session.checks.state()
     assert now.phase == "void" and "owl was taken away" in now.why
     with pytest.raises(InputError, match="taken away"):
@@ -372,7 +373,7 @@ def test_a_kill_at_any_check_loses_none_and_repeats_none(tmp_path):
     state = session.state
     answered = [e.item for e in session.events if e.kind == "label"]
     assert len(set(answered)) == len(answered) and set(said) <= set(answered)
-    frozen = session.checks.frozen(state)
+    frozen = last_frozen(state, session.pool.items.ids)
     order = frozen.items[frozen.order(len(answered))].tolist()
     assert answered == order
     assert session.checks.state().evidence.checks == len(answered)
@@ -513,7 +514,7 @@ def test_an_item_that_is_relabelled_or_renamed_after_the_draw(tmp_path):
     session.relabel([item], next(name for name in PETS if name != truth[item]))
     now = session.checks.state()
     assert now.phase == "certified" and now.wrong == 0  # the check stands as it was answered
-    session.rename_class("owl", "owls")
+    session.classes.rename("owl", "owls")
     certificate = session.checks.certificate()
     rows = finished_rows(session)
     mended = [Labelled(r.item, truth[int(r.item)].replace("owl", "owls"), r.source) for r in rows]

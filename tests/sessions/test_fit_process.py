@@ -208,10 +208,10 @@ def test_a_fit_apart_is_the_fit_that_is_made_here(
         lambda *said: told.append(said),
         ready=lambda model: shown.append((model, session.model)),
     )
-    assert told and session.model is not None and not session.stale and not session.fit_problem
+    assert told and session.model is not None and not session.stale and not session.fits.problem
     assert shown == [(session.model, None)]  # made ready before anybody saw it
     assert np.allclose(session.model.probabilities, here.model.probabilities)
-    one, other = session._fits.published(), here._fits.published()
+    one, other = session.fits.published(), here.fits.published()
     assert one is not None and other is not None
     assert np.allclose(
         one.utilities, other.utilities, equal_nan=True
@@ -238,8 +238,8 @@ def test_a_stored_fit_is_known_from_the_other_process_and_made_here_when_more_is
     one, other = beside.model, here.model
     assert one is not None and other is not None and len(beside.rounds) == 1 and beside.stale
     assert np.allclose(one.probabilities, other.probabilities) and one.n_labelled == 8
-    assert "estimator" not in one.__dict__ and not beside.fit_problem
-    published, restored = beside._fits.published(), here._fits.published()
+    assert "estimator" not in one.__dict__ and not beside.fits.problem
+    published, restored = beside.fits.published(), here.fits.published()
     assert published is not None and restored is not None
     assert np.allclose(published.utilities, restored.utilities, equal_nan=True)
     assert published.queue.tolist() == restored.queue.tolist()

@@ -64,36 +64,36 @@ def test_a_project_asks_from_its_guess_before_any_label(session, path):
     again = Session.open(session.id, annotator="ann", store=session.store)
     assert not again.stale
     np.testing.assert_array_equal(again.model.probabilities, session.model.probabilities)
-    assert again.made_with(0)["guess"] == {"sources": [{"source": "column:llm"}]}
-    assert again.model_at(0).probabilities.shape == (200, 3)
+    assert again.fits.made_with(0)["guess"] == {"sources": [{"source": "column:llm"}]}
+    assert again.fits.model_at(0).probabilities.shape == (200, 3)
 
 
 def test_sources_are_switched_off_and_on(session, path):
     session.refit()
-    [before] = session.guesses
+    [before] = session.guesses.now()
     assert before.on and before.guess.codes.shape == (200,)
-    event = session.change_guesses([{"source": "column:llm", "on": False}, "column:noise"])
+    event = session.guesses.change([{"source": "column:llm", "on": False}, "column:noise"])
     assert event.kind == "guesses-changed" and session.stale
-    assert session.change_guesses([{"source": "column:llm", "on": False}, "column:noise"]) is None
+    assert session.guesses.change([{"source": "column:llm", "on": False}, "column:noise"]) is None
     session.refit()
-    off, on = session.guesses
+    off, on = session.guesses.now()
     assert (off.on, on.on) == (False, True)
     assert (session.model.mean[0] == on.guess.values).all()
-    session.change_guesses([])
+    session.guesses.change([])
     assert not session.stale  # nothing to fit: no label, no guess
     assert session.model is None and session.ask()[0].role == "cold-start"
     with pytest.raises(InputError, match="no column 'gone'"):
-        session.change_guesses(["column:gone"])
+        session.guesses.change(["column:gone"])
     with pytest.raises(InputError, match="given twice"):
-        session.change_guesses(["column:llm", "column:llm"])
+        session.guesses.change(["column:llm", "column:llm"])
 
 
 def test_predictions_taken_in_again_with_other_confidences_are_learnt_from(session):
-    session.add_guess("file:llm", [(item, PETS[item % 3], 0.99) for item in range(200)])
+    session.guesses.add("file:llm", [(item, PETS[item % 3], 0.99) for item in range(200)])
     session.refit()
     before = session.predict_item(0)
     doubted = [(item, PETS[item % 3], 0.5 if item < 100 else 0.99) for item in range(200)]
-    session.add_guess("file:llm", doubted)
+    session.guesses.add("file:llm", doubted)
     assert session.stale and session.refit() is not None
     assert session.predict_item(0) != before
 
@@ -106,7 +106,7 @@ def test_a_source_that_is_gone_lets_the_project_open(session, monkeypatch):
 
     monkeypatch.setattr(guessing, "guess_of", gone)
     again = Session.open(session.id, store=session.store)
-    [source] = again.guesses
+    [source] = again.guesses.now()
     assert source.guess is None and "no column 'llm'" in source.problem
     assert again.refit() is None and not again.stale
     assert again.ask()
@@ -125,7 +125,7 @@ def test_a_classifier_that_takes_none(session, path, tmp_path):
     session.change_model(classifier="svm-platt", policy="margin")
     assert not session.stale  # it waits for labels, as without a guess
     with pytest.raises(InputError, match="cannot start from a guess"):
-        session.change_guesses(["column:noise"])
+        session.guesses.change(["column:noise"])
 
 
 def test_guesses_of_runs_are_part_of_their_spec(path):
@@ -147,21 +147,21 @@ def test_guesses_of_runs_are_part_of_their_spec(path):
 
 def test_what_sources_are_worth(session, path):
     truth = truth_of(path)
-    session.change_guesses(["column:llm", "column:noise"])
+    session.guesses.change(["column:llm", "column:noise"])
     session.label_items([i for i in range(120) if truth[i] == "cat"], "cat")
     session.label_items([i for i in range(120) if truth[i] == "dog"], "dog")
     session.label_items([i for i in range(120) if truth[i] == "owl"], "owl")
     session.refit()
-    good, bad = session.guess_report()
+    good, bad = session.guesses.report()
     assert good.agreement.n == 120 and good.n_drawn == 0 and good.agreement.low > bad.agreement.high
     assert good.weight > bad.weight and bad.weight < 0.3 and bad.confusions[0][2] > 5
     assert weight_words(good.weight, 120).startswith("counts")
     assert "outvoted" in weight_words(0.0, 120) and weight_words(None, 5) == "not used"
     assert weight_words(None, 5, on=True) == "from the next fit on"
     assert "on trust" in weight_words(0.5, 3)
-    assert "column:llm" in session.guesses_offered() and "column:truth" in session.guesses_offered()
+    assert "column:llm" in session.guesses.offered() and "column:truth" in session.guesses.offered()
     item = next(i for i in range(200) if pd.read_csv(path)["llm"][i] != truth[i])
-    said = said_of(session.guesses, item, session.model, session.fitted_with)
+    said = said_of(session.guesses.now(), item, session.model, session.fitted_with)
     assert said[0][:2] == ("column:llm", pd.read_csv(path)["llm"][item])
 
 
@@ -181,7 +181,7 @@ def test_exports_say_what_the_guess_was(session, path):
 
 def test_a_bundle_goes_on_with_the_guess(session, tmp_path):
     session.refit()
-    session.change_guesses(["column:llm", "column:noise"])
+    session.guesses.change(["column:llm", "column:noise"])
     session.label_items([3], "cat")
     session.refit()
     write_project_bundle(tmp_path / "bundle", session)
@@ -198,21 +198,21 @@ def test_a_bundle_goes_on_with_the_guess(session, tmp_path):
 
 def test_names_that_are_no_class_are_mapped(session):
     said = [(0, "cat", None), (1, "hound", None), (2, "hound", None), (3, "kitten", None)]
-    session.add_guess("file:other.csv", said)
+    session.guesses.add("file:other.csv", said)
     kept = session.settings["guesses"][-1]["said"]
     assert session.settings["guesses"][-1]["said"] is kept  # not walked through at every look
-    found = session.guess_report()[-1]
+    found = session.guesses.report()[-1]
     assert found.unknown == ("hound", "kitten") and found.n_known == 1
     now = [
         {**one, "mapping": {"hound": "dog"}} if one["source"] == "file:other.csv" else one
         for one in session.settings["guesses"]
     ]
-    session.change_guesses(now)
-    found = session.guess_report()[-1]
+    session.guesses.change(now)
+    found = session.guesses.report()[-1]
     assert found.unknown == ("kitten",) and found.n_known == 3 and found.mapping == {"hound": "dog"}
     now[-1] = {**now[-1], "mapping": {}}
-    session.change_guesses(now)
-    assert session.guess_report()[-1].n_known == 1
+    session.guesses.change(now)
+    assert session.guesses.report()[-1].n_known == 1
     session.refit()
     assert session.model.mean.shape == (2, 200, 3)
 

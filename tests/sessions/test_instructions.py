@@ -10,6 +10,7 @@ from workbench.errors import InputError
 from workbench.exchange import label_table
 from workbench.sessions import ArrayOracle, Session
 from workbench.sessions.instruction_texts import SIDE, as_kept
+from workbench.sessions.instructions import examples_of_all
 
 
 def png(size=(40, 30), colour="red"):
@@ -34,11 +35,11 @@ def answer(session, n):
 def test_each_label_knows_the_version_in_force_and_the_one_its_person_had_read(session):
     ben = session.as_annotator("ben")
     answer(session, 1)
-    session.write_instructions("Petals first.")
+    session.instructions.write("Petals first.")
     answer(ben, 1)
-    ben.read_instructions()
+    ben.instructions.read()
     answer(ben, 1)
-    session.write_instructions("Petals, then sepals.", after=1)
+    session.instructions.write("Petals, then sepals.", after=1)
     answer(ben, 1)
     rows = sorted(label_table(session), key=lambda row: row["time"])
     assert [(row["person"], row["instructions"], row["instructions_read"]) for row in rows] == [
@@ -47,37 +48,40 @@ def test_each_label_knows_the_version_in_force_and_the_one_its_person_had_read(s
         ("ben", 1, 1),
         ("ben", 2, 1),
     ]
-    assert session.instructions.text == "Petals, then sepals." and session.instructions.version == 2
+    assert (
+        session.instructions.latest.text == "Petals, then sepals."
+        and session.instructions.latest.version == 2
+    )
     assert session.state.version_read("ann") == 2, "whoever writes a version knows it"
 
 
 def test_what_changes_nothing_is_no_version_and_an_empty_text_takes_them_away(session):
-    assert session.write_instructions("  ") is None
-    session.write_instructions("Look.\r\n")
-    assert session.write_instructions("Look.\n") is None
-    session.write_instructions("")
-    assert session.instructions is None and len(session.state.instructions) == 2
+    assert session.instructions.write("  ") is None
+    session.instructions.write("Look.\r\n")
+    assert session.instructions.write("Look.\n") is None
+    session.instructions.write("")
+    assert session.instructions.latest is None and len(session.state.instructions) == 2
 
 
 def test_two_who_write_at_once_do_not_overwrite_each_other(session):
-    session.write_instructions("One.", after=0)
+    session.instructions.write("One.", after=0)
     with pytest.raises(InputError, match="ann wrote version 1 meanwhile"):
-        session.as_annotator("ben").write_instructions("Other.", after=0)
+        session.as_annotator("ben").instructions.write("Other.", after=0)
 
 
 def test_pictures_are_kept_small_and_named_by_their_content(session):
-    session.write_instructions(
+    session.instructions.write(
         "![a](a.png) ![b](b.png)", {"a.png": png((3000, 20)), "b.png": png(), "c": b"x"}
     )
     first, second = session.state.pictures
-    assert session.instructions.text == f"![a](picture:{first}) ![b](picture:{second})"
-    kept = session.picture(first)
+    assert session.instructions.latest.text == f"![a](picture:{first}) ![b](picture:{second})"
+    kept = session.instructions.picture(first)
     assert max(Image.open(io.BytesIO(kept.data)).size) == SIDE and kept.media == "image/png"
     before = len(session.events)
-    session.write_instructions(f"![b](b.png) ![again](picture:{first})", {"b.png": png()})
+    session.instructions.write(f"![b](b.png) ![again](picture:{first})", {"b.png": png()})
     assert len(session.events) == before + 1, "a picture that is kept is not kept twice"
     with pytest.raises(InputError, match="no picture"):
-        session.picture("0" * 16)
+        session.instructions.picture("0" * 16)
 
 
 def test_a_picture_of_noise_is_kept_as_jpeg():
@@ -101,7 +105,7 @@ def test_a_picture_of_noise_is_kept_as_jpeg():
 def test_what_cannot_be_shown_is_refused_and_nothing_recorded(session, text, pictures, why):
     before = len(session.events)
     with pytest.raises(InputError, match=why):
-        session.write_instructions(text, pictures)
+        session.instructions.write(text, pictures)
     assert len(session.events) == before
 
 
@@ -113,47 +117,51 @@ def test_examples_are_those_people_picked_else_the_nearest_to_the_middle(session
         list(session.state.codes)
     ].std(axis=0)
     nearest = items[int(((X - X.mean(axis=0)) ** 2).sum(axis=1).argmin())]
-    proposed = session.examples("setosa")
+    proposed = examples_of_all(session)["setosa"]
     assert proposed[0].item == nearest and not any(one.picked for one in proposed) and len(proposed) == 3
     others = [i for i in items if i not in {one.item for one in proposed}]
-    session.pick_example(others[0], "setosa")
-    assert [one.picked for one in session.examples("setosa")] == [True, False, False]
-    session.pick_example(others[1], "setosa")
-    assert [one.item for one in session.examples("setosa")] == others[:2], "two that people picked suffice"
-    session.pick_example(others[0], "setosa", on=False)
-    assert session.examples("setosa")[0].item == others[1]
+    session.instructions.pick(others[0], "setosa")
+    assert [one.picked for one in examples_of_all(session)["setosa"]] == [True, False, False]
+    session.instructions.pick(others[1], "setosa")
+    assert [one.item for one in examples_of_all(session)["setosa"]] == others[:2], (
+        "two that people picked suffice"
+    )
+    session.instructions.pick(others[0], "setosa", on=False)
+    assert examples_of_all(session)["setosa"][0].item == others[1]
     # one that was labelled otherwise since is none any more
     session.relabel([others[1]], "virginica")
-    assert others[1] not in {one.item for one in session.examples("setosa")}
+    assert others[1] not in {one.item for one in examples_of_all(session)["setosa"]}
 
 
 def test_an_example_is_of_its_class_one_of_three_and_not_to_measure_on(session):
     items = [i for i in session.pool.trainable.tolist() if i < 50][:4]
     session.import_labels([(i, "setosa") for i in items], "test")
     with pytest.raises(InputError, match="labelled 'setosa'"):
-        session.pick_example(items[0], "virginica")
+        session.instructions.pick(items[0], "virginica")
     with pytest.raises(InputError, match="kept to measure on"):
-        session.pick_example(int(session.pool.test.test[0]), "setosa")
+        session.instructions.pick(int(session.pool.test.test[0]), "setosa")
     for item in items[:3]:
-        session.pick_example(item, "setosa")
-    assert session.pick_example(items[0], "setosa") is None
+        session.instructions.pick(item, "setosa")
+    assert session.instructions.pick(items[0], "setosa") is None
     with pytest.raises(InputError, match="has 3 examples"):
-        session.pick_example(items[3], "setosa")
-    session.rename_class("setosa", "bristle")
-    assert {one.item for one in session.examples("bristle")} == set(items[:3])
+        session.instructions.pick(items[3], "setosa")
+    session.classes.rename("setosa", "bristle")
+    assert {one.item for one in examples_of_all(session)["bristle"]} == set(items[:3])
 
 
 def test_an_example_gives_no_answer_away_to_who_is_still_to_be_asked(tmp_path, monkeypatch):
     monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path / "home"))
     ann = Session.create("iris", annotator="ann", overlap=1.0, evaluation_share=0.0)
     answer(ann, 12)
-    assert ann.examples_of_all()
-    assert not ann.as_annotator("ben").examples_of_all(), "ben is to label all of them too"
+    assert examples_of_all(ann)
+    assert not examples_of_all(ann.as_annotator("ben")), "ben is to label all of them too"
 
 
 def test_a_copy_has_them_too(session):
-    session.write_instructions("![a](a.png) Petals.", {"a.png": png()})
+    session.instructions.write("![a](a.png) Petals.", {"a.png": png()})
     answer(session, 2)
     copy = Session.open(session.store.duplicate_project(session.id, "copy").id)
     (name,) = copy.state.pictures
-    assert copy.instructions == session.instructions and copy.picture(name) == session.picture(name)
+    assert copy.instructions.latest == session.instructions.latest and copy.instructions.picture(
+        name
+    ) == session.instructions.picture(name)

@@ -355,7 +355,7 @@ def test_the_model_of_an_open_project_can_be_changed(start: Start, store: Store,
     session = start()
     answer(session, iris, 8)
     session.refit()
-    before = session.model_at(0).probabilities
+    before = session.fits.model_at(0).probabilities
     assert session.change_model(policy="margin") is None and not session.stale
     event = session.change_model(policy="random", options={"sharpness": 2.0})
     assert event is not None and event.kind == "model-changed" and session.stale
@@ -369,7 +369,7 @@ def test_the_model_of_an_open_project_can_be_changed(start: Start, store: Store,
     assert again.settings["policy"] == "random" and again.model is not None
     assert again.model.estimator.sharpness == 2.0
     # an earlier round is replayed with what it was made with
-    assert np.allclose(again.model_at(0).probabilities, before)
+    assert np.allclose(again.fits.model_at(0).probabilities, before)
     for wrong, message in (
         ({"classifier": "large-margins"}, "Did you mean"),
         ({"policy": "nope"}, "no policy called"),
@@ -501,7 +501,7 @@ def test_a_correction_after_a_second_look_leaves_the_first_answer(start: Start) 
 def test_classes_of_a_file_stay_apart_whatever_they_are_called(start: Start) -> None:
     session = start()
     name = session.classes[0]
-    session.rename_class(name, "rest")
+    session.classes.rename(name, "rest")
     session.import_labels([(1, name), (2, f"{name}#2")], "f.csv")
     labels = session.state.labels
     assert labels[1] != labels[2] and {name, f"{name}#2"} <= set(session.classes)
@@ -510,7 +510,7 @@ def test_classes_of_a_file_stay_apart_whatever_they_are_called(start: Start) -> 
 def test_a_class_that_an_act_brings_goes_with_its_undo(start: Start) -> None:
     session = start()
     name, other = session.classes[:2]
-    session.rename_class(name, "rest")
+    session.classes.rename(name, "rest")
     one, two = session.ask(2)
     session.apply(
         [

@@ -47,7 +47,7 @@ def labelled(people, n=45, wrong=()):
 
 def test_one_person_is_told_that_agreement_needs_another():
     session, _ = labelled(["ann"])
-    report = session.people()
+    report = session.people.report()
     assert report.alpha is None and "Only ann has labelled" in report.words
     assert [(one.name, one.n_labels, one.n_shared) for one in report.people] == [("ann", 45, 0)]
     assert training_of(session.state) is session.state.training
@@ -57,10 +57,10 @@ def test_a_spammer_is_outvoted_and_told_apart():
     session, items = labelled(["ann", "bob", "spam"], wrong=["spam"])
     truth = session.pool.truth
     assert training_of(session.state) == {item: int(truth[item]) for item in items}
-    by_name = {one.name: one for one in session.people().people}
+    by_name = {one.name: one for one in session.people.report().people}
     assert by_name["ann"].agreement == 1.0 and by_name["spam"].agreement < 0.5
     assert by_name["spam"].confusions[0][1] == "virginica" and by_name["spam"].disagreements
-    report = session.people()
+    report = session.people.report()
     assert {(one.said, one.model) for one in report.confusions} == {("virginica", 0)}
     assert (report.n_answers, sum(one.people for one in report.confusions)) == (135, 30)
     assert by_name["spam"].accuracy < 0.6 < by_name["bob"].accuracy
@@ -75,7 +75,7 @@ def test_a_tie_with_somebody_whom_the_others_contradict_is_learnt_from():
     state = session.state
     assert item in state.undecided and item not in state.training
     assert training_of(state)[item] == 0
-    assert session.people().n_other == 1
+    assert session.people.report().n_other == 1
     row = {r["item"]: r for r in label_table(session)}[item]
     assert row["consensus"] == names[0] and row["consensus_certainty"] > 2 / 3
 
@@ -185,20 +185,20 @@ def test_a_share_of_items_or_worth_and_nothing_else():
 
 def test_names_are_hidden_for_everybody_where_the_owner_wants_it(capsys):
     session, _ = labelled(["ann", "bob", "cia"], n=6)
-    assert session.hide_names() is not None and session.hide_names() is None
+    assert session.people.hide_names() is not None and session.people.hide_names() is None
     labelling.people(session.id)
     said = capsys.readouterr().out
     assert not any(name in said for name in ("ann", "bob", "cia")) and "Person 3" in said
-    shown = shown_people(session.people(), True, session.id)
+    shown = shown_people(session.people.report(), True, session.id)
     assert [name for name, _ in shown] == ["Person 1", "Person 2", "Person 3"]
-    session.hide_names(False)
+    session.people.hide_names(False)
     labelling.people(session.id)
     assert "ann" in capsys.readouterr().out
 
 
 def test_agreement_of_few_items_is_a_range_and_says_how_its_items_were_chosen():
     session, _ = labelled(["ann", "bob"], n=2)
-    report = session.people()
+    report = session.people.report()
     assert report.interval.low < 0.2 and report.interval.high == 1.0 and report.n_drawn == 0
     assert "2 items with labels of two or more (0 drawn at random, 2 picked)" in report.words
     assert "is 1.00" not in report.words and "too early" in report.words
@@ -206,7 +206,7 @@ def test_agreement_of_few_items_is_a_range_and_says_how_its_items_were_chosen():
         (ask,) = session.ask(1)
         session.tell(ask, session.pool.classes[session.pool.truth[ask.item]])
         of(session, "bob").label_item(ask.item, session.pool.classes[session.pool.truth[ask.item]])
-    report = session.people()
+    report = session.people.report()
     drawn = [
         ask for ask in session.state.asks.values() if ask.role == "evaluation" or ask.details.get("policy")
     ]
@@ -222,7 +222,7 @@ def test_a_change_over_time_is_told_where_it_is_more_than_chance_among_all_peopl
         mine = of(session, f"person {k}")
         for place, item in enumerate(items[::2] + items[1::2]):
             mine.label_item(item, names[(truth[item] + (k == 0 and place >= 14)) % 3])
-    drifts = {one.name: one.drift for one in session.people().people}
+    drifts = {one.name: one.drift for one in session.people.report().people}
     assert drifts.pop("person 0") == ((1.0, 0.4) if told else None)
     assert set(drifts.values()) == {None}
 
@@ -233,7 +233,7 @@ def test_a_hundred_people_and_the_command(capsys):
         mine = of(session, f"person {k:02}")
         for item in spread(session, 3):
             mine.label_item(item, session.pool.classes[session.pool.truth[item]])
-    report = session.people()
+    report = session.people.report()
     assert len(report.people) == 100 and report.alpha is not None and report.alpha.kappa == 1.0
     labelling.people(session.id)
     said = capsys.readouterr().out

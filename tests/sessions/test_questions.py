@@ -110,7 +110,7 @@ def test_what_is_about_the_item_stands_with_every_question(store):
 def test_what_python_says_of_several_questions_is_one_act_and_no_operation_of_a_client(store):
     session = begun(store)
     session.tell(session.ask_items()[0], {"topic": "refund", "fraud": True})
-    [act] = {one.events[-1].act for one in session.asked()}
+    [act] = {one.events[-1].act for one in session.questions.sessions()}
     assert act and not session.state.operations
     assert session.apply([Operation(act, "flag", item=3)])[0].status == "refused"
 
@@ -120,7 +120,7 @@ def test_an_item_that_is_measured_on_is_set_aside_in_all_questions(store):
     asks = session.ask_items(12)
     ask = next(one for one in asks if {ask.role for ask in one.asks.values()} == {"evaluation"})
     session.apply([Operation("1", "answers", item=ask.item, text="skip")])
-    assert all(ask.item in one.state.skipped for one in session.asked())
+    assert all(ask.item in one.state.skipped for one in session.questions.sessions())
 
 
 def test_the_desks_operations_are_told_to_every_question(store):
@@ -153,7 +153,7 @@ def test_second_opinions_and_second_looks_are_taken_in_a_row(store):
     bob = session.as_annotator("bob")
     assert bob.ask_items()[0].item == item
     assert bob.apply([Operation("b", "answers", item=item, answers=said)])[0].status == "saved"
-    assert all(set(one.state.votes[item]) == {"ann", "bob"} for one in session.asked())
+    assert all(set(one.state.votes[item]) == {"ann", "bob"} for one in session.questions.sessions())
     session.look_again(items=[item])
     assert session.ask_items()[0].item == item
     [ack] = session.apply([Operation("c", "answers", item=item, answers={"topic": "other"})])
@@ -174,8 +174,8 @@ def test_of_a_row_what_is_open_is_stored_and_the_rest_named(store):
 
 def test_a_class_named_as_another_one_began_is_told_apart_in_a_row(store):
     session = begun(store)
-    session.rename_class("refund", "money back")
-    session.add_class("refund")
+    session.classes.rename("refund", "money back")
+    session.classes.add("refund")
     row = Operation("1", "answers", item=3, answers={"topic": "money back", "fraud": "no"})
     again = Operation("2", "answers", item=3, answers={"topic": "money back"})
     [done, stands] = session.apply([row, again])
@@ -185,7 +185,7 @@ def test_a_class_named_as_another_one_began_is_told_apart_in_a_row(store):
 
 def test_of_a_row_that_fails_half_way_nothing_stays_in_a_question_put_aside_either(store, monkeypatch):
     session = begun(store, questions=(TOPIC, "fraud", "spam"))
-    session.archive_question("spam")
+    session.questions.archive("spam")
     [ask] = session.ask_items(1)
     answer = Answers.answer
 
@@ -226,7 +226,7 @@ def test_a_question_added_while_a_block_waits_for_its_turn_stops_nobody(store, f
 
     def begin_after_another_was_added(*known):
         monkeypatch.undo()
-        adding = threading.Thread(target=session.as_annotator("lead").add_question, args=("late",))
+        adding = threading.Thread(target=session.as_annotator("lead").questions.add, args=("late",))
         adding.start()
         adding.join()
         return begin(*known)
@@ -246,7 +246,7 @@ def test_what_ended_counts_where_a_block_over_questions_raises(store):
 
     with pytest.raises(KeyError):
         session.together(work)
-    assert all(3 in one.state.flagged for one in session.asked())
+    assert all(3 in one.state.flagged for one in session.questions.sessions())
 
 
 def test_of_a_block_that_raises_it_is_told_that_what_ended_was_not_stored(store, monkeypatch):
@@ -263,7 +263,7 @@ def test_of_a_block_that_raises_it_is_told_that_what_ended_was_not_stored(store,
     with pytest.raises(OSError, match="disk"):
         session.together(work)
     monkeypatch.undo()
-    assert not any(one.state.flagged for one in session.asked())
+    assert not any(one.state.flagged for one in session.questions.sessions())
 
 
 def test_a_question_added_when_500_items_are_labelled_has_every_item_open(store):
@@ -279,7 +279,7 @@ def test_a_question_added_when_500_items_are_labelled_has_every_item_open(store)
         uniform_share=0.0,
     )
     session.label_items(range(500), "refund")
-    tone = session.add_question(("tone", ["calm", "angry"]))
+    tone = session.questions.add(("tone", ["calm", "angry"]))
     assert tone.n_left == 520 and session.n_left == 20
     assert session.questions == ("topic", "tone") and session.state.n_labelled == 500
     asks = session.ask_items(30)
@@ -292,17 +292,17 @@ def test_a_question_put_aside_is_asked_no_more_and_keeps_its_answers(store):
     session = begun(store)
     session.question("fraud").label_item(2, "yes")
     with pytest.raises(InputError, match="another column 'id'"):
-        session.rename_question("fraud", "id")
-    session.rename_question("fraud", "scam")
-    session.archive_question("scam")
+        session.questions.rename("fraud", "id")
+    session.questions.rename("fraud", "scam")
+    session.questions.archive("scam")
     assert session.questions == ("topic",)
     assert set(session.ask_items()[0].asks) == {"topic"}
     assert session.question("scam").state.n_labelled == 1
-    session.archive_question("scam", on=False)
+    session.questions.archive("scam", on=False)
     assert session.questions == ("topic", "scam")
     with pytest.raises(InputError, match="last question"):
         for name in session.questions:
-            session.archive_question(name)
+            session.questions.archive(name)
 
 
 def test_each_question_is_fitted_by_itself(store):
@@ -319,7 +319,7 @@ def test_each_question_is_fitted_by_itself(store):
     after = session.ask_items(5)
     assert all(set(ask.asks) == {"topic", "fraud"} for ask in after)
     # what is asked first is what one of the two models is least sure of
-    sure = [max(1 - one.model.probabilities_of(after[0].item).max() for one in session.asked())]
+    sure = [max(1 - one.model.probabilities_of(after[0].item).max() for one in session.questions.sessions())]
     assert sure[0] > 0.3
 
 
@@ -373,7 +373,7 @@ def test_two_hundred_switches(store):
     ask = session.ask_items()[0]
     assert len(ask.asks) == 200
     assert session.tell(ask, {name: name.endswith("7") for name in ask.asks})
-    assert sum(one.state.codes[ask.item] == 0 for one in session.asked()) == 20
+    assert sum(one.state.codes[ask.item] == 0 for one in session.questions.sessions()) == 20
 
 
 def test_what_the_pool_knows_answers_the_first_question_alone(store):
@@ -411,14 +411,14 @@ def switched(store, questions=SWITCHES, upto=30, **more):
 
 def answer(session, X, items):
     for item in items:
-        for i, one in enumerate(session.asked()):
+        for i, one in enumerate(session.questions.sessions()):
             one.label_item(item, "yes" if X[item, i] + X[item, (i + 1) % 6] > 0 else "no")
     session.refit_all()
 
 
 def test_many_switches_see_the_pool_as_one_of_them_chose(store):
     session, X = switched(store)
-    models = [one.model for one in session.asked()]
+    models = [one.model for one in session.questions.sessions()]
     first = models[0].estimator
     assert len({id(model.latents) for model in models}) == 1
     for model in models[1:]:
@@ -436,13 +436,13 @@ def test_the_choice_is_made_again_once_and_survives_a_restart(store):
     session, X = switched(store)
     before = session.model.estimator.choice_.labels
     answer(session, X, range(30, 60))
-    labels = [one.model.estimator.choice_.labels for one in session.asked()]
+    labels = [one.model.estimator.choice_.labels for one in session.questions.sessions()]
     assert before == 30 and labels == [60] * 6
     again = Session.open("many", store=store)
-    for one, other in zip(session.asked(), again.asked(), strict=True):
+    for one, other in zip(session.questions.sessions(), again.questions.sessions(), strict=True):
         assert np.allclose(one.model.probabilities, other.model.probabilities, atol=1e-6)
     answer(again, X, range(60, 62))
-    assert [one.model.estimator.choice_.labels for one in again.asked()] == [60] * 6
+    assert [one.model.estimator.choice_.labels for one in again.questions.sessions()] == [60] * 6
 
 
 def test_few_switches_choose_for_themselves_as_one_alone_does(store, tmp_path):
@@ -546,11 +546,11 @@ def test_an_undo_is_of_the_last_act_in_whichever_question(store):
     fraud.label_item(30, "no")
     assert act("u", "undo", takes="a") == "conflict"
     assert session.undo().item == 30 and fraud.state.labels == {item: "yes"}
-    session.archive_question("fraud")
+    session.questions.archive("fraud")
     [done] = fraud.apply([Operation("u", "undo", takes="a")])
     assert done.status == "saved" == act("u", "undo", takes="a")
     assert not session.state.labels and not fraud.state.labels
-    session.archive_question("fraud", on=False)
+    session.questions.archive("fraud", on=False)
     assert session.redo().item == item
     assert (session.state.labels, fraud.state.labels) == ({item: "refund"}, {item: "yes"})
     assert fraud.redo().item == 30 and act("r", "redo") == "conflict"
@@ -558,7 +558,9 @@ def test_an_undo_is_of_the_last_act_in_whichever_question(store):
     session.flag(5)
     assert act("r2", "redo") == "conflict" and session.redo() is None
     again = Session.open(session.id, store=store, annotator="ann")
-    assert [one.state for one in again.asked()] == [one.state for one in session.asked()]
+    assert [one.state for one in again.questions.sessions()] == [
+        one.state for one in session.questions.sessions()
+    ]
 
 
 def test_what_was_done_since_ends_a_redo_in_every_question_also_when_it_is_taken_back(store):
@@ -580,13 +582,13 @@ def test_an_undo_takes_what_another_program_did_in_a_question_that_this_one_has_
     beside = Store.open(tmp_path / "w.sqlite")
     ours = Session.open(theirs.id, store=beside, annotator="ann")
     assert ours.questions == ("topic", "fraud")
-    spam, item = theirs.add_question("spam"), theirs.ask_items()[0]
+    spam, item = theirs.questions.add("spam"), theirs.ask_items()[0]
     theirs.tell(item, {"topic": "refund", "fraud": True, "spam": True})
     spam.label_item(8, "yes")
     [late] = ours.apply([Operation("u", "undo", takes="other")])
     assert late.status == "conflict" and "in 'spam' since" in late.why
     assert ours.undo().item == 8 and ours.undo().item == item.item
-    assert not any(question.state.labels for question in theirs.asked())
+    assert not any(question.state.labels for question in theirs.questions.sessions())
     assert ours.redo().item == item.item and spam.state.labels == {item.item: "yes"}
     top = theirs.state.undoable["ann"].id
     assert theirs.undo(theirs.events[0].id) is None and ours.undo(spam.state.undoable["ann"].id) is not None
@@ -618,16 +620,16 @@ def test_a_skip_is_one_event_of_the_item_and_counts_where_it_was_open(store):
     session.apply([Operation("a", "answers", item=5, text=SKIPPED), Operation("b", "flag", item=5)])
     events = store.news(session.id).events[n:]
     assert [(event.kind, event.question) for event in events] == [("skip", None), ("flag", None)]
-    session.add_question("late")
+    session.questions.add("late")
     copy = Session.open(store.duplicate_project(session.id, "copy").id, store=store, annotator="ann")
     for one in (session, copy):
-        assert [5 in of.state.skipped for of in one.asked()] == [True, False, True, False]
-        assert all(5 in of.state.flagged for of in one.asked())
+        assert [5 in of.state.skipped for of in one.questions.sessions()] == [True, False, True, False]
+        assert all(5 in of.state.flagged for of in one.questions.sessions())
         one.undo()
         assert one.undo().kind == "skip" and one.undo().kind == "label"
-        assert not any(5 in of.state.answered or 5 in of.state.flagged for of in one.asked())
+        assert not any(5 in of.state.answered or 5 in of.state.flagged for of in one.questions.sessions())
         assert (one.redo().kind, one.redo().kind) == ("label", "skip")
-        assert [5 in of.state.skipped for of in one.asked()] == [True, False, True, False]
+        assert [5 in of.state.skipped for of in one.questions.sessions()] == [True, False, True, False]
 
 
 def test_a_skip_of_some_questions_beside_answers_to_others_is_one_act(store):
@@ -649,9 +651,9 @@ def test_a_wish_for_every_question_is_one_event_and_gives_back_what_waits(store)
     assert [(event.kind, event.question) for event in events] == [("released", None), ("wanted", None)]
     [ask] = session.ask_items()
     assert ask.item == 40 and {one.role for one in ask.asks.values()} == {"chosen"}
-    assert not session.add_question("late").state.wanted  # which nobody wished anything of
+    assert not session.questions.add("late").state.wanted  # which nobody wished anything of
     session.undo()
-    assert not any(of.state.wanted for of in session.asked())
+    assert not any(of.state.wanted for of in session.questions.sessions())
 
 
 def test_a_skip_beside_others_labels_is_told_as_taken(store):
@@ -662,7 +664,7 @@ def test_a_skip_beside_others_labels_is_told_as_taken(store):
     again = bob.ask_items()[0]
     assert again.item == ask.item and set(again.asks) == {"topic", "fraud"}
     assert bob.tell(again, Event.skip())
-    assert all(of.events[-1].kind == "skip" for of in session.asked())
+    assert all(of.events[-1].kind == "skip" for of in session.questions.sessions())
 
 
 def test_what_was_taken_back_can_be_skipped_before_it_is_asked_about_again(store):
@@ -672,7 +674,7 @@ def test_what_was_taken_back_can_be_skipped_before_it_is_asked_about_again(store
     session.tell(ask, {"topic": "refund", "fraud": True})
     session.undo()
     session.apply([Operation("s", "answers", item=ask.item, text=SKIPPED)])
-    assert all(ask.item in of.state.skipped for of in session.asked())
+    assert all(ask.item in of.state.skipped for of in session.questions.sessions())
 
 
 def test_the_last_act_is_taken_back_also_where_its_question_is_put_aside(store):
@@ -681,7 +683,7 @@ def test_the_last_act_is_taken_back_also_where_its_question_is_put_aside(store):
     fraud = session.question("fraud")
     fraud.label_item(5, "yes")
     asked = next(event for event in (session.ask(), session.events)[1] if event.kind == "asked")
-    session.archive_question("fraud")
+    session.questions.archive("fraud")
     last, _ = session.last_acts
     assert last is not None and (last.item, last.question) == (5, fraud.id)
     # what is no act, or not the last one, takes nothing
@@ -698,7 +700,7 @@ def test_a_row_that_is_sent_again_is_told_as_before(store):
     row = Operation("a", "answers", item=5, answers={"topic": "other", "fraud": "no"})
     [first], [again] = session.apply([row]), session.apply([row])
     assert first == again and (first.status, "'topic'" in first.why) == ("saved", True)
-    session.archive_question("fraud")
+    session.questions.archive("fraud")
     assert session.apply([row]) == [first]
     assert (
         session.apply([Operation("a", "answers", item=6, answers={"topic": "other"})])[0].status == "refused"
@@ -708,7 +710,9 @@ def test_a_row_that_is_sent_again_is_told_as_before(store):
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda session: session.tell(session.ask_items()[0], {"fraud": "yes", session.question_ids[1]: "no"}),
+        lambda session: session.tell(
+            session.ask_items()[0], {"fraud": "yes", session.questions.ids[1]: "no"}
+        ),
         lambda session: session.import_labels([5], "f"),
         lambda session: session.import_labels([(1.5, "refund")], "f"),
         lambda session: session.import_labels([(1, "refund", "", "", False, 0)], "f"),
@@ -741,7 +745,7 @@ def test_whoever_is_interrupted_while_events_are_folded_finds_the_log_as_it_is(s
         with pytest.raises(KeyboardInterrupt):
             session.note(3, "second")
     session.note(3, "third")
-    for of in session.asked():
+    for of in session.questions.sessions():
         assert [note.text for note in of.state.notes[3]] == ["first", "third"]
 
 

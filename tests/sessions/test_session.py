@@ -215,10 +215,10 @@ def test_reopening_finds_the_model_as_it_was(start: Start, store: Store, iris: P
     assert again.evaluation == session.evaluation
     assert [a.item for a in again.ask(4)] == [a.item for a in session.ask(4)]
     # the first round is fitted again on the labels it had then
-    first = again.model_at(0)
+    first = again.fits.model_at(0)
     assert first.n_labelled == 8 and set(first.items.tolist()) < set(again.model.items.tolist())
     with pytest.raises(InputError, match="no round 7"):
-        again.model_at(7)
+        again.fits.model_at(7)
 
 
 @pytest.mark.parametrize(
@@ -245,11 +245,11 @@ def test_a_fit_that_cannot_be_read_is_made_again_and_the_reason_is_said(
     store.save_round(session.id, number, record, state)
     again = Session.open(session.id, annotator="ann", store=store)
     assert again.model is None and again.stale and again.ask()
-    assert problem in again.fit_problem
+    assert problem in again.fits.problem
     assert any(r.exc_info for r in caplog.records) == logged
-    assert again.model_at(0).n_labelled == 8
+    assert again.fits.model_at(0).n_labelled == 8
     assert again.refit() is not None and again.model is not None and again.model.number == 1
-    assert again.fit_problem == ""
+    assert again.fits.problem == ""
 
 
 def test_a_stale_queue_never_asks_what_is_labelled(start: Start, store: Store, iris: Pool) -> None:
@@ -327,28 +327,28 @@ def test_classes_can_be_added_renamed_and_merged_while_labelling(start: Start, i
     session = start()
     answer(session, iris, 9)
     session.refit()
-    session.add_class("tulip")
+    session.classes.add("tulip")
     assert session.classes == (*iris.classes, "tulip") and session.stale
     session.refit()
     assert session.model is not None and session.model.probabilities.shape == (150, 4)
-    session.rename_class("tulip", "rose")
+    session.classes.rename("tulip", "rose")
     session.label_item(int(session.pool.trainable[-1]), "rose")
     assert session.state.counts["rose"] == 1
-    session.merge_class("rose", "setosa")
+    session.classes.merge("rose", "setosa")
     session.refit()
     assert session.classes == iris.classes and session.model.classes == iris.classes
     for call, message in (
-        (lambda: session.add_class("setosa"), "is a class 'setosa' already"),
-        (lambda: session.add_class("  "), "needs a name"),
-        (lambda: session.rename_class("setosa", "virginica"), "already"),
-        (lambda: session.rename_class("nope", "x"), "no class 'nope'"),
-        (lambda: session.merge_class("setosa", "setosa"), "into itself"),
+        (lambda: session.classes.add("setosa"), "is a class 'setosa' already"),
+        (lambda: session.classes.add("  "), "needs a name"),
+        (lambda: session.classes.rename("setosa", "virginica"), "already"),
+        (lambda: session.classes.rename("nope", "x"), "no class 'nope'"),
+        (lambda: session.classes.merge("setosa", "setosa"), "into itself"),
     ):
         with pytest.raises(InputError, match=message):
             call()
     # the old name is free again, and what has it now is another class
-    session.rename_class("virginica", "v")
-    session.add_class("virginica")
+    session.classes.rename("virginica", "v")
+    session.classes.add("virginica")
     assert session.state.counts["virginica"] == 0
 
 
@@ -377,7 +377,7 @@ def test_imported_labels_of_the_test_split_are_never_learnt_from(
     assert session.model is not None and not set(session.model.items.tolist()) & set(test)
     assert session.state.n_labelled == 28
     again = Session.open(session.id, store=store)
-    assert not again.stale and again.model_at(0).n_labelled == 8
+    assert not again.stale and again.fits.model_at(0).n_labelled == 8
 
 
 def test_rows_may_be_appended_and_nothing_else(start: Start, store: Store, iris: Pool) -> None:
@@ -462,8 +462,8 @@ def test_a_file_without_classes_is_labelled_from_nothing(start: Start, tmp_path:
     first = session.ask()[0]
     with pytest.raises(InputError, match="Classes: none yet"):
         session.tell(first.id, "even")
-    session.add_class("even")
-    session.add_class("odd")
+    session.classes.add("even")
+    session.classes.add("odd")
     for _ in range(12):
         ask = session.ask()[0]
         assert session.tell(ask.id, ("even", "odd")[ask.item % 2])

@@ -60,8 +60,8 @@ def test_nobody_waits_for_k_means_in_a_transaction(
     answer(session, iris, 8)
     session.refit()
     session = Session.open(session.id, store=session.store, annotator="ann")
-    session.merge_class(session.classes[0], session.classes[1])
-    session.merge_class(session.classes[0], session.classes[1])
+    session.classes.merge(session.classes[0], session.classes[1])
+    session.classes.merge(session.classes[0], session.classes[1])
     held: list[bool] = []
 
     def diverse(pool: Pool, items: np.ndarray, n: int, seed: int, further: int) -> np.ndarray:

@@ -51,9 +51,9 @@ def test_a_fit_beside_a_fit_gets_a_number_of_its_own(
     assert (inner[0].number, outer.number) == (0, 1)
     assert [r.number for r in one.rounds] == [0, 1] and [r.n_labelled for r in one.rounds] == [11, 8]
     for session in (one, Session.open(one.id, store=store)):
-        fitted = session.model_at(1)
+        fitted = session.fits.model_at(1)
         assert dict(zip(fitted.items.tolist(), fitted.codes.tolist(), strict=True)) == first
-        assert session.model_at(0).n_labelled == 11
+        assert session.fits.model_at(0).n_labelled == 11
     # the newest stored fit has seen fewer labels than there are, and that is said
     assert one.stale and Session.open(one.id, store=store).stale
 
@@ -68,7 +68,7 @@ def test_a_merge_during_a_fit_leaves_a_project_that_opens(
     answer(one, iris, 3)
 
     def meanwhile() -> None:
-        two.merge_class("virginica", "versicolor")
+        two.classes.merge("virginica", "versicolor")
         two.refit()
 
     during_the_next_fit(monkeypatch, meanwhile)
@@ -77,8 +77,8 @@ def test_a_merge_during_a_fit_leaves_a_project_that_opens(
     answer(two, replace(iris, classes=("setosa", "versicolor", "versicolor")), 2)
     two.refit()
     again = Session.open(one.id, store=store)
-    assert [len(again.model_at(n).classes) for n in range(4)] == [3, 2, 3, 2]
-    assert [again.model_at(n).n_labelled for n in range(4)] == [12, 15, 15, 17]
+    assert [len(again.fits.model_at(n).classes) for n in range(4)] == [3, 2, 3, 2]
+    assert [again.fits.model_at(n).n_labelled for n in range(4)] == [12, 15, 15, 17]
     assert again.model is not None and again.model.number == 3 and not again.stale
 
 
@@ -106,7 +106,7 @@ def test_each_round_stands_for_itself(start: Start, store: Store, iris: Pool) ->
     with store._write() as connection:
         connection.execute(rounds.delete().where(rounds.c.number.in_([0, 1, 3])))
     again = Session.open(session.id, store=store)
-    assert again.model_at(2).n_labelled == sets[2] and again.model_at(4).n_labelled == sets[4]
+    assert again.fits.model_at(2).n_labelled == sets[2] and again.fits.model_at(4).n_labelled == sets[4]
 
 
 _WORKER = """
@@ -133,12 +133,12 @@ for step in range(n):
         session.undo()
     elif what == 1 and len(session.classes) > 2:
         try:
-            session.merge_class(session.classes[-1], session.classes[0])
+            session.classes.merge(session.classes[-1], session.classes[0])
         except InputError:
             pass
     elif what == 2:
         try:
-            session.add_class(f"{name}{step}")
+            session.classes.add(f"{name}{step}")
         except InputError:
             pass
     done = session.refit()
@@ -175,7 +175,7 @@ def test_refits_merges_and_undos_of_three_processes_lose_no_fit(start: Start, st
     assert sorted(acknowledged) == list(range(len(said)))
     for number, n in acknowledged.items():
         # raises where the labels replayed are not, to the last one, those that were fitted
-        assert again.model_at(number).n_labelled == n
+        assert again.fits.model_at(number).n_labelled == n
     again.refit()
     assert not again.stale
 

@@ -13,6 +13,7 @@ from workbench.errors import InputError
 from workbench.exchange import StoredLabels, export_labels, label_table
 from workbench.exchange.labels import COLUMNS
 from workbench.sessions import Session
+from workbench.sessions.opening import relocate
 from workbench.store import Store
 
 
@@ -72,13 +73,13 @@ def test_a_project_is_pointed_at_the_new_place_of_its_file(
     moved = tmp_path / "elsewhere.csv"
     shutil.move(file, moved)
     with pytest.raises(InputError, match="There is no file"):
-        Session.relocate(session.id, tmp_path / "nope.csv", store=store)
+        relocate(session.id, tmp_path / "nope.csv", store=store)
     other = tmp_path / "other.csv"
     other.write_text(moved.read_text().replace("r3,", "r3,9"))
     with pytest.raises(InputError, match="not the one this project was made from"):
-        Session.relocate(session.id, other, store=store)
+        relocate(session.id, other, store=store)
     assert store.project(session.id).pool["name"] == str(file)
-    Session.relocate(session.id, moved, store=store)
+    relocate(session.id, moved, store=store)
     again = Session.open(session.id, store=store)
     assert again.state == before and len(again.pool) == 40
 

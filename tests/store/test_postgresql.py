@@ -101,7 +101,7 @@ def test_refits_at_once_get_numbers_of_their_own(store: Store) -> None:
     assert problems == []
     again = Session.open(first.id, store=store)
     assert [(r.number, r.n_labelled) for r in again.rounds[start:]] == sorted(acknowledged)
-    assert len(acknowledged) == 16 and all(again.model_at(n).n_labelled == k for n, k in acknowledged)
+    assert len(acknowledged) == 16 and all(again.fits.model_at(n).n_labelled == k for n, k in acknowledged)
 
 
 def test_connections_ended_while_nobody_uses_them_are_made_again(store: Store) -> None:

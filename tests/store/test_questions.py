@@ -113,7 +113,7 @@ def test_answers_are_counted_over_the_questions_that_are_asked(store):
             session.question(name).label_item(item, "yes")
     [record] = store.projects()
     assert store.n_answers([record.id]) == {record.id: (5, 3)}
-    session.archive_question("late")
+    session.questions.archive("late")
     assert store.n_answers([record.id]) == {record.id: (3, 2)}
     fraud = session.question("fraud")
     assert "twins" not in fraud.settings and fraud.twins.n_groups == session.twins.n_groups == 2

@@ -35,13 +35,13 @@ def questions(
     """The questions that a project asks about each item, and changes to them."""
     session = session_of(project)
     for text in add or ():
-        session.add_question(question_given(text))
+        session.questions.add(question_given(text))
     for name, to in pairs(rename, "--rename").items():
-        session.rename_question(name, to)
+        session.questions.rename(name, to)
     for name in archive or ():
-        session.archive_question(name)
+        session.questions.archive(name)
     for name in take_back or ():
-        session.archive_question(name, on=False)
+        session.questions.archive(name, on=False)
     rows = [
         (
             question.question,
@@ -51,7 +51,7 @@ def questions(
             "archived" if question.aside else "asked",
             question.id,
         )
-        for question in session.every_question
+        for question in session.questions.every
     ]
     print_table(("question", "kind", "classes", "labels", "", "id"), rows)
 
@@ -83,12 +83,12 @@ def instructions(
         session = Session.open(record.id, store=store)
         if source is not None:
             content = read_instructions(str(source))
-            session.write_instructions(content.text, content.pictures)
+            session.instructions.write(content.text, content.pictures)
         places = {str(key): item for item, key in enumerate(session.pool.items.ids)} if examples else {}
         for name, key in examples.items():
             if key not in places:
                 raise InputError(f"Pool {session.pool.name!r} has no item {key!r}.")
-            session.pick_example(places[key], name)
+            session.instructions.pick(places[key], name)
     state = fold(store.events(record.id))
     versions = state.instructions
     if version is not None and not 1 <= version <= len(versions):
@@ -160,9 +160,9 @@ def guess(
                 print(f"Class {name!r} may be {entry!r}: --class {quoted(f'{name}={entry}')}")
         if dry_run:
             return
-        session.add_guess(f"file:{file.name}", plan.said, renames)
+        session.guesses.add(f"file:{file.name}", plan.said, renames)
     if model is not None:
-        session.add_guess(f"model:{model.resolve().name}", predictions_of(model, session.pool))
+        session.guesses.add(f"model:{model.resolve().name}", predictions_of(model, session.pool))
     models = [source for source in add or () if source.startswith("llm:")]
     add = [source for source in add or () if source not in models]
     if _ask_models(session, models, dry_run):
@@ -176,7 +176,7 @@ def guess(
             )
     if add or off:
         guesses = [{**entry, "on": False} if entry["source"] in (off or ()) else entry for entry in entries]
-        session.change_guesses([*guesses, *(entry for entry in add if entry not in sources)])
+        session.guesses.change([*guesses, *(entry for entry in add if entry not in sources)])
     n = 0 if session.model is None else session.model.n_labelled
     takes = takes_guess(session.settings["classifier"])
     rows = [
@@ -191,7 +191,7 @@ def guess(
             f"{picked_words(entry.n_drawn, entry.agreement.n)}",
             "; ".join(entry.notes),
         )
-        for entry in session.guess_report()
+        for entry in session.guesses.report()
     ]
     print_table(("source", "used", "weight", "trust", "right on labels", "notes"), rows)
 
@@ -208,7 +208,7 @@ def _ask_models(session: Session, sources: Sequence[str], dry_run: bool) -> bool
         if not dry_run:
             with steps(quiet=False) as report:
                 answers = language_model.ask(server, questions, report)
-            session.add_guess(source, answers)
+            session.guesses.add(source, answers)
             language_model.forget(server)
     return dry_run and bool(sources)
 

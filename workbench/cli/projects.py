@@ -270,7 +270,7 @@ def _import_answers(
         _confirmed("Take them in?", "Labels would change, or classes are new. Nothing was imported")
     if answers.strange and add and not dry_run:
         for name in answers.strange:
-            session.add_question(name)
+            session.questions.add(name)
         answers = read_answers(data, session, form)
     if dry_run:
         print(f"{session.project.name}: {answers.words()}")
@@ -359,10 +359,10 @@ def relocate(
     file: Annotated[Path, typer.Argument(help="Where the file or folder of its pool lies now.")],
 ) -> None:
     """Point a project at the new place of its pool, after checking that it is the same."""
-    from workbench.sessions import Session
+    from workbench.sessions import opening
 
     record, store = project_named(project)
-    new_record = Session.relocate(record.id, file, store=store)
+    new_record = opening.relocate(record.id, file, store=store)
     print(f"{new_record.name}: its pool is {new_record.pool['name']}")
 
 

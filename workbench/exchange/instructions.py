@@ -55,6 +55,6 @@ def take_instructions(session: Session, data: bytes, format: str) -> bool:
         return False
     try:
         instructions = read_instructions(data, "labels.zip" if data.startswith(b"PK") else "labels.json")
-        return session.write_instructions(instructions.text, instructions.pictures) is not None
+        return session.instructions.write(instructions.text, instructions.pictures) is not None
     except InputError:
         return False

@@ -216,7 +216,7 @@ def save_model_of(
     model = session.model if model is None else model
     if model is None:
         raise InputError("There is no model to save yet: the first fit comes with labels of two classes.")
-    settings = session.made_with(model.number)
+    settings = session.fits.made_with(model.number)
     for name in (*_FILES, "spec.json"):
         check_place(Path(folder) / name, protected=files_in_use(session.store), replace=replace)
     save_model(

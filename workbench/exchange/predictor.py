@@ -125,7 +125,7 @@ def predictor_of(session: Session) -> SavedModel:
         raise InputError(
             "There is no model to take away yet: the first fit comes with labels of two classes."
         )
-    settings = session.made_with(model.number)
+    settings = session.fits.made_with(model.number)
     return SavedModel(
         str(settings["classifier"]),
         model.classes,

@@ -85,7 +85,7 @@ def write_project_bundle(folder: Path | str, session: Session, *, with_pool: boo
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     sweep(place)
-    session = session.first_question
+    session = session.questions.first
     project, model = _as_of_now(session)
     record, stored = project.record, project.state
     events = [event for event in project.events if event.question is not None or event.counts_in(0)]
@@ -391,7 +391,7 @@ def _rehearse(project: WholeProject, pool: Pool) -> None:
         try:
             record = store.restore_project(project)
             first = Session.open(record.id, store=store, pool=pool)
-            for session in (first.question(question.id) for question in first.every_question):
+            for session in (first.question(question.id) for question in first.questions.every):
                 names = [str(session.settings[name]) for name in ("classifier", "policy")]
                 if not any(":" in name for name in names):  # code of somebody's own may not be here
                     check_policy(names[1], names[0])

@@ -67,7 +67,7 @@ class AnswerRows(RowsOut):
                 f"{format} holds one label an item; several questions go into {', '.join(CARRIED_BY)}."
             )
         self.pool, self._format = session.pool, format
-        questions = session.asked()
+        questions = session.questions.sessions()
         self._labels = {question.question_name: question.state.decided for question in questions}
         kinds = {question.question_name: question.question_kind for question in questions}
         self.switches = [name for name, kind in kinds.items() if kind == YES_NO]
@@ -163,7 +163,7 @@ def answers_several(data: bytes, session: Session, format: str) -> bool:
         # tasks say only what was chosen, so all of them are looked at
         rows = list(table.rows) if format == LABEL_STUDIO else []
     columns = {name for row in rows for name in row.cells} | set(table.columns)
-    names = {question.question for question in session.every_question}
+    names = {question.question for question in session.questions.every}
     if len(names) == 1 and ("label" in columns or not columns & set(LISTS)):
         return False
     if len(names) == 1 and format == LABEL_STUDIO:  # its one choice may be called as our lists are
@@ -194,7 +194,7 @@ def read_answers(data: bytes, session: Session, format: str) -> Answers:
         InputError: a file of another form, or a cell that is no answer.
     """
     answers = Answers()
-    kinds = {question.question: question.kind for question in session.every_question if not question.aside}
+    kinds = {question.question: question.kind for question in session.questions.every if not question.aside}
     switches = [name for name, kind in kinds.items() if kind == YES_NO]
     votes: dict[str, dict[int, list[Choice]]] = {name: {} for name in kinds}
     wheres: dict[int, str] = {}
@@ -268,7 +268,7 @@ def take_answers(session: Session, answers: Answers, source: str) -> tuple[dict[
         InputError: names that no question has.
     """
     if answers.strange:
-        switches = [question.question for question in session.every_question if question.kind == YES_NO]
+        switches = [question.question for question in session.questions.every if question.kind == YES_NO]
         raise InputError(
             f"No yes / no question is called {listed(answers.strange)}, as the file lists. The project has: "
             f"{listed(switches) or 'none'}. Add them first, or mend the file. Nothing was imported."

@@ -336,7 +336,9 @@ def flat(row: Mapping[str, Any]) -> dict[str, Any]:
 def _heaviest_first(session: Session) -> list[tuple[str, Ints]]:
     """(source, [N] the class codes it says, -1 for none) of the guesses in use, the most trusted first."""
     weights = weights_of(session.model, session.fitted_with)
-    pairs = [(entry.source, entry.guess) for entry in session.guesses if entry.on and entry.guess is not None]
+    pairs = [
+        (entry.source, entry.guess) for entry in session.guesses.now() if entry.on and entry.guess is not None
+    ]
     pairs.sort(key=lambda pair: -weights.get(pair[0], 0.0))
     return [(source, guess.codes) for source, guess in pairs]
 

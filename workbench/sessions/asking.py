@@ -217,24 +217,16 @@ class Questions:
         roles = ("grid", "check")
         return [a for a in asks if a.role not in roles and not a.released and self.is_open(a, state)]
 
-    def leased(self, state: ProjectState, moment: float, annotator: str, but: str = "") -> set[int]:
-        """Items somebody else is being asked about right now."""
+    def leased(
+        self, state: ProjectState, moment: float, annotator: str, but: str = "", role: str = ""
+    ) -> set[int]:
+        """Items somebody else is being asked about right now; in a role, where one is given."""
         return {
             ask.item
             for person, ids in state.waiting.items()
             if person != annotator
             for ask in (state.asks[id_] for id_ in ids)
-            if ask.expires > moment and ask.id != but and self.is_open(ask, state)
-        }
-
-    def checked_now(self, state: ProjectState, moment: float, annotator: str) -> set[int]:
-        """Items whose frozen label somebody else is checking right now."""
-        return {
-            ask.item
-            for person, ids in state.waiting.items()
-            if person != annotator
-            for ask in (state.asks[id_] for id_ in ids)
-            if ask.role == "check" and ask.expires > moment and not ask.released and self.is_open(ask, state)
+            if ask.expires > moment and ask.id != but and role in ("", ask.role) and self.is_open(ask, state)
         }
 
     # --- what comes next ----------------------------------------------------------------------

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from workbench.certificates import Certificate, Check, Promise, certificate_of, check_spent, checksum_of
-from workbench.sessions.checks import Candidates, answers_of, decided_by, frozen_of, plan_of
+from workbench.sessions.checks import Candidates, answers_of, decided_by, plan_of
 from workbench.sessions.finish_state import FinishState, finish_state_of, last_frozen, void_because
 from workbench.store import Event, ProjectState
 from workbench.store.events import now as utc_now
@@ -34,10 +34,10 @@ def freezing(
     """
     promise = replace(promise, attempt=len(state.frozen) + 1)  # refuses one too many
     payload = plan_of(promise, candidates, ids, checksum_of(candidates.named(ids, state.class_names)))
-    if (event := last_frozen(state)) is not None and not void_because(frozen_of(event, ids), state):
-        before = Promise.from_document(event.payload["promise"])
-        same = replace(promise, attempt=before.attempt)
-        if (before, event.payload["checksum"]) == (same, payload["checksum"]):
+    before = last_frozen(state, ids)
+    if before is not None and not void_because(before, state):
+        same = replace(promise, attempt=before.promise.attempt)
+        if (before.promise, before.checksum) == (same, payload["checksum"]):
             return []
     earlier = [Promise.from_document(event.payload["promise"]) for event in state.frozen]
     check_spent(promise.confidence, [(previous.confidence, previous.attempt) for previous in earlier])
@@ -54,8 +54,8 @@ def certification(state: ProjectState, ids: Sequence[str], project: str) -> list
         ids: [N] of the pool's items.
         project: its name.
     """
-    event = last_frozen(state)
-    finish = None if event is None else finish_state_of(frozen_of(event, ids), state)
+    frozen = last_frozen(state, ids)
+    finish = None if frozen is None else finish_state_of(frozen, state)
     if finish is None or finish.phase != "certified":
         return []
     made = utc_now()

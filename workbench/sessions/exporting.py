@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.errors import InputError
 from workbench.pools.pool import Shown
 from workbench.registry import Entry
 from workbench.sessions.asking import Ask
 from workbench.sessions.notebooks import session_html, session_words
 from workbench.sessions.opened import Opened
-from workbench.sessions.people import PeopleReport, people_report
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,20 +82,13 @@ class Exporting(Opened):
         _MODEL.load()(self, place, replace=replace)
         return place
 
-    def people(self) -> PeopleReport:
-        """Agreement of the people of the project, their consensus, and each person's own figures."""
-        return people_report(self.state, self.events)
-
     def show(self, item: int | Ask) -> Shown:
         """Item as a person sees it, or that of a question.
 
         Raises:
             InputError: there is no such item.
         """
-        at = item.item if isinstance(item, Ask) else int(item)
-        if not 0 <= at < len(self.pool):
-            raise InputError(f"There is no item {at}; the pool has {len(self.pool):,}, from 0.")
-        return self.pool.items.show(at)
+        return self.pool.items.show(self._answers.checked(item.item if isinstance(item, Ask) else item))
 
     def __repr__(self) -> str:
         return f"<{session_words(self)}>"

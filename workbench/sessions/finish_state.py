@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -17,8 +18,8 @@ from workbench.certificates import (
     looks_broken,
     range_to_go,
 )
-from workbench.sessions.checks import Evidence, Frozen, bound_after, certified_of, evidence
-from workbench.store import Event, ProjectState
+from workbench.sessions.checks import Evidence, Frozen, bound_after, certified_of, evidence, frozen_of
+from workbench.store import ProjectState
 
 Phase = Literal["checking", "certified", "failed", "void"]
 _AIM = 0.6  # of the allowed error, so that few checks suffice
@@ -264,6 +265,11 @@ def _labelled_since(frozen: Frozen, state: ProjectState) -> int:
     )
 
 
-def last_frozen(state: ProjectState) -> Event | None:
-    """The event that froze labels last."""
-    return state.frozen[-1] if state.frozen else None
+def last_frozen(state: ProjectState, ids: Sequence[str]) -> Frozen | None:
+    """The labels that were frozen last.
+
+    Args:
+        state: of the project.
+        ids: [N] of the pool's items.
+    """
+    return frozen_of(state.frozen[-1], ids) if state.frozen else None

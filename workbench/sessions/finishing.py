@@ -26,12 +26,11 @@ from workbench.sessions.checks import (
     Frozen,
     answers_of,
     drawn,
-    frozen_of,
     is_looked_at_again,
     n_answered,
 )
 from workbench.sessions.finish_state import FinishState, finish_state_of, last_frozen, void_because
-from workbench.sessions.several import Several
+from workbench.sessions.several import Part
 from workbench.store import Check, Event, ProjectState
 from workbench.store.retry import retried
 
@@ -42,15 +41,8 @@ PASSED = 8
 ERROR, CONFIDENCE = 0.05, 0.95
 
 
-class Checks:
-    """Checks of frozen labels, and the certificate that they earn: `Session.checks`.
-
-    Args:
-        session: whose annotator checks.
-    """
-
-    def __init__(self, session: Several) -> None:
-        self._session = session
+class Checks(Part):
+    """Checks of frozen labels, and the certificate that they earn: `Session.checks`."""
 
     def candidates(self, of: str = MODEL) -> Candidates:
         """The labels that would be frozen now: of every item that nobody has labelled.
@@ -68,7 +60,7 @@ class Checks:
         items = session.pool.trainable[open_[session.pool.trainable]]
         if of != MODEL:
             return self._of_column(of, items)
-        published = session._fits.published(state)
+        published = session.fits.published(state)
         if published is None:
             raise InputError("There is no model to label the rest: label items of two classes first.")
         if not items.size:
@@ -84,7 +76,8 @@ class Checks:
     def _of_column(self, of: str, items: Ints) -> Candidates:
         session = self._session
         state = session.state
-        stored = {entry.source: entry.guess for entry in session.guesses}
+        sources = session.fits.guesses.now(session.settings, state)
+        stored = {entry.source: entry.guess for entry in sources}
         guess = stored.get(of) or guess_of(of, session.pool, state.classes)
         codes = np.asarray(guess.codes)[items]
         mask = codes >= 0
@@ -179,16 +172,14 @@ class Checks:
         assert now is not None
         return now
 
-    def frozen(self, state: ProjectState | None = None) -> Frozen | None:
+    def frozen(self) -> Frozen | None:
         """The labels that were frozen last, or None."""
-        session = self._session
-        event = last_frozen(session.state if state is None else state)
-        return None if event is None else frozen_of(event, session.pool.items.ids)
+        return last_frozen(self._session.state, self._session.pool.items.ids)
 
-    def state(self, state: ProjectState | None = None) -> FinishState | None:
+    def state(self) -> FinishState | None:
         """State of the checks now; None where none were started."""
-        state = self._session.state if state is None else state
-        frozen = self.frozen(state)
+        state = self._session.state
+        frozen = last_frozen(state, self._session.pool.items.ids)
         return None if frozen is None else finish_state_of(frozen, state)
 
     def relabelled(self, finish: FinishState) -> list[int]:
@@ -238,12 +229,12 @@ class Checks:
 
     def _checks(self, state: ProjectState, k: int, moment: float) -> list[Ask]:
         session = self._session
-        frozen = self.frozen(state)
+        frozen = last_frozen(state, session.pool.items.ids)
         if frozen is None:
             raise InputError("No checks were started: start them first.")
         if why := void_because(frozen, state):
             raise InputError(why)
-        leased_items = session._questions.checked_now(state, moment, session.annotator)
+        leased_items = session._questions.leased(state, moment, session.annotator, role="check")
         waiting = (state.asks[i] for i in state.waiting.get(session.annotator, ()))
         own_asks = {
             a.item: a

@@ -64,9 +64,9 @@ def refit_in_process(
     arguments = (session.store.url, session.id, session.annotator, model_settings)
     for tried in range(1, TRIES + 1):
         try:
-            with session._fits.made_elsewhere():
+            with session.fits.made_elsewhere():
                 fit = companion.call(f"{__name__}:fit_there", *arguments, hear=hear, stop=stop)
-                return fit is not None and session._fits.take_up(fit, ready)
+                return fit is not None and session.fits.take_up(fit, ready)
         except DiedError as died:
             if tried == TRIES:
                 raise InputError(
@@ -97,7 +97,7 @@ def fit_there(
     session = opened(url, project).as_annotator(annotator)
     if session.stale and session.refit(lambda fraction, objective: say((fraction, objective))) is None:
         return None
-    return _made(session, session._fits.published())
+    return _made(session, session.fits.published())
 
 
 def known_there(say: Callable[[Any], bool], url: str, project: str) -> Made | None:
@@ -113,8 +113,8 @@ def known_there(say: Callable[[Any], bool], url: str, project: str) -> Made | No
         for in this process stays where it is.
     """
     session = opened(url, project)
-    published = session._fits.published() if session.settings["classifier"] in CLASSIFIERS.own else None
-    if published is not None and session._fits.scores_all:
+    published = session.fits.published() if session.settings["classifier"] in CLASSIFIERS.own else None
+    if published is not None and session.fits.scores_all:
         _ = published.model.probabilities  # one that was restored has scored nothing yet
     return _made(session, published)
 
@@ -135,7 +135,7 @@ def take_up_known(session: Session, made: Made, ready: Callable[[FittedModel], N
         ready: called with the model before anybody sees it.
     """
     with suppress(InputError):  # it says why where the fit is asked for
-        session._fits.take_up(made, ready)
+        session.fits.take_up(made, ready)
 
 
 def explained(session: Session, model: FittedModel) -> Explained | None:
@@ -178,7 +178,7 @@ def opened(url: str, project: str) -> Session:
     keys = (
         key
         for key, candidate in _OPEN.items()
-        if key[0] == url and project in (candidate.id, *candidate.question_ids)
+        if key[0] == url and project in (candidate.id, *candidate.questions.ids)
     )
     key = next(keys, None)
     if key is not None and _OPEN[key].outgrown:

@@ -188,7 +188,7 @@ class Fits:
         self.guesses = Guesses(project.pool)
         self._published: Published | None = None
         self._tried = -1
-        self._epoch = project.epoch
+        self._epoch = project.log.epoch
         self._elsewhere = 0
         self._unsaved: tuple[Round, Published, ProjectState, str] | None = None
         self._restoring = threading.Lock()
@@ -208,15 +208,15 @@ class Fits:
         state = self._project.state() if state is None else state
         newest = int(state.rounds[-1]["number"]) if state.rounds else -1
         fit = self._published
-        if fit is not None and fit.model.number >= newest and self._epoch == self._project.epoch:
+        if fit is not None and fit.model.number >= newest and self._epoch == self._project.log.epoch:
             return self._in_use(fit, state)  # without waiting for whoever takes up another
         # others wait for this transaction; or whoever has another one made takes it up
-        waits = self._project.is_writing or self._elsewhere
-        if waits and self._epoch == self._project.epoch:
+        waits = self._project.log.is_writing or self._elsewhere
+        if waits and self._epoch == self._project.log.epoch:
             return self._in_use(fit, state)
         with self._restoring:
-            if self._epoch != self._project.epoch:  # what was fitted to another log
-                self._published, self._tried, self._epoch = None, -1, self._project.epoch
+            if self._epoch != self._project.log.epoch:  # what was fitted to another log
+                self._published, self._tried, self._epoch = None, -1, self._project.log.epoch
                 self._unsaved = None
             present = self._published
             if newest > max(self._tried, -1 if present is None else present.model.number):
@@ -371,7 +371,18 @@ class Fits:
             return stored_round
 
     def model_at(self, number: int, state: Mapping[str, Array] | None = None) -> FittedModel:
-        """See `Session.model_at`."""
+        """The model of an earlier round.
+
+        As it was, for the last round; earlier ones are fitted again on the labels they had, from
+        cold, which may differ from what was shown then in the last digits.
+
+        Args:
+            number: of the round.
+            state: of its model, where another process has fitted it again.
+
+        Raises:
+            InputError: there is no such round.
+        """
         project = self._project
         record = project.store.round(project.id, number)
         if record is None:
@@ -388,7 +399,11 @@ class Fits:
         return learner.fit(items, codes, number=int(record.get("stream", number)))
 
     def made_with(self, number: int) -> Mapping[str, Any]:
-        """See `Session.made_with`."""
+        """Classifier, options and policy of the fit of a round, which may have been changed since.
+
+        Raises:
+            InputError: there is no such round.
+        """
         project = self._project
         record = project.store.round(project.id, number)
         if record is None:

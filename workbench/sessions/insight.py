@@ -1,7 +1,7 @@
 """Numbers that a page needs about one model: why this item, maps, regions, calibration.
 
 NumPy in, plain records out; figures are drawn elsewhere. Everything takes a `FittedModel`: of a person's
-session (`session.model`, `session.model_at(n)`) or of a run (`run_model`).
+session (`session.model`, `session.fits.model_at(n)`) or of a run (`run_model`).
 """
 
 from __future__ import annotations

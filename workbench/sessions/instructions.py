@@ -13,8 +13,7 @@ from workbench.errors import InputError
 from workbench.reading import cut
 from workbench.sessions.examples import MOST_EXAMPLES, picked_now
 from workbench.sessions.instruction_texts import Picture, as_kept, cleaned
-from workbench.sessions.several import Several
-from workbench.sessions.taxonomy import key_of
+from workbench.sessions.several import Part, Several
 from workbench.store import Event, Instructions
 
 _AT_MOST = 2_000  # labelled items of a class that its centre is made of
@@ -32,13 +31,13 @@ class Example(NamedTuple):
     picked: bool
 
 
-class Instructing(Several):
-    """Writing and reading instructions, and examples of classes."""
+class InstructionSheet(Part):
+    """Writing and reading instructions, and examples of classes: `Session.instructions`."""
 
     @property
-    def instructions(self) -> Instructions | None:
+    def latest(self) -> Instructions | None:
         """The version in force; None where there are none."""
-        versions = self.state.instructions
+        versions = self._session.state.instructions
         return versions[-1] if versions and versions[-1].text else None
 
     def picture(self, name: str) -> Picture:
@@ -47,12 +46,12 @@ class Instructing(Several):
         Raises:
             InputError: there is none of this name.
         """
-        event = self.state.pictures.get(name)
+        event = self._session.state.pictures.get(name)
         if event is None:
             raise InputError(f"There is no picture {cut(name)}.")
         return Picture(name, str(event.payload["media"]), base64.b64decode(event.payload["data"]))
 
-    def write_instructions(
+    def write(
         self, text: str, pictures: Mapping[str, bytes] | None = None, *, after: int | None = None
     ) -> Event | None:
         """Tell people what to look for; a new version of the instructions.
@@ -72,11 +71,11 @@ class Instructing(Several):
         """
         kept_pictures = {name: as_kept(data, name) for name, data in (pictures or {}).items() if name in text}
         content = cleaned(text, kept_pictures)
-        return self._do(
+        return self._session._do(
             "write", text=content, value=kept_pictures, version=-1 if after is None else after
         ).event
 
-    def read_instructions(self, version: int | None = None) -> Event | None:
+    def read(self, version: int | None = None) -> Event | None:
         """Say that the annotator has read the instructions.
 
         Args:
@@ -85,9 +84,9 @@ class Instructing(Several):
         Returns:
             The recorded event, or None where they had read them.
         """
-        return self._do("read", version=-1 if version is None else version).event
+        return self._session._do("read", version=-1 if version is None else version).event
 
-    def pick_example(self, item: int, label: str, on: bool = True) -> Event | None:
+    def pick(self, item: int, label: str, on: bool = True) -> Event | None:
         """Show an item as an example of a class, or no longer.
 
         Args:
@@ -102,52 +101,41 @@ class Instructing(Several):
             InputError: no such item or class, an item that is labelled as another class or kept to measure
                 on, or three examples are picked already.
         """
-        return self._do("example", item=item, label=label, on=on).event
+        return self._session._do("example", item=item, label=label, on=on).event
 
-    def examples(self, label: str) -> list[Example]:
-        """Two or three items that show what a class is: picked ones, else those nearest to its middle.
 
-        Args:
-            label: name of the class.
+def examples_of_all(session: Several) -> dict[str, list[Example]]:
+    """Two or three items that show what a class is, of every class that has any, in their shown order.
 
-        Returns:
-            At most three; none where nothing of the class is labelled.
+    They are picked ones, else those nearest to the middle of the class. What the
+    session's annotator is still to be asked about without seeing what others said is left out.
 
-        Raises:
-            InputError: there is no such class.
-        """
-        state = self.state
-        key_of(state, label)
-        return self.examples_of_all().get(label, [])
-
-    def examples_of_all(self) -> dict[str, list[Example]]:
-        """`examples` of every class that has any, in the order in which the classes are shown.
-
-        What this annotator is still to be asked about without seeing what others said is left out.
-        """
-        state = self.state
-        picks = picked_now(state)
-        blind = self._questions.unseen(state, self.annotator)
-        by_class: dict[int, list[int]] = {}
-        for item, code in state.codes.items():
-            if item not in state.undecided and item not in state.flagged and item not in blind:
-                by_class.setdefault(code, []).append(item)
-        labelled = [i for items in by_class.values() for i in items]
-        scale = _scale(self.pool.features, [] if self.pool.common_scale else labelled)
-        code_of = {name: code for code, name in enumerate(state.classes)}
-        catalogue: dict[str, list[Example]] = {}
-        for name in state.shown_classes:
-            code = code_of[name]
-            examples = [Example(item, True) for item in picks.get(state.keys[code], ()) if item not in blind]
-            if len(examples) < 2:
-                near = _central(self.pool.features, by_class.get(code, []), scale)
-                picked_items = {example.item for example in examples}
-                examples += [Example(i, False) for i in near if i not in picked_items][
-                    : MOST_EXAMPLES - len(examples)
-                ]
-            if examples:
-                catalogue[name] = examples
-        return catalogue
+    Args:
+        session: of the project.
+    """
+    state = session.state
+    picks = picked_now(state)
+    blind = session._questions.unseen(state, session.annotator)
+    by_class: dict[int, list[int]] = {}
+    for item, code in state.codes.items():
+        if item not in state.undecided and item not in state.flagged and item not in blind:
+            by_class.setdefault(code, []).append(item)
+    labelled = [i for items in by_class.values() for i in items]
+    scale = _scale(session.pool.features, [] if session.pool.common_scale else labelled)
+    code_of = {name: code for code, name in enumerate(state.classes)}
+    catalogue: dict[str, list[Example]] = {}
+    for name in state.shown_classes:
+        code = code_of[name]
+        examples = [Example(item, True) for item in picks.get(state.keys[code], ()) if item not in blind]
+        if len(examples) < 2:
+            near = _central(session.pool.features, by_class.get(code, []), scale)
+            picked_items = {example.item for example in examples}
+            examples += [Example(i, False) for i in near if i not in picked_items][
+                : MOST_EXAMPLES - len(examples)
+            ]
+        if examples:
+            catalogue[name] = examples
+    return catalogue
 
 
 def _rows(features: Array, items: Sequence[int]) -> Array:

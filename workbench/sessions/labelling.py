@@ -66,7 +66,7 @@ class Labelling(Several):
         Raises:
             InputError: no such class, no model that knows it yet, or one that is too often wrong about it.
         """
-        published = self._fits.published()
+        published = self.fits.published()
         if published is None:
             raise InputError("There is no model yet: label items of two classes first.")
         precision = self.precision_of(name)

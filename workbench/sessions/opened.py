@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from workbench.arrays import Array, Ints
+from workbench.arrays import Ints
 from workbench.errors import InputError
 from workbench.pools.neighbours.twins import Twins
 from workbench.pools.pool import Pool
@@ -19,7 +19,6 @@ from workbench.sessions.answering import Answers
 from workbench.sessions.family import Family, Parts
 from workbench.sessions.fitted_model import FittedModel
 from workbench.sessions.fitting import held_out
-from workbench.sessions.guessing import SourceNow, SourceReport, offered, report
 from workbench.sessions.latents import MANY
 from workbench.sessions.measure import ENOUGH, Evaluation
 from workbench.sessions.project import Transaction
@@ -89,6 +88,7 @@ class Opened:
 
     Attributes:
         annotator: whose events this session records.
+        fits: the models of the question: that of each round, and what it was made with.
     """
 
     def __init__(self, store: Store, project: ProjectRecord, pool: Pool, annotator: str) -> None:
@@ -97,7 +97,7 @@ class Opened:
 
     def as_annotator(self, annotator: str) -> Self:
         """The session of somebody else on the same open project: pool, events and fits are shared."""
-        return self._on(Parts(self._project, self._questions, self._fits), annotator)
+        return self._on(Parts(self._project, self._questions, self.fits), annotator)
 
     def _on(self, parts: Parts, annotator: str) -> Self:
         """A session of a question of this project."""
@@ -108,8 +108,8 @@ class Opened:
 
     def _take(self, parts: Parts, annotator: str) -> None:
         self.annotator = _person(annotator)
-        self._project, self._questions, self._fits = parts
-        self._answers = Answers(self._project, self._questions, self._fits, self.annotator)
+        self._project, self._questions, self.fits = parts
+        self._answers = Answers(self._project, self._questions, self.fits, self.annotator)
 
     # --- what is known ------------------------------------------------------------------------
 
@@ -168,11 +168,6 @@ class Opened:
         return self._project.rounds()
 
     @property
-    def classes(self) -> tuple[str, ...]:
-        """Names of the project's classes; positions are the codes."""
-        return self.state.classes
-
-    @property
     def n_left(self) -> int:
         """Number of items that could still be asked about."""
         return int(self._questions.askable(self.state).size)
@@ -180,7 +175,7 @@ class Opened:
     @property
     def model(self) -> FittedModel | None:
         """The last published fit, or None before the first."""
-        published = self._fits.published()
+        published = self.fits.published()
         return None if published is None else published.model
 
     def predict_item(self, item: int) -> dict[str, float]:
@@ -194,14 +189,14 @@ class Opened:
         Args:
             all_items: most items are asked about, so their probabilities are made at once.
         """
-        published, state = self._fits.published(), self.state
+        published, state = self.fits.published(), self.state
         if published is not None and all_items:
             published.model.probabilities  # noqa: B018  kept with the model
         return None if published is None else partial(published.predict_item, state)
 
-    def precisions(self) -> dict[str, Precision]:
+    def _precisions(self) -> dict[str, Precision]:
         """Class, as it is called now -> how often the published fit was right where it said so."""
-        published, state = self._fits.published(), self.state
+        published, state = self.fits.published(), self.state
         if published is None:
             return {}
         items, truth = held_out(self.pool, state, self._project.record.settings, published)
@@ -220,7 +215,7 @@ class Opened:
         Args:
             name: of the class, as it is called now.
         """
-        return self.precisions().get(name, Precision(0, 0))
+        return self._precisions().get(name, Precision(0, 0))
 
     def grid_classes(self) -> list[Taken]:
         """The classes of which the published fit takes open items to be, as they are called now.
@@ -230,7 +225,7 @@ class Opened:
         Raises:
             InputError: there is no fit, nothing is left to ask, or the fit is too often wrong of every class.
         """
-        published, state = self._fits.published(), self.state
+        published, state = self.fits.published(), self.state
         if published is None:
             two = len(state.trained_classes) > 1 or self.stale
             wait = "the first fit is under way." if two else "label items of two classes first."
@@ -242,7 +237,7 @@ class Opened:
         counts = np.bincount(code, minlength=n_classes)
         sure = np.bincount(code, weights=p.max(axis=1) ** 4, minlength=n_classes)
         rows = zip(published.names(state), counts, sure, strict=True)
-        precisions = self.precisions()
+        precisions = self._precisions()
         classes = [
             Taken(name, int(n), float(worth), precisions.get(name, Precision(0, 0)))
             for name, n, worth in rows
@@ -259,58 +254,13 @@ class Opened:
     @property
     def fitted_with(self) -> Mapping[str, Any]:
         """Classifier, options and policy of the published fit; the present settings before the first."""
-        published = self._fits.published()
+        published = self.fits.published()
         return self.settings if published is None else published.chosen
-
-    @property
-    def guesses(self) -> list[SourceNow]:
-        """The sources of guesses of this project with what each says of its pool now."""
-        state = self.state
-        return self._fits.guesses.now(self._project.settings(state), state)
-
-    def guesses_offered(self) -> list[str]:
-        """Sources that this project could begin with: class names, columns that name some."""
-        return offered(self.pool, self.classes)
-
-    def guess_report(self) -> list[SourceReport]:
-        """Value of each source: its weight, its accuracy on this project's labels, what it mixes up."""
-        state = self.state
-        return report(
-            self._fits.guesses.now(self._project.settings(state), state), state, self.model, self.fitted_with
-        )
 
     @property
     def stale(self) -> bool:
         """True if a refit would see labels, classes or settings that the published model has not seen."""
-        return self._fits.is_stale()
-
-    @property
-    def fit_problem(self) -> str:
-        """Why the last stored fit could not be taken up; "" where it could."""
-        return self._fits.problem
-
-    def model_at(self, number: int, state: Mapping[str, Array] | None = None) -> FittedModel:
-        """The model of an earlier round.
-
-        As it was, for the last round; earlier ones are fitted again on the labels they had, from
-        cold, which may differ from what was shown then in the last digits.
-
-        Args:
-            number: of the round.
-            state: of its model, where another process has fitted it again.
-
-        Raises:
-            InputError: there is no such round.
-        """
-        return self._fits.model_at(number, state)
-
-    def made_with(self, number: int) -> Mapping[str, Any]:
-        """Classifier, options and policy of the fit of a round, which may have been changed since.
-
-        Raises:
-            InputError: there is no such round.
-        """
-        return self._fits.made_with(number)
+        return self.fits.is_stale()
 
     @property
     def evaluation(self) -> Evaluation:
@@ -319,7 +269,7 @@ class Opened:
         On the test split where the pool has truth, else on the evaluation set; before 20 items
         `.enough` is False and the error says nothing.
         """
-        return self._evaluation(*self._measured_codes(self._fits.published()))
+        return self._evaluation(*self._measured_codes(self.fits.published()))
 
     def _measured_codes(self, published: Published | None) -> tuple[Ints, Ints]:
         """[n] codes of the measured items, and those that a published model gives them."""
@@ -347,7 +297,7 @@ class Opened:
     @property
     def verdict(self) -> ModelVerdict:
         """Verdict on the published model, by its measured error, its own doubt and its classes."""
-        rounds, state, published = self.rounds, self.state, self._fits.published()
+        rounds, state, published = self.rounds, self.state, self.fits.published()
         truth, codes = self._measured_codes(published)
         keys = () if published is None else published.keys
         names = [state.class_names.get(state.resolve(key), key) for key in keys]
@@ -377,7 +327,7 @@ class Opened:
             state: to take the evaluation set from; the present one unless given.
         """
         state = self.state if state is None else state
-        return held_out(self.pool, state, self._project.record.settings, self._fits.published(state))
+        return held_out(self.pool, state, self._project.record.settings, self.fits.published(state))
 
     # --- inside -------------------------------------------------------------------------------
 

@@ -396,16 +396,6 @@ class OpenQuestion:
         """The pool's copies and near-copies, as they were found when the project was made."""
         return Twins(self.pool.groups)
 
-    @property
-    def epoch(self) -> int:
-        """Number of times another log was found in the place of the one that was known."""
-        return self.log.epoch
-
-    @property
-    def is_writing(self) -> bool:
-        """True if this thread is within a transaction."""
-        return self.log.is_writing
-
     def settings(self, state: ProjectState | None = None) -> Mapping[str, Any]:
         """Classifier, options, policy, seed, evaluation_share; as changed since the project was made.
 
@@ -443,16 +433,16 @@ class OpenQuestion:
         """The finished fits, oldest first, without their posteriors."""
         n = len(self.state().rounds)
         epoch, rounds = self._rounds
-        if epoch != self.epoch or len(rounds) < n:
+        if epoch != self.log.epoch or len(rounds) < n:
             with self._reading_rounds:
                 epoch, rounds = self._rounds
-                if epoch != self.epoch:
+                if epoch != self.log.epoch:
                     rounds = ()
                 if len(rounds) < n:
                     last = rounds[-1].number if rounds else -1
                     rows = self.store.rounds(self.id, last)
                     rounds += tuple(Round.from_json(r.record) for r in rows)
-                    self._rounds = (self.epoch, rounds)
+                    self._rounds = (self.log.epoch, rounds)
         return list(rounds[:n])
 
     def recording(self) -> AbstractContextManager[Transaction]:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import getpass
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from workbench.classifiers import title_of
-from workbench.classifiers.protocols import NO_GUESS
 from workbench.errors import InputError
 from workbench.policies.effective import DEFAULT_POLICY, UNIFORM_SHARE
 from workbench.pools.pool import Pool
@@ -17,25 +14,27 @@ from workbench.registry import trust_typed
 from workbench.sessions.classes import Classes
 from workbench.sessions.exporting import Exporting
 from workbench.sessions.finishing import Checks
-from workbench.sessions.guessing import as_said, checked_sources, takes_guess
-from workbench.sessions.instructions import Instructing
+from workbench.sessions.guess_sources import GuessSources
+from workbench.sessions.instructions import InstructionSheet
 from workbench.sessions.labelling import Labelling
 from workbench.sessions.lead_question import rarer
 from workbench.sessions.learner import Learner
-from workbench.sessions.opening import create_project, relocate
+from workbench.sessions.opening import create_project
 from workbench.sessions.operations import made_id
 from workbench.sessions.policy import check_policy
+from workbench.sessions.question_names import QuestionNames
 from workbench.sessions.questions import Question
 from workbench.sessions.reopening import open_pool
 from workbench.sessions.rounds import Round
 from workbench.sessions.smoothing import NeighbourhoodBuild
 from workbench.sessions.spec import EARLY_SHARE, EVALUATION_SHARE, with_choice
-from workbench.store import Event, ProjectRecord, Store
+from workbench.sessions.team import Team
+from workbench.store import Event, Store
 
 MOST_ASKED = 200  # characters of the question at the desk
 
 
-class Session(Labelling, Classes, Instructing, Exporting):
+class Session(Labelling, Exporting):
     """A project opened by one annotator.
 
     Safe to use from several threads; several sessions of one project, in one process or in many,
@@ -47,6 +46,7 @@ class Session(Labelling, Classes, Instructing, Exporting):
 
     Attributes:
         annotator: whose events this session records.
+        fits: the models of the question: that of each round, and what it was made with.
     """
 
     # --- opening ------------------------------------------------------------------------------
@@ -189,15 +189,37 @@ class Session(Labelling, Classes, Instructing, Exporting):
         first = cls(store, record, loaded, annotator or _login())
         return first if question_record.id == first.id else first.question(question_record.id)
 
-    @staticmethod
-    def relocate(project_id: str, path: str | Path, *, store: Store | None = None) -> ProjectRecord:
-        """Point a project at the new place of its pool's file; see `opening.relocate`."""
-        return relocate(project_id, path, store=store)
+    # --- what it is about ---------------------------------------------------------------------
+
+    @property
+    def classes(self) -> Classes:
+        """Names of the project's classes; positions are the codes."""
+        return Classes(self.state.classes, self)
+
+    @property
+    def questions(self) -> QuestionNames:
+        """Names of the questions that are asked, in their order."""
+        return QuestionNames((q.question for q in self._family.listed() if not q.aside), self)
+
+    @property
+    def people(self) -> Team:
+        """Who labels the project."""
+        return Team(self)
 
     @property
     def checks(self) -> Checks:
         """Checks of frozen labels, and the certificate that they earn."""
         return Checks(self)
+
+    @property
+    def guesses(self) -> GuessSources:
+        """What is known of the items before any label."""
+        return GuessSources(self)
+
+    @property
+    def instructions(self) -> InstructionSheet:
+        """What people read before they label, and examples of the classes."""
+        return InstructionSheet(self)
 
     # --- the model ----------------------------------------------------------------------------
 
@@ -255,75 +277,10 @@ class Session(Labelling, Classes, Instructing, Exporting):
             return None
         return self._event("ask-in-words", text=words)
 
-    def hide_names(self, on: bool = True) -> Event | None:
-        """Number people instead of naming them, where it is said how each of them does.
-
-        Returns:
-            The recorded event, or None when nothing changes.
-        """
-        if bool(on) == bool(self.state.model.get("names_hidden")):
-            return None
-        return self._event("hide-names", on=bool(on))
-
-    def change_guesses(self, sources: Sequence[str | Mapping[str, Any]]) -> Event | None:
-        """Start from these guesses and no others, from the next refit on.
-
-        Args:
-            sources: all of them, as `guess` of `create`; {"source", "on": False} keeps one unused.
-
-        Returns:
-            The recorded event, or None when nothing changes.
-
-        Raises:
-            InputError: a source that says nothing of this pool, or a classifier that takes no guess.
-        """
-        settings = self.settings
-        entries = {source["source"]: source for source in settings.get("guesses") or ()}
-        arguments = [
-            {**entries.get(source["source"], {}), **source}
-            if isinstance(source, Mapping)
-            else entries.get(source, {}) | {"source": source, "on": True}
-            for source in sources
-        ]
-        guesses = checked_sources(arguments, self.pool, self.classes)
-        if any(source["on"] for source in guesses) and not takes_guess(settings["classifier"]):
-            raise InputError(NO_GUESS.format(title_of(str(settings["classifier"]))))
-        if guesses == list(settings.get("guesses") or ()):
-            return None
-        return self._event("guesses", value=guesses)
-
-    def add_guess(
-        self,
-        source: str,
-        predictions: Sequence[tuple[int, str, float | None]],
-        mapping: Mapping[str, str] | None = None,
-    ) -> Event | None:
-        """Begin with what another tool or an older model says of the items; kept in the project.
-
-        Args:
-            source: its name: "file:NAME", "model:NAME" or "llm:MODEL@ADDRESS"; one of the same name is
-                replaced.
-            predictions: (item, class, confidence or None), as `exchange.read_predictions` gives them.
-            mapping: names in them that are no class -> the classes they stand for; others say nothing.
-
-        Returns:
-            The recorded event, or None when nothing changes.
-
-        Raises:
-            InputError: predictions that name none of the classes, or a classifier that takes no guess.
-        """
-        if source.partition(":")[0] not in ("file", "model", "llm") or not source.partition(":")[2]:
-            raise InputError(
-                f"Predictions are called file:NAME, model:NAME or llm:MODEL@ADDRESS; got {source!r}."
-            )
-        other_guesses = [guess for guess in self.settings.get("guesses") or () if guess["source"] != source]
-        entry: dict[str, Any] = {"source": source, "on": True, "said": as_said(predictions)}
-        return self.change_guesses([*other_guesses, entry | ({"mapping": dict(mapping)} if mapping else {})])
-
     @property
     def neighbours(self) -> NeighbourhoodBuild:
         """The pool's graph of neighbours that models can lean on, and how far its making is."""
-        return self._fits.making
+        return self.fits.making
 
     def refit(self, callback: FitCallback | None = None) -> Round | None:
         """Fit the model on the labels as they are now, score the pool and publish the result.
@@ -338,15 +295,15 @@ class Session(Labelling, Classes, Instructing, Exporting):
             The round, or None when there are no labels of two classes yet and no guess. Its number is the
             next one at the moment it is stored, also when another program stored one during the fit.
         """
-        return self._fits.refit(self.annotator, callback)
+        return self.fits.refit(self.annotator, callback)
 
     def refit_all(self, callback: FitCallback | None = None) -> dict[str, Round]:
         """Fit the model of each question that has new labels; their rounds by the question's name.
 
         Of yes / no questions that share a geometry the one that chooses it comes first.
         """
-        waiting = [session for session in self.asked() if session.stale]
-        waiting.sort(key=lambda session: -rarer(session._fits.present))
+        waiting = [session for session in self._asked() if session.stale]
+        waiting.sort(key=lambda session: -rarer(session.fits.present))
         rounds = {session.question_name: session.refit(callback) for session in waiting}
         return {name: round_or_none for name, round_or_none in rounds.items() if round_or_none is not None}
 

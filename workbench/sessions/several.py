@@ -15,8 +15,8 @@ from workbench.reading import listed
 from workbench.sessions.answering import CLOSING
 from workbench.sessions.asking import LEASE_SECONDS, Ask
 from workbench.sessions.asking_items import Candidate, ItemAsk, plan
+from workbench.sessions.file_votes import file_vote
 from workbench.sessions.opened import Opened
-from workbench.sessions.opening import further_question
 from workbench.sessions.operations import (
     SKIPPED,
     Acknowledgement,
@@ -28,10 +28,10 @@ from workbench.sessions.operations import (
     taken_id,
 )
 from workbench.sessions.published import Published
-from workbench.sessions.questions import NO, YES, Question, question_name, several, unknown_question
+from workbench.sessions.questions import NO, YES, unknown_question
 from workbench.sessions.randomness import SECOND, generator
 from workbench.sessions.taxonomy import name_of, new_name
-from workbench.store import YES_NO, Event, ProjectState, ProjectSummary
+from workbench.store import YES_NO, Event, FileVote, ProjectState, ProjectSummary
 from workbench.store.retry import retried
 
 T = TypeVar("T")
@@ -53,16 +53,6 @@ class Several(Opened):
         """One of `QUESTION_KINDS` of the store: one class, or yes / no."""
         return self._summary.kind
 
-    @property
-    def questions(self) -> tuple[str, ...]:
-        """Names of the questions that are asked, in their order."""
-        return tuple(summary.question for summary in self._family.listed() if not summary.aside)
-
-    @property
-    def every_question(self) -> list[ProjectSummary]:
-        """The questions as they are listed, also those put aside."""
-        return self._family.listed()
-
     def question(self, name: str) -> Self:
         """The session of a question of this project: its own answers, model, rounds and figures.
 
@@ -82,64 +72,12 @@ class Several(Opened):
                 return self._on(self._family.parts(ids[0]), self.annotator)
         raise unknown_question(name, [summary.question for summary in self._family.listed()])
 
-    @property
-    def question_ids(self) -> tuple[str, ...]:
-        """Ids of all questions of the project."""
-        return tuple(summary.id for summary in self._family.listed())
-
-    @property
-    def first_question(self) -> Self:
-        """The session of the question that the project is known by."""
-        return self if self.id == self._family.id else self._on(self._family.first, self.annotator)
-
-    def asked(self) -> list[Self]:
+    def _asked(self) -> list[Self]:
         """The sessions of the questions that are asked, in their order."""
         every = self._family.listed()
         return [
             self._on(self._family.parts(summary.id), self.annotator) for summary in every if not summary.aside
         ]
-
-    # --- which there are ----------------------------------------------------------------------
-
-    def add_question(self, question: Question | str | Sequence[Any] | Mapping[str, Any]) -> Self:
-        """Ask one more question; all items are open to it, what was answered before rests.
-
-        Args:
-            question: as `Session.create` takes each of its `questions`.
-
-        Returns:
-            The session of the new question.
-
-        Raises:
-            InputError: a name that is taken, no classes, or a model that cannot be used here.
-        """
-        names = [summary.question for summary in self._family.listed(now=True)]
-        [parsed_question] = several([question], names)
-        first = self._family.first.project
-        new_question = further_question(
-            parsed_question, first.pool, {**first.record.settings, **first.state().model}
-        )
-        added = self.store.add_question(self._family.id, new_question)
-        self._family.listed(now=True)
-        return self.question(added)
-
-    def rename_question(self, name: str, to: str) -> None:
-        """Give a question another name.
-
-        Raises:
-            InputError: there is none of this name, or one that has the other.
-        """
-        self.store.change_question(self.question(name).id, name=question_name(to))
-        self._family.listed(now=True)
-
-    def archive_question(self, name: str, on: bool = True) -> None:
-        """Ask a question no more, or again; its answers and its model stay.
-
-        Raises:
-            InputError: there is none of this name, or it is the last one that is asked.
-        """
-        self.store.change_question(self.question(name).id, aside=on)
-        self._family.listed(now=True)
 
     # --- asking -------------------------------------------------------------------------------
 
@@ -159,7 +97,7 @@ class Several(Opened):
         """
         if k < 1:
             raise InputError(f"At least one item must be asked for; got k={k}.")
-        sessions = self.asked()
+        sessions = self._asked()
         prepared = [(one, one._prepare(one.state)) for one in sessions]
         moment = time.time()
 
@@ -185,7 +123,7 @@ class Several(Opened):
 
     def _prepare(self, state: ProjectState) -> Published | None:
         """The published fit; what takes a while is made, while nobody waits for it in a transaction."""
-        published = self._fits.published(state)
+        published = self.fits.published(state)
         if published is None or len(state.trained_classes) < 2:
             self._questions.cold_items()  # k-means
         return published
@@ -307,7 +245,7 @@ class Several(Opened):
         if isinstance(value, bool):
             if self.question_kind != YES_NO:
                 raise InputError(
-                    f"{self.question_name!r} has classes: {', '.join(self.classes)}; got {value}."
+                    f"{self.question_name!r} has classes: {', '.join(self.state.classes)}; got {value}."
                 )
             value = YES if value else NO
         if isinstance(value, str):
@@ -364,7 +302,7 @@ class Several(Opened):
         Raises:
             InputError: as `label_item`.
         """
-        self._fits.published()  # taken up while nobody waits for it
+        self.fits.published()  # taken up while nobody waits for it
         return [self._event("choose", items=items, label=name, text=role)] if len(items) else []
 
     def correct(self, item: int, name: str) -> Event:
@@ -449,6 +387,39 @@ class Several(Opened):
             items = rng.permutation(np.asarray(own_items, dtype=np.int64))[:n].tolist()
         return self._event("want", items=items, text="a second pass", second=True)
 
+    def import_labels(
+        self,
+        labels: Iterable[tuple[int, str] | FileVote],
+        source: str,
+        *,
+        corrects: bool = False,
+        operation: str | None = None,
+    ) -> Event | None:
+        """Take in labels made elsewhere, as one event that one undo takes back.
+
+        What an item is labelled already says nothing new: of one's own export nothing is recorded, and who
+        gave a label, when and why stays known. The file is a rater of its own, `file SOURCE`, and a person in
+        it `file SOURCE / PERSON`; where votes of an item differ and none is final, it is undecided. Who
+        labels an item after the file has the last word.
+
+        Args:
+            labels: (item, class name) pairs, or votes of persons; classes not there yet are added.
+            source: where they come from, for the record.
+            corrects: the file decides where an item has another label, whatever people said.
+            operation: of imports into several questions, which one undo takes back; `made_id`.
+
+        Returns:
+            The event; None where all of the labels are there already.
+
+        Raises:
+            InputError: no such item. One of the test split is labelled and never learnt from.
+        """
+        votes, labels_now = [file_vote(row, source) for row in labels], self.state.labels
+        if corrects:
+            final = [vote.final or (not vote.person and vote.item in labels_now) for vote in votes]
+            votes = [vote._replace(final=last) for vote, last in zip(votes, final, strict=True)]
+        return self._do("import", operation or "", text=source, value=votes).event
+
     def confirm(
         self,
         ask_ids: Sequence[str],
@@ -508,7 +479,7 @@ class Several(Opened):
         """The sessions of the questions that are asked beside this one."""
         if len(self._family.listed()) < 2:
             return []
-        return [session for session in self.asked() if session.id != self.id]
+        return [session for session in self._asked() if session.id != self.id]
 
     @contextmanager
     def _writing(self, *also: Self, alone: bool = False) -> Iterator[list[Self]]:
@@ -793,6 +764,32 @@ class Several(Opened):
     @property
     def _summary(self) -> ProjectSummary:
         return next(summary for summary in self._family.listed() if summary.id == self.id)
+
+
+class Part:
+    """Methods of a session about one matter.
+
+    Args:
+        session: of the annotator.
+    """
+
+    def __init__(self, session: Several) -> None:
+        self._session = session
+
+
+class Names(tuple[str, ...]):
+    """Names of one moment, with methods of a session about them; in another process they are names alone."""
+
+    _session: Any
+
+    def __new__(cls, names: Iterable[str], session: Several | None = None) -> Self:
+        """Those of a session."""
+        self = super().__new__(cls, names)
+        self._session = session
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return tuple, (tuple(self),)
 
 
 def _of_items(item: int | Sequence[int]) -> dict[str, Any]:

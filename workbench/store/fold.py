@@ -274,17 +274,7 @@ class EventFold:
             self._answered_asks.add(id_)
             ask = self._maps["asks"].get(id_)
             if ask is not None:
-                self._own("asks")[id_] = AskRecord(
-                    ask.id,
-                    ask.item,
-                    ask.role,
-                    ask.annotator,
-                    ask.expires,
-                    ask.event,
-                    True,
-                    ask.released,
-                    ask.details,
-                )
+                self._own("asks")[id_] = replace(ask, answered=True)
                 self._unwait(ask)
 
     def _unwait(self, ask: AskRecord) -> None:

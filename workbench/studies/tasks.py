@@ -240,7 +240,7 @@ def advised_project(
     history = []
     for place, number in enumerate(numbers):
         report(place / len(numbers), f"fit {place + 1} of {len(numbers)}")
-        model = session.model_at(number)
+        model = session.fits.model_at(number)
         history.append(replace(observe(model, watched_items), number=place))
     return [rounds[number].n_labelled for number in numbers], [advise(history, name) for name in STOPPING]
 
@@ -291,7 +291,7 @@ def crossed(
     session = opened(database, project)
     model = session.model
     if model is None or model.number != number:
-        model = session.model_at(number)
+        model = session.fits.model_at(number)
     seed = int(session.settings["seed"])
     learner = Learner(model.pool, classifier, options, seed=seed, classes=model.classes, mean=model.mean)
     return cross_validated(model, learner)
@@ -311,7 +311,7 @@ def state_at(say: Say, database: str, project: str, number: int, classifier: str
 
     Report(say)(0.1, "fitting on its labels")
     session = opened(database, project)
-    model = session.model_at(number)
+    model = session.fits.model_at(number)
     if classifier:
         seed = int(session.settings["seed"])
         learner = Learner(session.pool, classifier, seed=seed, classes=model.classes)

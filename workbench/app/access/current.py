@@ -126,7 +126,7 @@ def opened(project: str) -> Session:
                 return present
         with _LOCK:
             # of its questions one pool is loaded, and one log is open
-            sibling = next((one for one in _OPEN.values() if project in one.question_ids), None)
+            sibling = next((one for one in _OPEN.values() if project in one.questions.ids), None)
         if sibling is None:
             last_fit = fit_process.ask_known(project)
             session = Session.open(project)
@@ -165,7 +165,7 @@ def keep(made: Session) -> None:
 def forget(project: str) -> None:
     """Let go of the sessions of a project, so that it is opened anew."""
     with _LOCK:
-        for key in [id_ for id_, session in _OPEN.items() if project in (id_, *session.question_ids)]:
+        for key in [id_ for id_, session in _OPEN.items() if project in (id_, *session.questions.ids)]:
             del _OPEN[key]
 
 
@@ -181,7 +181,7 @@ def _keep(session: Session) -> None:
 
 def keep_fitting_all(current: Session) -> None:
     """Refit one question after the other in the background, this one first; with one it is `keep_fitting`."""
-    sessions = [current, *(session for session in current.asked() if session.id != current.id)]
+    sessions = [current, *(session for session in current.questions.sessions() if session.id != current.id)]
     jobs = [manager().get(session.id, "refit") for session in sessions]
     if not any(job is not None and job.active for job in jobs):
         waiting = (session for session in sessions if session.stale and fit_comes(session))
@@ -222,7 +222,7 @@ def _fit_what_is_new(current: Session, job: Job) -> int:
     """Fit until no label is left that the model has not seen; returns how many it has learnt from."""
     while current.stale:
         # a stored fit that could not be taken up is made again, and the reason stands beside the bar
-        message = "fitting" + (f" again: {current.fit_problem}" if current.fit_problem else "")
+        message = "fitting" + (f" again: {current.fits.problem}" if current.fits.problem else "")
         timing, job.about = TimeLeft(), ""
         job.report(0.0, message, partial=_fitted_on(current))
 

@@ -31,7 +31,7 @@ def dialog(record: ProjectSummary) -> None:
         "Each question has its own classes, model and figures; at the desk all of them stand below the item."
     )
     may = login.may_change(record)
-    questions = session.every_question
+    questions = session.questions.every
     first = len(questions) > FEW
     if may and first:
         _another(session)
@@ -56,10 +56,10 @@ def _row(session: Session, record: ProjectSummary, may: bool) -> None:
             st.button("Rename", key=f"question-rename-{record.id}", type="tertiary")
             and name != record.question
         ):
-            _done(lambda: session.rename_question(record.id, name))
+            _done(lambda: session.questions.rename(record.id, name))
         words, aside = ("Ask again", False) if record.aside else ("Put aside", True)
         if st.button(words, key=f"question-aside-{record.id}", type="tertiary"):
-            _done(lambda: session.archive_question(record.id, aside))
+            _done(lambda: session.questions.archive(record.id, aside))
 
 
 def _another(session: Session) -> None:
@@ -75,7 +75,7 @@ def _another(session: Session) -> None:
         )
         if st.form_submit_button("Add", icon=":material/add:"):
             classes = [class_name.strip() for class_name in text.split(",") if class_name.strip()]
-            _done(lambda: session.add_question((name, classes) if classes else name))
+            _done(lambda: session.questions.add((name, classes) if classes else name))
 
 
 def _done(work: Callable[[], object]) -> None:

@@ -29,7 +29,7 @@ def usual(session: Session) -> str:
     from workbench.pools import POOLS
     from workbench.store import YES_NO
 
-    if len(session.every_question) > 1:
+    if len(session.questions.every) > 1:
         name = " ".join(session.question_name.split())
         return f"{name}: yes or no?" if session.question_kind == YES_NO else f"Which {name} is this?"
 

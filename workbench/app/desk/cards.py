@@ -118,7 +118,7 @@ def _opinion(session: Session, ask: Ask, picture: str) -> dict[str, Any]:
     document: dict[str, Any] = {"guess": [[name, round(100 * p) / 100] for name, p in foretold[:_GUESSES]]}
     document["guess_order"] = [name for name, _ in foretold[:_LISTED]]
     if model.mean is not None:
-        said_now = said_of(session.guesses, ask.item, model, session.fitted_with)
+        said_now = said_of(session.guesses.now(), ask.item, model, session.fitted_with)
         document["early"] = model.n_labelled < FEW
         document["sources"] = [
             [source_words(source), name, weight_words(weight, model.n_labelled)]

@@ -95,7 +95,7 @@ def mount_gallery(
         offered: whether the page chose what stands beside the map: keys wait until somebody clicks it.
     """
     question_classes = (
-        {question.question_name: class_keys(question)[0] for question in session.asked()}
+        {question.question_name: class_keys(question)[0] for question in session.questions.sessions()}
         if everywhere
         else {}
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.app.desk import cards, markdown
 from workbench.app.serving.caching import computed
 from workbench.pools.instructions import KEPT
+from workbench.sessions.instructions import examples_of_all
 
 if TYPE_CHECKING:
     from workbench.sessions import Session
@@ -37,7 +38,7 @@ def blocks(session: Session, version: int, base: str, token: str) -> list[dict[s
 
 def numbers(session: Session) -> dict[str, int]:
     """The version in force, 0 where there are no instructions, and the one that the person has read."""
-    instructions = session.instructions
+    instructions = session.instructions.latest
     version = 0 if instructions is None else instructions.version
     return {"told": version, "read": session.state.version_read(session.annotator)}
 
@@ -57,7 +58,7 @@ def sheet(session: Session, base: str, token: str, *, examples: bool = True) -> 
         (item, id, face, picked).
     """
     state = session.state
-    instructions = session.instructions
+    instructions = session.instructions.latest
     about = numbers(session)
     document: dict[str, Any] = {
         "version": about["told"],
@@ -70,7 +71,7 @@ def sheet(session: Session, base: str, token: str, *, examples: bool = True) -> 
         before = blocks(session, about["read"], base, token)
         document["blocks"] = [entry | {"fresh": entry not in before} for entry in document["blocks"]]
     at = session.annotator, state.last_event
-    all_examples = computed(type(session).examples_of_all, session, at=at) if examples else {}
+    all_examples = computed(examples_of_all, session, at=at) if examples else {}
     picture = f"{base}/{session.id}/image/{{item}}?k={token}"
     keys = {name: key for key, name in state.class_names.items()}
     document["classes"] = [

@@ -43,5 +43,5 @@ def picture_told(project: str, name: str) -> tuple[bytes, str]:
     """
     from workbench.app.access import current
 
-    picture = current.opened(project).picture(name)
+    picture = current.opened(project).instructions.picture(name)
     return picture.data, picture.media

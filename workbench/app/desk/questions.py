@@ -74,7 +74,7 @@ class Desk:
                 is of the session's question.
         """
         mode = body.get("mode")
-        sessions = session.asked() if mode == EVERY and len(session.questions) > 1 else [session]
+        sessions = session.questions.sessions() if mode == EVERY and len(session.questions) > 1 else [session]
         return cls(session, sessions, mode == checking.MODE, bool(body.get("on")))
 
     @property
@@ -174,7 +174,7 @@ class Desk:
             classes, commands = class_keys(self.session)
             return [_about(self.session) | {"classes": classes}], commands
         by_id = {question.id: question for question in self.sessions}
-        every = [question.id for question in self.session.every_question]
+        every = [question.id for question in self.session.questions.every]
         n_keys, switches = _in_need([by_id.get(id_) or self.session.question(id_) for id_ in every])
         if n_keys + len(switches) > MAX_BUTTONS:
             n_keys, switches = _in_need(self.sessions)

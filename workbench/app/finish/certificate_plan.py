@@ -36,8 +36,8 @@ _WAITING = (
 
 def sources(session: Session) -> list[str]:
     """Sources whose labels can be checked: the model, and columns that the project knows."""
-    used = [guess.source for guess in session.guesses if guess.guess is not None]
-    offered = (*used, *session.guesses_offered())
+    used = [guess.source for guess in session.guesses.now() if guess.guess is not None]
+    offered = (*used, *session.guesses.offered())
     columns = [source for source in offered if source.startswith("column:")]
     model = [MODEL] if session.model is not None else []
     # whoever brought a column and labelled nothing came to check it

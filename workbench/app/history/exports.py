@@ -74,7 +74,7 @@ def _rows(session: Any, state: Any, scope: str) -> int:
     if scope == HISTORY:
         return int(state.n_events)
     if scope == QUESTIONS:
-        return max(len(question.state.codes) for question in session.asked())
+        return max(len(question.state.codes) for question in session.questions.sessions())
     return len(state.codes) if scope in (PAIRS, "labels") else len(session.pool)
 
 
@@ -128,8 +128,8 @@ def downloads(session: Any, state: Any) -> None:
                 "finished": not state.certified,
             }
             scopes = [scope for scope in SCOPES if not barred_scopes.get(scope)]
-            if len(session.every_question) > 1 and file_format in OF_QUESTIONS:
-                has_model = any(question.model is not None for question in session.asked())
+            if len(session.questions.every) > 1 and file_format in OF_QUESTIONS:
+                has_model = any(question.model is not None for question in session.questions.sessions())
                 scopes = [QUESTIONS, *([PREDICTED] if has_model else []), *scopes]
             export_scope = st.selectbox(
                 "What",
@@ -214,7 +214,7 @@ def _importer(session: Any) -> None:
 def _looked_at(session: Any, file: Any, kind: str, column: str) -> Looked | None:
     """Changes that a file would bring, as of now; None while it is read."""
     n_events = session.state.n_events
-    n_questions = len(session.every_question)
+    n_questions = len(session.questions.every)
     key = f"look-{session.id}-{session.annotator}-{file.file_id}-{kind}-{n_events}-{n_questions}-{column}"
     previews: dict[str, Looked] = st.session_state.setdefault(_READ, {})
     if key in previews:
@@ -281,7 +281,7 @@ def _several(session: Any, answers: Answers) -> bool:
         words = f"Add {plural(len(answers.strange), 'question')} answered by yes or no"
         if st.button(words, key="import-add-questions", disabled=len(answers.strange) > MOST_ADDED):
             for question in answers.strange:
-                session.add_question(question)
+                session.questions.add(question)
             st.rerun()
     ready = not answers.strange
     if answers.unknown:

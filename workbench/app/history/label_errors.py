@@ -139,7 +139,7 @@ def part(session: Session) -> tuple[list[LabelIssue], str]:
     """
     # as the models were when it was asked for: what is changed here moves no row
     question_ids, models = st.session_state.get(_WANTED, ((), {}))
-    if question_ids != session.question_ids:
+    if question_ids != session.questions.ids:
         st.markdown(
             "Each label of each question is compared with a model that did not see it; what looks wrong "
             "stands in one gallery."
@@ -152,7 +152,9 @@ def part(session: Session) -> tuple[list[LabelIssue], str]:
         ):
             _begin(session)
         return [], ""
-    sessions = {question_session.question_name: question_session for question_session in session.asked()}
+    sessions = {
+        question_session.question_name: question_session for question_session in session.questions.sessions()
+    }
     report = find_issues(sessions, models)
     with st.container(horizontal=True, vertical_alignment="center"):
         if report.job is None:
@@ -202,6 +204,9 @@ def _ways_on(
 
 
 def _begin(session: Session) -> None:
-    models = {question_session.question_name: question_session.model for question_session in session.asked()}
-    st.session_state[_WANTED] = (session.question_ids, models)
+    models = {
+        question_session.question_name: question_session.model
+        for question_session in session.questions.sessions()
+    }
+    st.session_state[_WANTED] = (session.questions.ids, models)
     st.rerun()

@@ -26,7 +26,7 @@ def part(session: Any, state: Any) -> None:
     """
     import pandas as pd
 
-    report: PeopleReport = session.people()
+    report: PeopleReport = session.people.report()
     st.markdown(f"**{verbatim(report.words, 400)}**")
     if report.n_consensus:
         st.markdown(learnt_words(report))
@@ -38,7 +38,7 @@ def part(session: Any, state: Any) -> None:
             "Hide names",
             f"{HIDDEN}-{session.id}",
             lambda: bool(session.state.model.get("names_hidden")),
-            session.hide_names,
+            session.people.hide_names,
             help="For everybody who sees this part: people are numbered in an order of their own.",
         )
     elif hidden:

@@ -80,11 +80,11 @@ def apply(session: Session, before: Sequence[Mapping[str, Any]], delta: Mapping[
             continue
         name, cells = str(row[NAME]), edited.get(at, {})
         new = str(cells.get(NAME) or name).strip()
-        if new != name and attempt(session.rename_class, name, new):
+        if new != name and attempt(session.classes.rename, name, new):
             name = new
         about = {word: str(cells[column] or "") for column, word in _ABOUT.items() if column in cells}
         if about:
-            attempt(session.describe_class, name, **about)
+            attempt(session.classes.describe, name, **about)
         # a class that is given a place goes before the one that has it
         has_place = PLACE in cells and cells[PLACE] is not None
         places.append((float(cells[PLACE]) - 0.5 if has_place else float(row[PLACE]), name))
@@ -95,10 +95,10 @@ def apply(session: Session, before: Sequence[Mapping[str, Any]], delta: Mapping[
         about = {word: str(cells[column]) for column, word in _ABOUT.items() if cells.get(column)}
         if not name and not about:
             continue
-        if attempt(session.add_class, name) and about:
-            attempt(session.describe_class, name, **about)
+        if attempt(session.classes.add, name) and about:
+            attempt(session.classes.describe, name, **about)
     for at in sorted(deleted_rows):
-        attempt(session.remove_class, str(before[at][NAME]))
+        attempt(session.classes.remove, str(before[at][NAME]))
     if any(PLACE in cells for cells in edited.values()):
-        attempt(session.order_classes, [name for _, name in sorted(places, key=lambda p: p[0])])
+        attempt(session.classes.order, [name for _, name in sorted(places, key=lambda p: p[0])])
     return problems

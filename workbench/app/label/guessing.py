@@ -49,7 +49,7 @@ def dialog(session: Session) -> None:
             "variational GPs and logistic regression can.",
             icon=":material/info:",
         )
-    reports = session.guess_report()
+    reports = session.guesses.report()
     n = 0 if session.model is None else session.model.n_labelled
     for place, report in enumerate(reports):
         with st.container(border=True, key=f"guess-source-{place}", gap="xsmall"):
@@ -135,7 +135,7 @@ def _map(session: Session, report: SourceReport, name: str, key: str) -> None:
 
 def _another(session: Session, present_sources: list[str]) -> None:
     """One more source: the names of the classes, or a column of the table."""
-    offered = [source for source in session.guesses_offered() if source not in present_sources]
+    offered = [source for source in session.guesses.offered() if source not in present_sources]
     if not offered:
         return
     with st.container(horizontal=True, vertical_alignment="bottom", key="guess-another"):
@@ -217,7 +217,7 @@ def _ask(session: Session, source: str, server: Server, questions: Questions) ->
         from workbench.exchange import language_model
 
         answers = language_model.ask(server, questions, job.report, stop=job.should_stop)
-        session.add_guess(source, answers)
+        session.guesses.add(source, answers)
         language_model.forget(server)
 
     manager().submit(session.id, _ASKED, work, title="A language model is asked", lane="guess", limit=7 * DAY)
@@ -250,7 +250,7 @@ def _plan(session: Session, file: Any) -> PredictionPlan | None:
 
 def _take(session: Session, source: str, predictions: Sequence[Prediction], mapping: dict[str, str]) -> None:
     try:
-        session.add_guess(source, predictions, mapping)
+        session.guesses.add(source, predictions, mapping)
     except InputError as error:
         st.session_state[_PROBLEM] = str(error)
     _empty_box()
@@ -295,6 +295,6 @@ def _add(session: Session, source: str) -> None:
 
 def _change(session: Session, sources: list[dict[str, Any]]) -> None:
     try:
-        session.change_guesses(sources)
+        session.guesses.change(sources)
     except InputError as error:
         st.session_state[_PROBLEM] = str(error)

@@ -191,7 +191,7 @@ def _from_file(draft: dict[str, Any]) -> None:
 def _save(session: Session, draft: dict[str, Any]) -> None:
     files = {name: data for name, (data, _) in draft["pictures"].items()}
     try:
-        session.write_instructions(st.session_state[_TEXT], files, after=draft["after"])
+        session.instructions.write(st.session_state[_TEXT], files, after=draft["after"])
     except InputError as error:
         st.session_state[_PROBLEM] = str(error)
         return

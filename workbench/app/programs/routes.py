@@ -189,7 +189,7 @@ def progress(key: ApiKey, body: Mapping[str, Any]) -> dict[str, Any]:
         "name": session.project.name,
         "question": session.question_name,
         "questions": {
-            question.question: question.id for question in session.every_question if not question.aside
+            question.question: question.id for question in session.questions.every if not question.aside
         },
         "classes": list(session.classes),
         "labelled": len(state.codes),
@@ -219,7 +219,7 @@ def items(key: ApiKey, body: Mapping[str, Any]) -> dict[str, Any]:
     """The next items of this person with all that is open about each, recorded as asked."""
     session = _session(key)
     n = max(1, _number(body, "n", 1, MOST_QUESTIONS))
-    sessions = {one.question_name: one for one in session.asked()}
+    sessions = {one.question_name: one for one in session.questions.sessions()}
     rows = []
     for one in session.ask_items(n):
         about = {name: _about(sessions[name], ask) for name, ask in one.asks.items()}

@@ -102,7 +102,7 @@ def cross_validation(session: Session, model: FittedModel) -> Job:
         The job; its result is (items [n], codes [n], probabilities [n, C]). One that failed or was cancelled
         stays until it is let go of.
     """
-    settings = session.made_with(model.number)
+    settings = session.fits.made_with(model.number)
     options = settings["options"]
     inputs = CrossValidationInputs(
         model.uid,

@@ -304,7 +304,7 @@ def _lost(problem: str) -> None:
 def _question(opened: Session) -> None:
     """Question of the project that the pages show; nothing where it asks one."""
     questions = [
-        question for question in opened.every_question if not question.aside or question.id == opened.id
+        question for question in opened.questions.every if not question.aside or question.id == opened.id
     ]
     if len(questions) < 2:
         return

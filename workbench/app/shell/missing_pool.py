@@ -54,7 +54,7 @@ def panel(project: str) -> None:
         project: its id.
     """
     from workbench.exchange import StoredLabels
-    from workbench.sessions import Session
+    from workbench.sessions.opening import relocate
     from workbench.store import Store
 
     store = Store.open()
@@ -79,7 +79,7 @@ def panel(project: str) -> None:
                 try:
                     if not place.strip():
                         raise InputError("Type where its file or folder lies.")
-                    Session.relocate(project, place.strip(), store=store)
+                    relocate(project, place.strip(), store=store)
                 except InputError as error:
                     st.error(verbatim(error), icon=":material/error:")
                 else:

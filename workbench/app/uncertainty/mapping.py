@@ -235,9 +235,9 @@ def at_round(session: Session, number: int) -> tuple[View | None, Job | None]:
 
     def make(job: Job) -> FittedModel:
         if not jobs.uses_processes():
-            return session.model_at(number)
+            return session.fits.model_at(number)
         arguments = session.store.url, session.id, number
-        return session.model_at(number, jobs.compute(job, "state_at", *arguments, session=session))
+        return session.fits.model_at(number, jobs.compute(job, "state_at", *arguments, session=session))
 
     return _made(
         session,

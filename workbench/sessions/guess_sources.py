@@ -1,0 +1,97 @@
+"""Sources of guesses that a project begins with: what each says now, and changing them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from workbench.classifiers import title_of
+from workbench.classifiers.protocols import NO_GUESS
+from workbench.errors import InputError
+from workbench.sessions.guessing import (
+    SourceNow,
+    SourceReport,
+    as_said,
+    checked_sources,
+    offered,
+    report,
+    takes_guess,
+)
+from workbench.sessions.several import Part
+from workbench.store import Event
+
+
+class GuessSources(Part):
+    """Guesses of a project: `Session.guesses`."""
+
+    def now(self) -> list[SourceNow]:
+        """The sources with what each says of the pool now."""
+        session = self._session
+        state = session.state
+        return session.fits.guesses.now(session._project.settings(state), state)
+
+    def offered(self) -> list[str]:
+        """Sources that the project could begin with: class names, columns that name some."""
+        return offered(self._session.pool, self._session.state.classes)
+
+    def report(self) -> list[SourceReport]:
+        """Value of each source: its weight, its accuracy on this project's labels, what it mixes up."""
+        session = self._session
+        return report(self.now(), session.state, session.model, session.fitted_with)
+
+    def change(self, sources: Sequence[str | Mapping[str, Any]]) -> Event | None:
+        """Start from these guesses and no others, from the next refit on.
+
+        Args:
+            sources: all of them, as `guess` of `create`; {"source", "on": False} keeps one unused.
+
+        Returns:
+            The recorded event, or None when nothing changes.
+
+        Raises:
+            InputError: a source that says nothing of this pool, or a classifier that takes no guess.
+        """
+        session = self._session
+        settings = session.settings
+        entries = {source["source"]: source for source in settings.get("guesses") or ()}
+        arguments = [
+            {**entries.get(source["source"], {}), **source}
+            if isinstance(source, Mapping)
+            else entries.get(source, {}) | {"source": source, "on": True}
+            for source in sources
+        ]
+        guesses = checked_sources(arguments, session.pool, session.state.classes)
+        if any(source["on"] for source in guesses) and not takes_guess(settings["classifier"]):
+            raise InputError(NO_GUESS.format(title_of(str(settings["classifier"]))))
+        if guesses == list(settings.get("guesses") or ()):
+            return None
+        return session._event("guesses", value=guesses)
+
+    def add(
+        self,
+        source: str,
+        predictions: Sequence[tuple[int, str, float | None]],
+        mapping: Mapping[str, str] | None = None,
+    ) -> Event | None:
+        """Begin with what another tool or an older model says of the items; kept in the project.
+
+        Args:
+            source: its name: "file:NAME", "model:NAME" or "llm:MODEL@ADDRESS"; one of the same name is
+                replaced.
+            predictions: (item, class, confidence or None), as `exchange.read_predictions` gives them.
+            mapping: names in them that are no class -> the classes they stand for; others say nothing.
+
+        Returns:
+            The recorded event, or None when nothing changes.
+
+        Raises:
+            InputError: predictions that name none of the classes, or a classifier that takes no guess.
+        """
+        if source.partition(":")[0] not in ("file", "model", "llm") or not source.partition(":")[2]:
+            raise InputError(
+                f"Predictions are called file:NAME, model:NAME or llm:MODEL@ADDRESS; got {source!r}."
+            )
+        before = self._session.settings.get("guesses") or ()
+        other_guesses = [guess for guess in before if guess["source"] != source]
+        entry: dict[str, Any] = {"source": source, "on": True, "said": as_said(predictions)}
+        return self.change([*other_guesses, entry | ({"mapping": dict(mapping)} if mapping else {})])

@@ -1,0 +1,83 @@
+"""The questions of a project: which there are, and changing them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from workbench.sessions.opening import further_question
+from workbench.sessions.questions import Question, question_name, several
+from workbench.sessions.several import Names
+from workbench.store import ProjectSummary
+
+if TYPE_CHECKING:
+    from workbench.sessions.session import Session
+
+
+class QuestionNames(Names):
+    """Names of the questions that are asked, in their order; and changing them: `Session.questions`."""
+
+    _session: Session
+
+    @property
+    def every(self) -> list[ProjectSummary]:
+        """The questions as they are listed, also those put aside."""
+        return self._session._family.listed()
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Ids of all questions of the project."""
+        return tuple(summary.id for summary in self.every)
+
+    @property
+    def first(self) -> Session:
+        """The session of the question that the project is known by."""
+        session = self._session
+        return session._on(session._family.first, session.annotator)
+
+    def sessions(self) -> list[Session]:
+        """The sessions of the questions that are asked, in their order."""
+        return self._session._asked()
+
+    def add(self, question: Question | str | Sequence[Any] | Mapping[str, Any]) -> Session:
+        """Ask one more question; all items are open to it, what was answered before rests.
+
+        Args:
+            question: as `Session.create` takes each of its `questions`.
+
+        Returns:
+            The session of the new question.
+
+        Raises:
+            InputError: a name that is taken, no classes, or a model that cannot be used here.
+        """
+        family = self._session._family
+        [parsed_question] = several([question], [summary.question for summary in family.listed(now=True)])
+        first = family.first.project
+        new_question = further_question(
+            parsed_question, first.pool, {**first.record.settings, **first.state().model}
+        )
+        added = family.store.add_question(family.id, new_question)
+        family.listed(now=True)
+        return self._session.question(added)
+
+    def rename(self, name: str, to: str) -> None:
+        """Give a question another name.
+
+        Raises:
+            InputError: there is none of this name, or one that has the other.
+        """
+        self._change(name, name=question_name(to))
+
+    def archive(self, name: str, on: bool = True) -> None:
+        """Ask a question no more, or again; its answers and its model stay.
+
+        Raises:
+            InputError: there is none of this name, or it is the last one that is asked.
+        """
+        self._change(name, aside=on)
+
+    def _change(self, question: str, **fields: Any) -> None:
+        session = self._session
+        session.store.change_question(session.question(question).id, **fields)
+        session._family.listed(now=True)
