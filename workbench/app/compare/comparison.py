@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from workbench.sessions.stopping import Advised
     from workbench.store import RunRecord, StudyRecord
     from workbench.studies import StudyResult, StudySpec
-    from workbench.studies.estimate import Expected
+    from workbench.studies.study import Expected
 
 PARAMETER = "comparison"
 KIND = "comparison"
