@@ -154,7 +154,7 @@ def without_guesses(pool: str, options: Mapping[str, Any], guess: Sequence[str] 
     return pool_options
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str = "") -> None:
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """A table for people; plain text when it goes to a file or a pipe."""
     from rich.console import Console
     from rich.markup import escape
@@ -167,7 +167,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, tit
         for row in rows:
             print("\t".join(_text(value) for value in row))
         return
-    table = Table(title=title or None, box=None, header_style="bold", title_justify="left")
+    table = Table(box=None, header_style="bold")
     for column in columns:
         table.add_column(column)
     for row in rows:

@@ -202,7 +202,6 @@ def learning_curves(
     *,
     measure: str = "Test error",
     share: bool = True,
-    height: int = 320,
     across: int = 3,
 ) -> go.Figure:
     """Several pictures of `learning_curve` side by side; a name has one look in all of them.
@@ -211,7 +210,6 @@ def learning_curves(
         groups: title and curves of each.
         measure: title of the y axes.
         share: whether values are shares, shown in percent.
-        height: of one row of pictures, in pixels.
         across: how many stand in one row.
 
     Returns:
@@ -219,7 +217,7 @@ def learning_curves(
     """
     everything = [c for _, curves in groups for c in curves if len(c.labels)]
     if not everything:
-        return theme.empty("No round has finished yet", height)
+        return theme.empty("No round has finished yet", 320)
     columns = min(across, len(groups))
     rows = -(-len(groups) // columns)
     fig = parts.panels(
@@ -227,7 +225,7 @@ def learning_curves(
         rows=rows,
         columns=columns,
         y=measure,
-        height=60 + height * rows,
+        height=60 + 320 * rows,
         horizontal_spacing=0.16 / columns,
         vertical_spacing=0.3 / rows,
     )
@@ -323,13 +321,12 @@ class Panel(NamedTuple):
     share: bool = False
 
 
-def stopping_panels(labels: Array, panels: Sequence[Panel], *, height: int = 130) -> go.Figure:
+def stopping_panels(labels: Array, panels: Sequence[Panel]) -> go.Figure:
     """A panel a rule over one axis of labels: its value, its limit, and where it first said stop.
 
     Args:
         labels: [R] after each round.
         panels: in order.
-        height: of one panel, in pixels.
 
     Returns:
         The figure.
@@ -339,7 +336,7 @@ def stopping_panels(labels: Array, panels: Sequence[Panel], *, height: int = 130
     n = len(panels)
     fig = parts.panels(
         [p.title for p in panels],
-        height=60 + height * n,
+        height=60 + 130 * n,
         rows=n,
         x="Labels",
         legend=False,

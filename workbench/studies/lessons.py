@@ -141,14 +141,14 @@ class Unlabelled:
     n_test: int
 
 
-def moons(n: int, seed: int, noise: float = 0.12) -> tuple[Floats, Ints]:
+def moons(n: int, seed: int) -> tuple[Floats, Ints]:
     """Two half circles that reach into each other: [n, 2] and classes [n]."""
     rng = np.random.default_rng([seed, 0x300])
     y = rng.integers(2, size=n)
     angle = np.pi * rng.random(n)
     X = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     X[y == 1] = np.array([1.0, 0.5]) - X[y == 1]
-    return X + noise * rng.standard_normal((n, 2)), y
+    return X + 0.12 * rng.standard_normal((n, 2)), y
 
 
 def rule(n: int, seed: int) -> tuple[Floats, Ints]:
@@ -264,18 +264,17 @@ class Grid(NamedTuple):
     points: Floats
 
 
-def grid_over(X: Array, size: int = SIZE, pad: float = 0.08) -> Grid:
+def grid_over(X: Array, pad: float = 0.08) -> Grid:
     """A grid over the points' bounding box and a margin.
 
     Args:
         X: [N, 2].
-        size: G.
         pad: margin as a share of each side.
     """
     low, high = np.min(X, axis=0), np.max(X, axis=0)
     edge = pad * np.where(high > low, high - low, 1.0)
-    x = np.linspace(low[0] - edge[0], high[0] + edge[0], size)
-    y = np.linspace(low[1] - edge[1], high[1] + edge[1], size)
+    x = np.linspace(low[0] - edge[0], high[0] + edge[0], SIZE)
+    y = np.linspace(low[1] - edge[1], high[1] + edge[1], SIZE)
     return Grid(x, y, np.column_stack([a.ravel() for a in np.meshgrid(x, y)]))
 
 
@@ -376,24 +375,18 @@ def argmax_frequency(noise: float, n_train: int, report: OnProgress = quiet) -> 
     return tuple(calibration_report(title, data.y_test, np.asarray(p)) for title, p in readings)
 
 
-def spirals(n: int = 900, turns: float = 1.4, noise: float = 0.05, seed: int = 0) -> tuple[Floats, Ints]:
+def spirals() -> tuple[Floats, Ints]:
     """Three arms of a spiral: a border too long for a few inducing points.
-
-    Args:
-        n: N.
-        turns: of each arm.
-        noise: standard deviation of each coordinate.
-        seed: of the draw.
 
     Returns:
         Points [N, 2] and codes [N].
     """
-    rng = np.random.default_rng([seed, 0, 0x591])
-    codes = rng.integers(0, 3, n)
-    t = np.sqrt(rng.uniform(0.02, 1.0, n))
-    angle = 2 * np.pi * (turns * t + codes / 3)
+    rng = np.random.default_rng([0, 0, 0x591])
+    codes = rng.integers(0, 3, 900)
+    t = np.sqrt(rng.uniform(0.02, 1.0, 900))
+    angle = 2 * np.pi * (1.4 * t + codes / 3)
     X = t[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
-    return X + noise * rng.standard_normal((n, 2)), codes
+    return X + 0.05 * rng.standard_normal((900, 2)), codes
 
 
 @dataclass(frozen=True, eq=False)
