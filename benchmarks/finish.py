@@ -24,7 +24,7 @@ from benchmarks.label_efficiency import rival_model
 from benchmarks.rehearsing import rehearse
 from workbench.arrays import Array, Floats, Ints
 from workbench.certificates import Draws, Promise, Tally, confidence_at, first_reached, log_wealth, plan
-from workbench.certificates.drawing import FIRST_SHARE
+from workbench.certificates.promise import FIRST_SHARE
 from workbench.pools import load_pool
 from workbench.pools.building import image_pool
 from workbench.pools.datasets.catalogue import find_file

@@ -79,7 +79,7 @@ def toolbox_model(model: Any, kind: str) -> Any:
     import tensorflow as tf
     from art.estimators.classification import TensorFlowV2Classifier
 
-    from workbench.attacks.targets import moments, target_of
+    from workbench.attacks.methods import moments, target_of
 
     target = target_of(model)
 

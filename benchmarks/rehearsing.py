@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike
 
 from workbench.arrays import Array, Floats, Ints
 from workbench.certificates import Draws, Promise, confidence_at, plan, tally
-from workbench.certificates.checks_to_go import checks_to_go, looks_broken
-from workbench.certificates.validation import checks_of, confidence_of, error_of
+from workbench.certificates.wealth import checks_of, checks_to_go, confidence_of, error_of, looks_broken
 from workbench.errors import InputError
 
 MOST_ATTEMPTS = 4

@@ -16,8 +16,7 @@ from workbench.figures.curves import SAVED, Saving, learning_curve, summarise
 from workbench.pools import load_pool
 from workbench.progress import duration
 from workbench.studies import StudyResult, StudySpec
-from workbench.studies.estimate import FASTEST, SLOWEST, expected_time
-from workbench.studies.study import run_study
+from workbench.studies.study import FASTEST, SLOWEST, expected_time, run_study
 
 SPEC = StudySpec(
     name="app",

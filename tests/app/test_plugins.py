@@ -101,7 +101,7 @@ def test_the_fits_name_it(project: Session) -> None:
 
 
 def test_it_judges_attacked_images(project: Session) -> None:
-    from workbench.attacks.detection import DETECTORS, detectors_for
+    from workbench.attacks.robustness import DETECTORS, detectors_for
 
     assert DETECTORS["nearness"].title == "Nearness"
     assert project.model is not None and "nearness" in detectors_for(project.model.estimator)

@@ -9,7 +9,7 @@ import pytest
 from workbench.app.lessons import lessons, prose, stage
 from workbench.app.lessons.prose import Part, Run
 from workbench.figures import parts
-from workbench.figures.sizes import resized
+from workbench.figures.parts import resized
 
 
 def test_marks_become_words_links_terms_and_controls() -> None:

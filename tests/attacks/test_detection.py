@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 from workbench.attacks import DETECTORS, measure
-from workbench.attacks.detection import (
+from workbench.attacks.robustness import (
     area_under_roc,
     confusion_at,
     detectors_for,

@@ -6,8 +6,15 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from workbench.attacks import ATTACKS, LOSSES
-from workbench.attacks.methods import attack, attacks_on, compiled_pgd, compiled_slope, slopes
-from workbench.attacks.targets import moments, target_of
+from workbench.attacks.methods import (
+    attack,
+    attacks_on,
+    compiled_pgd,
+    compiled_slope,
+    moments,
+    slopes,
+    target_of,
+)
 from workbench.classifiers import make_classifier
 from workbench.errors import InputError
 from workbench.policies import variation_ratio

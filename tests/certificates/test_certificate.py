@@ -21,7 +21,7 @@ from workbench.certificates import (
     seed_of,
     verify,
 )
-from workbench.certificates.words import facts_of
+from workbench.certificates.promise import facts_of
 from workbench.errors import InputError
 
 ERROR, CONFIDENCE = 0.2, 0.8

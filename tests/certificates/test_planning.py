@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from workbench.certificates import confidence_at, first_reached, log_wealth, plan
-from workbench.certificates.checks_to_go import checks_to_go, looks_broken, range_to_go
 from workbench.certificates.planning import checks_needed
+from workbench.certificates.wealth import checks_to_go, looks_broken, range_to_go
 from workbench.errors import InputError
 
 

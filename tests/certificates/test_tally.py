@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from workbench.certificates import Promise, least_checks, tally
-from workbench.certificates.drawing import delta_of
+from workbench.certificates.promise import delta_of
 from workbench.errors import InputError
 
 TERMS = {"size": 10, "error": 0.1, "confidence": 0.9, "sizes": (10,)}

@@ -20,9 +20,8 @@ from workbench.certificates import (
     threshold,
     upper_bound,
 )
-from workbench.certificates.drawing import FIRST_SHARE
-from workbench.certificates.validation import too_many
-from workbench.certificates.wealth import BETS, WEIGHTS
+from workbench.certificates.promise import FIRST_SHARE
+from workbench.certificates.wealth import BETS, WEIGHTS, too_many
 from workbench.errors import InputError
 
 

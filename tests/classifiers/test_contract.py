@@ -141,7 +141,7 @@ def test_latents_are_finite_where_promised(fitted):
 
 
 def test_attacks_find_gradients_where_the_registry_says_so(fitted):
-    from workbench.attacks.targets import target_of
+    from workbench.attacks.methods import target_of
 
     name, model = fitted
     promised = CLASSIFIERS[name].gradients

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from workbench.cli.labelling import guess
-from workbench.cli.values import without_guesses
+from workbench.cli.operands import without_guesses
 from workbench.errors import InputError
 
 

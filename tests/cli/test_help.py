@@ -9,7 +9,7 @@ from typer.main import get_command
 
 from tests.cli.calls import ROOT, call
 from workbench.cli.commands import app
-from workbench.cli.values import parse_settings
+from workbench.cli.operands import parse_settings
 from workbench.errors import InputError
 from workbench.store import Store
 

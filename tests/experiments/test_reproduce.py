@@ -20,8 +20,17 @@ from workbench.experiments import data, errata, logistic_softmax
 from workbench.experiments.active import active
 from workbench.experiments.data import paper_sets
 from workbench.experiments.logistic_softmax import seconds_to_reach
-from workbench.experiments.reports import Condition, Figure, Finding, Report, Table, write_report
-from workbench.experiments.reproduce import EXPERIMENTS, Context, reproduce
+from workbench.experiments.reproduce import (
+    EXPERIMENTS,
+    Condition,
+    Context,
+    Figure,
+    Finding,
+    Report,
+    Table,
+    reproduce,
+    write_report,
+)
 from workbench.pools.datasets import known
 from workbench.registry import load_target
 from workbench.studies.fits import cut, measured_fit, some_rows

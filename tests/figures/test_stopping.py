@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from workbench.figures.stopping import Panel, stopping_panels
+from workbench.figures.curves import Panel, stopping_panels
 
 
 def test_a_panel_a_rule_with_its_limit_and_its_first_stop() -> None:

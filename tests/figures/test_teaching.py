@@ -5,8 +5,8 @@ import plotly.graph_objects as go
 import pytest
 
 from workbench.figures import maps, parts, teaching, theme
+from workbench.figures.parts import enlarge
 from workbench.figures.records import CalibrationReport, Scores, SweepCurve, TradeCurve
-from workbench.figures.sizes import enlarge
 from workbench.metrics import confidence_histogram, reliability_band, reliability_table
 
 

@@ -6,8 +6,15 @@ import numpy as np
 import pytest
 
 from workbench.errors import InputError
-from workbench.metrics.agreement import alpha_interval, krippendorff_alpha
-from workbench.metrics.consensus import consensus, everybody, majority, without_person, worth_asking
+from workbench.metrics.agreement import (
+    alpha_interval,
+    consensus,
+    everybody,
+    krippendorff_alpha,
+    majority,
+    without_person,
+    worth_asking,
+)
 
 
 def crowd(accuracies, n=300, C=4, each=3, seed=0):

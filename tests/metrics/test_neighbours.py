@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from workbench.errors import InputError
-from workbench.metrics.neighbours import trustworthiness
+from workbench.metrics.scores import trustworthiness
 
 
 def test_it_is_scikit_learns_number_and_a_sample_comes_close():

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from workbench.attacks import detection
+from workbench.attacks import robustness
 from workbench.classifiers import make_classifier
 from workbench.classifiers.protocols import supports_latent, temperature_of
 from workbench.errors import InputError
@@ -61,8 +61,8 @@ def test_a_rowwise_policy_says_the_same_by_every_way(policy: str, fitted: Any, w
         "the app, some rows": utilities(policy, fitted.belief_at(np.arange(len(X))), drawn()),
         "a worker": utilities(policy, belief_of(as_scored_model(estimator).ship().unpack(), X), drawn()),
     }
-    if policy in detection.DETECTORS:
-        entry = detection.DETECTORS[policy]
+    if policy in robustness.DETECTORS:
+        entry = robustness.DETECTORS[policy]
         by_way["detection"] = entry.load()(belief_of(estimator, X), drawn())
     if policy != "variation-ratio":  # whose scan computes the best alone
         for chunk in (7, 64, 10_000):

@@ -9,7 +9,7 @@ import pytest
 from tests.plugged import installed
 from tests.policies.helpers import belief, rng
 from tests.policies.test_scan import Bumps
-from workbench.attacks.detection import DETECTORS
+from workbench.attacks.robustness import DETECTORS
 from workbench.classifiers import CLASSIFIERS, make_classifier
 from workbench.cli.machine import classifiers, policies
 from workbench.errors import InputError

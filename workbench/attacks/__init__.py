@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from workbench.registry import Entry, Registry
 
 if TYPE_CHECKING:
-    from workbench.attacks.detection import DETECTORS as DETECTORS
     from workbench.attacks.methods import attack as attack
+    from workbench.attacks.robustness import DETECTORS as DETECTORS
     from workbench.attacks.robustness import Robustness as Robustness
     from workbench.attacks.robustness import measure as measure
 
@@ -92,26 +92,26 @@ LOSSES: Registry[LossEntry] = Registry(
     [
         LossEntry(
             "cross-entropy",
-            "workbench.attacks.losses:cross_entropy",
+            "workbench.attacks.methods:cross_entropy",
             "Cross-entropy",
             "Of the softmax of the latent means, at the model's own temperature.",
         ),
         LossEntry(
             "hinge",
-            "workbench.attacks.losses:hinge",
+            "workbench.attacks.methods:hinge",
             "Hinge",
             "One plus the best rival's mean minus the true class's.",
         ),
         LossEntry(
             "objective",
-            "workbench.attacks.losses:objective",
+            "workbench.attacks.methods:objective",
             "Training objective",
             "The large-margin model's own loss; also raises the variance.",
             needs_variance=True,
         ),
         LossEntry(
             "adaptive",
-            "workbench.attacks.losses:adaptive",
+            "workbench.attacks.methods:adaptive",
             "Adaptive",
             "How surely the best wrong class is the largest: wrong and certain.",
             needs_variance=True,
@@ -123,7 +123,7 @@ _LAZY = {
     "attack": _HERE,
     "measure": "workbench.attacks.robustness",
     "Robustness": "workbench.attacks.robustness",
-    "DETECTORS": "workbench.attacks.detection",
+    "DETECTORS": "workbench.attacks.robustness",
 }
 
 __all__ = ["ATTACKS", "LOSSES", "AttackEntry", "LossEntry"]

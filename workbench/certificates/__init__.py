@@ -7,27 +7,39 @@ Equations and sources: docs/math.md, 14.
 from workbench.certificates.certificate import (
     Certificate,
     Check,
+    ClassBounds,
     SecondLooks,
     WithdrawnLabel,
+    by_class,
     certificate_of,
     checksum_of,
     listed_order,
 )
-from workbench.certificates.checks_to_go import checks_to_go, looks_broken, range_to_go
-from workbench.certificates.classes import ClassBounds, by_class
-from workbench.certificates.drawing import (
+from workbench.certificates.planning import OperatingPoint, Plan, plan
+from workbench.certificates.promise import (
+    MODEL,
     Draws,
+    Promise,
+    Tally,
     check_spent,
     confidence_at,
     delta_of,
     has_second_look,
+    least_checks,
     seed_of,
+    tally,
 )
-from workbench.certificates.planning import OperatingPoint, Plan, plan
-from workbench.certificates.promise import MODEL, Promise
-from workbench.certificates.tally import Tally, least_checks, tally
 from workbench.certificates.verifying import Labelled, Verdict, verify
-from workbench.certificates.wealth import Bound, first_reached, log_wealth, threshold, upper_bound
+from workbench.certificates.wealth import (
+    Bound,
+    checks_to_go,
+    first_reached,
+    log_wealth,
+    looks_broken,
+    range_to_go,
+    threshold,
+    upper_bound,
+)
 
 __all__ = [
     "MODEL",

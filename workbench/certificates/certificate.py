@@ -8,17 +8,223 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from html import escape
 from typing import Any, NamedTuple
 
-from workbench.certificates.classes import ClassBounds, by_class
-from workbench.certificates.drawing import Draws, has_second_look, seed_of
-from workbench.certificates.page import html_of
-from workbench.certificates.promise import Promise
-from workbench.certificates.tally import Tally, tally
-from workbench.certificates.wealth import Bound
-from workbench.certificates.words import facts_of, method_of, sentence_of
+import numpy as np
+
+from workbench.arrays import Array
+from workbench.certificates.promise import (
+    Draws,
+    Promise,
+    Tally,
+    facts_of,
+    has_second_look,
+    method_of,
+    seed_of,
+    sentence_of,
+    tally,
+)
+from workbench.certificates.wealth import Bound, confidence_of, upper_bound
 from workbench.errors import InputError
 from workbench.reading import cut, parse_json
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1d2733; --soft: #5b6876; --line: #d9dfe5; --paper: #ffffff;
+  --good: #1a7f4b; --good-paper: #edf7f1; --bad: #a3471f; --bad-paper: #fbf1ec; }
+@media (prefers-color-scheme: dark) { :root {
+  --ink: #e6eaee; --soft: #9aa7b3; --line: #36414c; --paper: #151b21;
+  --good: #5cc893; --good-paper: #16291f; --bad: #e69a75; --bad-paper: #2e1d15; } }
+* { box-sizing: border-box; }
+body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
+main { max-width: 46rem; margin: 0 auto; padding: 3rem 1.5rem; }
+h1 { font-size: 1.1rem; font-weight: 600; margin: 0 0 1rem; color: var(--soft); overflow-wrap: anywhere; }
+h2 { font-size: 1rem; margin: 2.5rem 0 .5rem; }
+.says { font-size: 1.35rem; line-height: 1.4; padding: 1.25rem 1.5rem; border-left: 4px solid var(--good);
+  background: var(--good-paper); margin: 0; border-radius: 0 6px 6px 0; }
+.not { border-color: var(--bad); background: var(--bad-paper); }
+table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
+th, td { text-align: left; vertical-align: top; padding: .3rem .75rem .3rem 0;
+  border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
+th { font-weight: 500; color: var(--soft); }
+.facts th { width: 11rem; }
+.checks { font-size: .875rem; }
+.wrong td { color: var(--bad); font-weight: 600; }
+code { font: .875em ui-monospace, monospace; overflow-wrap: anywhere; }
+p { margin: .5rem 0; }
+.soft { color: var(--soft); }
+@media print { main { padding: 0; max-width: none; } thead { display: table-header-group; } }
+"""
+
+
+def html_of(
+    title: str,
+    sentence: str,
+    method: str,
+    facts: Iterable[tuple[str, str]],
+    columns: Sequence[str],
+    checks: Sequence[tuple[bool, Sequence[str]]],
+    *,
+    holds: bool,
+    classes: Sequence[Sequence[str]] = (),
+) -> str:
+    """The page.
+
+    Args:
+        title: its head.
+        sentence: what is promised.
+        method: how it was found out.
+        facts: names and values.
+        columns: of the checks.
+        checks: whether it is wrong, and its cells, each.
+        holds: whether anything is certified.
+        classes: name, labels, checks, precision and recall of each class, where they are stated.
+
+    Returns:
+        A whole HTML document.
+    """
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n"
+        f"<h1>{escape(title)}</h1>\n"
+        f'<p class="says{"" if holds else " not"}">{escape(sentence)}</p>\n'
+        f"<h2>What it rests on</h2>\n{_table(facts)}"
+        f"{_classes(classes)}"
+        f"<h2>Method</h2>\n<p>{escape(method)}</p>\n"
+        "<h2>Check it again</h2>\n"
+        "<p>With the JSON of this certificate and the labels it came with:</p>\n"
+        "<p><code>workbench verify certificate.json labels.csv</code></p>\n"
+        '<p class="soft">It recomputes the order of the draws, the evidence and the checksum from these two '
+        "files alone. Whether people answered truly it cannot know.</p>\n"
+        f"<h2>Checks</h2>\n{_checks(columns, checks)}"
+        "</main>\n</body>\n</html>\n"
+    )
+
+
+def _table(rows: Iterable[tuple[str, str]]) -> str:
+    cells = "".join(
+        f"<tr><th>{escape(name)}</th><td>{_value(value)}</td></tr>\n" for name, value in rows if value
+    )
+    return f'<table class="facts">\n{cells}</table>\n'
+
+
+def _classes(rows: Sequence[Sequence[str]]) -> str:
+    if not rows:
+        return ""
+    head = "".join(f"<th>{name}</th>" for name in ("Class", "Labels", "Checks", "Precision", "Recall"))
+    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>\n" for row in rows)
+    return (
+        '<h2>Each class</h2>\n<p class="soft">All of these intervals hold together, at the confidence of '
+        "this attempt, beside the promise above.</p>\n"
+        f'<table class="checks">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n'
+    )
+
+
+def _value(value: str) -> str:
+    is_code = len(value) >= 16 and set(value) <= set("0123456789abcdef")
+    return f"<code>{value}</code>" if is_code else escape(value)
+
+
+def _checks(columns: Sequence[str], checks: Sequence[tuple[bool, Sequence[str]]]) -> str:
+    if not checks:
+        return '<p class="soft">None yet.</p>\n'
+    head = "".join(f"<th>{escape(name)}</th>" for name in columns)
+    rows = "".join(
+        f"<tr{' class=wrong' if wrong else ''}>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>\n"
+        for wrong, cells in checks
+    )
+    return f'<table class="checks">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n'
+
+
+WIDEST = 0.3
+"""An interval above this is said to be of too few checks."""
+
+
+@dataclass(frozen=True)
+class ClassBounds:
+    """Bounds of one class by the checks; all intervals of all classes hold together.
+
+    Attributes:
+        name: of the class.
+        labels: frozen labels of it.
+        checks: draws among them.
+        precision: (from, to), share of them that are right.
+        recall: (from, to), share of the items of the class that have its label.
+    """
+
+    name: str
+    labels: int
+    checks: int
+    precision: tuple[float, float]
+    recall: tuple[float, float]
+
+    @property
+    def too_few(self) -> tuple[bool, bool]:
+        """True, for precision and for recall, where more checks are needed to say anything."""
+        return tuple(high - low > WIDEST for low, high in (self.precision, self.recall))  # type: ignore[return-value]
+
+
+def by_class(
+    labels: Sequence[str], answers: Sequence[str], sizes: Mapping[str, int], confidence: float
+) -> list[ClassBounds]:
+    """Precision and recall of each class of the frozen labels, by random draws.
+
+    Args:
+        labels: [t] frozen labels of the draws, in their order.
+        answers: [t] what people said; "" where nobody could tell, which counts against both.
+        sizes: class -> frozen labels of it; of classes that only people named there are 0.
+        confidence: of all intervals together, at all times.
+
+    Returns:
+        One a class, in the order of `sizes`.
+
+    Raises:
+        InputError: labels that `sizes` does not have, or lists of other lengths.
+    """
+    if len(labels) != len(answers):
+        raise InputError("Give as many answers as labels.")
+    unknown = set(labels) - {name for name, size in sizes.items() if size}
+    if unknown:
+        raise InputError(f"There are no frozen labels of {sorted(unknown)[0]!r}.")
+    delta = (1.0 - confidence_of(confidence)) / (4 * max(1, len(sizes)))
+    frozen, replies = np.array(labels, dtype=object), np.array(answers, dtype=object)
+    total = sum(sizes.values())
+    out = []
+    for name, n in sizes.items():
+        in_class = frozen == name
+        wrong = replies[in_class] != name
+        unsure, missed = replies[~in_class] == "", replies[~in_class] == name
+        w_low, w_high = _between(wrong, wrong, n, delta)
+        m_low, m_high = _between(missed, missed | unsure, total - n, delta)
+        worst, best = n - w_high, n - w_low
+        out.append(
+            ClassBounds(
+                name,
+                n,
+                int(in_class.sum()),
+                (worst / n, best / n) if n else (0.0, 1.0),
+                (
+                    worst / (worst + m_high) if worst + m_high else 0.0,
+                    best / (best + m_low) if best + m_low else 1.0,
+                ),
+            )
+        )
+    return out
+
+
+def _between(lower: Array, upper: Array, size: int, delta: float) -> tuple[float, float]:
+    """Numbers of marked items between which the truth lies, at delta each side."""
+    if not size:
+        return 0.0, 0.0
+    if not len(upper):
+        return 0.0, float(size)
+    high = _highest(upper, size, delta)
+    return min(size - _highest(~lower, size, delta), high), high
+
+
+def _highest(marked: Array, size: int, delta: float) -> float:
+    return float(upper_bound(marked, size, 1.0 - delta)[-1]) * size
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from workbench.arrays import Array, Floats, Ints
-from workbench.certificates.validation import confidence_of, error_of, too_many
-from workbench.certificates.wealth import BETS, WEIGHTS, threshold
+from workbench.certificates.wealth import BETS, WEIGHTS, confidence_of, error_of, threshold, too_many
 from workbench.errors import InputError
 
 STEPS = 24

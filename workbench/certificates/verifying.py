@@ -13,9 +13,7 @@ from workbench.certificates.certificate import (
     id_of,
     listed_order,
 )
-from workbench.certificates.drawing import Draws, seed_of
-from workbench.certificates.promise import share
-from workbench.certificates.words import method_of, second_looks, sentence_of
+from workbench.certificates.promise import Draws, method_of, second_looks, seed_of, sentence_of, share
 from workbench.errors import InputError
 from workbench.reading import cut
 

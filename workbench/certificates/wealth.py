@@ -15,7 +15,77 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from workbench.arrays import Array, Floats, Ints
-from workbench.certificates.validation import checks_of, confidence_of, error_of, size_of, too_many
+from workbench.errors import InputError
+
+MOST_ITEMS = 1 << 31
+
+
+def size_of(size: int) -> int:
+    """A number of items.
+
+    Raises:
+        InputError: no whole number from 1 on.
+    """
+    if isinstance(size, bool) or not isinstance(size, int | np.integer) or not 1 <= size < MOST_ITEMS:
+        raise InputError(f"A set to certify has from 1 item on; got {size!r}.")
+    return int(size)
+
+
+def error_of(error: float) -> float:
+    """A share of wrong labels that is allowed.
+
+    Raises:
+        InputError: not between 0 and 1.
+    """
+    if not _between(error):
+        raise InputError(
+            f"The allowed error is a share between 0 and 1, as 0.05; got {error!r}. "
+            "Where no label may be wrong, every label has to be looked at."
+        )
+    return float(error)
+
+
+def confidence_of(confidence: float) -> float:
+    """A confidence.
+
+    Raises:
+        InputError: not between 0 and 1.
+    """
+    if not _between(confidence):
+        raise InputError(f"The confidence is a share between 0 and 1, as 0.95; got {confidence!r}.")
+    return float(confidence)
+
+
+def _between(value: float) -> bool:
+    is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    return is_number and 0.0 < float(value) < 1.0
+
+
+def checks_of(wrong: ArrayLike, size: int) -> Array:
+    """Answers of checks as booleans.
+
+    Args:
+        wrong: [..., t]; 1 where the draw was wrong.
+        size: of the set they were drawn from.
+
+    Raises:
+        InputError: something else than 0 and 1, or more draws than items.
+    """
+    checks = np.asarray(wrong)
+    if checks.ndim == 0 or (checks.dtype.kind not in "biuf" and checks.size > 0):
+        raise InputError("Checks are a list of 0 (right) and 1 (wrong), in the order they were drawn.")
+    if checks.dtype.kind != "b" and not np.isin(checks, (0, 1)).all():
+        raise InputError("Checks are 0 (right) or 1 (wrong); leave out what nobody has answered.")
+    if checks.shape[-1] > size:
+        raise InputError(f"{checks.shape[-1]:,} checks of {size:,} items: every item is drawn once at most.")
+    return checks.astype(bool)
+
+
+def too_many(size: int, error: float) -> int:
+    """The smallest number of wrong items that breaks the promise "at most `error` of `size`"."""
+    # the product of a share and a count may fall just under a whole number that it is
+    return int(np.floor(error * size + 1e-9)) + 1
+
 
 BETS: Floats = np.array([0.03, 0.12, 0.30, 0.50, 0.65, 0.80, 0.90, 0.995])
 """Shares of the wealth put on "right": a wrong draw leaves 1 - b of it.
@@ -231,3 +301,79 @@ def levels_of(size: int, more: list[int]) -> Array:
     coarse = np.floor(100 * _FINENESS ** np.arange(1, steps + 1)).astype(np.int64) + 1
     levels = np.concatenate([np.arange(1, min(size, 100) + 1), coarse, [size], more])
     return np.unique(levels[levels <= size])
+
+
+_LEAST = 20  # checks before which nothing is given up
+_Z = 1.2815515655446004  # one-sided 90 %
+_KNOWN = 20  # checks that a guess at the share of wrong ones is worth: half of what is allowed
+
+
+def checks_to_go(
+    wrong: ArrayLike, size: int, error: float, confidence: float, most: int = 3_000
+) -> int | None:
+    """About how many checks are to go, if the share of wrong ones stays what it is: a forecast.
+
+    Args:
+        wrong: [t] of the checks so far, within the set.
+        size: of the set.
+        error: allowed share.
+        confidence: of this attempt.
+        most: checks that it looks ahead.
+
+    Returns:
+        0 where they suffice; None where they would not at this rate.
+    """
+    checks = checks_of(wrong, size)
+    return _to_go(checks, float(checks.mean()) if len(checks) else 0.0, size, error, confidence, most)
+
+
+def range_to_go(
+    wrong: ArrayLike, size: int, error: float, confidence: float, most: int = 3_000
+) -> tuple[int, int | None] | None:
+    """Fewest and most checks that are likely to go, of 8 of 10 cases: a forecast, narrower with every check.
+
+    The share of wrong ones may be anything that fits the checks so far (a beta distribution, begun at half
+    of what is allowed).
+
+    Args:
+        wrong: [t] of the checks so far, within the set.
+        size: of the set.
+        error: allowed share.
+        confidence: of this attempt.
+        most: checks that it looks ahead.
+
+    Returns:
+        The two ends, the second None where none may do; None where none would at the rate so far.
+    """
+    from scipy.stats import beta
+
+    checks = checks_of(wrong, size)
+    middle = checks_to_go(checks, size, error, confidence, most)
+    if middle is None:
+        return None
+    bad = float(checks.sum()) + _KNOWN * error / 2
+    rates = beta.ppf([0.1, 0.9], bad, len(checks) + _KNOWN - bad)
+    low, high = (_to_go(checks, float(rate), size, error, confidence, most) for rate in rates)
+    return min(middle, middle if low is None else low), high if high is None else max(middle, high)
+
+
+def _to_go(checks: Ints, rate: float, size: int, error: float, confidence: float, horizon: int) -> int | None:
+    """Checks that are to go where a share of the next ones is wrong."""
+    # the next wrong ones evenly spread, the first after half a gap
+    counts = np.floor(rate * (np.arange(min(size - len(checks), horizon)) + 1) + 0.5)
+    ahead = np.diff(counts, prepend=0.0) > 0
+    reached = int(first_reached(log_wealth(np.concatenate([checks, ahead]), size, error), confidence))
+    return max(0, reached - len(checks)) if reached else None
+
+
+def looks_broken(wrong: int, checks: int, error: float) -> bool:
+    """True if a set looks worse than is allowed, so that more checks are likely to be wasted.
+
+    Wilson's lower end of the share at 90 % lies above `error`. Advice, no part of the guarantee.
+    """
+    if checks < _LEAST:
+        return False
+    p = wrong / checks
+    middle = p + _Z * _Z / (2 * checks)
+    half = _Z * math.sqrt(p * (1 - p) / checks + _Z * _Z / (4 * checks * checks))
+    return (middle - half) / (1 + _Z * _Z / checks) > error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -25,6 +25,19 @@ _TOLD = ("objective_", "objective_trace_", "n_iter_", "mean_weights_", "mean_wei
 OUTGROWN = 2  # times the rows that a geometry was measured on: a warm start begins anew
 _FREE = ("classes", "warm_start", "random_state")  # what may change between two fits of one warm model
 _BASE_KEYS = ("classes_", "classes_object", "n_features_in_", "feature_names_in_", "n_rows_")
+
+
+class FitInputs(NamedTuple):
+    """Arguments of a fit beside its rows and their codes.
+
+    Attributes:
+        sources: [J, N, C] guesses at the rows, or None.
+        leader: model whose geometry and kernel are taken; the draft itself where it chooses for others; None
+            where it is fitted alone.
+    """
+
+    sources: Floats | None = None
+    leader: Any = None
 
 
 @estimator
@@ -68,7 +81,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
     mean_weighed_: int = fitted()
     measured_rows_: int = fitted()
     _guess_scale: ClassVar[float] = 1.0  # of its margins, beside the large-margin model's
-    _mean: ClassVar[Floats | None] = None  # of a draft: the guesses [J, N, C] at the rows it is fitted to
+    _inputs = FitInputs()  # of a draft
 
     # ------------------------------------------------------------------ for subclasses to write
 
@@ -165,10 +178,11 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         draft.classes_ = np.array(classes)
         draft.n_rows_ = len(codes)
         if mean is not None:
-            draft.__dict__["_mean"] = _sources(mean, len(codes), len(classes), "the rows of X")
+            sources = _sources(mean, len(codes), len(classes), "the rows of X")
+            draft._inputs = draft._inputs._replace(sources=sources)
         if draft._trivial():
-            if draft._mean is not None:
-                draft.mean_weights_ = draft._prior_weights(len(draft._mean))
+            if draft._inputs.sources is not None:
+                draft.mean_weights_ = draft._prior_weights(len(draft._inputs.sources))
             draft.objective_trace_ = np.zeros(0)
             draft.objective_ = 0.0
             draft.n_iter_ = 1
@@ -201,7 +215,8 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
 
     def _fitted(self) -> dict[str, Any]:
         """Attributes of a draft that its fit left behind."""
-        options = {*self._get_param_names(), *self._transient_names, "_previous_classes", "feature_names_in_"}
+        others = {*self._transient_names, "_inputs", "_previous_classes", "feature_names_in_"}
+        options = others.union(self._get_param_names())
         return {name: value for name, value in self.__dict__.items() if name not in options}
 
     def _leads_to(self, draft: Self) -> bool:
@@ -221,7 +236,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
 
     def _publish(self, draft: Self) -> None:
         """Become the fitted model that the draft is, by one assignment: readers see the old fit or this."""
-        draft.__dict__.pop("_mean", None)  # of the rows, not of the fit
+        draft._inputs = FitInputs()  # of the rows, not of the fit
         draft._previous_classes = None
         self.__dict__["_fit"] = draft
 
@@ -415,7 +430,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
             centre: of the prior on log beta.
             judge: (rows, weights [J]) -> how well fits to some of the rows foretell the others.
         """
-        sources = self._mean
+        sources = self._inputs.sources
         if sources is None:
             self.__dict__.pop("mean_weights_", None)
             self.__dict__.pop("mean_weighed_", None)
@@ -438,7 +453,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
 
     def _offset(self, rows: Any = slice(None), weights: Floats | None = None) -> Floats | None:
         """[n, C] the guess's mean at rows of the data, or None where no guess was given."""
-        sources = self._mean
+        sources = self._inputs.sources
         if sources is None:
             return None
         if weights is None:

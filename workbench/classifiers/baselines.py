@@ -210,7 +210,7 @@ class LogisticRegressionClassifier(Baseline):
     offset_: Floats = fitted()
 
     def _fit_codes(self, X: Floats, codes: Ints, callback: FitCallback | None) -> None:
-        if self._mean is not None:
+        if self._inputs.sources is not None:
             rows = np.array(X, dtype=np.float64)
             geometry = self._given_geometry(rows)
             if geometry is not None:

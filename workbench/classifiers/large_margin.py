@@ -11,6 +11,7 @@ import numpy as np
 from workbench.arrays import Array, Floats, Ints
 from workbench.classifiers import calibration as cal
 from workbench.classifiers import choice as choosing
+from workbench.classifiers.base import FitInputs
 from workbench.classifiers.choice import Candidate, Choice
 from workbench.classifiers.feature_scaling import f_statistics, lengths_by_f
 from workbench.classifiers.geometry import Geometry, prefixed, with_points, within
@@ -175,7 +176,6 @@ class LargeMarginClassifier(LargeMarginFits):
     left_out_: cal.LeftOut = fitted()
     stopped_: bool = fitted()
     choices_: tuple[Choice, ...] = fitted()
-    _others: ClassVar[Any] = None  # of a draft: see `fit_beside`
 
     # ------------------------------------------------------------------ geometry
 
@@ -236,7 +236,7 @@ class LargeMarginClassifier(LargeMarginFits):
         """
         check_options(self)
         draft = self._draft()
-        draft.__dict__["_others"] = draft if leader is None else leader._value()
+        draft._inputs = FitInputs(leader=draft if leader is None else leader._value())
         self._publish(draft._fitted_to(X, codes, callback, mean, self.__dict__.get("_fit")))
         return self
 
@@ -254,7 +254,7 @@ class LargeMarginClassifier(LargeMarginFits):
 
     def _fit_codes(self, X: Floats, codes: Ints, callback: FitCallback | None) -> None:
         self._check_kernel()
-        leader = self.__dict__.pop("_others", None)
+        leader = self._inputs.leader
         if leader is not None and leader is not self:
             kernel, start = self._take_over(leader, X)
             self._fit_with(kernel, start, X, codes, Progress(callback))
@@ -514,7 +514,7 @@ class LargeMarginClassifier(LargeMarginFits):
         draft.classes_ = np.asarray(self.classes)
         draft.n_rows_, draft.n_features_in_ = len(codes), X.shape[1]
         if mean is not None:
-            draft.__dict__["_mean"] = np.asarray(mean, dtype=np.float64)
+            draft._inputs = FitInputs(np.asarray(mean, dtype=np.float64))
             for name in ("mean_weights_", "mean_weighed_"):
                 if name in before:
                     setattr(draft, name, before[name])

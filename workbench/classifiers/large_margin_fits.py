@@ -25,7 +25,7 @@ FOLDS = 5
 _LEARNING_ROUNDS = 5
 # of 0.5, 1, 1.5, 2, 2.5 and never it gave the lowest error and likelihood on 20 sets
 _STANDARD_ERRORS = 1.5
-# of learnt features a class with a label or two was hardly ever foretold; measured in docs/evidence
+# of learnt features a class with a label or two was hardly ever foretold; measured (docs/results.md)
 _RARE_MARGIN_OF_UNITS = 1.0
 
 

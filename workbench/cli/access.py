@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from workbench.cli.operands import done, project_named
+from workbench.cli.operands import done, print_table, project_named
 from workbench.cli.options import Project
-from workbench.cli.values import print_table
 from workbench.errors import InputError
 from workbench.reading import cut, listed
 

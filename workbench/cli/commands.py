@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from workbench.cli import access, certified, finishing, labelling, machine, models, projects, runs
+from workbench.cli import access, certified, labelling, machine, models, projects, runs
 from workbench.cli.doctor import doctor
 
 app = typer.Typer(
@@ -66,7 +66,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "verify": certified.verify_file,
     "audit": certified.audit_file,
     "help": machine.help_page,
-    "finish": finishing.finish_project,
+    "finish": certified.finish_project,
 }
 """Name on the command line -> function, in the order of `workbench --help`."""
 for name, command in COMMANDS.items():

@@ -11,7 +11,7 @@ from importlib.metadata import distributions, packages_distributions
 
 import typer
 
-from workbench.cli.values import print_table
+from workbench.cli.operands import print_table
 from workbench.versions import version_of
 
 _LIBRARIES = (

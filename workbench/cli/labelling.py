@@ -9,9 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from workbench.cli.operands import answers_in, files_kept, project_named, session_of
+from workbench.cli.operands import (
+    answers_in,
+    files_kept,
+    pairs,
+    print_table,
+    project_named,
+    question_given,
+    session_of,
+)
 from workbench.cli.options import OfQuestion, Project, Read, Replace
-from workbench.cli.values import pairs, print_table, question_given
 from workbench.errors import InputError
 
 if TYPE_CHECKING:

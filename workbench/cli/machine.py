@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
+from workbench.cli.operands import print_table, typed
 from workbench.cli.options import TrustCode
-from workbench.cli.values import print_table, typed
 
 
 def serve_app(

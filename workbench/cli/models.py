@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from workbench.cli.operands import check_out, deliver
+from workbench.cli.operands import check_out, deliver, feature_sets, parse_settings, typed
 from workbench.cli.options import PoolSet, Read, Replace, TrustCode
-from workbench.cli.values import feature_sets, parse_settings, typed
 from workbench.errors import InputError
 
 if TYPE_CHECKING:

@@ -1,22 +1,214 @@
-"""Operands of commands: the project that is named, the files that are read and written, the audit's entry."""
+"""Operands of commands: projects and files, settings as key=value, small tables, the audit's entry."""
 
 from __future__ import annotations
 
 import getpass
+import json
+import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from workbench.cli.values import parse_settings
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
     from workbench.pools.formats.files import File
+    from workbench.pools.pool import Pool
     from workbench.sessions import Session
     from workbench.store import ProjectSummary, Store
     from workbench.store.audit import Deed
+
+
+_WORDS: dict[str, Any] = {"true": True, "false": False, "none": None, "null": None}
+
+
+def parse_settings(settings: Iterable[str], option: str = "--set") -> dict[str, Any]:
+    """Options out of key=value texts.
+
+    Args:
+        settings: such as "n_inducing=64", "dtype=float32", "warm_start=false", "widths=[8, 16]".
+        option: its name, for messages.
+
+    Returns:
+        key -> number, True/False, None, list, or text.
+
+    Raises:
+        InputError: not of that form, or a key given twice.
+    """
+    options: dict[str, Any] = {}
+    for text in settings:
+        key, equals, value = text.partition("=")
+        key = key.strip().replace("-", "_")
+        if not equals or not key.isidentifier():
+            raise InputError(f"{option} takes key=value, such as {option} n_inducing=64; got {text!r}.")
+        value, before = value.strip(), options.get(key)
+        verbatim = key in ("quote", "delimiter") and value in ("none", '"')  # of these they are values
+        parsed = value if verbatim else parse_value(value)
+        if isinstance(parsed, dict) and isinstance(before, dict):
+            parsed = before | parsed  # each settles columns of its own
+        elif key in options:
+            raise InputError(f"{option} gives {key} twice.")
+        options[key] = parsed
+    return options
+
+
+def pairs(texts: Iterable[str] | None, option: str) -> dict[str, str]:
+    """NAME=NAME texts as they are, whatever stands in the names but "=" in the first.
+
+    Raises:
+        InputError: a text without two names.
+    """
+    made = {}
+    for text in texts or ():
+        name, _, to = text.partition("=")
+        if not name or not to:
+            raise InputError(f"{option} takes two names, such as {option} NAME=NAME; got {text!r}.")
+        made[name] = to
+    return made
+
+
+def parse_value(text: str) -> Any:
+    """A number, true/false, none, a JSON list, a quoted text, or the text itself."""
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    if re.fullmatch(r"[+-]?\d+", text):
+        return int(text)
+    if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text):
+        return float(text)
+    if text[:1] in ("[", "{", '"'):
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            raise InputError(f"{text!r} is not valid JSON: {error}") from error
+    return text
+
+
+def feature_sets(pool_options: dict[str, Any]) -> list[str]:
+    """The sets of features that were named for a pool, for `typed`."""
+    from workbench.pools.encoded import split_sets
+
+    features = pool_options.get("features")
+    return split_sets(features) if isinstance(features, str) else []
+
+
+def typed(*names: Any, trust_code: bool = False) -> None:
+    """Vouch for the code that was named on the command line, also by a module in the present folder.
+
+    Args:
+        names: values of options: texts, or lists and mappings of texts.
+        trust_code: `--trust-code`: let files name code too.
+    """
+    from workbench.registry import texts_of, trust
+
+    code = [name for name in texts_of(names) if ":" in name]
+    if not code and not trust_code:
+        return
+    trust(*code, *(["*"] if trust_code else []))
+    folder = str(Path.cwd())
+    if folder not in sys.path:
+        sys.path.append(folder)
+
+
+def given(context: Any) -> list[str]:
+    """Names of the options that stood on the command line."""
+    from typer.core import TyperCommand
+
+    assert isinstance(context.command, TyperCommand)
+    return [
+        name
+        for name in context.params
+        if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
+    ]
+
+
+def without_guesses(pool: str, options: Mapping[str, Any], guess: Sequence[str] | None) -> dict[str, Any]:
+    """Options of a pool of which the columns that are guesses are no features.
+
+    Args:
+        pool: a name or a file.
+        options: as they were given; what they say of a column stands.
+        guess: sources, as in `workbench.guesses.guess_of`.
+    """
+    pool_options = dict(options)
+    if (
+        not any(source.startswith("column") for source in guess or ())
+        or not Path(pool).expanduser().is_file()
+    ):
+        return pool_options
+    from workbench.guesses import columns_of
+    from workbench.pools import inspect_table
+
+    try:
+        names = [column.name for column in inspect_table(pool).columns]
+    except InputError:
+        return pool_options  # no table; the guess says what it lacks
+    guess_columns = [name for source in guess or () for name in columns_of(source, names)]
+    uses, out = pool_options.get("columns"), pool_options.get("exclude", ())
+    roles = uses if isinstance(uses, Mapping) else {}
+    out = (out,) if isinstance(out, str) else tuple(out)
+    pool_options["exclude"] = list(
+        dict.fromkeys((*out, *(name for name in guess_columns if name not in roles)))
+    )
+    return pool_options
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """A table for people; plain text when it goes to a file or a pipe."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        # Every cell whole and one line a row, so that grep and cut work.
+        print("\t".join(columns))
+        for row in rows:
+            print("\t".join(_text(value) for value in row))
+        return
+    table = Table(box=None, header_style="bold")
+    for column in columns:
+        table.add_column(column)
+    for row in rows:
+        table.add_row(*(escape(_text(value)) for value in row))
+    console.print(table)
+
+
+def _text(value: object) -> str:
+    if value is None or (isinstance(value, float) and value != value):
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return str(value)
+
+
+def share_or_worth(text: str) -> float | str:
+    """A share of items that several people label, or "worth".
+
+    Raises:
+        InputError: it is neither.
+    """
+    from workbench.sessions.spec import WORTH
+
+    if text == WORTH:
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"--overlap is a share like 0.2, or {WORTH!r}; got {text!r}.") from None
+
+
+def question_given(text: str) -> tuple[str, list[str]] | str:
+    """NAME, a yes / no question, or NAME=CLASS,CLASS,..."""
+    name, equals, classes = text.partition("=")
+    return (name, [word.strip() for word in classes.split(",") if word.strip()]) if equals else name
+
+
+def say_notes(pool: Pool) -> None:
+    """Print what was guessed, left out or filled in on the way to a pool."""
+    for note in pool.notes:
+        print(note, file=sys.stderr)
 
 
 def project_named(project: str, question: str | None = None) -> tuple[ProjectSummary, Store]:

@@ -9,18 +9,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from workbench.cli.operands import answers_in, check_out, done, project_named, session_of
-from workbench.cli.options import Guess, OfQuestion, PoolSet, Project, Read, Replace, Set, Target, TrustCode
-from workbench.cli.values import (
+from workbench.cli.operands import (
+    answers_in,
+    check_out,
+    done,
     feature_sets,
     parse_settings,
     print_table,
+    project_named,
     question_given,
     say_notes,
+    session_of,
     share_or_worth,
     typed,
     without_guesses,
 )
+from workbench.cli.options import Guess, OfQuestion, PoolSet, Project, Read, Replace, Set, Target, TrustCode
 from workbench.errors import InputError
 
 if TYPE_CHECKING:

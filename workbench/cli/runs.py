@@ -10,6 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from workbench.cli.operands import (
+    feature_sets,
+    given,
+    parse_settings,
+    print_table,
+    say_notes,
+    typed,
+    without_guesses,
+)
 from workbench.cli.options import (
     Batch,
     Budget,
@@ -23,15 +32,6 @@ from workbench.cli.options import (
     Set,
     Target,
     TrustCode,
-)
-from workbench.cli.values import (
-    feature_sets,
-    given,
-    parse_settings,
-    print_table,
-    say_notes,
-    typed,
-    without_guesses,
 )
 from workbench.errors import InputError
 from workbench.progress import OnProgress, watched

@@ -29,7 +29,7 @@ from workbench.certificates import (
     seed_of,
     tally,
 )
-from workbench.certificates.checks_to_go import checks_to_go, looks_broken
+from workbench.certificates.wealth import checks_to_go, looks_broken
 from workbench.csv_writing import csv_text, plain_cell
 from workbench.documents.certificates import AuditDocument
 from workbench.documents.checking import checked

@@ -9,8 +9,7 @@ import numpy as np
 from workbench.arrays import Floats
 from workbench.exchange.files import json_text
 from workbench.experiments.data import available, short
-from workbench.experiments.reports import Report
-from workbench.experiments.reproduce import Context
+from workbench.experiments.reproduce import Context, Report
 from workbench.metrics import paired_counts, wilcoxon_p
 from workbench.studies.fits import POKER, opened, split_arrays
 from workbench.studies.statistics import Curves, rank_curves, rank_policies

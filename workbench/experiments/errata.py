@@ -10,8 +10,7 @@ from scipy.special import digamma, expit, ndtr
 from scipy.stats import poisson
 
 from workbench.arrays import Floats
-from workbench.experiments.reports import Report
-from workbench.experiments.reproduce import Context
+from workbench.experiments.reproduce import Context, Report
 
 
 class Erratum(NamedTuple):

@@ -13,8 +13,7 @@ import numpy as np
 
 from workbench.arrays import Floats, Ints
 from workbench.errors import InputError
-from workbench.experiments.reports import Report
-from workbench.experiments.reproduce import Context
+from workbench.experiments.reproduce import Context, Report
 from workbench.pools import load_pool
 from workbench.studies.calibration import scores
 
@@ -419,7 +418,7 @@ def _claim_attacks(report: Report, data: str, lines: _Lines, clean: float) -> No
 
 def _draw_attacks(report: Report, data: str, lines: _Lines) -> None:
     from workbench.attacks import ATTACKS
-    from workbench.attacks.detection import DETECTORS
+    from workbench.attacks.robustness import DETECTORS
     from workbench.figures.adversarial import detection_curves, strength_curves
 
     accuracy = {ATTACKS[a].title: lines.line(a, "accuracy") for a in ATTACKED_BY}

@@ -9,8 +9,7 @@ import numpy as np
 
 from workbench.arrays import Floats
 from workbench.experiments.data import available, short
-from workbench.experiments.reports import Report
-from workbench.experiments.reproduce import Context
+from workbench.experiments.reproduce import Context, Report
 from workbench.metrics import paired_counts, rank_methods
 from workbench.studies.fits import measured_fit, opened, split_arrays
 

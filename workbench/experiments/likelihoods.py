@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from workbench.arrays import Floats
-from workbench.experiments.reports import Report
-from workbench.experiments.reproduce import Context
+from workbench.experiments.reproduce import Context, Report
 from workbench.studies.calibration import (
     KERNELS,
     LIKELIHOODS,

@@ -12,8 +12,7 @@ from workbench.arrays import Floats
 from workbench.classifiers.geometry import Geometry
 from workbench.errors import InputError
 from workbench.experiments.data import short
-from workbench.experiments.reports import Report
-from workbench.experiments.reproduce import Context
+from workbench.experiments.reproduce import Context, Report
 from workbench.pools import load_pool
 from workbench.studies.fits import measured_fit, some_rows
 

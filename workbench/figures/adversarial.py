@@ -14,6 +14,8 @@ from workbench.short_names import short_names
 STRENGTH = "Strength, 0 to 1"
 CLEAN = theme.CATEGORICAL[0]
 ATTACKED = theme.CATEGORICAL[1]
+FALSE_ALARMS = 0.05
+"""Share of them at which a point is drawn on a ROC curve."""
 
 
 def strength_curves(
@@ -61,7 +63,6 @@ def detection_curves(
     areas: Mapping[str, Mapping[str, Array]],
     *,
     mark: float | None = None,
-    height: int = 360,
 ) -> go.Figure:
     """Area under the ROC curve against strength, one panel an attack and one line a detector.
 
@@ -69,11 +70,11 @@ def detection_curves(
         strengths: [S] ascending.
         areas: attack -> detector -> [S], NaN where there is none.
         mark: the strength that is looked at.
-        height: in pixels.
 
     Returns:
         The panels, each with the line of a detector that guesses.
     """
+    height = 360
     names = [
         name for name, lines in areas.items() if any(np.isfinite(values).any() for values in lines.values())
     ]
@@ -111,7 +112,6 @@ def roc_curves(
     curves: Mapping[str, tuple[Array, Array]],
     *,
     areas: Mapping[str, float],
-    rate: float = 0.05,
     controls: Sequence[str] = (),
     height: int = 400,
 ) -> go.Figure:
@@ -120,7 +120,6 @@ def roc_curves(
     Args:
         curves: name -> (share of clean images flagged [T], share of attacked images flagged [T]).
         areas: name -> area under the curve.
-        rate: of false alarms at which a point is drawn.
         controls: names drawn as what the others are compared with.
         height: in pixels.
 
@@ -144,15 +143,15 @@ def roc_curves(
         curve = parts.line(false_rates, hit_rates, name, look[name], hover=hover, marks=False)
         fig.add_trace(curve.update(name=f"{theme.text(name)} · {areas[name]:.3f}"))
         # what a threshold that keeps to the rate finds: no interpolation between thresholds
-        within = np.flatnonzero(false_rates <= rate + 1e-12)[-1]
-        hover = f"at most {rate:.0%} false alarms: %{{y:.1%}} found"
+        within = np.flatnonzero(false_rates <= FALSE_ALARMS + 1e-12)[-1]
+        hover = f"at most {FALSE_ALARMS:.0%} false alarms: %{{y:.1%}} found"
         mark = parts.line(
             false_rates[[within]], hit_rates[[within]], name, look[name], hover=hover, legend=False
         )
         fig.add_trace(
             mark.update(mode="markers", marker={"size": 11, "line": {"width": 1.5, "color": "white"}})
         )
-    fig.add_vline(x=rate, line={"color": theme.NEUTRAL, "dash": "dot", "width": 1})
+    fig.add_vline(x=FALSE_ALARMS, line={"color": theme.NEUTRAL, "dash": "dot", "width": 1})
     return fig
 
 
@@ -162,8 +161,6 @@ def score_histograms(
     threshold: float,
     *,
     score: str,
-    names: tuple[str, str] = ("clean", "attacked"),
-    bins: int = 40,
     height: int = 340,
 ) -> go.Figure:
     """Distributions of a detector's scores over clean and attacked images, with the threshold.
@@ -173,8 +170,6 @@ def score_histograms(
         attacked: [m] scores, likewise.
         threshold: images at or above it are flagged.
         score: title of the x axis.
-        names: of the two kinds.
-        bins: over the range of all scores.
         height: in pixels.
 
     Returns:
@@ -186,11 +181,11 @@ def score_histograms(
     if scores.size == 0:
         return theme.empty("No image to score", height)
     low, high = float(scores.min()), float(scores.max())
-    edges = np.linspace(low, high if high > low else low + 1.0, bins + 1)
+    edges = np.linspace(low, high if high > low else low + 1.0, 41)
     fig = theme.figure(
         x=score, y="Share of images", height=height, y_options={"tickformat": theme.SHARE_TICKS}
     )
-    for values, name, colour in ((clean, names[0], CLEAN), (attacked, names[1], ATTACKED)):
+    for values, name, colour in ((clean, "clean", CLEAN), (attacked, "attacked", ATTACKED)):
         if len(values) == 0:
             continue
         share = np.histogram(values, edges)[0] / len(values)
@@ -222,7 +217,6 @@ def latent_bars(
     classes: Sequence[object],
     *,
     truth: int | None = None,
-    height: int = 300,
 ) -> go.Figure:
     """The class GPs of one image before and after: means with two standard deviations.
 
@@ -231,14 +225,13 @@ def latent_bars(
         after: the same of the attacked image.
         classes: [C] names.
         truth: code of the true class, marked with a star.
-        height: in pixels.
 
     Returns:
         The figure.
     """
     short = short_names(classes, 14)
     names = [theme.text(name) + (" ★" if code == truth else "") for code, name in enumerate(short)]
-    fig = theme.figure(y="Latent function, mean ± 2 sd", height=height)
+    fig = theme.figure(y="Latent function, mean ± 2 sd", height=300)
     places = np.arange(len(names))
     for (mean, deviation), title, colour, shift in (
         (before, "clean", CLEAN, -0.19),

@@ -15,16 +15,13 @@ BESIDE = 14
 """Letters of the longest name up to which names stand beside their bars."""
 
 
-def class_probabilities(
-    probabilities: Array, classes: Sequence[object], *, top: int = 5, height: int | None = None
-) -> go.Figure:
+def class_probabilities(probabilities: Array, classes: Sequence[object], *, top: int = 5) -> go.Figure:
     """The most probable classes of one item, largest on top.
 
     Args:
         probabilities: [C] summing to one.
         classes: [C] names.
         top: at most this many bars; the rest are summed in one grey bar.
-        height: in pixels; from the number of bars by default.
 
     Returns:
         The figure.
@@ -46,7 +43,7 @@ def class_probabilities(
         amounts.append(float(values[order[top:]].sum()))
         colours.append(theme.NEUTRAL)
     fig = theme.figure(
-        height=height or (48 if stacked else 34) * len(names) + 16,
+        height=(48 if stacked else 34) * len(names) + 16,
         legend=False,
         x_options={"range": [0, 1.35], "visible": False, "fixedrange": True},
         y_options={"autorange": "reversed", "showgrid": False, "fixedrange": True, "type": "category"},

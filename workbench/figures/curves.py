@@ -1,9 +1,10 @@
-"""Learning curves: a measure against the number of labels, with a band over seeds."""
+"""Learning curves, with a band over seeds, and values that the stopping rule looks at, by labels."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
@@ -201,7 +202,6 @@ def learning_curves(
     *,
     measure: str = "Test error",
     share: bool = True,
-    height: int = 320,
     across: int = 3,
 ) -> go.Figure:
     """Several pictures of `learning_curve` side by side; a name has one look in all of them.
@@ -210,7 +210,6 @@ def learning_curves(
         groups: title and curves of each.
         measure: title of the y axes.
         share: whether values are shares, shown in percent.
-        height: of one row of pictures, in pixels.
         across: how many stand in one row.
 
     Returns:
@@ -218,7 +217,7 @@ def learning_curves(
     """
     everything = [c for _, curves in groups for c in curves if len(c.labels)]
     if not everything:
-        return theme.empty("No round has finished yet", height)
+        return theme.empty("No round has finished yet", 320)
     columns = min(across, len(groups))
     rows = -(-len(groups) // columns)
     fig = parts.panels(
@@ -226,7 +225,7 @@ def learning_curves(
         rows=rows,
         columns=columns,
         y=measure,
-        height=60 + height * rows,
+        height=60 + 320 * rows,
         horizontal_spacing=0.16 / columns,
         vertical_spacing=0.3 / rows,
     )
@@ -302,3 +301,85 @@ def _traces(
         *traces,
         line.update(name=theme.text(name), showlegend=None, marker={"size": 6, "symbol": "circle"}),
     ]
+
+
+class Panel(NamedTuple):
+    """One rule.
+
+    Attributes:
+        title: above its panel.
+        values: [R] what it looks at, NaN where it cannot say.
+        limit: the value at which it says stop, or None.
+        first: labels at which it first said stop, or None.
+        share: whether values are shares, shown in percent.
+    """
+
+    title: str
+    values: Array
+    limit: float | None
+    first: int | None
+    share: bool = False
+
+
+def stopping_panels(labels: Array, panels: Sequence[Panel]) -> go.Figure:
+    """A panel a rule over one axis of labels: its value, its limit, and where it first said stop.
+
+    Args:
+        labels: [R] after each round.
+        panels: in order.
+
+    Returns:
+        The figure.
+    """
+    if not panels or len(labels) == 0:
+        return theme.empty("No round has finished yet")
+    n = len(panels)
+    fig = parts.panels(
+        [p.title for p in panels],
+        height=60 + 130 * n,
+        rows=n,
+        x="Labels",
+        legend=False,
+        shared_xaxes=True,
+        vertical_spacing=0.32 / n,
+    )
+    fig.update_annotations(x=0, xanchor="left")
+    fig.update_yaxes(nticks=4)
+    look, *_ = parts.looks(["curve"]).values()
+    for row, panel in enumerate(panels, start=1):
+        hover = "%{x} labels: %{y" + (":.1%}" if panel.share else ":.4~g}")
+        few = len(labels) <= 12
+        fig.add_trace(
+            parts.line(labels, panel.values, panel.title, look, hover=hover, marks=few), row=row, col=1
+        )
+        finite = panel.values[np.isfinite(panel.values)]
+        low, high = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
+        if panel.limit is not None:
+            fig.add_hline(
+                y=panel.limit, line={"color": theme.NEUTRAL, "dash": "dot", "width": 1.5}, row=row, col=1
+            )
+            # a line alone does not stretch the axis
+            low, high = min(low, panel.limit), max(high, panel.limit)
+        if panel.share:
+            low = 0.0
+        margin = 0.08 * ((high - low) or 1.0)
+        fig.update_yaxes(
+            range=[low - margin, high + margin],
+            tickformat=theme.SHARE_TICKS if panel.share else "",
+            row=row,
+            col=1,
+        )
+        if panel.first is not None:
+            late = panel.first > (labels[0] + labels[-1]) / 2
+            stop_values = panel.values[labels == panel.first]
+            above = stop_values.size > 0 and stop_values[0] > (low + high) / 2
+            fig.add_vline(
+                x=panel.first,
+                line={"color": theme.class_colour(1), "width": 1.5},
+                # where the curve is not
+                annotation_text=f"stop at {panel.first}",
+                annotation_position=f"{'bottom' if above else 'top'} {'left' if late else 'right'}",
+                row=row,
+                col=1,
+            )
+    return fig

@@ -99,17 +99,15 @@ def answers_needed(costs: Sequence[Cost], chosen: Cost, everything: int, *, heig
     return fig
 
 
-def falling_bound(
-    curve: Sequence[float] | Floats, error: float, wrong: Sequence[int] = (), *, height: int = 280
-) -> go.Figure:
+def falling_bound(curve: Sequence[float] | Floats, error: float, wrong: Sequence[int] = ()) -> go.Figure:
     """The upper bound on the share of wrong labels, check by check.
 
     Args:
         curve: [t + 1] before the first check and after each.
         error: the share that is allowed.
         wrong: numbers of the checks that found a wrong label, from 1 on.
-        height: in pixels.
     """
+    height = 280
     if len(curve) < 2:
         return theme.empty("No check was answered yet", height)
     least = min(error, float(curve[-1]) or error) / 1.6

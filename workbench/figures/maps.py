@@ -35,15 +35,15 @@ class Regions:
     confidence: Array
 
 
-def thinned(n: int, keep: Ints, limit: int = theme.THIN_FROM) -> Ints:
+def thinned(n: int, keep: Ints) -> Ints:
     """Rows of n points to draw: all up to `limit`, else an even sample that keeps `keep`.
 
     Returns:
         Ascending indices.
     """
-    if n <= limit:
+    if n <= theme.THIN_FROM:
         return np.arange(n)
-    even = np.linspace(0, n - 1, limit).astype(np.int64)
+    even = np.linspace(0, n - 1, theme.THIN_FROM).astype(np.int64)
     return np.union1d(even, np.asarray(keep, dtype=np.int64))
 
 

@@ -9,16 +9,13 @@ import numpy as np
 from workbench.figures import theme
 
 
-def sparkline(
-    values: Sequence[float], *, width: int = 220, height: int = 44, colour: str = theme.CATEGORICAL[0]
-) -> str | None:
+def sparkline(values: Sequence[float], *, width: int = 220, height: int = 44) -> str | None:
     """Values in order, from zero, the last one marked.
 
     Args:
         values: shares or other non-negative numbers; NaN is left out.
         width: in pixels.
         height: in pixels.
-        colour: of the line, `#rrggbb`.
 
     Returns:
         SVG text, or None with fewer than two values: one point is no line.
@@ -42,8 +39,8 @@ def sparkline(
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
         f'width="{width}" height="{height}">'
-        f'<polygon points="{area}" fill="{colour}" opacity="0.14"/>'
-        f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2" '
+        f'<polygon points="{area}" fill="{theme.CATEGORICAL[0]}" opacity="0.14"/>'
+        f'<polyline points="{points}" fill="none" stroke="{theme.CATEGORICAL[0]}" stroke-width="2" '
         'stroke-linejoin="round"/>'
-        f'<circle cx="{x[-1]:.1f}" cy="{y[-1]:.1f}" r="3.5" fill="{colour}"/></svg>'
+        f'<circle cx="{x[-1]:.1f}" cy="{y[-1]:.1f}" r="3.5" fill="{theme.CATEGORICAL[0]}"/></svg>'
     )

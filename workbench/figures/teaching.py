@@ -63,7 +63,6 @@ def _measure_panels(
 def noise_curves(
     curves: Sequence[SweepCurve],
     *,
-    reference: str = "bayes",
     mark: float | None = None,
     expected: int | None = None,
     n: int | None = None,
@@ -73,7 +72,6 @@ def noise_curves(
 
     Args:
         curves: those that are finished; several seeds are drawn as mean and range.
-        reference: name of the exact line, drawn in grey.
         mark: a noise to mark.
         expected: how many there will be, to say that some are still missing.
         n: test points behind each value, printed.
@@ -91,7 +89,7 @@ def noise_curves(
         height=height,
         rows=1,
         mark=mark,
-        baselines=[c.title for c in curves if c.name == reference],
+        baselines=[c.title for c in curves if c.name == "bayes"],
     )
     seeds = max(c.n_seeds for c in curves)
     words = [] if n is None else [f"n = {n:,} test points"]
@@ -128,16 +126,16 @@ def trade_offs(curves: Sequence[TradeCurve], *, mark: float | None = None, heigh
     return fig
 
 
-def calibration_panels(reports: Sequence[CalibrationReport], *, height: int = 560) -> go.Figure:
+def calibration_panels(reports: Sequence[CalibrationReport]) -> go.Figure:
     """Confidence histograms above reliability diagrams, a column a model (Galy-Fajou et al. 2019, fig. 3).
 
     Args:
         reports: the models.
-        height: in pixels.
 
     Returns:
         The figure; n, ECE and NLL are printed in it.
     """
+    height = 560
     reports = [r for r in reports if int(r.table.count.sum())]
     if not reports:
         return theme.empty("No item with a known class to measure on", height)
@@ -297,9 +295,7 @@ def value_maps(
     codes: Ints | None = None,
     units: Sequence[str] = (),
     classes: Sequence[object] = (),
-    axes: tuple[str, str] = ("x1", "x2"),
     ranges: Sequence[tuple[float, float]] | None = None,
-    height: int = 520,
 ) -> go.Figure:
     """Measures over the plane, a panel a measure or a model, axes linked.
 
@@ -311,20 +307,19 @@ def value_maps(
         codes: [n] their classes.
         units: of the values, a panel each.
         classes: [C] names.
-        axes: titles.
         ranges: ends of each colour scale; from the values otherwise.
-        height: in pixels.
 
     Returns:
         The figure.
     """
+    height = 520
     if not maps:
         return theme.empty("Nothing to draw", height)
     fig = parts.panels(
         list(maps),
         height=height,
-        x=axes[0],
-        y=axes[1],
+        x="x1",
+        y="x2",
         horizontal_spacing=0.1 / len(maps),
         shared_xaxes="all",
         shared_yaxes="all",
@@ -375,8 +370,6 @@ def asked_maps(
     codes: Ints,
     *,
     classes: Sequence[object] = (),
-    axes: tuple[str, str] = ("x1", "x2"),
-    height: int = 460,
 ) -> go.Figure:
     """Where policies looked: items in the order they were asked about.
 
@@ -385,12 +378,11 @@ def asked_maps(
         points: [N, 2] the pool.
         codes: [N] its classes.
         classes: [C] names.
-        axes: titles.
-        height: in pixels.
 
     Returns:
         The figure.
     """
+    height = 460
     if not panels:
         return theme.empty("Nobody has asked yet", height)
     points = np.asarray(points)
@@ -398,8 +390,8 @@ def asked_maps(
     fig = parts.panels(
         list(panels),
         height=height,
-        x=axes[0],
-        y=axes[1],
+        x="x1",
+        y="x2",
         horizontal_spacing=0.05,
         shared_xaxes="all",
         shared_yaxes="all",
@@ -560,15 +552,15 @@ def agreement(
     return fig
 
 
-def guess_tally(guesses: Sequence[float], answer: float, *, unit: str = "", height: int = 220) -> go.Figure:
+def guess_tally(guesses: Sequence[float], answer: float, *, unit: str = "") -> go.Figure:
     """Guesses as stacked dots on a line, with the answer.
 
     Args:
         guesses: of a class.
         answer: what came out.
         unit: of both.
-        height: in pixels.
     """
+    height = 220
     if not len(guesses):
         return theme.empty("Nobody has guessed yet", height)
     values = np.sort(np.asarray(guesses, dtype=float))

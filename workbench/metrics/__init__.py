@@ -45,14 +45,17 @@ from workbench.metrics.comparison import (
     rank_methods,
     wilcoxon_p,
 )
-from workbench.metrics.label_errors import Mistakes, mistakes
-from workbench.metrics.ranking import RocCurve, area_under_roc, roc_curve
 from workbench.metrics.scores import (
+    Mistakes,
+    RocCurve,
+    area_under_roc,
     balanced_error_rate,
     brier_score,
     error_rate,
     macro_f1,
+    mistakes,
     negative_log_likelihood,
+    roc_curve,
 )
 
 __all__ = [

@@ -11,7 +11,7 @@ import numpy as np
 
 from workbench.arrays import Array, Ints
 from workbench.certificates import has_second_look
-from workbench.metrics.consensus import worth_asking
+from workbench.metrics.agreement import worth_asking
 from workbench.pools.neighbours.twins import Twins
 from workbench.pools.pool import Pool
 from workbench.sessions.drawing import without

@@ -14,7 +14,7 @@ import numpy as np
 
 from workbench.arrays import Array, Floats, Ints
 from workbench.errors import InputError, install_command
-from workbench.metrics.neighbours import trustworthiness
+from workbench.metrics.scores import trustworthiness
 from workbench.pools.neighbours.nearest import nearest_among
 from workbench.pools.pool import Pool
 from workbench.pools.projection import on_axes, scaled_axes

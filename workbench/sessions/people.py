@@ -12,12 +12,15 @@ import numpy as np
 
 from workbench.arrays import Floats, Ints
 from workbench.metrics import Interval, share_interval
-from workbench.metrics.agreement import ENOUGH, Agreement, alpha_interval, krippendorff_alpha
-from workbench.metrics.consensus import (
+from workbench.metrics.agreement import (
     ACCURACY,
+    ENOUGH,
+    Agreement,
     Consensus,
+    alpha_interval,
     consensus,
     everybody,
+    krippendorff_alpha,
     without_person,
     worth_asking,
 )

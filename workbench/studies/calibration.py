@@ -91,19 +91,18 @@ class Toy(NamedTuple):
     y_test: Ints
 
 
-def toy(noise: float, seed: int = 0, n_train: int = N_TRAIN, n_test: int = N_TEST) -> Toy:
+def toy(noise: float, seed: int = 0, n_train: int = N_TRAIN) -> Toy:
     """Three Gaussians at the corners of a triangle (Galy-Fajou et al. 2019, section 5.1).
 
     Args:
         noise: sigma^2.
         seed: of the draw.
         n_train: training points.
-        n_test: test points.
 
     Returns:
         The draw; more training points begin with the fewer.
     """
-    X, y = sample_three_gaussians(N_TRAIN + n_test, noise, seed)
+    X, y = sample_three_gaussians(N_TRAIN + N_TEST, noise, seed)
     if not 3 <= n_train <= N_TRAIN:
         raise InputError(f"The toy has 3 to {N_TRAIN} training points; got {n_train}.")
     return Toy(X[:n_train], y[:n_train], X[N_TRAIN:], y[N_TRAIN:])
@@ -235,15 +234,12 @@ class Inference:
         return float(np.abs(self.probabilities - exact.probabilities).mean())
 
 
-def against_gibbs(
-    samples: int = 2000, seed: int = 0, pool: str = "wine", progress: OnProgress = quiet
-) -> Iterator[Inference]:
+def against_gibbs(samples: int = 2000, seed: int = 0, progress: OnProgress = quiet) -> Iterator[Inference]:
     """Gibbs sampling, then variational inference with and without augmentation (the paper's figure 5).
 
     Args:
         samples: of Gibbs, over all chains.
         seed: of the split, the chains and the fits.
-        pool: name of a small pool with known classes.
         progress: called with (fraction, message) before each fit.
 
     Yields:
@@ -252,7 +248,7 @@ def against_gibbs(
     from workbench.classifiers import make_classifier
     from workbench.studies.fits import opened, split_arrays
 
-    X, y, X_test, y_test = split_arrays(opened(pool, None, seed))
+    X, y, X_test, y_test = split_arrays(opened("wine", None, seed))
     shared: dict[str, Any] = {
         "classes": np.arange(int(max(y.max(), y_test.max())) + 1),
         "prior_mean": 0.0,

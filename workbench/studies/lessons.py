@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from workbench.arrays import Array, Floats, Ints
+from workbench.certificates import first_reached, log_wealth
 from workbench.errors import InputError
 from workbench.figures.records import CalibrationReport, SweepCurve, TradeCurve
 from workbench.metrics import error_rate, negative_log_likelihood
+from workbench.pools import load_pool
+from workbench.pools.items import ArrayItems, RowNumbers
+from workbench.pools.neighbours.graph import STRENGTHS, Neighbourhood
+from workbench.pools.pool import Pool
 from workbench.progress import OnProgress, quiet
 from workbench.studies.calibration import (
     SWEPT,
@@ -24,10 +29,216 @@ from workbench.studies.calibration import (
     toy,
     trade_offs,
 )
-from workbench.studies.promises import promises as promises  # lessons find what computes them here
 
-if TYPE_CHECKING:
-    from workbench.studies.unlabelled import Unlabelled
+PROJECTS = 1_000
+LABELS_EACH = 10_000
+"""Labels of each project."""
+ALLOWED, CONFIDENCE = 0.05, 0.95
+LAST = 400
+"""Checks at which a project ends."""
+
+
+class Promises(NamedTuple):
+    """Shares of simulated projects that have made their promise.
+
+    Attributes:
+        checks: [T] from 1 on.
+        once: [T] by the fixed test, looked at once, after so many checks.
+        peeked: [T] by the fixed test, looked at after every answer until then.
+        anytime: [T] by the test that may be looked at.
+        wrong: share of wrong labels.
+        rule: checks that the fixed test needs where none is wrong.
+        needed: the same of the other.
+        fooled: projects of 1,000 with one wrong label too many that peeking lets pass.
+    """
+
+    checks: Ints
+    once: Floats
+    peeked: Floats
+    anytime: Floats
+    wrong: float
+    rule: int
+    needed: int
+    fooled: int
+
+
+def promises(wrong: float, report: OnProgress = quiet) -> Promises:
+    """1,000 projects of 10,000 labels, each checked up to 400 times.
+
+    Args:
+        wrong: labels of 100 that are wrong; of 5, one more, so that the promise of 5 % is just broken.
+        report: called with progress.
+    """
+    report(0.0, "drawing")
+    max_wrong = _most_wrong()
+    count = round(wrong / 100 * LABELS_EACH)
+    answers = _drawn(count + (wrong / 100 == ALLOWED))
+    passes = answers.cumsum(axis=1) <= max_wrong
+    ever = np.logical_or.accumulate(passes, axis=1)
+    reached = first_reached(log_wealth(answers, LABELS_EACH, ALLOWED), CONFIDENCE)
+    checks = np.arange(1, LAST + 1)
+    anytime = ((reached[:, None] > 0) & (reached[:, None] <= checks)).mean(axis=0)
+    broken = _drawn(round(ALLOWED * LABELS_EACH) + 1).cumsum(axis=1) <= max_wrong
+    none = np.zeros(LAST, dtype=bool)
+    return Promises(
+        checks,
+        passes.mean(axis=0),
+        ever.mean(axis=0),
+        anytime,
+        wrong / 100,
+        int(np.argmax(max_wrong >= 0)) + 1,
+        int(first_reached(log_wealth(none, LABELS_EACH, ALLOWED), CONFIDENCE)),
+        int(broken.any(axis=1).sum()),
+    )
+
+
+def _most_wrong() -> Ints:
+    """[T] wrong answers with which the fixed, exact binomial test still passes; -1 where none will do."""
+    from scipy.stats import binom
+
+    checks = np.arange(1, LAST + 1)[:, None]
+    counts = np.arange(LAST // 8)
+    return np.asarray((binom.cdf(counts, checks, ALLOWED) <= 1.0 - CONFIDENCE).sum(axis=1) - 1)
+
+
+def _drawn(wrong: int) -> Array:
+    """[projects, T] answers, drawn without replacement."""
+    rng = np.random.default_rng(wrong)
+    answers = np.zeros((PROJECTS, LAST), dtype=bool)
+    remainder = np.full(PROJECTS, wrong)
+    for t in range(LAST):
+        answers[:, t] = rng.random(PROJECTS) < remainder / (LABELS_EACH - t)
+        remainder -= answers[:, t]
+    return answers
+
+
+DATA = ("digits", "moons", "rule")
+LABELS = (4, 6, 10, 20, 50, 100, 200)
+_DRAWS = 5
+_SHOWN = 400  # items in the pictures
+
+
+@dataclass(frozen=True, eq=False)
+class Unlabelled:
+    """Errors by labels and strength, and the pool as each strength sees it.
+
+    Attributes:
+        labels: [L] how many.
+        strengths: [S] names.
+        error: [S, L] on test items outside the graph, mean over draws of the labels.
+        places: [S, n, 2] some items on a plane, as seen.
+        codes: [n] their classes.
+        classes: names.
+        n_test: how many test items.
+    """
+
+    labels: Ints
+    strengths: tuple[str, ...]
+    error: Floats
+    places: Floats
+    codes: Ints
+    classes: tuple[str, ...]
+    n_test: int
+
+
+def moons(n: int, seed: int) -> tuple[Floats, Ints]:
+    """Two half circles that reach into each other: [n, 2] and classes [n]."""
+    rng = np.random.default_rng([seed, 0x300])
+    y = rng.integers(2, size=n)
+    angle = np.pi * rng.random(n)
+    X = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    X[y == 1] = np.array([1.0, 0.5]) - X[y == 1]
+    return X + 0.12 * rng.standard_normal((n, 2)), y
+
+
+def rule(n: int, seed: int) -> tuple[Floats, Ints]:
+    """Eight columns of three values; the class says whether the first two are equal: close items differ."""
+    rng = np.random.default_rng([seed, 0x301])
+    X = rng.integers(3, size=(n, 8)).astype(np.float64)
+    return X, (X[:, 0] == X[:, 1]).astype(np.int64)
+
+
+def unlabelled(data: str, seed: int, report: OnProgress) -> Unlabelled:
+    """The large-margin GP on each strength's features, at ever more random labels.
+
+    Args:
+        data: one of `DATA`: two moons, digits, or a rule on columns.
+        seed: of the items and the labels.
+        report: called with progress.
+    """
+    from workbench.classifiers import make_classifier
+
+    pool = _pool(data, seed).split(seed, 0.25)
+    assert pool.test is not None and pool.truth is not None
+    truth, neighbourhood = np.asarray(pool.truth), Neighbourhood(pool)
+    test, C = pool.test.test, len(pool.classes)
+    counts = [n for n in LABELS if n >= 2 * min(C, 5)]
+    orders = [
+        _order(truth[pool.test.train], pool.test.train, np.random.default_rng([seed, d]))
+        for d in range(_DRAWS)
+    ]
+    error, places = np.zeros((len(STRENGTHS), len(counts))), []
+    selection = pool.test.train[:_SHOWN]
+    for s, name in enumerate(STRENGTHS):
+        report(s / len(STRENGTHS), f"leaning on neighbours: {STRENGTHS[name].said}")
+        X = np.asarray(
+            pool.features if name == "none" else neighbourhood.seen(name).features, dtype=np.float64
+        )
+        model = make_classifier("large-margin", classes=np.arange(C), choice="fixed", random_state=seed)
+        geometry = model.measure(X[pool.test.train], seed, pool.common_scale)
+        for at, n in enumerate(counts):
+            for order in orders:
+                model.set_params(geometry=geometry).fit(X[order[:n]], truth[order[:n]])
+                error[s, at] += error_rate(truth[test], model.predict(X[test])) / len(orders)
+        places.append(_plane(X[pool.test.train], X[selection]))
+    return Unlabelled(
+        np.array(counts),
+        tuple(STRENGTHS),
+        error,
+        np.stack(places),
+        truth[selection],
+        tuple(map(str, pool.classes)),
+        len(test),
+    )
+
+
+def _order(codes: Ints, items: Ints, rng: np.random.Generator) -> Ints:
+    """Items in random order, one of each class first."""
+    order = rng.permutation(len(items))
+    first = np.sort([int(np.flatnonzero(codes[order] == c)[0]) for c in np.unique(codes)])
+    return items[np.concatenate([order[first], np.delete(order, first)])]
+
+
+def _plane(X: Array, rows: Array) -> Floats:
+    """Rows on the first two principal axes, which are turned the same way every time."""
+    centre = X.mean(axis=0)
+    if X.shape[1] == 2:
+        return np.asarray(rows - centre)
+    axes = np.linalg.svd(X - centre, full_matrices=False)[2][:2]
+    axes *= np.sign(axes[np.arange(2), np.abs(axes).argmax(axis=1)])[:, None]
+    return np.asarray((rows - centre) @ axes.T)
+
+
+def _pool(data: str, seed: int) -> Pool:
+    digits = load_pool("digits")
+    if data == "digits":
+        return digits
+    X, y = moons(300, seed) if data == "moons" else rule(1200, seed)
+    names = ("upper", "lower") if data == "moons" else ("differ", "equal")
+    columns = tuple(f"x{d + 1}" for d in range(X.shape[1]))
+    return replace(
+        digits,
+        name=data,
+        kind="table",
+        features=X,
+        classes=names,
+        truth=y,
+        test=None,
+        common_scale=False,
+        items=ArrayItems(RowNumbers(len(X)), X, columns),
+        fingerprints=np.arange(len(X), dtype=np.uint64),
+    )
+
 
 SIZE = 90
 """Points along each side of a map."""
@@ -53,18 +264,17 @@ class Grid(NamedTuple):
     points: Floats
 
 
-def grid_over(X: Array, size: int = SIZE, pad: float = 0.08) -> Grid:
+def grid_over(X: Array, pad: float = 0.08) -> Grid:
     """A grid over the points' bounding box and a margin.
 
     Args:
         X: [N, 2].
-        size: G.
         pad: margin as a share of each side.
     """
     low, high = np.min(X, axis=0), np.max(X, axis=0)
     edge = pad * np.where(high > low, high - low, 1.0)
-    x = np.linspace(low[0] - edge[0], high[0] + edge[0], size)
-    y = np.linspace(low[1] - edge[1], high[1] + edge[1], size)
+    x = np.linspace(low[0] - edge[0], high[0] + edge[0], SIZE)
+    y = np.linspace(low[1] - edge[1], high[1] + edge[1], SIZE)
     return Grid(x, y, np.column_stack([a.ravel() for a in np.meshgrid(x, y)]))
 
 
@@ -165,24 +375,18 @@ def argmax_frequency(noise: float, n_train: int, report: OnProgress = quiet) -> 
     return tuple(calibration_report(title, data.y_test, np.asarray(p)) for title, p in readings)
 
 
-def spirals(n: int = 900, turns: float = 1.4, noise: float = 0.05, seed: int = 0) -> tuple[Floats, Ints]:
+def spirals() -> tuple[Floats, Ints]:
     """Three arms of a spiral: a border too long for a few inducing points.
-
-    Args:
-        n: N.
-        turns: of each arm.
-        noise: standard deviation of each coordinate.
-        seed: of the draw.
 
     Returns:
         Points [N, 2] and codes [N].
     """
-    rng = np.random.default_rng([seed, 0, 0x591])
-    codes = rng.integers(0, 3, n)
-    t = np.sqrt(rng.uniform(0.02, 1.0, n))
-    angle = 2 * np.pi * (turns * t + codes / 3)
+    rng = np.random.default_rng([0, 0, 0x591])
+    codes = rng.integers(0, 3, 900)
+    t = np.sqrt(rng.uniform(0.02, 1.0, 900))
+    angle = 2 * np.pi * (1.4 * t + codes / 3)
     X = t[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
-    return X + noise * rng.standard_normal((n, 2)), codes
+    return X + 0.05 * rng.standard_normal((900, 2)), codes
 
 
 @dataclass(frozen=True, eq=False)
@@ -407,13 +611,6 @@ def outvoted(seed: int, report: OnProgress = quiet) -> Outvoted:
     return Outvoted(
         np.array(OUTVOTED_AT), np.array(weights), np.array(errors), np.array(without), np.array(alone)
     )
-
-
-def unlabelled(data: str, seed: int, report: OnProgress = quiet) -> Unlabelled:
-    """See `studies.unlabelled`: moons, digits or a rule on columns, at each strength."""
-    from workbench.studies.unlabelled import unlabelled as made
-
-    return made(data, seed, report)
 
 
 @dataclass(frozen=True, eq=False)

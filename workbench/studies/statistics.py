@@ -209,19 +209,18 @@ def leader(found: Curves, baseline: str = BASELINE) -> PolicySummary | None:
     return (min if found.lower_is_better else max)(rows, key=lambda row: row.area.value)
 
 
-def headline(found: Curves, titles: Mapping[str, str] | None = None, baseline: str = BASELINE) -> str:
+def headline(found: Curves, titles: Mapping[str, str] | None = None) -> str:
     """The answer of a comparison in one sentence, about the policy with the best mean over the curve.
 
     Args:
         found: the curves.
         titles: policy -> what people call it; names where there is none.
-        baseline: what it is held against.
 
     Returns:
         Such as "Margin reaches random's last error after 48 of 70 labels: at least 22 saved; better on 9 of
         10 seeds, p = 0.004."; "" without a baseline or without a policy beside it.
     """
-    best = leader(found, baseline)
+    best = leader(found, BASELINE)
     if best is None or best.test is None:
         return ""
     name = (titles or {}).get(best.policy, best.policy)
@@ -233,7 +232,7 @@ def headline(found: Curves, titles: Mapping[str, str] | None = None, baseline: s
         p = "< 0.001" if best.test.p_holm < 0.001 else f"= {best.test.p_holm:.2g}"
         end = f"{seeds}, p {p}{verdict}."
     if found.measure != "error":
-        return f"{name} is {seeds.replace('better', f'better than {baseline}')}{end[len(seeds) :]}"
+        return f"{name} is {seeds.replace('better', f'better than {BASELINE}')}{end[len(seeds) :]}"
     last, saved = found.n_labelled[-1], best.saved
     if saved is None or not saved.mostly_arrived:
         suffix = (
@@ -241,7 +240,7 @@ def headline(found: Curves, titles: Mapping[str, str] | None = None, baseline: s
             if saved is None or not saved.n_arrived
             else f" on {saved.n - saved.n_arrived} of {saved.n} seeds"
         )
-        return f"{name} does not reach {baseline}'s last error within {last} labels{suffix}; {end}"
+        return f"{name} does not reach {BASELINE}'s last error within {last} labels{suffix}; {end}"
     # the table's numbers: of all seeds, those on which a side does not get there with all of its labels
     on = f" (reached on {saved.n_arrived} of {saved.n} seeds)" if saved.n_arrived < saved.n else ""
     bound, count = f"{saved.bound} " * bool(saved.bound), round(abs(saved.mean))
@@ -253,7 +252,7 @@ def headline(found: Curves, titles: Mapping[str, str] | None = None, baseline: s
     words = f"{bound}{count} saved" if saved.mean > 0 else f"{bound}{count} more"
     words = words if count else "none saved"
     after = f"{saved.labels:.0f} of {last} labels{on}"
-    return f"{name} reaches {baseline}'s last error after {after}: {words}; {end}"
+    return f"{name} reaches {BASELINE}'s last error after {after}: {words}; {end}"
 
 
 def rank_policies(found: Sequence[Curves]) -> Ranking:

@@ -12,7 +12,8 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from workbench.csv_writing import csv_text
 from workbench.documents.checking import checked
@@ -22,10 +23,13 @@ from workbench.exchange.bundles import read_bundle
 from workbench.exchange.files import json_text
 from workbench.members import FolderMembers
 from workbench.pools.formats.files import File
+from workbench.pools.pool import Pool
+from workbench.progress import OnProgress
 from workbench.reading import cut, reading
 from workbench.registry import from_file
 from workbench.sessions.policy import check_policy
 from workbench.sessions.rounds import METRICS, Round
+from workbench.sessions.simulate import simulate_spec
 from workbench.sessions.spec import RunSpec
 from workbench.studies.runner import Sink, open_sink
 from workbench.studies.spec import StudySpec
@@ -34,8 +38,8 @@ from workbench.work import LOCAL, check_workers
 from workbench.writing import sweep, write_whole
 
 if TYPE_CHECKING:
-    from workbench.pools.pool import Pool
     from workbench.store.store import Store
+
 
 OnRound = Callable[[RunSpec, Round], None]
 _MORE = ("balanced_error", "macro_f1")
@@ -553,3 +557,60 @@ def read_study(folder: Path | str) -> StudyResult:
     results = [(run, _finished(run, place / "runs" / folder_name(run), None, {}, data)) for run in planned]
     runs = [(run, rounds) for run, rounds in results if rounds is not None]
     return StudyResult(spec, runs, "finished" if len(runs) == len(planned) else "cancelled")
+
+
+# a round of the study moves the model less than a leap of the probe, and the machine may be busier than now
+FASTEST, SLOWEST = 0.4, 1.5
+
+
+class Expected(NamedTuple):
+    """Wall time of a study.
+
+    Attributes:
+        low: seconds, if rounds are as much quicker than those measured as warm starts can make them.
+        high: seconds, with a busier machine than now.
+        rounds: how many were measured.
+    """
+
+    low: float
+    high: float
+    rounds: int
+
+
+def expected_time(
+    spec: StudySpec,
+    load: Callable[[RunSpec], Pool],
+    report: OnProgress,
+    *,
+    workers: int = 1,
+    clock: Callable[[], float] = perf_counter,
+) -> Expected:
+    """Run each policy in leaps to its last label, and reckon from the time of its rounds.
+
+    Args:
+        spec: of the study.
+        load: gives the pool of a run.
+        report: called with (fraction, what is being done); may raise `Cancelled`.
+        workers: processes that share the runs.
+        clock: seconds.
+
+    Returns:
+        A range: the rounds measured lie further apart than the study's.
+    """
+    first = [run for run in spec.runs() if run.seed == 0]
+    total, measured = 0.0, 0
+    for place, run in enumerate(first):
+        report(place / len(first), f"timing {run.policy}")
+        pool = load(run)
+        leap = max(run.batch, -(-run.budget // 2))
+        times, began = [], clock()
+        for _ in simulate_spec(replace(run, batch=leap), pool):
+            moment = clock()
+            times.append(moment - began)
+            began = moment
+            report((place + min(len(times), 3) / 3) / len(first), f"timing {run.policy}")
+        # what the first costs beyond the others is paid once: libraries, compiling
+        rest = times[1:] or times
+        total += sum(rest) / len(rest) * run.n_rounds * spec.seeds
+        measured += len(rest)
+    return Expected(FASTEST * total / workers, SLOWEST * total / workers, measured)

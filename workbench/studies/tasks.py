@@ -34,9 +34,8 @@ if TYPE_CHECKING:
     from workbench.sessions.spec import RunSpec
     from workbench.sessions.stopping import Advised
     from workbench.studies.attacks import AttackOutcome, AttackSpec
-    from workbench.studies.estimate import Expected
     from workbench.studies.spec import StudySpec
-    from workbench.studies.study import StudyResult
+    from workbench.studies.study import Expected, StudyResult
 
 Points = list[tuple[list[int], list[float]]]
 PUBLISHED_EVERY = 0.5
@@ -188,7 +187,7 @@ def compared(
 
 def expected(say: Say, spec: StudySpec, workers: int) -> Expected:
     """Expected time of the runs of a study; see `expected_time`."""
-    from workbench.studies.estimate import expected_time
+    from workbench.studies.study import expected_time
 
     trust_typed(spec.classifiers, spec.policies, spec.options)
     return expected_time(spec, lambda run: run.load_pool(), Report(say), workers=workers)

@@ -40,7 +40,7 @@ def title_of(attack: str) -> str:
 
 def shown(outcome: AttackOutcome) -> None:
     """Results of an attack: the verdict, the images, and figures that open."""
-    from workbench.attacks.detection import DETECTORS
+    from workbench.attacks.robustness import DETECTORS
 
     result = outcome.robustness
     names = {name: DETECTORS[name].title for name in result.detectors}
@@ -143,7 +143,7 @@ def shown_attack(result: Robustness) -> tuple[str, float]:
 
 def verdict(result: Robustness, k: int, attack: str, strength: float) -> tuple[str, str]:
     """Effect of this attack at this strength, the share that is noticed, and what that means for a user."""
-    from workbench.attacks.detection import roc
+    from workbench.attacks.robustness import roc
 
     a, s = result.row(attack, strength)
     curve = roc(result.clean_scores[k], result.scores[a, s, k])
@@ -210,7 +210,7 @@ def drawn_example() -> None:
 
 def detection(outcome: AttackOutcome, k: int, names: dict[str, str], attack: str, strength: float) -> None:
     """Separation of attacked images from clean ones."""
-    from workbench.attacks.detection import confusion_at, roc, threshold_at
+    from workbench.attacks.robustness import confusion_at, roc, threshold_at
 
     result, detector = outcome.robustness, list(names.values())[k]
     st.header("Whether they are noticed", help=explain("AUC", "detector"))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from workbench.sessions.stopping import Advised
     from workbench.store import RunRecord, StudyRecord
     from workbench.studies import StudyResult, StudySpec
-    from workbench.studies.estimate import Expected
+    from workbench.studies.study import Expected
 
 PARAMETER = "comparison"
 KIND = "comparison"
@@ -131,7 +131,7 @@ def expected(spec: StudySpec, workers: int, *, begin: bool) -> Job | None:
         begin: whether to start it; else only one that is there is found.
 
     Returns:
-        The job, whose result is `studies.estimate.Expected`; None where there is none.
+        The job, whose result is `studies.study.Expected`; None where there is none.
     """
     from workbench.studies.study import study_document
 

@@ -95,7 +95,7 @@ def shown(labels: list[int], rules: list[Any], *, key: str = "stop") -> None:
         rules: what the rule advises.
         key: of the elements.
     """
-    from workbench.figures.stopping import Panel, stopping_panels
+    from workbench.figures.curves import Panel, stopping_panels
 
     [rule] = rules
     st.markdown(f"**{verbatim(sentence(rule, labels))}**")

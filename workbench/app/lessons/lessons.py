@@ -23,7 +23,7 @@ from workbench.app.lessons.stage import AS_DRAWN, Stage
 from workbench.app.serving import jobs
 from workbench.app.serving.jobs import HOUR, Job, manager
 from workbench.errors import InputError
-from workbench.figures.sizes import enlarge, resized
+from workbench.figures.parts import enlarge, resized
 from workbench.policies.registry import POLICIES
 from workbench.reading import cut
 

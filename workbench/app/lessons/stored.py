@@ -20,7 +20,7 @@ def records() -> dict[str, Any]:
     """The kinds of record a result is made of, by name."""
     from workbench.figures import records as figures
     from workbench.metrics import ConfidenceHistogram, ReliabilityTable
-    from workbench.studies import lessons, promises, unlabelled
+    from workbench.studies import lessons
 
     kinds = (
         figures.CalibrationReport,
@@ -34,8 +34,8 @@ def records() -> dict[str, Any]:
         lessons.Looked,
         lessons.Rivals,
         lessons.Outvoted,
-        promises.Promises,
-        unlabelled.Unlabelled,
+        lessons.Promises,
+        lessons.Unlabelled,
     )
     return {kind.__name__: kind for kind in kinds}
 

@@ -268,7 +268,7 @@ def _tally(lesson: lessons.Lesson, came_out: float) -> None:
     if not values or lesson.guess is None:
         st.caption("Nobody in this class has guessed yet.")
         return
-    from workbench.figures.sizes import enlarge
+    from workbench.figures.parts import enlarge
     from workbench.figures.teaching import guess_tally
 
     st.caption(f"{plural(len(values), 'guess', 'guesses')} of this class, and what came out")
