@@ -147,7 +147,7 @@ class Client:
 def _problem(body: bytes) -> dict[str, Any]:
     """Reason that a server gives for an error; none of a page that a proxy before it sends."""
     try:
-        problem: dict[str, Any] = json.loads(body or b"{}")
+        problem = json.loads(body or b"{}")
     except ValueError:
         return {}
-    return problem
+    return problem if isinstance(problem, dict) else {}

@@ -89,7 +89,7 @@ def test_a_row_of_answers_is_stored_and_taken_back_as_one(mail: Session) -> None
 
 def test_a_row_of_which_one_question_was_answered_elsewhere_keeps_the_others(mail: Session) -> None:
     card = synced(mail)["queue"][0]
-    topic, fraud, _ = mail.asked()
+    topic, fraud, _ = mail.questions.sessions()
     fraud.as_annotator("bob").label_item(card["item"], "yes")
     row = {"topic": "refund", "fraud": "no", "urgent": "no"}
     ack = synced(mail, answers(card, row))["acks"][0]
@@ -255,7 +255,7 @@ def test_earlier_rows_are_looked_at_and_amended_as_one_act(mail: Session) -> Non
 def test_one_looks_back_at_ones_own_answers_and_changes_them_beside_anothers(mail: Session) -> None:
     card = synced(mail)["queue"][0]
     synced(mail, answers(card, {"topic": "refund"}))
-    (fraud,) = (one for one in mail.asked() if one.question_name == "fraud")
+    (fraud,) = (one for one in mail.questions.sessions() if one.question_name == "fraud")
     fraud.as_annotator("bob").label_item(card["item"], "yes")
     assert said_of(mail, card["item"]) == {"topic": "refund"}
     change = operation("amend", item=card["item"], answers={"topic": "delivery"})

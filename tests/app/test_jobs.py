@@ -38,7 +38,7 @@ def test_cancelling_stops_at_the_next_report_and_keeps_what_was_published() -> N
         assert not job.wait(0.01)
     job.cancel()
     assert job.wait(600)
-    assert job.status == "cancelled"
+    assert (job.status, job.error) == ("cancelled", "")
     assert job.partial == [1]
     assert not job.active and not manager.active()
 

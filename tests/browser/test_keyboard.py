@@ -491,6 +491,15 @@ def test_beside_the_map_a_key_is_of_what_somebody_chose_and_saw(page: Any, serve
         "for (const key of ['1', 'k', 'm', 'Backspace']) press(key); return sent()": (True, []),
         "press('1'); gallery.tiles[0].click(); press('2'); return sent()": (True, [one]),
         "press('x'); press('2'); return sent()": (True, [one]),
+        # nor is a class that is typed
+        "other({ most_buttons: 0 }); time += 400; gallery.box.value = 'dog'; gallery.drawAnswers();"
+        " const typed = Object.assign("
+        " new KeyboardEvent('keydown', { key: 'Enter' }), { composedPath: () => [gallery.box] });"
+        " const enter = () => gallery.searchKey(typed);"
+        " enter(); const none = sent().length; gallery.tiles[0].click(); enter(); return [none, ...sent()]": (
+            True,
+            [0, one],
+        ),
         "press('k'); press('Backspace'); return [...sent(), gallery.message.textContent.slice(0, 30)]": (
             False,
             ["This key is not of 2 items at "],
@@ -512,6 +521,7 @@ def test_beside_the_map_a_key_is_of_what_somebody_chose_and_saw(page: Any, serve
             False,
             [0, one],
         ),
+        "other(); time += 400; other(); press('2'); return sent()": (False, []),
         "dispatchEvent(new Event('workbench-chosen')); other(); press('2'); return sent()": (False, [one]),
         # over the map a key is of the item in the ring alone
         "const at = document.createElement('p'); at.className = 'walk'; at.dataset.item = '7';"

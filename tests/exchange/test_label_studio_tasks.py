@@ -16,6 +16,7 @@ from workbench.pools.items import TextItems
 from workbench.pools.pool import Pool
 from workbench.sessions import Session
 from workbench.sessions.operations import Operation
+from workbench.sessions.people import training_of
 from workbench.store import FileVote
 
 
@@ -303,9 +304,15 @@ def test_who_labels_an_item_after_a_file_has_the_last_word(
     bob.label_item(new, c)
     session.correct(again, a)
     assert session.state.undecided == set() and session.state.learnable != before
-    assert [session.state.labels[item] for item in (own, new, seen, again)] == [a, c, b, a]
+    labels = [session.state.labels[item] for item in (own, new, seen, again)]
+    assert labels == [a, c, b, a]
+    learnt = training_of(session.state)
+    assert [session.classes[learnt[item]] for item in (own, new, seen, again)] == labels
     session.label_item(new, a)  # two people who differ after it
     assert session.state.undecided == {new}
     session.import_labels([(new, b)], "ls.csv", corrects=True)  # a file that comes once more decides anew
     assert session.state.undecided == set() and session.state.labels[new] == b
     assert session.undo() is not None and session.state.undecided == {new}
+    # what people in another file say later counts as where no file had decided
+    session.import_labels([FileVote(own, c, person) for person in ("dan", "eve", "fay")], "more.json")
+    assert session.state.labels[own] == c

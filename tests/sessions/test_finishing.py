@@ -19,6 +19,7 @@ from workbench.exchange.finished_sets import read_finished
 from workbench.sessions import ArrayOracle, Session
 from workbench.sessions.certifying import machine_part
 from workbench.sessions.finish_state import last_frozen
+from workbench.sessions.finishing import Checks
 from workbench.sessions.operations import Operation
 from workbench.store import Event, Store
 
@@ -102,6 +103,23 @@ def test_freezing_and_certifying_are_operations_that_only_the_session_does(tmp_p
     for kind in ("freeze", "certify"):
         assert session.apply([Operation(kind, kind)])[0].status == "refused"
     assert len(session.events) == before
+
+
+def test_two_who_have_one_certificate_recorded_at_once_both_get_it(tmp_path, monkeypatch):
+    session, truth = made(tmp_path)
+    session.checks.start(0.05, 0.95, of="column:llm")
+    checked(session, truth)
+    bob, state = session.as_annotator("bob"), Checks.state
+
+    def before_bob(checks):
+        now = state(checks)
+        monkeypatch.setattr(Checks, "state", state)
+        bob.checks.certificate()
+        return now
+
+    monkeypatch.setattr(Checks, "state", before_bob)
+    certificate = session.checks.certificate()
+    assert certificate is not None and len(session.state.certified) == 1
 
 
 def test_a_set_with_ties_is_exported_as_its_certificate_has_it(tmp_path):

@@ -162,8 +162,10 @@ def test_one_timer_waits_however_often_it_is_called() -> None:
     before = threading.active_count()
     assert [made.call(CALLS + "added", n, 1) for n in range(20)] == list(range(1, 21))
     timers = [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]
+    timers = [timer for timer in timers if getattr(timer.function, "__self__", None) is made]
     for timer in timers[:-1]:
-        timer.join()  # one that was cancelled ends by itself
+        timer.join(60)  # one that was cancelled ends by itself
+        assert not timer.is_alive()
     assert threading.active_count() <= before + 2
     timers[-1].cancel()
     made.end()

@@ -140,10 +140,10 @@ class Answers:
         n = 0
         for name, rows in self.labels.items():
             question = session.question(name)
-            labels, classes = question.state.labels, {*question.classes, YES, NO}
+            labels, has = question.state.labels, question.classes
+            classes = {*has, YES, NO}
             n += sum(
-                labels.get(row[0], row[1]) != row[1] or bool(question.classes and row[1] not in classes)
-                for row in rows
+                labels.get(row[0], row[1]) != row[1] or bool(has and row[1] not in classes) for row in rows
             )
         return n
 

@@ -26,6 +26,7 @@ from workbench.metrics.agreement import (
 )
 from workbench.store import AskRecord, Event, ProjectState, Vote
 from workbench.store.events import SOURCE
+from workbench.store.fold_items import votes_since
 
 LEARNT_FROM = 2 / 3
 """Certainty of a consensus from which on a model learns from it."""
@@ -247,7 +248,8 @@ def _spread(pairs: Sequence[tuple[int, float]], n_classes: int) -> Floats:
 def training_of(state: ProjectState) -> Mapping[int, int]:
     """Item -> code of what a model may learn: of items that several labelled, what they mean together.
 
-    A decision stands. A consensus that is less sure than `LEARNT_FROM` teaches nothing.
+    A decision stands, and so does what people said after a file. A consensus that is less sure than
+    `LEARNT_FROM` teaches nothing.
 
     Args:
         state: of the project.
@@ -257,7 +259,7 @@ def training_of(state: ProjectState) -> Mapping[int, int]:
         return state.training
     changed: dict[int, int | None] = {}
     for item, (code, certainty) in together.decided.items():
-        if state.standing[item].final or item in state.evaluation:
+        if _is_decided(state, item) or item in state.evaluation:
             continue
         learnt = code if certainty >= LEARNT_FROM else None
         if state.training.get(item) != learnt:
@@ -270,6 +272,12 @@ def training_of(state: ProjectState) -> Mapping[int, int]:
         if code_or_none is not None:
             training[item] = code_or_none
     return training
+
+
+def _is_decided(state: ProjectState, item: int) -> bool:
+    """True if somebody decided about an item, or labelled it after a file."""
+    votes = list(state.votes[item].values())
+    return state.standing[item].final or len(votes_since(votes)) < len(votes)
 
 
 def worth(
@@ -363,7 +371,7 @@ def people_report(state: ProjectState, events: Iterable[Event]) -> PeopleReport:
         counts = np.zeros((len(together.items), len(names)), dtype=np.int64)
         np.add.at(counts, (together.ratings[:, 0], together.ratings[:, 2]), 1)
         alpha, interval = krippendorff_alpha(counts), alpha_interval(counts)
-    free = [] if together is None else [i for i in together.items if not state.standing[i].final]
+    free = [] if together is None else [i for i in together.items if not _is_decided(state, i)]
     decided = {} if together is None else together.decided
     n_different = sum(i in state.undecided or decided[i][0] != state.codes.get(i) for i in free)
     unsure = sum(decided[i][1] < LEARNT_FROM for i in free)

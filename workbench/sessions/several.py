@@ -636,7 +636,9 @@ class Several(Opened):
         if unknown:
             raise unknown_question(unknown[0], list(every))
         # all of it is looked at before anything is written
-        fresh = {n for n in operation.adds if n in every and operation.answers.get(n) not in every[n].state.classes}
+        fresh = {
+            n for n in operation.adds if n in every and operation.answers.get(n) not in every[n].state.classes
+        }
         answers = [
             (every[name], every[name]._as_event(value, new=name in fresh))
             for name, value in operation.answers.items()

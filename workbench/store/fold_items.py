@@ -119,19 +119,33 @@ def standing_vote(votes: Sequence[Vote], root: Callable[[str], str]) -> tuple[Vo
     """
     if len(votes) == 1:
         return votes[0], False
-    last = max((vote.event for vote in votes if vote.role != IMPORTED), default=0)
+    votes = votes_since(votes)
     final = max((vote for vote in votes if vote.final), key=lambda v: v.event, default=None)
     if final is not None:
-        if final.role != IMPORTED or last < final.event:
-            return final, False
-        return standing_vote([v for v in votes if v.event > final.event and v.role != IMPORTED], root)
-    votes = [vote for vote in votes if vote.event >= last or not _is_of_file(vote)]
+        return final, False
     counts = Counter(root(vote.key) for vote in votes).most_common(2)
     of_files = {(vote.event, root(vote.key)) for vote in votes if vote.role == IMPORTED}
     torn = len(of_files) > len({event for event, _ in of_files})
     tie = torn or (len(counts) == 2 and counts[0][1] == counts[1][1])
     best = votes if tie else [vote for vote in votes if root(vote.key) == counts[0][0]]
     return max(best, key=lambda v: v.event), tie
+
+
+def votes_since(votes: Sequence[Vote]) -> Sequence[Vote]:
+    """Votes without those that people came after: what a file says by itself, and all up to what it decided.
+
+    Args:
+        votes: of one item.
+    """
+    if not any(vote.role == IMPORTED for vote in votes):
+        return votes
+    last = max((vote.event for vote in votes if vote.role != IMPORTED), default=0)
+    final = max((vote for vote in votes if vote.final), key=lambda v: v.event, default=None)
+    if final is not None:
+        if final.role != IMPORTED or last < final.event:
+            return votes
+        votes = [vote for vote in votes if vote.event > final.event]
+    return [vote for vote in votes if vote.event >= last or not _is_of_file(vote)]
 
 
 def _is_of_file(vote: Vote) -> bool:

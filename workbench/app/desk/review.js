@@ -44,7 +44,7 @@ class Gallery extends Speaker {
     // a press stays one act though its tiles are gone
     this.history = same ? this.history.map((entry) => entry.map(({ op }) => ({ op, before: [] }))) : [];
     // what somebody chose is awaited; what came by itself, with a new model, nobody has seen
-    this.late = data.beside && !this.late ? Date.now() + SEEN : 0;
+    this.late = data.beside && Date.now() >= this.late ? Date.now() + SEEN : 0;
     this.show(data);
   }
 
@@ -320,8 +320,9 @@ class Gallery extends Speaker {
     const card = cards[first];
     if (!card) return;
     const written = (place, text, sent) => {
-      if (cards !== this.cards) return;
-      this.history.push([{ op: sent.op, before: this.looks([place]) }]);
+      const here = cards === this.cards;
+      this.history.push([{ op: sent.op, before: here ? this.looks([place]) : [] }]);
+      if (!here) return;
       this.cards[place].note = [this.cards[place].note, text].filter(Boolean).join(" | ");
       this.drawTile(place);
     };
@@ -414,6 +415,8 @@ class Gallery extends Speaker {
       this.drawAnswers();
     } else if (event.key === "Enter" && this.first && this.box.value.trim()) {
       event.preventDefault();
+      const why = this.refused("", event);
+      if (why) return this.say(why);
       const name = this.first.name;
       this.box.value = "";
       this.relabel(name);

@@ -215,13 +215,16 @@ def _looked_at(session: Any, file: Any, kind: str, column: str) -> Looked | None
     """Changes that a file would bring, as of now; None while it is read."""
     n_events = session.state.n_events
     n_questions = len(session.questions.every)
-    key = f"look-{session.id}-{session.annotator}-{file.file_id}-{kind}-{n_events}-{n_questions}-{column}"
-    previews: dict[str, Looked] = st.session_state.setdefault(_READ, {})
-    if key in previews:
-        return previews[key]
+    key = f"look-{session.id}-{session.annotator}-{file.file_id}-{kind}-{n_events}-{n_questions}"
+    previews: dict[str, Looked]
+    of, previews = st.session_state.get(_READ, ("", {}))
+    if of != key:  # another file, or labels that came since
+        previews = {}
+    if column in previews:
+        return previews[column]
     new_preview: Looked | None = background_files.read(
         session.id,
-        key,
+        f"{key}-{column}",
         "labels_looked_at",
         session.store.url,
         session.id,
@@ -232,7 +235,7 @@ def _looked_at(session: Any, file: Any, kind: str, column: str) -> Looked | None
         session=session,
     )
     if new_preview is not None:
-        previews[key] = new_preview
+        st.session_state[_READ] = key, previews | {column: new_preview}
     return new_preview
 
 

@@ -21,7 +21,7 @@ from workbench.app.lessons.lesson_figures import Drawn, Values
 from workbench.app.lessons.prose import Part, plain
 from workbench.app.lessons.stage import AS_DRAWN, Stage
 from workbench.app.serving import jobs
-from workbench.app.serving.jobs import HOUR, Job, manager
+from workbench.app.serving.jobs import DAY, HOUR, Job, manager
 from workbench.errors import InputError
 from workbench.figures.parts import enlarge, resized
 from workbench.policies.registry import POLICIES
@@ -212,9 +212,9 @@ def start(lesson: Lesson, values: Values) -> Job:
         _keep(_DONE, key, outcome)
         return outcome
 
-    return manager().submit(
-        OWNER, _kind(key), work, title=lesson.title, lane="short" if lesson.minutes else "study", limit=HOUR
-    )
+    # an experiment may wait for the process of long work
+    lane, limit = ("short", HOUR) if lesson.minutes else ("study", DAY)
+    return manager().submit(OWNER, _kind(key), work, title=lesson.title, lane=lane, limit=limit)
 
 
 def result(lesson: Lesson, values: Values) -> tuple[Any, Job | None]:

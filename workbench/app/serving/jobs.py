@@ -308,8 +308,9 @@ class JobManager:
         try:
             job.result = work(job)
         except Cancelled:
-            job.error = f"It took longer than {duration(job.limit)}, its limit."
-            job.status = "cancelled" if job.cancelling else "failed"
+            cancelled = job.cancelling
+            job.error = "" if cancelled else f"It took longer than {duration(job.limit)}, its limit."
+            job.status = "cancelled" if cancelled else "failed"
         except InputError as error:
             job.error, job.status = str(error), "failed"
         except BaseException as error:  # a thread of its own: code of a person's may end by SystemExit
