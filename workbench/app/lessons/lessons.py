@@ -213,8 +213,14 @@ def start(lesson: Lesson, values: Values) -> Job:
         return outcome
 
     # an experiment may wait for the process of long work
-    lane, limit = ("short", HOUR) if lesson.minutes else ("study", DAY)
-    return manager().submit(OWNER, _kind(key), work, title=lesson.title, lane=lane, limit=limit)
+    return manager().submit(
+        OWNER,
+        _kind(key),
+        work,
+        title=lesson.title,
+        lane="short" if lesson.minutes else "study",
+        limit=HOUR if lesson.minutes else DAY,
+    )
 
 
 def result(lesson: Lesson, values: Values) -> tuple[Any, Job | None]:
