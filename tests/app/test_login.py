@@ -637,7 +637,11 @@ def test_pages_are_drawn_for_who_is_logged_in(
     test.run()
     assert not test.exception
     (who, tiles, _), more = shown[-1]
-    assert who.annotator == "Ann" and [tile["item"] for tile in tiles] == [item] and more == {"beside": True}
+    assert (
+        who.annotator == "Ann"
+        and [tile["item"] for tile in tiles] == [item]
+        and more == {"beside": True, "offered": False}
+    )
 
 
 def test_the_way_back_is_kept_below_the_servers_own_path(monkeypatch: pytest.MonkeyPatch) -> None:
