@@ -170,6 +170,8 @@ def test_the_command_prints_writes_and_picks(session, tmp_path, capsys):
     capsys.readouterr()
     assert "no version 7" in refused(capsys, "instructions", "pets", "--version", "7")
     assert "no item 'i99'" in refused(capsys, "instructions", "pets", "--example", "dog=i99")
+    twice = ("--example", "dog=i1", "--example", "dog=i2")
+    assert "gives dog twice" in refused(capsys, "instructions", "pets", *twice)
     (tmp_path / "long.md").write_text("x" * 20_001)
     assert "20,001 characters" in refused(capsys, "instructions", "pets", "--from", tmp_path / "long.md")
 

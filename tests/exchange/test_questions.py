@@ -137,6 +137,9 @@ def test_predictions_of_all_questions_that_have_a_model_are_one_file(store):
         tasks = json.loads(packed.read("tasks.json"))
     assert ["annotations" in task for task in tasks] == [item < 6 for item in range(len(rows))]
     assert tasks[20]["data"]["topic_prediction"] == rows[20]["topic_prediction"]
+    session.questions.add("topic_prediction")
+    with pytest.raises(InputError, match="called 'topic_prediction'"):
+        export_labels(session, "csv", "questions-predictions")
 
 
 def test_huggingface_reads_a_class_a_question_and_a_sequence_of_tags(store, tmp_path):

@@ -83,6 +83,10 @@ def test_digits_after_a_zero_are_codes():
     assert read_uses(column(phones))["v"] == "leave out"
     assert read_uses(column([f"{i % 7}E{i % 4}" for i in range(60)]))["v"] == "category"
     assert read_uses(column([f"{i}.5" for i in range(59)] + ["1E5"]))["v"] == "number"
+    changes = ["+1 250 000", *(f"+{i} 250" for i in range(1, 60))]
+    assert read_uses(column(changes))["v"] == "number"
+    days = ["00 00 0000", *(f"{i % 28 + 1:02d}.{i % 12 + 1:02d}.2024" for i in range(59))]
+    assert read_uses(column(days))["v"] == "date"
 
 
 def read_uses(data: bytes) -> dict[str, str]:

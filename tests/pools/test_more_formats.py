@@ -64,6 +64,9 @@ def test_a_workbook_is_a_table():
     pool = load_pool(data, file_name="a.xlsx", columns="auto")
     assert len(pool) == 8 and pool.classes == ("bad", "good")
     assert any("'people'" in note and "'more'" in note for note in pool.notes)
+    blank = [["id", " age ", None, None, "label "], *ROWS[1:]]  # two without a name, beside names with blanks
+    names = [c.name for c in inspect_table(workbook({"a": blank}), file_name="a.xlsx").columns]
+    assert names == ["id", "age", "column_3", "column_4", "label"]
     with pytest.raises(InputError, match=r"no sheet 'none'; it has 'empty', 'people', 'more'"):
         load_pool(data, file_name="a.xlsx", sheet="none")
     with pytest.raises(InputError, match=r"a.xlsx is empty"):

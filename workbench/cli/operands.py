@@ -65,6 +65,8 @@ def pairs(texts: Iterable[str] | None, option: str) -> dict[str, str]:
         name, _, to = text.partition("=")
         if not name or not to:
             raise InputError(f"{option} takes two names, such as {option} NAME=NAME; got {text!r}.")
+        if name in made:
+            raise InputError(f"{option} gives {name} twice.")
         made[name] = to
     return made
 

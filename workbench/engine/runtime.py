@@ -61,14 +61,14 @@ class _EngineFinder(MetaPathFinder):
     def __init__(self) -> None:
         self._loads = {
             "tensorflow": _quiet,
-            "tensorflow_probability": _without_keras,
+            "tensorflow_probability": _keras_to_come,
             "gpflow": _plain_docstrings,
         }
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        around = self._loads.pop(fullname, None)
+        around = self._loads.get(fullname)
         if around is None:
             return None
         spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
@@ -127,6 +127,15 @@ def _without_keras() -> Iterator[None]:
         yield
     finally:
         sys.meta_path.remove(refused)
+
+
+@contextmanager
+def _keras_to_come() -> Iterator[None]:
+    with _without_keras():
+        yield
+    # TensorFlow's lazy `compat.v2.keras` never asks again once it was refused
+    asked = vars(sys.modules["tensorflow"].compat.v2.keras)
+    asked["_tfll_initialized"] = "_tfll_keras_version" in asked
 
 
 @contextmanager

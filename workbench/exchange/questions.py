@@ -85,6 +85,8 @@ class AnswerRows(RowsOut):
         labelled = sorted({item for labels in self._labels.values() for item in labels})
         self.items = range(len(self.pool)) if predicted else labelled
         predictions = [f"{name}_{part}" for name in self._predictors for part in ("prediction", "confidence")]
+        if taken := [name for name in predictions if name in self._labels]:
+            raise InputError(f"A question is called {listed(taken)}, as a column of predictions: rename it.")
         reserved_names = {*COLUMNS, "id", TAGS, "image", *self._labels, *predictions}
         self._cells = {
             f"{TAKEN}{name}" if name in reserved_names else name: cell

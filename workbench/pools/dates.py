@@ -36,10 +36,11 @@ ZONES = {"Z": 0, "UTC": 0, "GMT": 0, "CET": 60, "CEST": 120, "BST": 60} | {
 """Minutes east of UTC of zones that are written with letters."""
 _MONTHS = (
     "jän=Jan|januar=January|jänner=January|februar=February|mär=Mar|mrz=Mar|märz=March|mai=May|juni=June"
-    "|juli=July|okt=Oct|oktober=October|dez=Dec|dezember=December"
+    "|juli=July|sept=Sep|okt=Oct|oktober=October|dez=Dec|dezember=December"
+    "|jan=Jan|feb=Feb|mar=Mar|apr=Apr|jun=Jun|jul=Jul|aug=Aug|sep=Sep|oct=Oct|nov=Nov|dec=Dec"
 )
 MONTHS = dict(pair.split("=") for pair in _MONTHS.split("|"))
-"""German names of months, in small letters, in English."""
+"""German names of months and those that a dot may follow, in small letters, in English."""
 
 _DAY = 86_400.0
 _BEFORE = 25_567 * _DAY  # from 1 January 1900, the day of a time without one, to 1970

@@ -70,7 +70,8 @@ def named(first: Sequence[str], header: bool | int | None) -> tuple[list[str], l
     if header is False:
         return [f"x{i + 1}" for i in range(len(first))], []
     stripped = [cell.strip() for cell in first]
-    names = stripped if len({*stripped}) == len(first) else first
+    filled = _filled(first)
+    names = stripped if len({*filled}) == len(filled) else first
     names = [name if name.strip() else f"column_{i + 1}" for i, name in enumerate(names)]
     return names, [name for name, cell in zip(names, stripped, strict=True) if not cell]
 

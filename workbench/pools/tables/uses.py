@@ -218,7 +218,10 @@ def guessed(name: str, column: Any, decimal: str, most: int, taken: set[str]) ->
     cells = read_numbers(column.iloc[::step], decimal)
     readable, numeric = np.isfinite(cells.values), ~np.isnan(cells.values)
     codes = is_text(column) and any(map(_is_code, filled))
-    codes = codes or sum(_OF_E.fullmatch(text) is not None for text in filled) >= MOST * len(filled)
+    # one "+1 250 000" is a quantity, and one "00 00 0000" no telephone
+    spaced = [_is_code(text.replace(" ", "")) for text in filled]
+    odd = (code or _OF_E.fullmatch(text) is not None for code, text in zip(spaced, filled, strict=True))
+    codes = codes or sum(odd) >= MOST * len(filled)
     if numeric.any() and not readable.any() and numeric.sum() >= MOST * (~cells.blank).sum():
         return ColumnUse("leave out")  # infinite throughout
     if readable.any() and numeric.sum() >= MOST * (~cells.blank).sum() and not (codes and not few):
@@ -239,7 +242,7 @@ def guessed(name: str, column: Any, decimal: str, most: int, taken: set[str]) ->
         return ColumnUse.of(name, {"use": "date", "format": form})
     if len(different) > _MOST_CODES and np.mean([bool(_CODED.fullmatch(t)) for t in different]) >= MOST:
         return ColumnUse("shown")  # one of many agents, branches, machines
-    words = np.mean([1 if _is_code(text) else len(text.split()) for text in filled])
+    words = np.mean([1 if code else len(text.split()) for code, text in zip(spaced, filled, strict=True)])
     ends = re.findall(r"[a-z]+", low)[-1:]
     # texts may come several times each, since several people answered
     has_many = len(different) > max(_FEW_TEXTS, len(filled) // 8 if words >= 3 else 0)
@@ -310,8 +313,7 @@ def check_uses(uses: Mapping[str, ColumnUse], names: list[str], table: str) -> N
 
 def _is_code(text: str) -> bool:
     """True if a text is digits that begin with a 0, or a number of a telephone: never a quantity."""
-    plain = text.replace(" ", "")
-    return (len(plain) > 1 and plain[0] == "0" and plain.isdigit()) or bool(_PHONE.fullmatch(plain))
+    return (len(text) > 1 and text[0] == "0" and text.isdigit()) or bool(_PHONE.fullmatch(text))
 
 
 def _is_picture(text: str) -> bool:
