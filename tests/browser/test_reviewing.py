@@ -213,6 +213,7 @@ def test_undo_takes_back_what_was_done_on_another_page(page: Any, server: Server
 
     # the desk's own last answer is not the last act: Z gives back what History took, and says so
     page.get_by_role("link", name="Label", exact=True).click()
+    page.locator(".gallery").wait_for(state="detached")  # until then keys are of the page that goes
     at_the_desk(page)
     page.keyboard.press("z")
     page.locator(".desk .message", has_text=f"Taken back: labels of {gone} removed.").wait_for()

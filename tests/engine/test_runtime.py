@@ -60,6 +60,7 @@ def test_no_module_asks_for_keras_before_tensorflow() -> None:
     code = """
 import importlib, pkgutil, sys
 import workbench
+from workbench.engine.runtime import prepare
 
 class Recorder:
     asked = []
@@ -68,6 +69,7 @@ class Recorder:
             self.asked.append(name)
             raise ModuleNotFoundError(name)
 
+prepare()  # the recorder is asked before its finder
 sys.meta_path.insert(0, Recorder())
 for folder in ("engine", "attacks", "classifiers", "pools", "pools.features"):
     package = importlib.import_module("workbench." + folder)
