@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Generic, TypeVar
 
 from workbench.sessions.opening import further_question
 from workbench.sessions.questions import Question, question_name, several
-from workbench.sessions.several import Names
+from workbench.sessions.several import Names, Several
 from workbench.store import ProjectSummary
 
-if TYPE_CHECKING:
-    from workbench.sessions.session import Session
+S = TypeVar("S", bound=Several)
 
 
-class QuestionNames(Names):
+class QuestionNames(Names, Generic[S]):
     """Names of the questions that are asked, in their order; and changing them: `Session.questions`."""
 
-    _session: Session
+    _session: S
 
     @property
     def every(self) -> list[ProjectSummary]:
@@ -30,16 +29,16 @@ class QuestionNames(Names):
         return tuple(summary.id for summary in self.every)
 
     @property
-    def first(self) -> Session:
+    def first(self) -> S:
         """The session of the question that the project is known by."""
         session = self._session
         return session._on(session._family.first, session.annotator)
 
-    def sessions(self) -> list[Session]:
+    def sessions(self) -> list[S]:
         """The sessions of the questions that are asked, in their order."""
         return self._session._asked()
 
-    def add(self, question: Question | str | Sequence[Any] | Mapping[str, Any]) -> Session:
+    def add(self, question: Question | str | Sequence[Any] | Mapping[str, Any]) -> S:
         """Ask one more question; all items are open to it, what was answered before rests.
 
         Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import getpass
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 from workbench.errors import InputError
 from workbench.policies.effective import DEFAULT_POLICY, UNIFORM_SHARE
@@ -197,7 +197,7 @@ class Session(Labelling, Exporting):
         return Classes(self.state.classes, self)
 
     @property
-    def questions(self) -> QuestionNames:
+    def questions(self) -> QuestionNames[Self]:
         """Names of the questions that are asked, in their order."""
         return QuestionNames((q.question for q in self._family.listed() if not q.aside), self)
 
@@ -213,12 +213,12 @@ class Session(Labelling, Exporting):
 
     @property
     def guesses(self) -> GuessSources:
-        """What is known of the items before any label."""
+        """Guesses of the items before any label."""
         return GuessSources(self)
 
     @property
     def instructions(self) -> InstructionSheet:
-        """What people read before they label, and examples of the classes."""
+        """Instructions for people who label, and examples of the classes."""
         return InstructionSheet(self)
 
     # --- the model ----------------------------------------------------------------------------
