@@ -27,7 +27,7 @@ from workbench.certificates.wealth import (
 from workbench.errors import InputError
 
 FIRST_SHARE = 0.9
-"""What the first attempt spends of delta: most projects need no other."""
+"""Share of delta that the first attempt spends: most projects need no other."""
 SECOND_LOOKS = 10
 """Of so many checks that are answered "right", one is asked again of another person."""
 

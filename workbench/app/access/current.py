@@ -126,7 +126,7 @@ def opened(project: str) -> Session:
                 return present
         with _LOCK:
             # of its questions one pool is loaded, and one log is open
-            sibling = next((one for one in _OPEN.values() if project in one.questions.ids), None)
+            sibling = next((session for session in _OPEN.values() if project in session.questions.ids), None)
         if sibling is None:
             last_fit = fit_process.ask_known(project)
             session = Session.open(project)

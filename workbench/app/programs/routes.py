@@ -219,15 +219,13 @@ def items(key: ApiKey, body: Mapping[str, Any]) -> dict[str, Any]:
     """The next items of this person with all that is open about each, recorded as asked."""
     session = _session(key)
     n = max(1, _number(body, "n", 1, MOST_QUESTIONS))
-    asks = session.ask_items(n)
-    names = dict.fromkeys(name for one in asks for name in one.asks)
-    sessions = {
-        name: session.question(name) for name in names
-    }  # also one that was added, or put aside, meanwhile
+    cards = session.ask_items(n)
+    # also a question that was added, or put aside, meanwhile
+    sessions = {name: session.question(name) for card in cards for name in card.asks}
     rows = []
-    for one in asks:
-        about = {name: _about(sessions[name], ask) for name, ask in one.asks.items()}
-        rows.append(_shown_item(session, one.item) | {"questions": about})
+    for card in cards:
+        about = {name: _about(sessions[name], ask) for name, ask in card.asks.items()}
+        rows.append(_shown_item(session, card.item) | {"questions": about})
     return {"items": rows}
 
 

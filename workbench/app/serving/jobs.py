@@ -336,7 +336,7 @@ def manager() -> JobManager:
 # --- processes beside the server ------------------------------------------------------------------
 
 TRIES = 2
-"""How often a computation is begun whose process dies."""
+"""Attempts at a computation whose process dies."""
 IDLE = 120.0
 """Seconds after which a process that computes nothing is ended."""
 
