@@ -33,6 +33,9 @@ _DATA = Path(__file__).resolve().parents[2] / "shared" / "datasets"
 if _DATA.is_dir():
     os.environ.setdefault("WORKBENCH_DATA", str(_DATA))
 
+# no process of the tests watches the checkout: each import of a package would be an event of it
+os.environ.setdefault("STREAMLIT_SERVER_FILE_WATCHER_TYPE", "none")
+
 # learnt features stay out of the cache of whoever runs the tests
 os.environ.setdefault("WORKBENCH_FEATURES", tempfile.mkdtemp(prefix="workbench-features-"))
 

@@ -234,7 +234,10 @@ def test_attacks_on_many_kinds_warn_of_nothing(pixels_model, softmax_net, net, d
         for loss in ("cross-entropy", "hinge"):
             for method in ("fgsm", "pgd"):
                 attack(model, X, y, method=method, loss=loss, steps=2)
-    assert not [record for record in caplog.records if record.levelname == "WARNING"]
+    ours = ("tensorflow", "gpflow", "workbench")  # another test's thread may still speak
+    assert not [
+        record for record in caplog.records if record.levelname == "WARNING" and record.name.startswith(ours)
+    ]
 
 
 @pytest.mark.parametrize("strength", [-0.1, 1.5, float("nan")])

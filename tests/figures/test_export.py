@@ -59,11 +59,26 @@ def test_a_browser_that_fails_is_said(
         export.image(fig, "png")
 
 
+def test_a_browser_that_hangs_is_given_up(
+    fig: go.Figure, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from choreographer.browsers.chromium import Chromium
+
+    hanging = tmp_path / "chromium"
+    hanging.write_text("#!/bin/sh\nexec sleep 20\n")
+    hanging.chmod(0o755)
+    monkeypatch.setattr(Chromium, "find_browser", lambda **options: str(hanging))
+    monkeypatch.setattr(export, "SECONDS", 0.5)
+    with pytest.raises(InputError, match=r"could not draw|no picture in"):
+        export.images([fig], "png")
+
+
 @pytest.mark.slow  # alone: PNG and SVG by a real browser
 def test_pictures_are_drawn_where_there_is_a_browser(fig: go.Figure) -> None:
     if export.why_no_images():
         pytest.skip(export.why_no_images())
-    png = export.image(fig, "png")
+    png, again = export.images([fig, fig], "png")
+    assert png == again
     assert png.startswith(b"\x89PNG")
     assert (int.from_bytes(png[16:20]), int.from_bytes(png[20:24])) == (2 * export.WIDTH, 2 * 300)
     svg = export.image(fig, "svg").decode()

@@ -225,17 +225,16 @@ def write_report(
     for table in report.tables:
         write_whole(place / "tables" / f"{table.name}.csv", csv_text(table.columns, table.rows))
         lines += [f"## {table.title}", "", *_markdown(table), ""]
-    without = []
+    endings: list[str] = []
+    if report.figures:
+        figures = [figure.figure for figure in report.figures]
+        endings = write_figures(figures, [figure.name for figure in report.figures], place / "figures")
     for figure in report.figures:
-        stem = place / "figures" / figure.name
-        images = write_figure(figure.figure, stem)
         lines += [f"## {figure.title}", ""]
-        if "png" in images:
+        if "png" in endings:
             lines += [f"![{figure.title}](figures/{figure.name}.png)", ""]
-        else:
-            without.append(figure.name)
         lines += [f"[Interactive](figures/{figure.name}.html)", ""]
-    if without:
+    if report.figures and "png" not in endings:
         report.notes.append(
             "No pictures as PNG: that needs the kaleido package and a Chrome or Chromium. HTML is there."
         )
@@ -264,27 +263,30 @@ def write_report(
     return place / "report.md"
 
 
-def write_figure(figure: Any, stem: Path) -> list[str]:
-    """Write a figure as HTML, and as PNG where that can be done; Plotly lies beside, once a folder.
+def write_figures(figures: Sequence[Any], names: Sequence[str], folder: Path) -> list[str]:
+    """Write figures as HTML, and as PNG where that can be done; Plotly lies beside, once a folder.
 
     Args:
-        figure: of Plotly.
-        stem: path without an ending.
+        figures: of Plotly.
+        names: of their files, without an ending.
+        folder: where they are written.
 
     Returns:
         The endings written.
     """
     from workbench.figures import export
 
-    plotly, script = stem.with_name(export.SCRIPT), export.script().encode()
+    plotly, script = folder / export.SCRIPT, export.script().encode()
     if not plotly.is_file() or plotly.read_bytes() != script:
         write_whole(plotly, script)
-    write_whole(stem.with_suffix(".html"), export.html(figure, stem.name, shared=True))
+    for figure, name in zip(figures, names, strict=True):
+        write_whole(folder / f"{name}.html", export.html(figure, name, shared=True))
     try:
-        image = export.image(figure, "png")
+        pictures = export.images(figures, "png")
     except InputError:
         return ["html"]
-    write_whole(stem.with_suffix(".png"), image)
+    for picture, name in zip(pictures, names, strict=True):
+        write_whole(folder / f"{name}.png", picture)
     return ["html", "png"]
 
 

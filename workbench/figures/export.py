@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from collections.abc import Sequence
+from concurrent.futures import Future
 from html import unescape
 from importlib.util import find_spec
+from threading import Thread
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +21,8 @@ from workbench.figures.theme import for_export
 SCRIPT = "plotly.min.js"
 """Name of Plotly's script beside figures that share it."""
 WIDTH = 900
+SECONDS = 60
+"""A browser may take so long to start, and as long again for each picture."""
 
 
 def script() -> str:
@@ -78,34 +84,57 @@ def why_no_images() -> str:
 
 
 def image(fig: go.Figure, kind: Literal["png", "svg"]) -> bytes:
-    """A figure as a picture; takes seconds, as a browser is started for it.
+    """One figure as a picture: see `images`."""
+    return images([fig], kind)[0]
+
+
+def images(figures: Sequence[go.Figure], kind: Literal["png", "svg"]) -> list[bytes]:
+    """Figures as pictures, all drawn by one browser; its start takes seconds.
 
     Args:
-        fig: any of our figures.
+        figures: any of ours.
         kind: of file.
 
     Returns:
-        The file's bytes, on white; twice as many pixels as on screen for a PNG.
+        The bytes of each file, on white; twice as many pixels as on screen for a PNG.
 
     Raises:
-        InputError: there is nothing to draw it with, or the browser failed.
+        InputError: there is nothing to draw them with, or the browser failed or did not end.
     """
-    reason = why_no_images()
-    if reason:
+    if reason := why_no_images():
         raise InputError(reason)
-    import kaleido
+    limit = SECONDS * (1 + len(figures))
+    pictures: Future[list[bytes]] = Future()
 
-    fixed = for_export(fig)
-    options: dict[str, Any] = {
-        "format": kind,
-        "width": fixed.layout.width or WIDTH,
-        "height": fixed.layout.height or 450,
-        "scale": 2,
-    }
+    def draw() -> None:
+        try:
+            pictures.set_result(asyncio.run(asyncio.wait_for(_drawn(figures, kind), limit)))
+        except BaseException as error:  # it goes to whoever waits
+            pictures.set_exception(error)
+
+    # a thread of its own, since an event loop may run in this one; a browser that hangs holds up nobody's end
+    Thread(target=draw, daemon=True).start()
     try:
-        # without MathJax, which kaleido would fetch from the network
-        picture: bytes = kaleido.calc_fig_sync(fixed, opts=options, kopts={"mathjax": False})
+        return pictures.result(limit + SECONDS)
+    except TimeoutError as error:
+        raise InputError(f"The browser drew no picture in {limit} seconds. Try it again.") from error
     except Exception as error:
         # kaleido and the browser behind it fail in many kinds
         raise InputError(f"The browser could not draw this figure: {error}") from error
-    return picture
+
+
+async def _drawn(figures: Sequence[go.Figure], kind: str) -> list[bytes]:
+    import kaleido
+
+    pictures = []
+    # without MathJax, which kaleido would fetch from the network
+    async with kaleido.Kaleido(n=1, mathjax=False) as browser:
+        for figure in map(for_export, figures):
+            options = {
+                "format": kind,
+                "width": figure.layout.width or WIDTH,
+                "height": figure.layout.height or 450,
+                "scale": 2,
+            }
+            pictures.append(await browser.calc_fig(figure, opts=options))
+    return pictures
