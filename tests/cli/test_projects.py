@@ -19,7 +19,7 @@ from workbench.app.serving import uploads
 from workbench.errors import InputError
 from workbench.pools import load_pool
 from workbench.sessions import Session
-from workbench.store import Store
+from workbench.store import Store, pool_files
 from workbench.store.places import workbench_home
 from workbench.store.processes import serving
 
@@ -258,6 +258,7 @@ def test_a_backup_holds_what_was_uploaded_and_projects_find_it_in_another_home(
     session = Session.create(str(path), name="kept", classes=["x", "y"], classifier=FAKE, policy="margin")
     session.label_item(int(session.pool.trainable[0]), "x")
     (path.parent / "tmphalf").write_bytes(b"a,b\n")
+    monkeypatch.setattr(pool_files, "PIECE", 7)  # so that a file lies in several rows
     assert call("backup", tmp_path / "copy.sqlite") == 0
     assert "and 1 uploaded file(s)" in capsys.readouterr().out
     Store.open().close()

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sqlite3
-from hashlib import sha256
+from functools import partial
+from hashlib import file_digest, sha256
+from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from workbench.errors import InputError
 from workbench.store.places import private_folder, workbench_home
-from workbench.writing import short_name, write_whole
+from workbench.writing import short_name, whole_file, write_whole
 
 FOLDER = "uploads"
+PIECE = 2**26
+"""Bytes of a file in one row of a copy; SQLite takes no row above a gigabyte."""
 _LONGEST = 100  # bytes
 _UPLOAD = re.compile(
     r"(?P<before>(?:embeddings:)?)"
@@ -82,11 +88,13 @@ def put_in(copy: sqlite3.Connection) -> int:
     copy.executemany("INSERT INTO pool_files_home VALUES (?)", [(path,) for path in _spellings(home)])
     count = 0
     for path in sorted(home.glob("*/*")):
-        data = path.read_bytes() if _HASH.fullmatch(path.parent.name) and path.is_file() else None
         # half of a file that is being uploaded has another name and other contents
-        if data is not None and _is_whole(path.parent.name, data):
-            copy.execute("INSERT INTO pool_files VALUES (?, ?, ?)", (path.parent.name, path.name, data))
-            count += 1
+        if not (_HASH.fullmatch(path.parent.name) and path.is_file() and _is_whole(path.parent.name, path)):
+            continue
+        with path.open("rb") as file:
+            for piece in chain((file.read(PIECE),), iter(partial(file.read, PIECE), b"")):  # one at least
+                copy.execute("INSERT INTO pool_files VALUES (?, ?, ?)", (path.parent.name, path.name, piece))
+        count += 1
     copy.commit()
     return count
 
@@ -102,27 +110,25 @@ def take_out(copy: sqlite3.Connection) -> int:
     tables = {row[0] for row in copy.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if "pool_files" not in tables:
         return 0
-    files = copy.execute("SELECT rowid, folder, name FROM pool_files").fetchall()
-
-    def data_of(row: int) -> bytes:
-        return bytes(copy.execute("SELECT data FROM pool_files WHERE rowid = ?", (row,)).fetchone()[0])
-
-    for row, folder, name in files:
-        plain = isinstance(name, str) and name == Path(name).name and name not in ("", ".", "..")
-        if (
-            not plain
-            or "\\" in name
-            or not _HASH.fullmatch(str(folder))
-            or not _is_whole(folder, data_of(row))
-        ):
-            raise InputError("The copy is damaged: a pool's file in it is not what was put there.")
-    home = workbench_home() / FOLDER
-    for directory in (workbench_home(), home, *(home / folder for _, folder, _ in files)):
-        private_folder(directory)
-    for row, folder, name in files:
-        place = home / folder / name
-        if not place.is_file():
-            write_whole(place, data_of(row), private=True)
+    files = copy.execute("SELECT DISTINCT folder, name FROM pool_files").fetchall()
+    with TemporaryDirectory() as spare:
+        written = []
+        for number, (folder, name) in enumerate(files):
+            plain = isinstance(name, str) and name == Path(name).name and name not in ("", ".", "..")
+            path = Path(spare) / str(number)
+            if plain and "\\" not in name and _HASH.fullmatch(str(folder)):
+                written.append((path, folder, name))
+                _write_pieces(copy, folder, name, path)
+            if not path.is_file() or not _is_whole(folder, path):
+                raise InputError("The copy is damaged: a pool's file in it is not what was put there.")
+        home = workbench_home() / FOLDER
+        for directory in (workbench_home(), home, *(home / folder for folder, _ in files)):
+            private_folder(directory)
+        for path, folder, name in written:
+            place = home / folder / name
+            if not place.is_file():
+                with path.open("rb") as source, whole_file(place, private=True) as target:
+                    shutil.copyfileobj(source, target)
     old = [str(path) for (path,) in copy.execute("SELECT path FROM pool_files_home")]
     for table, column in _NAMED_IN:
         for row, text in copy.execute(f"SELECT rowid, {column} FROM {table}").fetchall():
@@ -135,8 +141,18 @@ def take_out(copy: sqlite3.Connection) -> int:
     return len(files)
 
 
-def _is_whole(folder: str, data: bytes) -> bool:
-    return sha256(data).hexdigest()[:16] == folder
+def _write_pieces(copy: sqlite3.Connection, folder: str, name: str, path: Path) -> None:
+    pieces = copy.execute(
+        "SELECT data FROM pool_files WHERE folder = ? AND name = ? ORDER BY rowid", (folder, name)
+    )
+    with path.open("wb") as file:
+        for (piece,) in pieces:
+            file.write(piece)
+
+
+def _is_whole(folder: str, path: Path) -> bool:
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()[:16] == folder
 
 
 def _spellings(path: Path) -> list[str]:
