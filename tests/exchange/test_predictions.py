@@ -84,6 +84,12 @@ def test_a_running_project_takes_them_and_keeps_them(pool, tmp_path):
     assert session.stale and session.refit().number == 1
     assert [one.n_known for one in session.guesses.report()] == [40]
     assert "said" not in session.fits.made_with(1)["guess"]["sources"][0]
+    # a switch does not record what is said of the items again, and loses nothing of it
+    for on in (False, True):
+        event = session.guesses.change([{"source": "file:old.csv", "on": on}])
+        assert "said" not in event.payload["sources"][0]
+    assert [report.n_known for report in session.guesses.report()] == [40]
+    assert not session.stale
     # it travels, and is there after a restart
     write_project_bundle(tmp_path / "bundle", session)
     there = Store.open(tmp_path / "two.sqlite")

@@ -437,7 +437,20 @@ class Answers:
         return import_events(state, of.value, of.text)
 
     def _guesses(self, state: ProjectState, of: Operation) -> list[Event]:
-        return [Event.guesses_changed(of.value, len(self._project.pool))]
+        recorded = {
+            (source["source"], source.get("checksum"))
+            for source in state.model.get("guesses", ())
+            if "said" in source
+        }
+        sources = [
+            {
+                name: value
+                for name, value in source.items()
+                if name != "said" or (source["source"], source.get("checksum")) not in recorded
+            }
+            for source in of.value
+        ]
+        return [Event.guesses_changed(sources, len(self._project.pool))]
 
     def to_label(self, items: Iterable[int]) -> list[int]:
         """Items that may be labelled.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -174,7 +174,8 @@ class EventFold:
         elif kind == "names-hidden":
             self._model = {**self._model, "names_hidden": bool(event.payload["on"])}
         elif kind == "guesses-changed":
-            self._model = {**self._model, "guesses": list(event.payload["sources"])}
+            sources = _with_predictions(event.payload["sources"], self._model.get("guesses", ()))
+            self._model = {**self._model, "guesses": sources}
         else:
             self._instructions.apply(event)
 
@@ -516,3 +517,18 @@ def _is_drawn(ask: AskRecord) -> bool:
 def fold(events: Iterable[Event]) -> ProjectState:
     """The state after `events`, oldest first; a pure function of them."""
     return EventFold(events).state()
+
+
+def _with_predictions(
+    sources: Sequence[Mapping[str, Any]], before: Sequence[Mapping[str, Any]]
+) -> list[Mapping[str, Any]]:
+    """Sources of a change; predictions that an earlier change recorded are not repeated in the log."""
+    recorded = {
+        (source["source"], source.get("checksum")): source["said"] for source in before if "said" in source
+    }
+    return [
+        {"said": recorded[key], **source}
+        if (key := (source["source"], source.get("checksum"))) in recorded
+        else source
+        for source in sources
+    ]
