@@ -235,14 +235,6 @@ def consensus(
     return Consensus(q, confusions, accuracies, shares, weight)
 
 
-def majority(items: Array, codes: Array, n_classes: int) -> Floats:
-    """[n, C] the share of each item's answers that name each class; items from 0 without gaps."""
-    i, v = np.asarray(items, dtype=np.int64), np.asarray(codes, dtype=np.int64)
-    votes = _spread(i, v, np.ones((len(i), 1)), int(i.max()) + 1, n_classes)
-    vote_shares: Floats = votes / votes.sum(axis=1, keepdims=True)
-    return vote_shares
-
-
 def without_person(found: Consensus, item: int, person: int, code: int) -> Floats:
     """[C] the consensus of an item without what one person answered."""
     logs = np.log(np.maximum(found.probabilities[item], 1e-300)) - np.log(found.confusions[person, :, code])
