@@ -123,3 +123,15 @@ def test_a_pool_of_one_scale_keeps_its_temperature():
     X = 0.3 * rng.random((30, 4)) + 0.2 * codes[:, None]
     model = make_classifier("large-margin", classes=range(3), random_state=0, common_scale=True).fit(X, codes)
     assert model.beta_ == cal.fit_beta(model.left_out_.means, codes[model.left_out_.rows], np.log(1.5))
+
+
+def test_labels_alone_in_their_classes_do_not_make_a_table_doubtful():
+    """Left out one by one each of them was wrong, as its class was known no more."""
+    codes = np.arange(8)
+    means = 0.5 - np.eye(8)  # each class is the last one that a row without its label is taken for
+    beta = cal.judge_table(cal.judge(means, codes, codes, np.log(1.5)), codes, np.log(1.5)).beta
+    prior = 1.5 * cal.TABLE_CENTRE * len(codes) / (len(codes) + cal.TABLE_LABELS)
+    assert beta == pytest.approx(prior, rel=0.2)
+    # where half of the classes have no label yet, such rows tell how often those are met
+    means = np.hstack([means, np.full((8, 8), -0.5)])
+    assert cal.judge_table(cal.judge(means, codes, codes, np.log(1.5)), codes, np.log(1.5)).beta < 0.8 * beta
