@@ -29,7 +29,6 @@ def test_the_prior_keeps_separable_labels_from_certainty():
     codes = np.array([0, 1, 0])
     assert 1.5 < cal.fit_beta(F, codes, np.log(1.5)) < 4.0
     assert cal.fit_beta(F, codes, np.log(1.5), spread=100.0) > 6.0
-    assert cal.fit_beta(-F, codes, np.log(1.5), floor=1.0) == 1.0
 
 
 def test_prior_centre_falls_with_the_kernel_variance():

@@ -75,7 +75,6 @@ def fit_beta(
     centre: float,
     *,
     spread: float = PRIOR_SPREAD,
-    floor: float = 0.0,
     weights: Floats | None = None,
 ) -> float:
     """The most probable temperature.
@@ -85,7 +84,6 @@ def fit_beta(
         codes: [n] true classes.
         centre: mean of the normal prior on log beta.
         spread: its standard deviation.
-        floor: beta is at least this.
         weights: [n] how much each row counts; 1 unless given.
 
     Returns:
@@ -106,7 +104,7 @@ def fit_beta(
     optimum = minimize_scalar(
         loss, bounds=(centre - 4.0, centre + 4.0), method="bounded", options={"xatol": 1e-3}
     )
-    return max(float(np.exp(optimum.x)), floor)
+    return float(np.exp(optimum.x))
 
 
 def softmax(F: Floats, beta: float = 1.0) -> Floats:
