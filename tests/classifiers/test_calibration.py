@@ -29,7 +29,6 @@ def test_the_prior_keeps_separable_labels_from_certainty():
     codes = np.array([0, 1, 0])
     assert 1.5 < cal.fit_beta(F, codes, np.log(1.5)) < 4.0
     assert cal.fit_beta(F, codes, np.log(1.5), spread=100.0) > 6.0
-    assert cal.fit_beta(-F, codes, np.log(1.5), floor=1.0) == 1.0
 
 
 def test_prior_centre_falls_with_the_kernel_variance():
@@ -123,3 +122,15 @@ def test_a_pool_of_one_scale_keeps_its_temperature():
     X = 0.3 * rng.random((30, 4)) + 0.2 * codes[:, None]
     model = make_classifier("large-margin", classes=range(3), random_state=0, common_scale=True).fit(X, codes)
     assert model.beta_ == cal.fit_beta(model.left_out_.means, codes[model.left_out_.rows], np.log(1.5))
+
+
+def test_labels_alone_in_their_classes_do_not_make_a_table_doubtful():
+    """Left out one by one each of them was wrong, as its class was known no more."""
+    codes = np.arange(8)
+    means = 0.5 - np.eye(8)  # each class is the last one that a row without its label is taken for
+    beta = cal.judge_table(cal.judge(means, codes, codes, np.log(1.5)), codes, np.log(1.5)).beta
+    prior = 1.5 * cal.TABLE_CENTRE * len(codes) / (len(codes) + cal.TABLE_LABELS)
+    assert beta == pytest.approx(prior, rel=0.2)
+    # where half of the classes have no label yet, such rows tell how often those are met
+    means = np.hstack([means, np.full((8, 8), -0.5)])
+    assert cal.judge_table(cal.judge(means, codes, codes, np.log(1.5)), codes, np.log(1.5)).beta < 0.8 * beta

@@ -285,6 +285,18 @@ def test_learnt_features_of_unit_length_have_a_wide_mean_from_fewer_labels():
     assert len(model.fit(unit, y).wide_mean_) == 0
 
 
+def test_beside_a_guess_learnt_features_are_leant_on_near_the_labels_alone():
+    """The guess tells of whole classes; as smooth a function as without it said nothing more."""
+    rng = np.random.default_rng(0)
+    y = np.arange(24) % 4
+    X = rng.normal(size=(4, 10))[y] + rng.normal(size=(24, 10))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    model = large_margin(common_scale=True, random_state=0, n_mean=0, n_inducing=12)
+    alone = model.fit(X, y).kernel_.length_scale
+    beside = model.fit(X, y, mean=np.eye(4)[y] - 0.25).kernel_.length_scale
+    assert beside == pytest.approx(alone * 0.6 / 1.4)
+
+
 def test_the_wide_mean_is_taken_where_it_helps_and_left_where_it_follows_the_noise(monkeypatch):
     from workbench.pools import load_pool
 

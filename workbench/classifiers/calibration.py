@@ -70,7 +70,12 @@ def prior_log_beta(variance: float, spread: float = 1.0) -> float:
 
 
 def fit_beta(
-    F: Floats, codes: Ints, centre: float, *, spread: float = PRIOR_SPREAD, floor: float = 0.0
+    F: Floats,
+    codes: Ints,
+    centre: float,
+    *,
+    spread: float = PRIOR_SPREAD,
+    weights: Floats | None = None,
 ) -> float:
     """The most probable temperature.
 
@@ -79,7 +84,7 @@ def fit_beta(
         codes: [n] true classes.
         centre: mean of the normal prior on log beta.
         spread: its standard deviation.
-        floor: beta is at least this.
+        weights: [n] how much each row counts; 1 unless given.
 
     Returns:
         beta > 0.
@@ -93,12 +98,13 @@ def fit_beta(
         z = np.exp(log_beta) * gap
         top = z.max(axis=1)
         nll = np.log(np.exp(z - top[:, None]).sum(axis=1)) + top
-        return float(nll.sum()) + 0.5 * ((log_beta - centre) / spread) ** 2
+        total = nll.sum() if weights is None else weights @ nll
+        return float(total) + 0.5 * ((log_beta - centre) / spread) ** 2
 
     optimum = minimize_scalar(
         loss, bounds=(centre - 4.0, centre + 4.0), method="bounded", options={"xatol": 1e-3}
     )
-    return max(float(np.exp(optimum.x)), floor)
+    return float(np.exp(optimum.x))
 
 
 def softmax(F: Floats, beta: float = 1.0) -> Floats:
@@ -138,6 +144,7 @@ def judge(
     *,
     spread: float = PRIOR_SPREAD,
     share: float = 1.0,
+    weights: Floats | None = None,
 ) -> LeftOut:
     """Score means that did not see their rows.
 
@@ -148,8 +155,9 @@ def judge(
         centre: of the prior on log beta.
         spread: of the prior on log beta.
         share: of the most probable beta that is used.
+        weights: [n] how much each row counts for beta.
     """
-    beta = share * fit_beta(means, codes, centre, spread=spread)
+    beta = share * fit_beta(means, codes, centre, spread=spread, weights=weights)
     p = softmax(means, beta)
     p_true = p[np.arange(len(codes)), codes]
     return LeftOut(
@@ -162,27 +170,30 @@ def judge(
     )
 
 
-def judge_table(left_out: LeftOut, codes: Ints, n: int, centre: float) -> LeftOut:
+def judge_table(left_out: LeftOut, codes: Ints, centre: float) -> LeftOut:
     """Scores at a temperature that holds for items outside the labels, on a table.
 
     Left out one by one, a handful of labels look surer than new items are: the columns, the length scale and
-    the points were chosen beside them.
+    the points were chosen beside them. A label alone in its class is then wrong whatever the model is
+    worth: together such labels count as the classes without a label, and one more.
 
     Args:
         left_out: the means, at another temperature.
-        codes: [n] classes of all rows of the fit.
-        n: labels.
+        codes: [n] classes of all n rows of the fit.
         centre: of the prior on log beta that holds for pools of one scale.
     """
-    rows = left_out.rows
-    share = n / (n + TABLE_LABELS)
+    rows, n = left_out.rows, len(codes)
+    labels = np.bincount(codes, minlength=left_out.means.shape[1])
+    alone = labels == 1
+    weight = min(1.0, (1 + (labels == 0).sum()) / max(1, alone.sum()))
     return judge(
         left_out.means,
         codes[rows],
         rows,
         centre + float(np.log(TABLE_CENTRE)),
         spread=float(np.sqrt(n / (n + TABLE_TRUST))),
-        share=share,
+        share=n / (n + TABLE_LABELS),
+        weights=np.where(alone[codes[rows]], weight, 1.0),
     )
 
 

@@ -32,7 +32,8 @@ N_MEAN = 448
 _POINTS_BY_LABELS = ((4000, 256), (1000, 128))  # without a wide basis
 # learnt features hold classes apart by nearly straight lines: a longer scale than elsewhere. On shapes of
 # photos and pieces of texts 1 is a little better than 1.4 up to 100 labels, 2 a little from 200 on but worse
-# at 50 to 100; choosing among the three from the labels brought nothing
+# at 50 to 100; choosing among the three from the labels brought nothing. Beside a guess, which tells of whole
+# classes, 0.6 is better (docs/results.md)
 _LENGTH, _LENGTH_OF_UNITS = 0.6, 1.4
 
 SOLVERS = ("sweeps", "natural-gradient", "adam")
@@ -80,7 +81,7 @@ class LargeMarginClassifier(LargeMarginFits):
         kernel: "squared-exponential", "matern52", "matern32", "exponential", or a GPflow kernel on
             scaled features, which is then used as it is.
         length_scale_factor: length scale over the pool's median distance; None for 0.6, and 1.4 for learnt
-            features of unit length.
+            features of unit length without a guess.
         select_length_scale: choose among five length scales by leave-one-out likelihood, from 200
             labels and 20 a class on; five times the cost.
         variance: of the kernel.
@@ -338,7 +339,8 @@ class LargeMarginClassifier(LargeMarginFits):
         """The length scale on a geometry, before the labels have a say."""
         factor = self.length_scale_factor
         if factor is None:
-            factor = _LENGTH_OF_UNITS if of_unit_length(geometry) else _LENGTH
+            is_smooth = of_unit_length(geometry) and self._inputs.sources is None
+            factor = _LENGTH_OF_UNITS if is_smooth else _LENGTH
         return factor * geometry.length_scale
 
     def _first_kernel(self, scaled: Floats, codes: Ints) -> Kernel:
