@@ -530,6 +530,9 @@ def test_beside_the_map_a_key_is_of_what_somebody_chose_and_saw(page: Any, serve
             False,
             "This item came a moment ago: look at it, and press the key again.",
         ),
+        # one item stands above its answers, so that it is in sight; of several the answers are
+        "return [...gallery.node.children].map(one => one.classList[0])": (True, ["grid", "tools"]),
+        "other(); return [...gallery.node.children].map(one => one.classList[0])": (False, ["tools", "grid"]),
         # a page that was loaded again takes back what was done before
         "press('z'); return sent().map(([kind]) => kind)": (True, ["undo"]),
         # over the map a key is of the item in the ring alone

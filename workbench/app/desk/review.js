@@ -29,7 +29,7 @@ class Gallery extends Speaker {
     this.box = make("input", { class: "search", dir: "auto", type: "text", placeholder: "Type a class; Enter relabels", "aria-label": "Search classes", autocomplete: "off", onkeydown: (event) => this.searchKey(event), oninput: () => this.drawAnswers() });
     this.commands = make("div", { class: "commands" });
     this.kept = make("span");
-    this.node.append(make("div", { class: "tools" }, make("div", { class: "head" }, this.title = make("span", { class: "title" }), make("span", { class: "space" }), this.status, this.kept, this.shelf), this.answers, this.commands, this.message), this.place);
+    this.node.append(this.tools = make("div", { class: "tools" }, make("div", { class: "head" }, this.title = make("span", { class: "title" }), make("span", { class: "space" }), this.status, this.kept, this.shelf), this.answers, this.commands, this.message), this.place);
     window.addEventListener("keydown", (event) => this.key(event), true);
     window.addEventListener("pagehide", () => this.flush());
     for (const [name, held] of [["pointerdown", true], ["pointerup", false], ["pointercancel", false]]) window.addEventListener(name, () => { this.held = held; }, true);
@@ -74,6 +74,8 @@ class Gallery extends Speaker {
     });
     this.place.className = `grid of-${this.cards[0]?.face.kind || ""}`;
     this.place.replaceChildren(...this.tiles);
+    const first = data.beside && this.cards.length === 1 ? this.place : this.tools; // one item stands above its answers
+    if (this.node.firstChild !== first) this.node.prepend(first);
     this.cards.forEach((_, place) => this.drawTile(place));
     this.draw();
   }
