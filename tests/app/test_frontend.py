@@ -109,7 +109,7 @@ def test_a_front_end_kept_elsewhere_is_left_to_streamlit(monkeypatch: pytest.Mon
     try:
         path = "/" + ENTRY.relative_to(STATIC).as_posix()
         assert asked(frontend.FrontEnd(inner), path) == INNER
-        assert frontend.prepared("<head></head>", "/") == "<head></head>"
+        assert frontend.prepared("<head></head>") == "<head></head>"
     finally:
         for one in cached:
             one.cache_clear()
@@ -134,13 +134,6 @@ def head_of(path: str) -> str:
     return body.decode().partition("</head>")[0]
 
 
-def linked(path: str) -> list[str]:
-    """Files that a page asks for one by one before it has run."""
-    return re.findall(
-        r'<link rel="modulepreload" crossorigin href="\./static/js/([^"]+)">', head_of(path)
-    ) + re.findall(r'<script type="module" crossorigin src="\./static/js/([^"]+)">', head_of(path))
-
-
 def little(path: str) -> dict[str, str]:
     """The files that come with others, by name."""
     found = re.search(r'<head>.*?<script src="\.(/static/js/little\.\w+\.js)">', head_of(path), re.DOTALL)
@@ -151,33 +144,10 @@ def little(path: str) -> dict[str, str]:
     return json.loads(script[script.index(b'({"') + 1 : -1])
 
 
-def test_a_page_says_early_which_files_it_will_need_and_some_more_than_others() -> None:
-    together = little("/label")
-    for path, further in (
-        ("/", frontend.FIRST),
-        ("/label", frontend.OF_PROJECT),
-        ("/calibration", frontend.OF_PROJECT + frontend.FIGURES),
-    ):
-        alone = linked(path)
-        assert len(set(alone)) == len(alone) and not set(alone) & set(together)
-        known = {*alone, *together}
-        assert {one.partition(".")[0] for one in known} >= {*frontend.EVERYWHERE, *further}
-        # whatever one of them imports is asked for as well: nothing is found out later
-        widgets = {*frontend.EVERYWHERE, *further}
-        waiting = [*alone, *(one for one in together if one.partition(".")[0] in widgets)]
-        seen: set[str] = set()
-        while waiting:
-            seen.add(one := waiting.pop())
-            text = (STATIC / "static" / "js" / one).read_text(encoding="utf-8")
-            waiting += set(re.findall(r'(?:from|import)"\./([\w.-]+\.js)"', text)) - seen
-        assert seen <= known
-    plotly = [[one for one in linked(path) if "Plotly" in one] for path in ("/", "/label", "/calibration")]
-    assert [len(one) for one in plotly] == [0, 0, 1]
-
-
 def test_little_files_come_together_as_they_are() -> None:
     together = little("/")
-    assert len(together) > 40
+    assert len(together) > 40 and little("/label") == together
+    assert not [name for name in together if f'href="./static/js/{name}"' in head_of("/")], "nothing twice"
     assert all(len(text) <= 8192 for text in together.values())
     for name, text in together.items():
         assert text == (STATIC / "static" / "js" / name).read_text(encoding="utf-8")
@@ -189,8 +159,7 @@ def test_another_front_ends_script_is_none_of_ours() -> None:
     assert asked(frontend.FrontEnd(inner), "/static/js/little.00000000.js") == INNER
 
 
-def test_of_a_front_end_with_other_names_nothing_is_asked_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    for widgets in ("EVERYWHERE", "OF_PROJECT"):
-        monkeypatch.setattr(frontend, widgets, ("NoSuchWidget",))
-    assert frontend.asked_early("", "/label") == ""
+def test_a_widget_that_is_called_otherwise_has_no_address() -> None:
     assert frontend.address_of("NoSuchWidget") == ""
+    (plotly,) = map(frontend.address_of, frontend.FIGURES)
+    assert (STATIC / plotly).is_file()

@@ -127,6 +127,27 @@ def test_a_page_that_ends_early_still_has_its_sidebar(home: Path) -> None:
     assert any("Engine" in str(c.value) for c in test.sidebar.caption)
 
 
+def test_while_a_project_is_opened_its_page_says_what_it_waits_for(
+    labelled: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, shown, words = current.session, [], []
+
+    class Spinner:
+        def __init__(self, text: str) -> None:
+            self.text = text
+
+        def __enter__(self) -> None:
+            shown.append(self.text)
+
+        def __exit__(self, *error: object) -> None:
+            shown.clear()
+
+    monkeypatch.setattr(st, "spinner", Spinner)
+    monkeypatch.setattr(current, "session", lambda: (words.append(list(shown)), real())[1])
+    open_page("label", labelled.id)
+    assert "Opening the project, its pool and its model" in words[0][0] and not shown
+
+
 def test_a_project_that_is_gone_says_so_and_leads_back(home: Path) -> None:
     test = open_page("label", "nowhere")
     assert test.title[0].value == "There is no such project"

@@ -64,7 +64,7 @@ def test_of_a_version_that_is_not_known_nothing_is_replaced(caplog: pytest.LogCa
     # its files come as it sends them, and a page asks for none of them by name
     script = "/" + ENTRY.relative_to(STATIC).as_posix()
     assert asked(frontend.FrontEnd(inner), script) == INNER
-    assert frontend.prepared("<head></head>", "/label") == "<head></head>"
+    assert frontend.prepared("<head></head>") == "<head></head>"
     assert frontend.address_of("PlotlyChart") == backend_of("/label") == ""
 
 

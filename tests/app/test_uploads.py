@@ -228,6 +228,10 @@ def test_a_table_is_started_on_guesses_that_the_project_keeps() -> None:
     test = dropped("people.csv", PEOPLE)
     said = "\n".join(str(m.value) for m in (*test.main.markdown, *test.main.caption))
     assert "60 rows" in said and "40 labels taken over, 20 to ask" in said and "get the median" in said
+    # what starts is above what is only said, which would move it as it comes
+    order = [getattr(one, "key", None) or str(getattr(one, "value", "")) for one in test.main]
+    told = next(place for place, words in enumerate(order) if words.startswith(":material/info:"))
+    assert order.index("start-own") < told
     test.button(key="start-own").click().run()
     assert not test.exception, test.exception
     (record,) = Store.open().projects()

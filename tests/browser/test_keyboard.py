@@ -523,6 +523,18 @@ def test_beside_the_map_a_key_is_of_what_somebody_chose_and_saw(page: Any, serve
         ),
         "other(); time += 400; other(); press('2'); return sent()": (False, []),
         "dispatchEvent(new Event('workbench-chosen')); other(); press('2'); return sent()": (False, [one]),
+        # on a slow machine, too, and a key that is not taken says why
+        "dispatchEvent(new Event('workbench-chosen')); time += 5000; press('2'); const none = sent().length;"
+        " other(); press('2'); return [none, ...sent()]": (False, [0, one]),
+        "other(); press('2'); return gallery.message.textContent": (
+            False,
+            "This item came a moment ago: look at it, and press the key again.",
+        ),
+        # one item stands above its answers, so that it is in sight; of several the answers are
+        "return [...gallery.node.children].map(one => one.classList[0])": (True, ["grid", "tools"]),
+        "other(); return [...gallery.node.children].map(one => one.classList[0])": (False, ["tools", "grid"]),
+        # a page that was loaded again takes back what was done before
+        "press('z'); return sent().map(([kind]) => kind)": (True, ["undo"]),
         # over the map a key is of the item in the ring alone
         "const at = document.createElement('p'); at.className = 'walk'; at.dataset.item = '7';"
         " press('2', at); const none = sent().length; at.dataset.item = '1'; press('2', at);"

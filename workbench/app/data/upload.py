@@ -222,6 +222,21 @@ def table(path: str, file: File) -> None:
     else:
         guesses, questions = [], extra_questions.chosen("own-further")
     problems(report, options)
+    begins = st.container()  # what starts stands above what is only said: it does not move as that comes
+    notes(report)
+    with begins:
+        begin(path, file, report, options, guesses, questions)
+
+
+def begin(
+    path: str,
+    file: File,
+    report: TableReport,
+    options: dict[str, Any],
+    guesses: Sequence[str],
+    questions: Sequence[Any] | None,
+) -> None:
+    """The choices about a table that are left, and the start."""
     widgets.held(own_encoder=widgets.CHECKBOX, own_vectors=widgets.CHECKBOX)
     pictured = any(column.use is not None and column.use.use == "picture" for column in report.columns)
     if any(problem.code in ("folder", "files") for problem in report.problems) or options.get("folder"):
@@ -303,10 +318,8 @@ def _table_beside(path: str, options: Mapping[str, Any] | None) -> tuple[TableRe
 
 
 def problems(report: TableReport, options: dict[str, Any]) -> None:
-    """Findings that a person should know or decide; each way out is a button."""
-    notes = [problem for problem in report.problems if is_told(problem)]
-    said_in_sentence = [problem for problem in notes if problem.code == "unlabelled"]
-    for number, problem in enumerate(p for p in report.problems if p not in notes):
+    """Findings that a person should decide; each way out is a button."""
+    for number, problem in enumerate(problem for problem in report.problems if not is_told(problem)):
         icon, colour = MARKS[problem.severity]
         with st.container(border=True, key=f"problem-{number}", gap="xsmall"):
             st.markdown(f":{colour}[:material/{icon}:] {verbatim(for_people(problem.message))}")
@@ -315,7 +328,11 @@ def problems(report: TableReport, options: dict[str, Any]) -> None:
                     for which, fix in enumerate(problem.fixes):
                         if st.button(verbatim(fix.label, 70), key=f"fix-{number}-{which}-{problem.code}"):
                             decide(uploads.merged(options, fix.options))
-    notes = [problem for problem in notes if problem not in said_in_sentence]
+
+
+def notes(report: TableReport) -> None:
+    """Findings that a person should know; how many rows are unlabelled the summary says."""
+    notes = [problem for problem in report.problems if is_told(problem) and problem.code != "unlabelled"]
     # the table says of each column what its empty cells become
     said_above = [problem for problem in notes if problem.message.startswith("Empty cells of ")]
     if len(said_above) > 1:

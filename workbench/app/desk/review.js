@@ -6,7 +6,7 @@
 const galleries = new Map(); // project -> Gallery
 
 const REDRAW = 1500; // ms
-const LATE = 3000; // ms in which the page shows what was chosen on the map
+const LATE = 10000; // ms in which the page shows what was chosen on the map, on a slow machine, too
 const SEEN = 400; // ms that an item stands before anybody can have seen it
 
 // whether the model says another class than the item has
@@ -21,14 +21,15 @@ class Gallery extends Speaker {
     this.steps = new Map(); // id of an undo -> {entry, part, now}: what it takes back, and how it looked
     this.tiles = [];
     this.node = make("div", { class: "desk gallery" });
-    this.late = 0; // until when keys are of what stood here before
-    window.addEventListener("workbench-chosen", () => { this.late = Date.now() + LATE; });
+    this.late = 0; // until when nobody can have seen what stands here
+    this.awaits = 0; // until when what was chosen on the map is to come
+    window.addEventListener("workbench-chosen", () => { this.awaits = Date.now() + LATE; });
     this.place = make("div", { class: "grid", role: "listbox", "aria-label": data.beside ? "Selected items" : "Decisions", "aria-multiselectable": "true" });
     this.answers = make("div", { class: "answers" });
     this.box = make("input", { class: "search", dir: "auto", type: "text", placeholder: "Type a class; Enter relabels", "aria-label": "Search classes", autocomplete: "off", onkeydown: (event) => this.searchKey(event), oninput: () => this.drawAnswers() });
     this.commands = make("div", { class: "commands" });
     this.kept = make("span");
-    this.node.append(make("div", { class: "tools" }, make("div", { class: "head" }, this.title = make("span", { class: "title" }), make("span", { class: "space" }), this.status, this.kept, this.shelf), this.answers, this.commands, this.message), this.place);
+    this.node.append(this.tools = make("div", { class: "tools" }, make("div", { class: "head" }, this.title = make("span", { class: "title" }), make("span", { class: "space" }), this.status, this.kept, this.shelf), this.answers, this.commands, this.message), this.place);
     window.addEventListener("keydown", (event) => this.key(event), true);
     window.addEventListener("pagehide", () => this.flush());
     for (const [name, held] of [["pointerdown", true], ["pointerup", false], ["pointercancel", false]]) window.addEventListener(name, () => { this.held = held; }, true);
@@ -43,8 +44,9 @@ class Gallery extends Speaker {
     if (!other) return;
     // a press stays one act though its tiles are gone
     this.history = same ? this.history.map((entry) => entry.map(({ op }) => ({ op, before: [] }))) : [];
-    // what somebody chose is awaited; what came by itself, with a new model, nobody has seen
-    this.late = data.beside && Date.now() >= this.late ? Date.now() + SEEN : 0;
+    // keys are of what somebody chose as soon as it stands here; what came by itself, nobody has seen
+    this.late = data.beside && Date.now() >= this.awaits ? Date.now() + SEEN : 0;
+    this.awaits = 0;
     this.show(data);
   }
 
@@ -72,6 +74,8 @@ class Gallery extends Speaker {
     });
     this.place.className = `grid of-${this.cards[0]?.face.kind || ""}`;
     this.place.replaceChildren(...this.tiles);
+    const first = data.beside && this.cards.length === 1 ? this.place : this.tools; // one item stands above its answers
+    if (this.node.firstChild !== first) this.node.prepend(first);
     this.cards.forEach((_, place) => this.drawTile(place));
     this.draw();
   }
@@ -400,7 +404,8 @@ class Gallery extends Speaker {
     const { choose, zoom, undo, keep, clear } = this.data.commands;
     if (!this.data.beside || key === undo) return "";
     const ring = event.composedPath()[0].dataset?.item; // where the keys stand on the map
-    if (Date.now() < this.late || (ring && !this.cards.some((card) => String(card.item) === ring))) return "Another item is chosen than stands here: the key was not taken.";
+    if (Date.now() < this.late) return "This item came a moment ago: look at it, and press the key again.";
+    if (Date.now() < this.awaits || (ring && !this.cards.some((card) => String(card.item) === ring))) return "Another item is chosen than stands here: the key was not taken.";
     if (this.touched || key === choose || key === zoom) return "";
     if (this.data.offered) return "Nobody chose this item: click it, or another one on the map, and keys are of it.";
     return this.cards.length > 1 && (key === keep || key === clear) ? `This key is not of ${counted(this.cards.length, "item")} at once: click a tile, or choose some by ${keyName(choose)}.` : "";

@@ -1,4 +1,4 @@
-"""Facts for a page before its scripts have come: that Ctrl+K was pressed, its server, what it needs.
+"""Facts for a page before its scripts have come: that Ctrl+K was pressed, and its server.
 
 The palette's script arrives with the first run of a page, a second or more after the page itself. Until
 then these few lines, in the head of the index, keep the browser's own Ctrl+K away and remember that it was
@@ -98,7 +98,7 @@ def _with_script(messages: list[Any], path: str) -> list[Any]:
     if _HEAD not in body or bodies[-1].get("more_body"):
         return list(messages)
     if is_page(path):
-        body = prepared(body.decode(errors="surrogateescape"), path).encode(errors="surrogateescape")
+        body = prepared(body.decode(errors="surrogateescape")).encode(errors="surrogateescape")
     body = body.replace(_HEAD, _HEAD + (SCRIPT + backend_of(path)).encode(), 1)
     headers = [(n, v) for n, v in start.get("headers", []) if n.lower() not in (b"content-length", b"etag")]
     headers.append((b"content-length", b"%d" % len(body)))

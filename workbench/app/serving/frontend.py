@@ -1,9 +1,7 @@
-"""The files of Streamlit's front end, sent in one piece, and those asked for early that a page will need.
+"""The files of Streamlit's front end, as they are sent, and the little ones in one piece.
 
 A first visit asks for some ninety of them. Streamlit sends each through its routes, its session, its
 compression (which leaves them as they are) and a thread a block: half of what a first visit costs the server.
-The browser learns of a widget's own file only once the page has run, and of what that one imports only once
-it has come: three ways to the server and back, one after the other, before the page stands.
 
 Most of the files have less than eight kilobytes, and a browser takes as long to ask for such a one as for a
 large one. They come in one script, which makes a module of each where it arrived and names them in an
@@ -27,15 +25,10 @@ import streamlit as st
 
 from workbench.app.serving import streamlit_private
 
-EVERYWHERE = ("Html", "Button", "BidiComponent", "Selectbox")
-"""Widgets of each page, as the front end names their files."""
-FIRST = ("FileUploader", "ImageList")
-"""Further ones of the first page."""
-OF_PROJECT = ("Progress", "Metric", "ImageList")
-"""Further ones beside an open project, on all pages but the first, where most have none yet."""
+WIDGETS = ("Html", "Button", "BidiComponent", "Selectbox", "FileUploader", "ImageList", "Progress", "Metric")
+"""Widgets that pages begin with, as the front end names their files."""
 FIGURES = ("PlotlyChart",)
-"""Further ones of pages that are a figure: five megabytes, which other pages leave until one is shown."""
-OF_FIGURES = ("uncertainty", "calibration", "compare", "lessons")
+"""Those of a figure: five megabytes, which come when one is shown."""
 _IMPORTED = re.compile(r"(?:\bfrom|\bimport)\"\./([\w.-]+\.js)\"")
 _LINKED = re.compile(r'\s*<link rel="modulepreload" crossorigin href="\./static/js/([\w.-]+\.js)">')
 _MOST_LITTLE = 1 << 13
@@ -167,14 +160,12 @@ def picture_address(file: Path) -> str:
     return f".{path}"
 
 
-def prepared(index: str, path: str) -> str:
-    """The page as it is sent: with what it will need asked for early, and its little files in one piece.
+def prepared(index: str) -> str:
+    """The page as it is sent: with its little files in one piece.
 
     Args:
         index: the page as Streamlit sends it.
-        path: of the page, below the server's own prefix.
     """
-    index = index.replace("</head>", asked_early(index, path) + "</head>", 1)
     try:
         little = _little()
     except OSError:
@@ -209,7 +200,7 @@ def _little() -> _Little:
     """
     index = (streamlit_private.STATIC / "index.html").read_text(encoding="utf-8")
     texts = {}
-    for name in dict.fromkeys([*_LINKED.findall(index), *_needed(EVERYWHERE + FIRST + OF_PROJECT)]):
+    for name in dict.fromkeys([*_LINKED.findall(index), *_needed(WIDGETS)]):
         file = _files().get(f"/static/js/{name}")
         text = "" if file is None else file.read_text(encoding="utf-8")
         if text and len(text) <= _MOST_LITTLE and not _ELSEWHERE.search(text):
@@ -217,23 +208,6 @@ def _little() -> _Little:
     script = (_UNPACK + json.dumps(texts) + ")").encode()
     path = f"/static/js/little.{hashlib.sha256(script).hexdigest()[:8]}.js"
     return _Little(path, script, frozenset(texts))
-
-
-def asked_early(index: str, path: str) -> str:
-    """Links by which a browser asks for a page's files before the page has run; "" where it would anyway.
-
-    Args:
-        index: the page as Streamlit sends it.
-        path: of the page, below the server's own prefix.
-    """
-    page = path.strip("/")
-    further: tuple[str, ...] = FIRST if page in ("", "start", "data") else OF_PROJECT
-    further += FIGURES if page in OF_FIGURES else ()
-    return "".join(
-        f'<link rel="modulepreload" crossorigin href="./static/js/{name}">'
-        for name in _needed(EVERYWHERE + further)
-        if name not in index
-    )
 
 
 def address_of(widget: str) -> str:

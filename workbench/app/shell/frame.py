@@ -72,6 +72,9 @@ _TITLE = "tab-title"
 """State: the title of the browser's tab as the last run left it."""
 
 
+OPENING = "Opening the project, its pool and its model. The first time after a start takes some seconds."
+
+
 class PageEndsError(Exception):
     """The page has said all it can; what the frame draws after it still comes."""
 
@@ -114,7 +117,8 @@ def run(pages: Sequence[Any]) -> None:
         return
     opened, problem, refused, refused_project = None, None, None, None
     try:
-        opened = current.session()
+        with st.spinner(OPENING):
+            opened = current.session()
     except login.NotYoursError as error:
         refused, refused_project = str(error), current.project_id()
         current.choose(None)

@@ -69,7 +69,11 @@ class Pointing {
     graph.on("plotly_unhover", () => (this.card.style.display = "none"));
     graph.on("plotly_relayout", () => this.draw());
     for (const chosen of ["plotly_selected", "plotly_click"])
-      graph.on(chosen, (event) => { if (event?.points?.some((point) => itemOf(point.customdata) !== null)) this.leaves(); });
+      graph.on(chosen, (event) => {
+        const items = new Set((event?.points ?? []).map((point) => itemOf(point.customdata)).filter((item) => item !== null));
+        // what is chosen already comes no second time
+        if (items.size && !(items.size === this.data.chosen.length && this.data.chosen.every((item) => items.has(item)))) this.leaves();
+      });
   }
 
   // ------------------------------------------------------------------------------------- pictures
