@@ -410,7 +410,7 @@ def files() -> list[Wild]:
     return [file for part in PARTS for file in part()]
 
 
-def run(count: int, seed: int) -> Row:
+def run(count: int = 1_000, seed: int = 0) -> Row:
     """Every file, `count` of them at most."""
     some = files()[:count]
     wrong = [f"{file.name}: {fault}" for file in some for fault in file.faults()]
