@@ -104,8 +104,7 @@ def new_project(
     if answers:
         from workbench.exchange.imports import take_votes
 
-        n_answers, n_persons = take_votes(session, answers, Path(pool).name)
-        print(f"{n_answers:,} answers of {n_persons:,} persons: workbench people {session.id}")
+        print(f"{take_votes(session, answers, Path(pool).name)}: workbench people {session.id}")
     with_classes = f", {len(session.classes)} classes" if session.classes else ""
     print(f"{session.project.name}: {len(session.pool):,} items{with_classes}, project {session.id}")
     if session.twins.n_groups:

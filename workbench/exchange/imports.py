@@ -158,7 +158,7 @@ def table_of_votes(
     return {**options, "columns": columns, "duplicate_ids": "first"}, votes, notes
 
 
-def take_votes(session: Session, votes: Votes, source: str) -> tuple[int, int]:
+def take_votes(session: Session, votes: Votes, source: str) -> str:
     """Take the answers of a table of votes into a project of its items.
 
     Args:
@@ -167,12 +167,12 @@ def take_votes(session: Session, votes: Votes, source: str) -> tuple[int, int]:
         source: the file's name.
 
     Returns:
-        How many answers, and of how many persons.
+        How many answers, and of how many persons, in words.
     """
     place = {str(key): item for item, key in enumerate(session.pool.items.ids)}
     rows = [FileVote(place[key], answer, who) for (key, who), answer in votes.items() if key in place]
     session.import_labels(rows, source)
-    return len(rows), len({row.person for row in rows})
+    return f"{len(rows):,} answers of {len({row.person for row in rows}):,} persons"
 
 
 def _matched(

@@ -567,7 +567,7 @@ def start(
 
 
 def _begun(path: str, votes: tuple[str, str, str] | None, options: Mapping[str, Any]) -> None:
-    """What follows the start of a project: the votes of its table are taken in."""
+    """End of a start: the votes of the table are taken into its project."""
     project = current.project_id()
     if votes is not None and project is not None:
         from workbench.exchange.imports import table_of_votes, take_votes
