@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.trials._sound import Reading, image_file, npz, swapped, zipped
+from benchmarks.trials._sound import Reading, image_file, npz, swapped, transport, zipped
 
 MARK = "Zz"  # what long texts in the files are made of
 NUMBERS = (b"-1", b"0", b"1e999", b"-1e308", b"nan", b"9" * 5000, b"2147483648", b"18446744073709551616")
@@ -106,6 +106,7 @@ def hostile() -> Iterator[Reading]:
     """Files made to cost time and memory, the worst that were thought of."""
     yield from _pictures()
     yield from _tables()
+    yield from _of_statistics_programs()
     yield from _arrays()
     yield from _parquets()
     yield from _label_files()
@@ -161,6 +162,24 @@ def _tables() -> Iterator[Reading]:
     yield _pool("diagonal.json", f"{{{odd}}}".encode())
     yield _pool("lists.json", b"[" + b"[1]," * 12_000_000 + b"[1]]")
     yield _pool("bomb.csv.gz", gzip.compress(b"a,b\n" + b"1,2\n" * 200_000_000, 1))
+
+
+def _of_statistics_programs() -> Iterator[Reading]:
+    import pandas as pd
+
+    stream = io.BytesIO()
+    pd.DataFrame({"a": [1.5, 2.5], "b": ["x", "y"]}).to_stata(stream, write_index=False, version=114)
+    for n in (2**31 - 1, 200_000_000):  # rows that its head says it holds
+        yield _pool("rows.dta", stream.getvalue()[:6] + n.to_bytes(4, "little") + stream.getvalue()[10:])
+    yield _pool("zeros.dta.gz", gzip.compress(stream.getvalue() + b"\0" * 300_000_000, 1))
+    yield _pool("spaces.xpt", transport(pd.DataFrame({"a": [1.5], "b": ["x"]})) + b" " * 300_000_000)
+    head = b"@relation t\n" + b"".join(b"@attribute a%d numeric\n" % i for i in range(20)) + b"@data\n"
+    yield _pool("sparse.arff", head + b"{}\n" * 20_000_000)
+    yield _pool("rows.arff", head + b"{0 1}\n{0 2}\n" * 249_000)
+    yield _pool("quotes.arff", head + b"'" * 60_000_000)
+    yield _pool("attributes.arff", b"@attribute a numeric\n" * 2_000_000 + b"@data\n1\n")
+    yield _pool("open.arff", b"@attribute '" + b"\\" * 60_000_000 + b"\n@data\n1\n")
+    yield _pool("values.arff", b"@attribute a {" + b"x," * 20_000_000 + b"}\n@data\nx\n")
 
 
 def _arrays() -> Iterator[Reading]:

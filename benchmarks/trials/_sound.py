@@ -6,6 +6,7 @@ import bz2
 import gzip
 import io
 import json
+import struct
 import zipfile
 from collections.abc import Callable
 from functools import cache, partial
@@ -56,6 +57,45 @@ def zipped(files: dict[str, bytes]) -> bytes:
     return stream.getvalue()
 
 
+def transport(frame: Any) -> bytes:
+    """A transport file of SAS: records of 80 bytes, texts of 40, and numbers of IBM's mainframes."""
+
+    def head(words: str, tail: str = "0" * 30) -> bytes:
+        return f"HEADER RECORD*******{words:<8}HEADER RECORD!!!!!!!{tail}".ljust(80).encode()
+
+    def cell(value: Any) -> bytes:
+        if isinstance(value, str):
+            return value.ljust(40).encode()
+        if value != value:
+            return b".".ljust(8, b"\0")
+        sign, value, power = 128 * (value < 0), abs(value), 64
+        while value >= 1:
+            value, power = value / 16, power + 1
+        return bytes([sign + power]) + int(value * 2**56).to_bytes(7, "big")
+
+    def padded(data: bytes) -> bytes:
+        return data + b" " * (-len(data) % 80)
+
+    rows = [[cell(value) for value in row] for row in frame.astype(object).itertuples(index=False)]
+    day, names, at = b"01JAN24:00:00:00", b"", 0
+    for n, (name, first) in enumerate(zip(frame.columns, rows[0], strict=True), start=1):
+        kind, length = 1 + (len(first) > 8), len(first)
+        names += struct.pack(">4h8s40s8s", kind, 0, length, n, name.ljust(8).encode(), b" " * 40, b" " * 8)
+        names += struct.pack(">3h2s8s2hl52x", 0, 0, 0, b"", b" " * 8, 0, 0, at)
+        at += length
+    of, member = (
+        "".join(part.ljust(8) for part in ("SAS", *parts, "9.4", "X64", "", "", "")).encode() + day
+        for parts in (("SAS", "SASLIB"), ("T", "SASDATA"))
+    )
+    return b"".join(
+        (
+            *(head("LIBRARY "), of, padded(day), head("MEMBER  ", "0" * 17 + "1600000000140")),
+            *(head("DSCRPTR "), member, padded(day), head("NAMESTR ", f"{len(rows[0]):010d}" + "0" * 20)),
+            *(padded(names), head("OBS     "), padded(b"".join(b"".join(row) for row in rows))),
+        )
+    )
+
+
 def _tables() -> dict[str, bytes]:
     import pandas as pd
 
@@ -71,12 +111,19 @@ def _tables() -> dict[str, bytes]:
     rows = json.loads(frame.to_json(orient="records"))
     feather = io.BytesIO()
     frame.to_feather(feather)
-    book = io.BytesIO()
+    stata, book = io.BytesIO(), io.BytesIO()
+    frame.to_stata(stata, write_index=False)
     frame.to_excel(book, index=False)
+    attributes = [f"@attribute {n} {'numeric' if n in 'abc' else 'string'}" for n in frame.columns]
+    head = "\n".join(["@relation t", *attributes, "@data", ""])
+    arff = head + frame.to_csv(index=False, header=False)
     hub = {"data/train-00000-of-00001.parquet": stream.getvalue(), "README.md": b"rows"}
     return {
         "t.xlsx": book.getvalue(),
         "t.feather": feather.getvalue(),
+        "t.dta": stata.getvalue(),
+        "t.xpt": transport(frame),
+        "t.arff": arff.encode(),
         "t.jsonl": "\n".join(map(json.dumps, rows)).encode(),
         "t.json": json.dumps(rows).encode(),
         "hub.zip": zipped(hub),

@@ -402,7 +402,40 @@ def _lines(rows: Sequence[Mapping[str, Any]]) -> str:
     return "".join(f"{json.dumps(row)}\n" for row in rows)
 
 
-PARTS: tuple[Callable[[], list[Wild]], ...] = (quotes, encodings, classes, texts, dates, heads, objects)
+def votes() -> list[Wild]:
+    """Tables with a row for each answer of a person, and one that only looks like it."""
+    texts, items = [text for text in SENTENCES for _ in range(3)], [f"T{i // 3}" for i in range(N)]
+    persons = [f"W{(i + i // 7) % 3 + 3 * (i % 3)}" for i in range(N)]
+    turk = {
+        "HITId": items,
+        "HITTypeId": ["K1"],
+        "AssignmentId": [f"A{i}" for i in range(N)],
+        "WorkerId": persons,
+        "WorkTimeInSeconds": [str(7 + i * i % 23) for i in range(N)],
+        "Input.text": texts,
+        "Answer.sentiment.label": [*"pnpppnn"],
+    }
+    toloka = {
+        "INPUT:id": items,
+        "INPUT:text": texts,
+        "OUTPUT:result": ["cat", "dog", "cat"],
+        "ASSIGNMENT:assignment_id": [f"A{i // 9}" for i in range(N)],
+        "ASSIGNMENT:worker_id": persons,
+    }
+    crowd = {"task": items, "worker": persons, "label": AB, "length": [f"{i // 3 % 7}.5" for i in range(N)]}
+    shop = {"user_id": [f"u{i // 4}" for i in range(N)], "session_id": [f"s{i // 2}" for i in range(N)]}
+    asked = {"findings": ("votes",)}
+    return [
+        Wild("turk-votes.csv", table({k: [f'"{c}"' for c in v] for k, v in turk.items()}), {}, **asked),
+        Wild("toloka.tsv", table(toloka, "\t"), {"INPUT:text": "text"}, **asked),
+        Wild("crowd.csv", table(crowd), {}, **asked),
+        Wild("shop.csv", table({**shop, "x": X, "category": AB}), {"category": "class"}, quiet=("votes",)),
+    ]
+
+
+PARTS: tuple[Callable[[], list[Wild]], ...] = (
+    *(quotes, encodings, classes, texts, dates, heads, objects, votes),
+)
 
 
 def files() -> list[Wild]:
@@ -410,7 +443,7 @@ def files() -> list[Wild]:
     return [file for part in PARTS for file in part()]
 
 
-def run(count: int, seed: int) -> Row:
+def run(count: int = 1_000, seed: int = 0) -> Row:
     """Every file, `count` of them at most."""
     some = files()[:count]
     wrong = [f"{file.name}: {fault}" for file in some for fault in file.faults()]

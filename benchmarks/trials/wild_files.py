@@ -13,7 +13,7 @@ import json
 import struct
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.trials import Row
-from benchmarks.trials._sound import npz
+from benchmarks.trials._sound import npz, transport
 from workbench.errors import InputError
 from workbench.pools import inspect_table, load_pool, read_rows
 from workbench.pools.formats import format_of
@@ -267,6 +267,8 @@ def of_pandas() -> list[WildFile]:
         case("named-index.parquet", _written(named, "parquet")),
         case("plain.feather", _written(frame, "feather")),
         *(case(f"{form}.json", data) for form, data in json_forms.items()),
+        case("table.json", frame.to_json(orient="table", index=False).encode()),
+        WildFile("values.json", frame.to_json(orient="values").encode(), uses={"x2": "number"}, ids=IDS[:2]),
         case("index.json", named.to_json(orient="index").encode()),
         case("lines.jsonl", frame.to_json(orient="records", lines=True).encode()),
         WildFile("category.parquet", _written(category, "parquet"), uses={"label": "class"}, labels=AB[:3]),
@@ -283,6 +285,46 @@ def of_pandas() -> list[WildFile]:
             uses={"label": "class", "when": "date"},
             cells={"n": [None, 0, 1], "flag": [None, 1, 0]},
         ),
+    ]
+
+
+def of_statistics_programs() -> list[WildFile]:
+    """Files of Weka, Stata and SAS."""
+    import pandas as pd
+
+    frame = _frame(id=IDS, x=[None, *X[1:]], n=[i % 5 for i in range(N)], label=pd.Categorical(AB))
+    right: dict[str, Any] = {"ids": IDS[:2], "labels": AB[:3], "classes": ("cat", "dog")}
+    case = partial(WildFile, uses={"id": "id", "x": "number", "label": "class"}, **right)
+    codes = {"q": {1: "no", 2: "yes", 9: "refused"}}
+    asked = _frame(x=X, q=[(1, 2, 9)[i % 3] for i in range(N)])
+    head = "% of a set\n@RELATION 'a set'\n\n@attribute id string\n@ATTRIBUTE x REAL\n"
+    head += "@attribute 'in codes' {1,2,3}\n@attribute label {cat, dog}\n@DATA\n"
+    rows = [f"{IDS[i]},{X[i] if i else '?'},{i % 3 + 1},{AB[i]}" for i in range(N)]
+    quoted = head.replace("{1,2,3}", "{'it\\'s 1', two}")
+    quote = "'it\\'s 1'"
+    odd = [f"{IDS[i]}, {X[i]}, {('two', quote)[i % 2]}, {AB[i]}" for i in range(N)]
+    sparse = [f"{{1 {X[i]}, 2 {i % 3 + 1}{', 3 dog' * (i % 2)}}}" for i in range(N)]
+    weka = case(
+        "dense.arff",
+        f"{head}{chr(10).join(rows)}\n".encode(),
+        cells={"x": [None, X[1]], "in codes": ["1", "2"]},
+    )
+    kind = {"in codes": "category", **weka.uses}
+    return [
+        replace(weka, uses=kind),
+        case("quoted.arff", f"{quoted}{chr(10).join(odd)}".encode(), cells={"in codes": ["two", "it's 1"]}),
+        WildFile("sparse.arff", f"{head}{chr(10).join(sparse)}".encode(), labels=AB[:3]),
+        case("plain.dta", _written(frame, "stata", write_index=False), cells={"x": [None, X[1]]}),
+        case("packed.dta.gz", gzip.compress(_written(frame, "stata", write_index=False))),
+        WildFile(
+            "labelled.dta",
+            _written(asked, "stata", write_index=False, value_labels=codes),
+            uses={"q": "category"},
+            cells={"q": ["no", "yes", "refused"]},
+            notes=("'q'",),
+        ),
+        case("old.dta", _written(frame, "stata", write_index=False, version=117)),
+        case("transport.xpt", transport(frame), cells={"x": [None, X[1]]}),
     ]
 
 
@@ -664,7 +706,7 @@ def arrays() -> list[WildFile]:
 
 
 PARTS: tuple[Callable[[], list[WildFile]], ...] = (
-    *(workbooks, of_pandas, of_arrow, of_r, of_labelling_tools),
+    *(workbooks, of_pandas, of_arrow, of_statistics_programs, of_r, of_labelling_tools),
     *(zips, pictures, arrays),
 )
 

@@ -250,6 +250,32 @@ def test_a_table_is_started_on_guesses_that_the_project_keeps() -> None:
     assert sorted(one.name for one in Store.open().projects()) == ["people", "people 2"]
 
 
+def test_a_table_of_votes_is_asked_about_and_opens_as_its_items_with_them() -> None:
+    """Mechanical Turk writes a row for each answer."""
+    rows = [
+        f"H{i},W{w},{20 + 3 * i + w * w},the {('ad', 'book', 'film')[i % 3]} of day {i} was so,"
+        f"{'bad' if i % 2 or (i, w) == (4, 1) else 'good'}\n"
+        for i in range(20)
+        for w in range(3)
+    ]
+    test = dropped("turk.csv", "HITId,WorkerId,Seconds,Input.text,Answer.tone\n" + "".join(rows))
+    said = "\n".join(str(m.value) for m in test.main.markdown).replace("\\", "")
+    assert "Is this a table of votes: 60 answers" in said
+    (button,) = [button for button in test.button if button.label == "It is a table of votes"]
+    button.click().run()
+    assert not test.exception, test.exception
+    assert not [button for button in test.button if button.label == "It is a table of votes"]
+    test.button(key="start-own").click().run()
+    read(test)
+    assert not test.exception, test.exception
+    (record,) = Store.open().projects()
+    session = Session.open(record.id)
+    assert len(session.pool) == 20 and set(session.classes) == {"good", "bad"}
+    assert {len(votes) for votes in session.state.votes.values()} == {3}
+    assert sorted(vote.by_themselves for vote in session.state.votes[4].values()) == ["bad", "good", "good"]
+    assert not {"WorkerId", "Seconds", "Answer.tone"} & set(session.pool.items.show(0).row or {})
+
+
 def test_codes_are_asked_about_and_only_columns_to_look_at_are_shown() -> None:
     rows = "".join(
         f"{i % 5},{i / 7},{i * 3 % 11},{i * i % 17 / 3},{i * 5 % 23 / 3},{i // 7 % 3},"

@@ -347,6 +347,8 @@ def test_a_table_of_votes_opens_as_its_items_with_those_votes(
     path = tmp_path / "turk.csv"
     path.write_text("\n".join(["HITId,WorkerId,Seconds,Input.text,Answer", *rows]) + "\n")
     with_votes = "item=HITId,person=WorkerId,class=Answer"
+    asked = refused(capsys, "run", "--pool", path, "--target", "Answer", "--budget", 3)
+    assert f"--votes {with_votes}" in asked and "(Each row is an item)" in asked
     assert call("new", path, "--votes", with_votes, "--policy", "margin", "--classifier", FAKE) == 0
     said = capsys.readouterr()
     assert "54 answers of 3 persons" in said.out

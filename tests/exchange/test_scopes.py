@@ -69,7 +69,7 @@ def test_every_format_gives_back_the_labels_it_was_given(
     kind: str, what: str, store: Store, photos: Path, tmp_path: Path
 ) -> None:
     session = project(kind, store, photos, tmp_path)
-    for format in IMPORTS:
+    for format in filter(FORMATS.__contains__, IMPORTS):
         if format in OF_IMAGES and kind != "image":
             continue
         data = export_labels(session, format, what)
@@ -171,7 +171,7 @@ def test_a_tie_between_people_is_no_label_of_the_set(store: Store) -> None:
     assert rows[items[0]]["label_by_person"] == votes
     assert rows[items[1]]["status"] == "labelled"
     assert ann.labels["label"].dropna().to_dict() == {items[1]: "setosa"}
-    for format in IMPORTS:
+    for format in filter(FORMATS.__contains__, IMPORTS):
         if format not in OF_IMAGES:
             data = export_labels(ann, format)
             assert import_labels(data, ann.pool, format, ann.classes) == [(items[1], "setosa")], format

@@ -1,5 +1,6 @@
 """Files of every kind as other programs write them: right cells, ids, classes and uses."""
 
+import gzip
 import io
 import json
 from pathlib import Path
@@ -12,9 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+from benchmarks.trials import _sound
 from benchmarks.trials.wild_files import WildFile, files
 from workbench.errors import InputError
 from workbench.exchange import import_labels
+from workbench.exchange.answers import format_of
 from workbench.pools import inspect_table, load_pool, read_rows
 from workbench.pools.formats import frames
 
@@ -295,3 +298,40 @@ def test_coco_finds_its_pictures_with_and_without_their_folder(tmp_path: Path, f
     assert [(pool.items.ids[vote[0]], vote[1]) for vote in labels] == [
         (f"images/{i:03d}.png", ("cat", "dog")[i % 2]) for i in range(6)
     ]
+
+
+def test_labels_come_back_from_every_format_of_tables() -> None:
+    frame = pd.DataFrame({"id": [f"i{i}" for i in range(12)], "label": ["cat", "dog", None] * 4})
+    pool = load_pool(pd.DataFrame({"id": frame["id"], "x": np.arange(12.0)}))
+    feather, stata = io.BytesIO(), io.BytesIO()
+    frame.to_feather(feather)
+    frame.fillna("").to_stata(stata, write_index=False)
+    rows = frame.fillna("?").to_csv(index=False, header=False)
+    weka = f"@relation r\n@attribute id string\n@attribute label {{cat,dog}}\n@data\n{rows}".encode()
+    transport = _sound.transport(frame.fillna(""))
+    for name, data in {
+        "l.feather.gz": gzip.compress(feather.getvalue()),
+        "l.dta": stata.getvalue(),
+        "l.arff.gz": gzip.compress(weka),
+        "l.xpt": transport,
+    }.items():
+        labels = import_labels(data, pool, format_of(name, data), ("cat", "dog"))
+        assert labels == [(i, ("cat", "dog")[i % 3]) for i in range(12) if i % 3 < 2], name
+
+
+def test_a_file_of_a_statistics_program_that_is_broken_says_where() -> None:
+    head = "@attribute a numeric\n@attribute b {x,y}\n@data\n"
+    for text, words in (
+        (f"{head}1,x\n2\n", "Line 5 of t.arff has 1 cells for 2 attributes"),
+        (f"{head}1,x\n{{7 3}}\n", "Line 5 of t.arff has 0 cells"),
+        (f"{head}1,x\nword,y\n", "The attribute 'a' of t.arff is not all numbers"),
+        ("a,b\n1,x\n", "no lines of @attribute and of @data"),
+    ):
+        with pytest.raises(InputError, match=words):
+            load_pool(text.encode(), file_name="t.arff", columns="auto")
+    twice = io.BytesIO()
+    asked = pd.DataFrame({"x": np.arange(12.0), "q": [1, 2, 3] * 4})
+    asked.to_stata(twice, write_index=False, value_labels={"q": {1: "no", 2: "no", 3: "yes"}})
+    pool = load_pool(twice.getvalue(), file_name="t.dta", columns="auto")
+    assert any("Several values have the same label" in note for note in pool.notes)
+    assert pool.features[:3, 1].tolist() == [1, 2, 3]

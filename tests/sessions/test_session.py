@@ -352,6 +352,14 @@ def test_classes_can_be_added_renamed_and_merged_while_labelling(start: Start, i
     assert session.state.counts["virginica"] == 0
 
 
+def test_a_file_whose_name_has_a_slash_between_spaces_is_no_person(start: Start) -> None:
+    session = start("iris")
+    item = int(session.pool.trainable[0])
+    session.import_labels([(item, "setosa")], "mine / old.csv")
+    session.label_item(item, "virginica")
+    assert session.state.labels[item] == "virginica" and item not in session.state.undecided
+
+
 def test_imported_labels_bring_their_classes_and_go_with_one_undo(start: Start) -> None:
     session = start()
     items = session.pool.trainable[:4].tolist()

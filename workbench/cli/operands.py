@@ -240,7 +240,7 @@ def answers_in(file: Path, read: Sequence[str] | None) -> File:
     from workbench.pools.cells import plain_text
     from workbench.pools.formats.files import File
 
-    if not read and file.suffix.lower() not in (".feather", ".arrow"):
+    if not read:
         return File.of(file)
     frame = read_rows(file, **parse_settings(read or [], "--read"))
     for note in frame.attrs["notes"]:

@@ -102,7 +102,9 @@ def new_project(
     if left_out:
         print(left_out, file=sys.stderr)
     if answers:
-        _take_votes(session, answers, Path(pool).name)
+        from workbench.exchange.imports import take_votes
+
+        print(f"{take_votes(session, answers, Path(pool).name)}: workbench people {session.id}")
     with_classes = f", {len(session.classes)} classes" if session.classes else ""
     print(f"{session.project.name}: {len(session.pool):,} items{with_classes}, project {session.id}")
     if session.twins.n_groups:
@@ -123,16 +125,6 @@ def _votes(pool: str, argument: str, options: dict[str, Any]) -> tuple[dict[str,
     if set(columns) != {"item", "person", "class"}:
         raise InputError(f"--votes takes item=COLUMN,person=COLUMN,class=COLUMN; got {argument!r}.")
     return table_of_votes(pool, columns["item"], columns["person"], columns["class"], options)
-
-
-def _take_votes(session: Session, votes: Votes, source: str) -> None:
-    from workbench.store import FileVote
-
-    place = {str(key): item for item, key in enumerate(session.pool.items.ids)}
-    rows = [FileVote(place[key], answer, who) for (key, who), answer in votes.items() if key in place]
-    session.import_labels(rows, source)
-    persons = {row.person for row in rows}
-    print(f"{len(rows):,} answers of {len(persons):,} persons: workbench people {session.id}")
 
 
 def open_project(

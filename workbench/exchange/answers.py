@@ -26,7 +26,8 @@ from workbench.pools.tables.exported import TAKEN
 from workbench.pools.tables.pictures import found_by_path
 from workbench.reading import cut, json_lines, parse_json, valid_text
 
-IMPORTS = ("csv", "xlsx", "parquet", "jsonl", "npz", "label-studio", "huggingface", "coco")
+_FRAMES = ("csv", "xlsx", "arrow", "arff", "stata", "sas")
+IMPORTS = (*_FRAMES, "parquet", "jsonl", "npz", "label-studio", "huggingface", "coco")
 """Formats of files; "csv" is any table of texts, "jsonl" also a JSON list of objects."""
 LABEL_STUDIO = "label-studio"
 TAGS = "tags"
@@ -467,6 +468,6 @@ def _document(data: bytes, max_bytes: int | None = None) -> Any:
 
 _OBJECTS: dict[str, Callable[[bytes], Rows]] = {"jsonl": _objects, LABEL_STUDIO: _tasks, "coco": _coco}
 _TABLES: dict[str, Callable[[bytes], _Columns]] = {
-    **{format: partial(_frame, format) for format in ("csv", "xlsx")},
+    **{format: partial(_frame, format) for format in _FRAMES},
     **{"parquet": _parquet, "huggingface": _parquet, "npz": _npz},
 }

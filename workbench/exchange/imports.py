@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,10 +17,14 @@ from workbench.pools.labels import UNLABELLED
 from workbench.pools.pool import Pool
 from workbench.pools.tables.exported import is_exported, is_label
 from workbench.pools.tables.options import READING
+from workbench.pools.tables.second_readings import VoteColumns, uses_of_items
 from workbench.pools.tables.uses import CLASS_NAMES
 from workbench.reading import cut, reading
 from workbench.reading import listed as quoted
 from workbench.store import LABEL, FileVote
+
+if TYPE_CHECKING:
+    from workbench.sessions import Session
 
 
 class ColumnNeeded(InputError):
@@ -137,22 +141,38 @@ def table_of_votes(
     """
     frame = table_of(path, {name: options[name] for name in READING if name in options})
     cells = [column_of(frame, name, path) for name in (item, person, label)]
-    n_different = frame.groupby(item, sort=False).nunique(dropna=False).max().reindex(frame.columns)
-    differ = [name for name in frame.columns[n_different > 1] if name not in (person, label)]
-    if {*frame.columns} <= {item, person, label, *differ}:
+    columns: dict[str, Any] = dict(uses_of_items(frame, VoteColumns(item, person, label)))
+    if set(columns) >= {*frame.columns}:
         raise InputError(
             f"{path} says nothing of the items but {cut(item)}: there is nothing to learn from. Add a column "
             "with what people saw, or open the items as a pool and import their labels."
         )
-    columns = {**dict.fromkeys((*differ, person, label), "leave out"), item: "id"}
     answers = [(key, who.strip(), answer.strip()) for key, who, answer in zip(*cells, strict=True)]
     votes = {(key, who): answer for key, who, answer in answers if answer and who}
     n_nobodys = sum(bool(answer and not who) for _, who, answer in answers)
+    differ = [name for name in columns if name not in (item, person, label)]
     parts = [f"columns that differ between the rows of an item: {quoted(differ)}"] if differ else []
     parts += [f"{n_nobodys:,} answers without a {cut(person)}"] if n_nobodys else []
     notes = f"Left out: {'; '.join(parts)}." if parts else ""
     columns |= options.get("columns") or {}
     return {**options, "columns": columns, "duplicate_ids": "first"}, votes, notes
+
+
+def take_votes(session: Session, votes: Votes, source: str) -> str:
+    """Take the answers of a table of votes into a project of its items.
+
+    Args:
+        session: of the project.
+        votes: of `table_of_votes`.
+        source: the file's name.
+
+    Returns:
+        How many answers, and of how many persons, in words.
+    """
+    place = {str(key): item for item, key in enumerate(session.pool.items.ids)}
+    rows = [FileVote(place[key], answer, who) for (key, who), answer in votes.items() if key in place]
+    session.import_labels(rows, source)
+    return f"{len(rows):,} answers of {len({row.person for row in rows}):,} persons"
 
 
 def _matched(

@@ -14,6 +14,7 @@ import numpy as np
 
 from workbench.arrays import Array
 from workbench.errors import InputError
+from workbench.pools.cells import plain_text
 from workbench.pools.tables.uses import PICTURE_ENDINGS
 from workbench.reading import cut, listed
 
@@ -110,7 +111,7 @@ def _frame(frame: Any, y: Any, options: Mapping[str, Any], stem: str) -> Held:
     if twice:
         raise InputError(f"The table has more than one column called {cut(twice[0])}. Rename one of them.")
     for name in frame.columns:
-        frame[name] = _plain(frame[name])
+        frame[name] = plain_column(frame[name])
     out = io.BytesIO()
     try:
         frame.to_parquet(out, index=False)
@@ -122,7 +123,7 @@ def _frame(frame: Any, y: Any, options: Mapping[str, Any], stem: str) -> Held:
     return Held(str(options.get("name") or stem), ".parquet", out.getvalue(), options)
 
 
-def _plain(column: Any) -> Any:
+def plain_column(column: Any) -> Any:
     """A column as a file holds it: categories as their texts, mixed cells as texts."""
     from pandas.api.types import infer_dtype
 
@@ -132,7 +133,7 @@ def _plain(column: Any) -> Any:
         return column
     if infer_dtype(column, skipna=True) in ("string", "empty", "boolean", "integer", "floating", "decimal"):
         return column
-    return column.where(column.isna(), column.map(str))
+    return column.where(column.isna(), column.map(plain_text))
 
 
 def _labels(y: Any, n: int) -> list[str | None]:
@@ -143,8 +144,6 @@ def _labels(y: Any, n: int) -> list[str | None]:
             f"There are {n:,} items and labels of shape {list(values.shape)}; give one label an item, "
             "None where it is not known."
         )
-    from workbench.pools.cells import plain_text
-
     texts = [plain_text(value).strip() for value in values.tolist()]
     numbers = all(isinstance(value, int | float | None) for value in values.tolist())
     unknown = "-1" if numbers and set(texts) - {"", "-1"} != {"1"} else ""

@@ -414,6 +414,7 @@ class Several(Opened):
         Raises:
             InputError: no such item. One of the test split is labelled and never learnt from.
         """
+        source = source.replace(" / ", "/")  # what follows " / " is a person
         votes, labels_now = [file_vote(row, source) for row in labels], self.state.labels
         if corrects:
             final = [vote.final or (not vote.person and vote.item in labels_now) for vote in votes]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
@@ -271,6 +272,7 @@ def begin(
         options,
         guesses=guesses,
         asked=questions,
+        votes=report.votes,
         called=next((c.name for c in report.columns if c.use and c.use.use == "class"), ""),
     )
 
@@ -515,9 +517,11 @@ def start(
     guesses: Sequence[str] = (),
     asked: Sequence[Any] | None = None,
     called: str = "",
+    votes: tuple[str, str, str] | None = None,
 ) -> None:
     """The last part: class names where the data has none, settings, and the one green button."""
     state_key = f"start-{key}-wanted"
+    then = partial(_begun, path, votes, options)
     if state_key in st.session_state and st.session_state[state_key][2:] == (path, options):
         # started before its features were learnt: the page shows how far they are, and then goes on
         try:
@@ -525,7 +529,7 @@ def start(
             if pool is None:
                 return
             project_settings, page, *_ = st.session_state.pop(state_key)
-            forms.start(path, project_settings, options=options, pool=pool, then=leave, page=page)
+            forms.start(path, project_settings, options=options, pool=pool, then=then, page=page)
         except InputError as error:
             st.session_state.pop(state_key, None)
             said(error)
@@ -573,10 +577,21 @@ def start(
                 st.rerun()
             with st.status("Opening", expanded=True) as stages:
                 forms.start(
-                    path, project_settings, options=options, stages=stages, pool=pool, then=leave, page=page
+                    path, project_settings, options=options, stages=stages, pool=pool, then=then, page=page
                 )
         except InputError as error:
             said(error)
+
+
+def _begun(path: str, votes: tuple[str, str, str] | None, options: Mapping[str, Any]) -> None:
+    """End of a start: the votes of the table are taken into its project."""
+    project = current.project_id()
+    if votes is not None and project is not None:
+        from workbench.exchange.imports import table_of_votes, take_votes
+
+        _, answers, _ = table_of_votes(path, *votes, options)
+        take_votes(current.opened(project), answers, File.of(path).name)
+    leave()
 
 
 def typed_classes(example: str, asked: bool, guesses: bool) -> str:

@@ -35,6 +35,10 @@ NAMES = {
     "huggingface": "Hugging Face",
     "coco": "COCO",
     "folders": "Class folders",
+    "arrow": "Feather, Arrow",
+    "arff": "ARFF",
+    "stata": "Stata",
+    "sas": "SAS",
 }
 _READ, _TAKEN = "import-read", "import-begun"
 MOST_ADDED = 100  # questions that a file brings

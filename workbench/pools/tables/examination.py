@@ -19,7 +19,9 @@ from workbench.pools.tables.exported import is_exported, without_provenance
 from workbench.pools.tables.options import PICTURE_FEATURES, TableOptions
 from workbench.pools.tables.report import ColumnReport, Findings, Fix, TableReport, worst_first
 from workbench.pools.tables.second_readings import (
+    VoteColumns,
     ask_for_the_class,
+    ask_for_votes,
     decimal_signs,
     leave_copies_out,
     say_what_is_lost,
@@ -61,6 +63,7 @@ class Examination:
         self.keep = np.ones(len(self.frame), dtype=bool)
         self.target = self.id_column = self.text_column = ""
         self.uses: dict[str, ColumnUse] = {}
+        self.votes: VoteColumns | None = None  # that the table was said to hold
         self.pictures: Any = None  # of a pool of pictures, see `tables.pictures`
         self._examine()
 
@@ -109,6 +112,7 @@ class Examination:
             self._check_classes_given()
         if self.id_column:
             self._read_ids(self.id_column)
+        self.votes = ask_for_votes(self, self.uses)
         copies = leave_copies_out(self, self.target, self.uses, uses) if self.target else []
         say_what_is_lost(self, self.uses, {*uses, *copies})
         self._say_what_is_shown(uses)
@@ -419,6 +423,7 @@ class Examination:
             self.counts,
             tuple(worst_first(self.found.problems)),
             tuple({name: cells[name][i] for name in self.names} for i in range(len(head))),
+            self.votes,
         )
 
 

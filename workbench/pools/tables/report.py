@@ -81,6 +81,7 @@ class TableReport:
         classes: class -> how many items, when a target is named.
         problems: what a person should know or decide, worst first.
         preview: the first rows, column -> cell.
+        votes: columns of the item, the person and the answer, where it was said to be a table of votes.
     """
 
     name: str
@@ -92,6 +93,7 @@ class TableReport:
     classes: Mapping[str, int] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     preview: tuple[Mapping[str, Any], ...] = ()
+    votes: tuple[str, str, str] | None = None
 
     @property
     def columns_option(self) -> dict[str, dict[str, Any]]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -31,6 +32,25 @@ _WHY = {
     "shown": ("is shown and not learnt from: its cells are codes of many values", "Show it"),
 }
 _FEW = 10  # labels that a column can agree with by chance
+
+
+_ITEM = re.compile(r".*(id|ids|task|hit|item|unit|subject|image|question|example)")
+_PERSON = re.compile(r".*(worker|annotator|rater|coder|judge|labell?er|person|user|participant)")
+_ANSWER = re.compile(r"(answer|output|response)\W.*|.*(answer|vote|rating|choice|judge?ment|result)")
+
+
+class VoteColumns(NamedTuple):
+    """Columns of a table with a row for each answer of a person to an item.
+
+    Attributes:
+        item: the items' ids.
+        person: who answered.
+        answer: the class that they chose.
+    """
+
+    item: str
+    person: str
+    answer: str
 
 
 class ExaminedTable(Protocol):
@@ -301,3 +321,81 @@ def ask_for_the_class(table: ExaminedTable, uses: Mapping[str, ColumnUse]) -> No
                 Fix("It is the class", {"columns": {last: {"use": "class"}}}),
             ),
         )
+
+
+def vote_columns(frame: Any) -> VoteColumns | None:
+    """The columns of a table of votes: an id that repeats, beside one of persons and one of answers.
+
+    Args:
+        frame: pandas DataFrame.
+    """
+    n, names = (
+        len(frame),
+        {name: re.sub(r"[\W_]?(id|name)s?$", "", name.strip().lower()) for name in frame.columns},
+    )
+    persons = [name for name, word in names.items() if _PERSON.fullmatch(word)]
+    persons = [name for name in persons if 1 < frame[name].nunique() <= n / 2]
+    answers = [name for name in frame.columns if name not in persons and _answers(frame[name], name)]
+    for person in persons[:1] if answers else ():
+        for item in frame.columns:
+            word = item.strip().lower()
+            if (
+                item in (person, answers[0])
+                or not _ITEM.fullmatch(word)
+                or not 1 < frame[item].nunique() <= n / 1.5
+            ):
+                continue
+            if frame.duplicated([item, person]).mean() < 0.1:
+                return VoteColumns(item, person, answers[0])
+    return None
+
+
+def _answers(column: Any, name: str) -> bool:
+    word = name.strip().lower()
+    return (word in CLASS_NAMES or bool(_ANSWER.fullmatch(word))) and 1 < column.nunique() <= _MOST_CLASSES
+
+
+def uses_of_items(frame: Any, votes: VoteColumns) -> dict[str, str]:
+    """Uses under which a table of votes is one of its items: what differs between their rows is left out.
+
+    Args:
+        frame: pandas DataFrame.
+        votes: its columns.
+    """
+    n_different = frame.groupby(votes.item, sort=False).nunique(dropna=False).max().reindex(frame.columns)
+    differ = frame.columns[n_different > 1]
+    return {**dict.fromkeys((*differ, votes.person, votes.answer), "leave out"), votes.item: "id"}
+
+
+def ask_for_votes(table: ExaminedTable, uses: Mapping[str, ColumnUse]) -> VoteColumns | None:
+    """Ask whether a table is one of votes, where nobody said what its ids are.
+
+    Args:
+        table: under examination; is told.
+        uses: of all columns.
+
+    Returns:
+        The columns, where they were said to be votes.
+    """
+    votes = vote_columns(table.frame)
+    if votes is None:
+        return None
+    item = uses[votes.item]
+    if not item.guessed:
+        said = (item.use, uses[votes.answer].use, table.options.duplicate_ids)
+        return votes if said == ("id", "leave out", "first") else None
+    n_items, n_persons = (int(table.frame[name].nunique()) for name in votes[:2])
+    items = {"columns": uses_of_items(table.frame, votes), "duplicate_ids": "first"}
+    table.found.guess(
+        "votes",
+        f"Is this a table of votes: {len(table.frame):,} answers in {votes.answer!r} of {n_persons:,} "
+        f"persons in {votes.person!r} to {n_items:,} items in {votes.item!r}? As it stands each row is an "
+        "item. Their votes are kept by workbench new "
+        f"--votes item={votes.item},person={votes.person},class={votes.answer}.",
+        votes.item,
+        (
+            *([Fix("It is a table of votes", items)] if uses[votes.answer].guessed else ()),
+            Fix("Each row is an item", {"columns": {votes.item: item.to_json()}}),
+        ),
+    )
+    return None

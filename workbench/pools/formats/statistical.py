@@ -1,0 +1,182 @@
+"""Tables of statistics programs: Weka's ARFF, Stata and SAS. Values with labels are read as their labels."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from workbench.errors import InputError
+from workbench.pools.formats.arrow import framed
+from workbench.pools.formats.encodings import settle_encoding
+from workbench.pools.formats.files import File, check_cells, check_size
+from workbench.pools.formats.jsons import MAX_DOCUMENT
+from workbench.pools.python_objects import plain_column
+from workbench.pools.tables import table_reader
+from workbench.pools.tables.options import TableOptions
+from workbench.pools.tables.source_table import RawTable, check_names
+from workbench.pools.tables.uses import CLASS_NAMES, ColumnUse
+from workbench.reading import reading
+
+_CHUNK = 10_000  # rows that are read at once: a head may say any number of them
+_ATTRIBUTE = re.compile(
+    r"""^[^\S\n]*@attribute\s+('(?:[^'\\\n]|\\.){0,999}'|"(?:[^"\\\n]|\\.){0,999}"|[^\s{'"]+)\s*(\{[^\n]*|\w+)""",
+    re.MULTILINE | re.IGNORECASE,
+)
+_DATA = re.compile(r"^[^\S\n]*@data\b.*$", re.MULTILINE | re.IGNORECASE)
+_NUMBERS = ("numeric", "real", "integer")
+
+
+def read_stata(file: File, options: TableOptions) -> RawTable:
+    """A file of Stata (.dta).
+
+    Args:
+        file: also .gz.
+        options: max_bytes, max_cells, max_columns.
+
+    Raises:
+        InputError: damaged, or too large.
+    """
+    import pandas as pd
+
+    def opened(named: bool) -> Any:
+        stream = io.BytesIO(data)
+        return pd.read_stata(stream, iterator=True, chunksize=_CHUNK, convert_categoricals=named)
+
+    data = file.content(options.max_bytes)
+    note = (
+        f"Labels of values are read of files up to {MAX_DOCUMENT >> 21} MB; these are the values themselves."
+    )
+    with reading(file.name, "a file of Stata", "Save it again, or as CSV."):
+        try:
+            if len(data) <= MAX_DOCUMENT // 2:  # pandas looks for labels in all that follows the rows
+                return _framed(file.name, "stata", opened(True), options)
+        except ValueError as error:  # two values with one label
+            if "labels" not in str(error):
+                raise
+            note = "Several values have the same label, so the values are read and not their labels."
+        return _framed(file.name, "stata", opened(False), options, note)
+
+
+def read_sas(file: File, options: TableOptions) -> RawTable:
+    """A data set of SAS (.sas7bdat), or its transport file (.xpt).
+
+    Args:
+        file: also .gz.
+        options: max_bytes, max_cells, max_columns, encoding.
+
+    Raises:
+        InputError: damaged, of an unknown encoding, or too large.
+    """
+    import pandas as pd
+
+    data = file.content(options.max_bytes)
+    is_transport = data.startswith(b"HEADER RECORD")
+    form: Any
+    form, encoding = ("xport", "cp1252") if is_transport else ("sas7bdat", "infer")
+    with reading(file.name, "a data set of SAS", "Save it again, or as CSV."):
+        stream: Any = io.BytesIO(data)
+        with_encoding: Any = options.encoding or encoding
+        reader = pd.read_sas(stream, format=form, iterator=True, chunksize=_CHUNK, encoding=with_encoding)
+        return _framed(file.name, "sas", reader, options)
+
+
+def _framed(name: str, form: str, source: Any, options: TableOptions, *notes: str) -> RawTable:
+    """The rows of a reader of pandas, piece by piece."""
+    import pandas as pd
+    import pyarrow as pa
+
+    pieces: list[Any] = []
+    n_rows = n_bytes = 0
+    with source as reader, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # pieces have other categories, and dates of no day
+        for piece in reader:
+            n_rows, n_bytes = n_rows + len(piece), n_bytes + int(piece.memory_usage(deep=True).sum())
+            check_cells(name, n_rows, piece.shape[1], options.max_cells, options.max_columns)
+            check_size(f"{name} (unpacked)", n_bytes, 4 * options.max_bytes)
+            pieces.append(piece.apply(plain_column))
+    if not pieces:
+        raise InputError(f"{name} holds no rows.")
+    frame = pd.concat(pieces, ignore_index=True).apply(plain_column)
+    check_names(name, [str(column) for column in frame.columns])
+    return framed(name, form, pa.Table.from_pandas(frame, preserve_index=False), {}, notes)
+
+
+def read_arff(file: File, options: TableOptions) -> RawTable:
+    """A file of Weka, as OpenML has them: names and types, then rows with commas between, or sparse ones.
+
+    Args:
+        file: also .gz.
+        options: max_bytes, max_cells, max_columns, encoding.
+
+    Raises:
+        InputError: no such head, a row of another number of cells, or too large.
+    """
+    import pandas as pd
+
+    data = file.content(options.max_bytes)
+    check_size(f"{file.name} (of this format)", len(data), MAX_DOCUMENT)
+    encoding, problems = settle_encoding(data, file.name, options.encoding)
+    text = data.decode(encoding)
+    start = _DATA.search(text)
+    attributes = _ATTRIBUTE.findall(text[: start.start()]) if start else []
+    if start is None or not attributes:
+        raise InputError(f"{file.name} has no lines of @attribute and of @data. Save it again, or as CSV.")
+    names = [_unquoted(name) for name, _ in attributes]
+    # a row of "{}" is as many cells as one that names all, and each is an object until it is a column's
+    n_lines, most = text.count("\n", start.end()), options.max_cells // 5
+    check_cells(file.name, n_lines, len(names), most, options.max_columns)
+    lines = enumerate(text[start.end() :].split("\n"), start=text.count("\n", 0, start.end()) + 1)
+    numbered = [(at, line.strip()) for at, line in lines if line.strip() and line.lstrip()[0] != "%"]
+    check_names(file.name, names)
+    zeros = [_cells(kind[1:])[0].rstrip("} ") if kind[0] == "{" else "0" for _, kind in attributes]
+    rows = [_row(line, zeros) for _, line in numbered]
+    odd = next((i for i, row in enumerate(rows) if len(row) != len(names)), None)
+    if odd is not None:
+        raise InputError(
+            f"Line {numbered[odd][0]} of {file.name} has {len(rows[odd])} cells for {len(names)} attributes. "
+            "Correct it, or save the table as CSV."
+        )
+    columns: dict[str, Any] = {}
+    uses: dict[str, ColumnUse] = {}
+    for (_, kind), name, cells in zip(attributes, names, zip(*rows, strict=True), strict=False):
+        column = pd.Series(cells, dtype="str").replace("?", None)
+        with reading(f"The attribute {name!r} of {file.name}", "all numbers", "Correct its cells."):
+            columns[name] = pd.to_numeric(column) if kind.lower() in _NUMBERS else column
+        if kind[0] == "{" and name.strip().lower() not in CLASS_NAMES:
+            uses[name] = ColumnUse("category", "own", guessed=True)
+    frame = pd.DataFrame(columns, columns=names)
+    return RawTable(
+        file.name, "arff", frame, uses=uses, problems=problems, locate=lambda row: f"line {numbered[row][0]}"
+    )
+
+
+def _row(line: str, zeros: Sequence[str]) -> list[str]:
+    """The cells of a line; of a sparse one, {index value, ...}, those that it does not name are zeros."""
+    if not (line.startswith("{") and line.endswith("}")):
+        return _cells(line)
+    row = list(zeros)
+    for cell in filter(str.strip, _cells(line[1:-1])):
+        index, _, value = cell.partition(" ")
+        if not index.isdecimal() or len(index) > 9 or int(index) >= len(row):
+            return []
+        row[int(index)] = _unquoted(value)
+    return row
+
+
+def _cells(line: str) -> list[str]:
+    quote = "'" if "'" in line and not re.search(r'(^|,)\s*"', line) else '"'
+    between = "," if "," in line or "\t" not in line else "\t"
+    reader = csv.reader([line], delimiter=between, quotechar=quote, escapechar="\\", skipinitialspace=True)
+    return [cell.strip() for cell in next(reader, [""])]
+
+
+def _unquoted(text: str) -> str:
+    text = text.strip()
+    return re.sub(r"\\(.)", r"\1", text[1:-1]) if text[:1] in ("'", '"') and len(text) > 1 else text
+
+
+ARFF, STATA, SAS = table_reader(read_arff), table_reader(read_stata), table_reader(read_sas)
