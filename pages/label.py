@@ -78,20 +78,17 @@ def model_popover(session: Any) -> None:
             args=(session, *choices),
         )
         model = session.model
-        sees = None if model is None else choice_of(model.estimator)
-        leans = None if model is None or not model.smoothing.labels else model.smoothing
-        if sees is not None or leans is not None:
+        sees = choice_of(model.estimator) if model else None
+        leans = model.smoothing if model and model.smoothing.labels else None
+        if sees or leans:
             with st.expander("What the model chose for itself", key="model-chose"):
-                if sees is not None:
-                    st.caption(
-                        f"It sees {verbatim(sees)}. Chosen at {sees.labels:,} labels.",
-                        help=explain("loss on labels it had not seen"),
-                    )
-                if leans is not None:
-                    st.caption(
-                        f"It {verbatim(leans)}. Chosen at {leans.labels:,} labels.",
-                        help=explain("leans on neighbours"),
-                    )
+                for verb, choice, word in (
+                    ("sees ", sees, "loss on labels it had not seen"),
+                    ("", leans, "leans on neighbours"),
+                ):
+                    if choice:
+                        words = f"It {verb}{verbatim(choice)}. Chosen at {choice.labels:,} labels."
+                        st.caption(words, help=explain(word))
         if PROBLEM in st.session_state:
             st.error(verbatim(st.session_state.pop(PROBLEM)), icon=":material/error:")
 

@@ -425,8 +425,8 @@ def functions(view: Any, item: int) -> None:
     )
     if view.model.smoothing.strength != "none":
         st.caption(
-            "The model averages an item's features with its neighbours'. The lines go without that: at the "
-            "dashed line they may differ from the bars."
+            "The model also goes by an item's neighbours, or by a column beside it. The lines go without "
+            "that: at the dashed line they may differ from the bars."
         )
 
 

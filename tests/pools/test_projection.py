@@ -41,14 +41,10 @@ def test_digits_keep_one_scale_and_tables_get_z_scores():
     np.testing.assert_allclose(np.abs(project(wine).points), np.abs(expected), atol=1e-9)
 
 
-def test_placing_and_lifting():
+def test_placing():
     pool = load_pool("wine")
     plane = project(pool)
     np.testing.assert_allclose(plane.place(pool.features), plane.points)
-    spots = np.array([[0.0, 0.0], [2.0, -1.0]])
-    lifted = plane.lift(spots)
-    assert lifted.shape == (2, 13)
-    np.testing.assert_allclose(plane.place(lifted), spots, atol=1e-9)
 
 
 def test_one_feature_constant_features_and_few_items():

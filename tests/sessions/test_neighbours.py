@@ -43,7 +43,7 @@ def test_the_default_leans_on_neighbours_where_the_labels_say_so(digits, rounds)
     assert rounds[-1].neighbours in ("medium", "strong", "both")
     smoothing = Smoothing.of_state(rounds[-1].state)
     assert smoothing.labels == 20 and smoothing.losses[smoothing.strength] < smoothing.losses["none"]
-    assert "loss on labels it had not seen" in str(smoothing) and "without them" in str(smoothing)
+    assert "loss on labels it had not seen" in str(smoothing) and "without that" in str(smoothing)
     alone = list(simulate(digits, budget=14, seed=0, options={"neighbours": "none"}))
     assert alone[-1].neighbours == "none" and rounds[-1].error < alone[-1].error
     assert alone[3].queried.tolist() == rounds[3].queried.tolist()  # nothing else differs before

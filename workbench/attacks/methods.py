@@ -89,11 +89,6 @@ class Target(NamedTuple):
     beta: float = 1.0
 
     @property
-    def has_variance(self) -> bool:
-        """True if it has latent functions with uncertainty."""
-        return self.key[0] != "softmax"
-
-    @property
     def signature(self) -> Any:
         """Shapes of the arrays; all sizes that differ between models of this kind are open."""
         if self.key[0] == "kernel":

@@ -31,12 +31,13 @@ from workbench.exchange.files import json_text, read_json
 from workbench.exchange.models import save_model, saved_guesses
 from workbench.members import FolderMembers
 from workbench.pools.instructions import FILE, PICTURES
+from workbench.pools.neighbours.graph import saved_way
 from workbench.pools.pool import Pool
 from workbench.reading import cut, parse_json, reading
 from workbench.sessions.examples import picked_now
 from workbench.sessions.rounds import Round
 from workbench.sessions.simulate import Checkpoint
-from workbench.sessions.smoothing import Smoothing, view_of
+from workbench.sessions.smoothing import Smoothing, seen_of
 from workbench.sessions.spec import RunSpec
 from workbench.sessions.taxonomy import code_book
 from workbench.store.events import Event
@@ -289,11 +290,10 @@ def write_run_bundle(
         classifier=spec.classifier,
         options=spec.options,
         classes=pool.classes,
-        feature_map=pool.feature_map,
         n_labelled=rounds[-1].n_labelled,
         pool=pool.name,
         guesses=saved_guesses(pool, {"sources": [{"source": source} for source in spec.guess]}, pool.classes),
-        view=view_of(pool, state),
+        **saved_way(pool, seen_of(pool, state)),
         id_column=pool.id_column,
         reading=pool.reading,
     )

@@ -20,7 +20,8 @@ from workbench.exchange.files import json_text
 from workbench.guesses import SavedGuesses
 from workbench.members import FolderMembers
 from workbench.pools import feature_map_from_json
-from workbench.pools.neighbours.graph import SmoothedFeatureMap, View
+from workbench.pools.features.beside import COLUMN
+from workbench.pools.neighbours.graph import SmoothedFeatureMap, View, saved_way
 from workbench.pools.pool import FeatureMap, Pool
 from workbench.reading import cut, reading
 from workbench.registry import from_file
@@ -225,11 +226,10 @@ def save_model_of(
         classifier=settings["classifier"],
         options=settings["options"],
         classes=model.classes,
-        feature_map=session.pool.feature_map,
         n_labelled=model.n_labelled,
         pool=session.pool.name,
         guesses=saved_guesses(session.pool, settings["guess"], model.classes),
-        view=None if model.seen is None else model.seen.view,
+        **saved_way(session.pool, model.seen),
         id_column=session.pool.id_column,
         reading=session.pool.reading,
     )
@@ -291,7 +291,7 @@ def load_model(folder: Path | str, *, trust_code: bool = False) -> SavedModel:
             view = View.from_arrays(bytes_to_arrays(archive.read(_NEIGHBOURS)))
     with reading(f"{title} is damaged: it", advice=ADVICE):
         leans = Smoothing.of_state(arrays).strength
-    if leans != ("none" if view is None else view.name):
+    if not leans.startswith(COLUMN) and leans != ("none" if view is None else view.name):
         raise InputError(f"{title} is damaged: it lacks the neighbours that it leans on. {ADVICE}")
     about = n_labelled, pool, fields.note, guesses, view, fields.id_column, fields.reading
     saved = SavedModel(name, classes, estimator, feature_map, *about)

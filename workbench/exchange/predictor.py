@@ -34,7 +34,7 @@ from workbench.pools.features.pixels import ImageFeatureMap
 from workbench.pools.features.shapes import ShapesFeatureMap
 from workbench.pools.features.table import DateColumn, NumberColumn, TableFeatureMap, TextColumn
 from workbench.pools.features.vectors import VectorFeatureMap
-from workbench.pools.neighbours.graph import STRENGTHS
+from workbench.pools.neighbours.graph import STRENGTHS, saved_way
 from workbench.pools.pool import FeatureMap
 from workbench.store.state import arrays_to_bytes
 from workbench.writing import write_whole
@@ -130,11 +130,10 @@ def predictor_of(session: Session) -> SavedModel:
         str(settings["classifier"]),
         model.classes,
         model.estimator,
-        session.pool.feature_map,
-        model.n_labelled,
-        session.pool.name,
+        n_labelled=model.n_labelled,
+        pool=session.pool.name,
         guesses=saved_guesses(session.pool, settings["guess"], model.classes),
-        view=None if model.seen is None else model.seen.view,
+        **saved_way(session.pool, model.seen),
         reading=session.pool.reading,
     )
 
@@ -335,7 +334,7 @@ def _classifier(export: _Made, saved: SavedModel, guess: str) -> None:
     logistic = isinstance(estimator, LogisticSoftmaxClassifier)
     if not (isinstance(estimator, LargeMarginClassifier) or softmax or logistic):
         raise InputError(
-            f"{saved.name} cannot be taken away for NumPy alone; {CAN} can. Save the model instead "
+            f"{saved.name} cannot be taken away for NumPy alone; {CAN} can. Save the model "
             "instead (session.save_model, or --format bundle): workbench predict reads that."
         )
     export.use("covariance")

@@ -65,17 +65,6 @@ class Plane(NamedTuple):
         """
         return on_axes(np.asarray(features), self.mean, self.axes, self.scale)
 
-    def lift(self, points: ArrayLike) -> Floats:
-        """The features that lie right under points of the plane (for a projection: its flat sheet).
-
-        Args:
-            points: [n, 2].
-
-        Returns:
-            [n, D] features, so that `place(lift(points)) == points`.
-        """
-        return (np.asarray(points, dtype=np.float64) @ self.axes + self.mean) * self.scale
-
 
 def principal_axes(X: ArrayLike, n_components: int = 2) -> PrincipalAxes:
     """Principal components by a singular value decomposition.

@@ -174,7 +174,7 @@ class FittedModel:
         """[n, C] class probabilities of some items before any label, where it begins with a guess."""
         from sklearn.base import clone
 
-        X, none = self.pool.features, slice(0, 0)
+        X, none = self.features, slice(0, 0)
         before = clone(self.estimator).set_params(classes=self.estimator.classes_.tolist())
         before.fit(X[none], [], **self._guess(none))
         return np.asarray(before.predict_proba(X[items], **self._guess(items)))

@@ -125,22 +125,12 @@ class Learner:
         missing = {k: v for k, v in defaults.items() if k in accepted and k not in self.options}
         return classifier.set_params(**missing)
 
-    @property
-    def geometry(self) -> Any:
-        """Geometry that the classifier takes from the pool, or None if it takes nothing."""
-        return self._geometry("none")
-
-    def _geometry(self, strength: str) -> Any:
-        estimator = self.estimator(0)
-        return self._measured(estimator, strength) if "geometry" in protocols.options_of(estimator) else None
-
     def _measured(self, estimator: Any, strength: str) -> Geometry:
         key = type(estimator), strength
         if key not in self._geometries:
             with self._explaining():
                 self._geometries[key] = self._measured_once(estimator, strength)
-        geometry: Geometry = self._geometries[key]
-        return geometry
+        return self._geometries[key]
 
     def _measured_once(self, estimator: Any, strength: str) -> Geometry:
         def measure() -> Geometry:
@@ -211,7 +201,7 @@ class Learner:
             scores[strength] = probe.leave_one_out(rows, codes, geometry, mean, new, neighbour)
             return scores[strength].log_likelihood
 
-        tried = in_turn(before, self.neighbourhood.strengths, len(codes))
+        tried = in_turn(before, (*self.neighbourhood.strengths, *self.neighbourhood.columns), len(codes))
         with self._explaining():
             smoothing = choose(before, tried, judge, len(codes))
         continuation = (
@@ -356,8 +346,9 @@ class Learner:
     def _prepared(self, number: int, strength: str = "none", measured: bool = False) -> Any:
         estimator = self.estimator(number)
         # A state brings its own geometry: the one of the pool as it was when the project began.
-        if "geometry" not in self.options and not measured and self._geometry(strength) is not None:
-            estimator.set_params(geometry=self._geometry(strength))
+        takes_geometry = "geometry" in protocols.options_of(estimator)
+        if takes_geometry and "geometry" not in self.options and not measured:
+            estimator.set_params(geometry=self._measured(estimator, strength))
         return estimator
 
 

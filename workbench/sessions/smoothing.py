@@ -15,12 +15,15 @@ from workbench.arrays import Array, Floats
 from workbench.classifiers.calibration import clearly_less
 from workbench.classifiers.choice import IN_TURNS, ONE_FACTOR, due
 from workbench.errors import InputError
-from workbench.pools.neighbours.graph import STRENGTHS, Neighbourhood, View
+from workbench.pools.features.beside import COLUMN
+from workbench.pools.neighbours.graph import STRENGTHS, Neighbourhood, Seen
 from workbench.pools.pool import Pool
 from workbench.progress import watched
 
 AT_ONCE = 5_000  # items up to which nobody notices the making of a graph
 _STANDARD_ERRORS = 0.5  # as for the other choices of a geometry
+_OF_COLUMNS = 3.0  # a column that nobody said to learn from must pay for certain
+_LEAST_FOR_COLUMNS = 30  # with fewer labels noise looks as if it paid
 _WAITS = 3  # labels that a look at strengths waits for one at the geometry, at most
 _SELDOM = 2.0  # times as many labels lie between looks once there are many: each fits every strength anew
 _FAR_BEHIND = 3.0  # standard errors
@@ -36,7 +39,7 @@ class Smoothing:
     """Strength with which a model leans on neighbours, and why.
 
     Attributes:
-        strength: one of `STRENGTHS`.
+        strength: one of `STRENGTHS`, or of a pool's `Neighbourhood.columns`.
         labels: how many there were when that was chosen; 0 where a person chose, or labels did not yet.
         losses: strength -> minus the mean leave-one-out log-likelihood, of those tried.
         looks: taken so far.
@@ -52,15 +55,18 @@ class Smoothing:
     behind: Mapping[str, int] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        sentence = f"leans on neighbours: {STRENGTHS[self.strength].said}"
+        column = self.strength.removeprefix(COLUMN)
+        sentence = f"learns from the column {column!r}, too"
+        if column == self.strength:
+            sentence = f"leans on neighbours: {STRENGTHS[column].said}"
         own_loss, alone = self.losses.get(self.strength), self.losses.get("none")
         if own_loss is None or alone is None:
             return sentence
         if self.strength == "none":
             best = min((loss for name, loss in self.losses.items() if name != "none"), default=None)
-            with_them = "" if best is None else f", with them at best {best:.2f}"
-            return f"{sentence}; loss on labels it had not seen {alone:.2f}{with_them}"
-        return f"{sentence}; loss on labels it had not seen {own_loss:.2f}, without them {alone:.2f}"
+            otherwise = "" if best is None else f", otherwise at best {best:.2f}"
+            return f"{sentence}; loss on labels it had not seen {alone:.2f}{otherwise}"
+        return f"{sentence}; loss on labels it had not seen {own_loss:.2f}, without that {alone:.2f}"
 
     def to_state(self) -> dict[str, Array]:
         """Strength in a round's state; nothing where nothing was ever chosen."""
@@ -82,7 +88,7 @@ class Smoothing:
         if state is None or f"{_OURS}smoothing" not in state:
             return cls()
         smoothing = cls(**json.loads(str(state[f"{_OURS}smoothing"])))
-        if smoothing.strength not in STRENGTHS:
+        if smoothing.strength not in STRENGTHS and not smoothing.strength.startswith(COLUMN):
             raise InputError(
                 f"This state leans on neighbours by {smoothing.strength!r}, which is no strength."
             )
@@ -129,8 +135,10 @@ def in_turn(before: Smoothing, strengths: Sequence[str], labels: int) -> list[st
     Those that were far behind three times in a row wait for every fourth look. With many labels it is "none"
     or "both": others make labelled items alike that new ones are not, and leaving out does not see it.
     """
+    if labels < _LEAST_FOR_COLUMNS:
+        strengths = [name for name in strengths if not name.startswith(COLUMN)]
     if labels >= MANY and "both" in strengths:
-        return ["none", "both"]
+        return [name for name in strengths if name not in ("weak", "medium", "strong")]
     alternatives = [name for name in strengths if name not in ("none", before.strength)]
     if labels >= IN_TURNS:
         alternatives = alternatives[before.looks % 2 :: 2]
@@ -166,7 +174,8 @@ def choose(
             failed[name] = "its likelihood is not finite"
     best = present if present in trials else "none"
     for name in (name for name in strengths if name in trials):
-        if best not in trials or clearly_less(trials[name], trials[best], _STANDARD_ERRORS):
+        errors = _OF_COLUMNS if name.startswith(COLUMN) else _STANDARD_ERRORS
+        if best not in trials or clearly_less(trials[name], trials[best], errors):
             best = name
     behind = dict(before.behind)
     for name, losses in trials.items():
@@ -249,15 +258,15 @@ class _Cancelled(Exception):
     pass
 
 
-def view_of(pool: Pool, state: Mapping[str, Array]) -> View | None:
-    """Smoothing of rows for the model of a round's state; None where it leans on no neighbours.
+def seen_of(pool: Pool, state: Mapping[str, Array]) -> Seen | None:
+    """The pool as the model of a round's state sees it; None where that is as it is.
 
     Args:
         pool: of the round, with its split.
         state: of the round.
     """
     strength = Smoothing.of_state(state).strength
-    return None if strength == "none" else Neighbourhood(pool).seen(strength).view
+    return None if strength == "none" else Neighbourhood(pool).seen(strength)
 
 
 def leans_by_itself(classifier: Any, options: Mapping[str, Any]) -> str:

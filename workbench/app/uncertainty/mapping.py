@@ -358,10 +358,10 @@ def neighbour_lines(session: Session, chosen: list[int], shown: int) -> Ints | N
     neighbourhood = session.neighbours.neighbourhood
     if not chosen and len(neighbourhood) > MOST_LINES:
         chosen = [shown]
-    from workbench.pools.neighbours.graph import lines, lines_of
+    from workbench.pools.neighbours.graph import lines
 
     graph, rows = neighbourhood.graph, neighbourhood.rows
-    return lines_of(graph, rows, np.asarray(chosen)) if chosen else lines(graph, rows, rows)
+    return lines(graph, rows, np.asarray(chosen) if chosen else rows)
 
 
 @dataclass(frozen=True, eq=False)

@@ -289,6 +289,11 @@ class TableFeatureMap:
         """Names of the source columns that are used."""
         return tuple(column.name for column in self.recipe)
 
+    @property
+    def column(self) -> str:
+        """Name of the first column of texts; "" for none."""
+        return next((entry.name for entry in self.recipe if isinstance(entry, TextColumn)), "")
+
     def _frame(self, rows: Any) -> Any:
         """Rows as a frame that has every column of the recipe."""
         frame = as_frame(rows, self.sources)

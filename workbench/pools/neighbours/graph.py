@@ -18,6 +18,7 @@ import numpy as np
 
 from workbench.arrays import Array, Floats, Ints, column_moments, digest
 from workbench.errors import InputError
+from workbench.pools.features.beside import WithColumn, with_columns
 from workbench.pools.neighbours.nearest import K, Nearest, nearest, nearest_among, way
 from workbench.pools.pool import FeatureMap, Pool
 from workbench.progress import part, tell
@@ -276,7 +277,7 @@ class SmoothedFeatureMap:
 
 
 class Seen(NamedTuple):
-    """A pool as a model sees it that leans on neighbours.
+    """A pool as a model sees it that leans on neighbours, or learns from a column beside the text.
 
     Attributes:
         features: [N, D'] of every item.
@@ -284,7 +285,15 @@ class Seen(NamedTuple):
     """
 
     features: Array
-    view: View
+    view: View | WithColumn
+
+
+def saved_way(pool: Pool, seen: Seen | None) -> dict[str, Any]:
+    """Way of new rows to what a model sees, as saved models keep it: `feature_map` and `view`."""
+    view = None if seen is None else seen.view
+    if isinstance(view, WithColumn):
+        return {"feature_map": view.feature_map, "view": None}
+    return {"feature_map": pool.feature_map, "view": view}
 
 
 class Neighbourhood:
@@ -297,7 +306,7 @@ class Neighbourhood:
     """
 
     def __init__(self, pool: Pool, begun: int | None = None) -> None:
-        self._features = pool.features
+        self._pool, self._features = pool, pool.features
         self._rows = pool.trainable if begun is None else pool.trainable[pool.trainable < begun]
         self._common = pool.common_scale
         self._seen: dict[str, Seen] = {}
@@ -328,6 +337,11 @@ class Neighbourhood:
         if self.too_few or not self._scale[0]:
             return ("none",)
         return ("none", "strong") if len(self._rows) > LARGE else tuple(STRENGTHS)
+
+    @cached_property
+    def columns(self) -> dict[str, WithColumn]:
+        """Columns shown beside a text that a model may learn from, too."""
+        return with_columns(self._pool, self._rows)
 
     @cached_property
     def key(self) -> str:
@@ -377,9 +391,12 @@ class Neighbourhood:
         """The pool as a model sees it.
 
         Args:
-            strength: one of `STRENGTHS` but "none".
+            strength: one of `STRENGTHS` but "none", or of `columns`.
         """
         with self._lock:
+            if strength not in self._seen and strength in self.columns:
+                both = self.columns[strength]
+                self._seen[strength] = Seen(both.transform(self._features, both.indicators), both)
             if strength not in self._seen:
                 key = VERSION, K, MOST_ROWS, MOST_BYTES, self.key, strength
                 arrays = self._kept("neighbours", key, lambda: self._made(strength))
@@ -393,13 +410,16 @@ class Neighbourhood:
         In the graph an item and its neighbours have moved towards each other, which a new row has not done.
 
         Args:
-            strength: one of `STRENGTHS` but "none".
+            strength: as of `seen`.
             items: [n] of the pool.
 
         Returns:
             [n, D'].
         """
         pool_view = self.seen(strength)
+        view = pool_view.view
+        if isinstance(view, WithColumn):
+            return pool_view.features[items]
         with self._lock:
             memo = self._as_new.setdefault(strength, {})
             missing = np.array([item for item in items.tolist() if item not in memo], dtype=np.int64)
@@ -407,10 +427,10 @@ class Neighbourhood:
             memo.update((item, pool_view.features[item]) for item in missing[~inside].tolist())
             missing = missing[inside]
             neighbours = None
-            if pool_view.view.layers.shape[1] == len(self._rows):  # none were thinned away
+            if view.layers.shape[1] == len(self._rows):  # none were thinned away
                 at = np.searchsorted(self._rows, missing)
                 neighbours = Nearest(self.graph.rows[at], self.graph.distances[at])
-            new_rows = pool_view.view.without_self(self._features[missing], neighbours)
+            new_rows = view.without_self(self._features[missing], neighbours)
             memo.update(zip(missing.tolist(), new_rows, strict=True))
             return np.stack([memo[item] for item in items.tolist()])
 
@@ -548,8 +568,8 @@ def checked_strength(value: Any) -> str:
     return str(value)
 
 
-def lines_of(graph: Nearest, rows: Ints, items: Ints) -> Ints:
-    """[e, 2] some items of a pool and their neighbours, whichever these are.
+def lines(graph: Nearest, rows: Ints, items: Ints) -> Ints:
+    """[e, 2] some items of a pool and their neighbours, whichever these are; each pair once.
 
     Args:
         graph: of `Neighbourhood.graph`.
@@ -558,19 +578,4 @@ def lines_of(graph: Nearest, rows: Ints, items: Ints) -> Ints:
     """
     at = np.flatnonzero(np.isin(rows, items))
     ends = np.stack([np.repeat(at, graph.rows.shape[1]), graph.rows[at].ravel()], axis=1)
-    return rows[ends.astype(np.int64)].reshape(-1, 2)
-
-
-def lines(graph: Nearest, rows: Ints, items: Ints) -> Ints:
-    """[e, 2] pairs of neighbours among some items of a pool, each pair once.
-
-    Args:
-        graph: of `Neighbourhood.graph`.
-        rows: [n] items that it is of.
-        items: to draw.
-    """
-    place = {item: i for i, item in enumerate(rows.tolist())}
-    at = [place[item] for item in items.tolist() if item in place]
-    selection = set(at)
-    pairs = {(min(a, b), max(a, b)) for a in at for b in graph.rows[a].tolist() if b in selection}
-    return rows[np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)]
+    return rows[np.unique(np.sort(ends.astype(np.int64), axis=1), axis=0)]

@@ -334,17 +334,12 @@ class Examination:
                 )
             return
         self.uses |= {name: ColumnUse("shown", guessed=True) for name in extras}
-        noun, fixes = "pictures", tuple[Fix, ...]()
+        message, fixes = f"The model learns from the pictures in {item!r} alone", tuple[Fix, ...]()
         if self.uses[item].use == "text":
-            noun = "text"
+            message = f"The model learns from the text in {item!r} alone, unless a column clearly helps"
             learn = {name: use.to_json() for name, use in extras.items()}
             fixes = (Fix("Learn from them, too", {"columns": learn}),)
-        self.found.note(
-            "item",
-            f"The model learns from the {noun} in {item!r} alone; shown beside it: {listed(list(extras))}.",
-            item,
-            fixes,
-        )
+        self.found.note("item", f"{message}; shown beside it: {listed(list(extras))}.", item, fixes)
 
     def _check_classes_given(self) -> None:
         classes = self.options.classes or ()
