@@ -1,7 +1,7 @@
 """Doubt against error with few labels, for every classifier: does what a model says of new items come true?
 
 `python -m benchmarks doubts [--quick] [--sets ...] [--classifiers ...] [--seeds N]`: ten tables of PMLB that
-nothing was tuned on, labels drawn at random and labels that margin picked (asked by the large-margin model).
+no constant was fitted to, labels drawn at random and labels that margin picked (by the large-margin model).
 For each number of labels: the geometric mean of doubt / error (doubt is 1 - the largest probability, both
 plus 0.01), how far the NLL lies above that with the best temperature (found on the truth, on log p), and the
 share wrong of the items with a doubt below 10 %, all sets together. A line for each of the fifteen
