@@ -63,9 +63,10 @@ label-studio: .venv/dev.stamp
 	WORKBENCH_LABEL_STUDIO=$(CURDIR)/.label-studio/bin/label-studio \
 	  $(BIN)/python -m pytest -m slow tests/exchange/test_label_studio.py $(ARGS)
 
-# What the lessons show when they open; run it again when their computation changes.
+# What the lessons show when they open, and the examples of empty pages; run it again when their computation changes.
 lessons: .venv/dev.stamp
 	$(BIN)/python -m benchmarks.lessons data/lessons.npz
+	$(BIN)/python -m benchmarks.examples
 
 # Known weaknesses of the pinned dependencies; asks a public database, so it needs the network.
 audit: .venv/dev.stamp

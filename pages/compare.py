@@ -466,8 +466,10 @@ if token is not None:
 else:
     form()
     if not comparison.all_of():
-        from workbench.figures.examples import comparison as example
+        from workbench.figures.examples import example
 
-        widgets.figure(example(), "comparison-example", "An example: two curves and the labels saved")
+        widgets.figure(
+            example("comparison"), "comparison-example", "An example: two curves and the labels saved"
+        )
         st.caption("What you will see: how fast the error falls, and how many labels a policy saves.")
 earlier(token)

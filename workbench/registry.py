@@ -8,6 +8,7 @@ docs/security.md says what runs code.
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -15,6 +16,7 @@ from functools import cache, lru_cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from inspect import Signature, signature
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from workbench.errors import InputError
@@ -50,6 +52,18 @@ class Entry:
 
 
 E = TypeVar("E", bound=Entry)
+T = TypeVar("T")
+
+
+def written_entries(path: Path, make: Callable[..., T]) -> list[T]:
+    """Entries of a TOML file, in its order: a table each, by its name.
+
+    Args:
+        path: of the file, which is part of the package.
+        make: an entry of its name and its fields.
+    """
+    with path.open("rb") as file:
+        return [make(name, **fields) for name, fields in tomllib.load(file).items()]
 
 
 class Registry(Mapping[str, E], Generic[E]):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks import examples as examples_drawn
 from workbench.app.compare import comparison_results
 from workbench.app.serving.jobs import Countdown, Job
 from workbench.errors import Cancelled
@@ -110,8 +111,14 @@ def test_the_gap_is_drawn_between_the_curves() -> None:
     assert fig.layout.annotations[-1].text == "10 labels saved"
 
 
-@pytest.mark.parametrize("make", [examples.comparison, examples.attack])
-def test_an_example_says_that_it_is_one(make: Any) -> None:
-    fig = make()
+@pytest.mark.parametrize("name", examples_drawn.figures())
+def test_an_example_says_that_it_is_one_and_is_stored_as_it_is_drawn(name: str) -> None:
+    fig = examples.example(name)
     assert examples.WORDS in [words.text for words in fig.layout.annotations]
-    assert all(trace.opacity < 0.5 for trace in fig.data)
+    drawn = examples_drawn.figures()[name]
+    assert [trace.type for trace in fig.data] == [trace.type for trace in drawn.data]
+    for stored, trace in zip(fig.data, drawn.data, strict=True):
+        np.testing.assert_allclose(
+            np.asarray(stored.y, float), np.asarray(trace.y, float), atol=1e-9, equal_nan=True
+        )
+    assert all(trace.opacity < 1 for trace in fig.data)

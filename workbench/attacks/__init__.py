@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.registry import Entry, Registry
+from workbench.registry import Entry, Registry, written_entries
 
 if TYPE_CHECKING:
     from workbench.attacks.methods import attack as attack
@@ -47,77 +48,9 @@ class LossEntry(Entry):
 
 _HERE = "workbench.attacks.methods"
 
-ATTACKS: Registry[AttackEntry] = Registry(
-    "attack",
-    [
-        AttackEntry(
-            "fgsm",
-            f"{_HERE}:fgsm",
-            "FGSM",
-            "One step: each pixel moves the way that misleads most (Goodfellow et al. 2015).",
-        ),
-        AttackEntry(
-            "pgd",
-            f"{_HERE}:pgd",
-            "PGD",
-            "Many small steps of that kind from a random start (Madry et al. 2018); the best one is kept.",
-        ),
-        AttackEntry(
-            "adaptive-pgd",
-            f"{_HERE}:pgd",
-            "Adaptive PGD",
-            "Knows the detector: looks for images the model is wrong about and certain of.",
-            loss="adaptive",
-            needs_variance=True,
-        ),
-        AttackEntry(
-            "transfer",
-            f"{_HERE}:fgsm",
-            "Transfer",
-            "FGSM computed on a softmax network and shown to this model.",
-            needs_surrogate=True,
-        ),
-        AttackEntry(
-            "noise",
-            f"{_HERE}:noise",
-            "Random signs",
-            "No attack: every pixel moves by the strength, up or down at random. The control.",
-            loss="",
-        ),
-    ],
-)
-
-LOSSES: Registry[LossEntry] = Registry(
-    "loss",
-    [
-        LossEntry(
-            "cross-entropy",
-            "workbench.attacks.methods:cross_entropy",
-            "Cross-entropy",
-            "Of the softmax of the latent means, at the model's own temperature.",
-        ),
-        LossEntry(
-            "hinge",
-            "workbench.attacks.methods:hinge",
-            "Hinge",
-            "One plus the best rival's mean minus the true class's.",
-        ),
-        LossEntry(
-            "objective",
-            "workbench.attacks.methods:objective",
-            "Training objective",
-            "The large-margin model's own loss; also raises the variance.",
-            needs_variance=True,
-        ),
-        LossEntry(
-            "adaptive",
-            "workbench.attacks.methods:adaptive",
-            "Adaptive",
-            "How surely the best wrong class is the largest: wrong and certain.",
-            needs_variance=True,
-        ),
-    ],
-)
+_FOLDER = Path(__file__).parent
+ATTACKS: Registry[AttackEntry] = Registry("attack", written_entries(_FOLDER / "attacks.toml", AttackEntry))
+LOSSES: Registry[LossEntry] = Registry("loss", written_entries(_FOLDER / "losses.toml", LossEntry))
 
 _LAZY = {
     "attack": _HERE,

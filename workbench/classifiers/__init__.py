@@ -5,12 +5,13 @@ from __future__ import annotations
 import inspect
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.classifiers.geometry import Geometry
 from workbench.classifiers.latent import Latent
 from workbench.errors import InputError
-from workbench.registry import Entry, Registry, load_own, plugins, signature_of
+from workbench.registry import Entry, Registry, load_own, plugins, signature_of, written_entries
 
 if TYPE_CHECKING:
     from workbench.classifiers.base import BaseBayesianClassifier as BaseBayesianClassifier
@@ -61,152 +62,7 @@ def _described(name: str, target: str, thing: Any) -> ClassifierEntry:
 
 CLASSIFIERS: Registry[ClassifierEntry] = Registry(
     "classifier",
-    [
-        ClassifierEntry(
-            "large-margin",
-            f"{_HERE}.large_margin:LargeMarginClassifier",
-            "Large-margin GP",
-            "Multi-class Bayesian SVM with closed-form sweeps; fast, warm starts, good first choice.",
-            source="Wistuba & Rawat 2018, 2019",
-            cost="about 10 ms a warm fit at 100 labels, a tenth of a second at 1,500; some ten times that in "
-            "the rounds that choose its geometry (every ten labels; choice=fixed for none)",
-            gradients=True,
-            advice="The one to begin with: few labels go far, and it says how sure it is.",
-        ),
-        ClassifierEntry(
-            "bayesian-svm",
-            f"{_HERE}.bayesian_svm:BayesianSVMClassifier",
-            "Bayesian SVM",
-            "Binary Bayesian SVM with inducing points; one-vs-rest for more classes.",
-            source="Wenzel et al. 2017",
-            cost="like the large-margin GP",
-            gradients=True,
-        ),
-        ClassifierEntry(
-            "bayesian-svm-batch",
-            f"{_HERE}.bayesian_svm:BatchBayesianSVMClassifier",
-            "Bayesian SVM, full GP",
-            "The Bayesian SVM without inducing points, for small data.",
-            source="Wenzel et al. 2017, batch form",
-            cost="cubic in the number of labels",
-            gradients=True,
-        ),
-        ClassifierEntry(
-            "bayesian-svm-linear",
-            f"{_HERE}.bayesian_svm:LinearBayesianSVMClassifier",
-            "Bayesian SVM, linear",
-            "The Bayesian SVM on the features themselves.",
-            source="Wenzel et al. 2017, linear form",
-            cost="linear in the number of labels",
-        ),
-        ClassifierEntry(
-            "logistic-softmax",
-            f"{_HERE}.logistic_softmax:LogisticSoftmaxClassifier",
-            "Logistic-softmax GP",
-            "Conjugate multi-class GP with calibrated probabilities on overlapping data.",
-            source="Galy-Fajou et al. 2019",
-            cost="15 to 40 closed-form sweeps",
-            gradients=True,
-            advice="Slower, with honest chances where classes overlap.",
-        ),
-        ClassifierEntry(
-            "logistic-softmax-gibbs",
-            f"{_HERE}.logistic_softmax:LogisticSoftmaxGibbsClassifier",
-            "Logistic-softmax GP, Gibbs",
-            "Exact samples of the same model, for small data.",
-            source="Galy-Fajou et al. 2019, Gibbs sampler",
-            cost="cubic in the number of labels, for every sample",
-            gradients=True,
-        ),
-        ClassifierEntry(
-            "svgp-softmax",
-            f"{_HERE}.svgp:SVGPClassifier",
-            "SVGP, softmax",
-            "GPflow's sparse variational GP with a softmax likelihood.",
-            options={"likelihood": "softmax"},
-            source="Hensman et al. 2015; GPflow",
-            cost="about ten sweeps: under a second at 1,500 labels",
-            gradients=True,
-        ),
-        ClassifierEntry(
-            "svgp-robust-max",
-            f"{_HERE}.svgp:SVGPClassifier",
-            "SVGP, robust-max",
-            "GPflow's sparse variational GP with the robust-max likelihood.",
-            options={"likelihood": "robust-max"},
-            source="Hernández-Lobato et al. 2011; GPflow",
-            cost="15 to 40 sweeps: about a second at 1,500 labels",
-            gradients=True,
-        ),
-        ClassifierEntry(
-            "svgp-heaviside",
-            f"{_HERE}.svgp:SVGPClassifier",
-            "SVGP, Heaviside with noise",
-            "Sparse variational GP with a multinomial probit likelihood.",
-            options={"likelihood": "heaviside"},
-            source="Girolami & Rogers 2006; GPflow",
-            cost="about ten sweeps: a few seconds at 1,500 labels",
-            gradients=True,
-        ),
-        ClassifierEntry(
-            "wasserstein",
-            f"{_HERE}.wasserstein:WassersteinClassifier",
-            "Gaussian Wasserstein",
-            "A network's mean with a GP's uncertainty, matched by the Wasserstein distance.",
-            source="the GWI notes; Wild et al. 2022",
-            cost="a few hundred network steps: seconds",
-            gradients=True,
-        ),
-        ClassifierEntry(
-            "large-margin-net",
-            f"{_HERE}.networks:LargeMarginNetClassifier",
-            "Large-margin GP on a network",
-            "A convolutional network's features under a large-margin GP, trained together.",
-            source="Wistuba & Rawat 2018, 2019: LMGP-DNN",
-            cost="minutes",
-            image_only=True,
-            gradients=True,
-        ),
-        ClassifierEntry(
-            "softmax-net",
-            f"{_HERE}.networks:SoftmaxNetClassifier",
-            "Softmax network",
-            "The same network with a softmax output, for comparison.",
-            source="baseline of Wistuba & Rawat 2018, 2019",
-            cost="minutes",
-            has_latent=False,
-            image_only=True,
-            gradients=True,
-        ),
-        ClassifierEntry(
-            "svm-platt",
-            f"{_HERE}.baselines:CalibratedSVMClassifier",
-            "SVM, calibrated",
-            "scikit-learn's RBF SVM with cross-validated sigmoid calibration.",
-            source="scikit-learn",
-            cost="cross-validation inside",
-            has_latent=False,
-        ),
-        ClassifierEntry(
-            "logistic-regression",
-            f"{_HERE}.baselines:LogisticRegressionClassifier",
-            "Logistic regression",
-            "scikit-learn's logistic regression on standardised features.",
-            source="scikit-learn",
-            cost="milliseconds",
-            has_latent=False,
-            advice="The quickest and simplest; to compare with.",
-        ),
-        ClassifierEntry(
-            "gp-laplace",
-            f"{_HERE}.baselines:LaplaceGPClassifier",
-            "GP, Laplace",
-            "scikit-learn's GP classifier with the Laplace approximation.",
-            source="Rasmussen & Williams 2006; scikit-learn",
-            cost="cubic in the number of labels",
-            has_latent=False,
-        ),
-    ],
+    written_entries(Path(__file__).with_name("classifiers.toml"), ClassifierEntry),
     lambda: plugins(ENTRY_POINT_GROUP, _described),
 )
 

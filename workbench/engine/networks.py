@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -22,7 +23,7 @@ import tensorflow as tf
 from workbench.arrays import Array
 from workbench.errors import InputError
 from workbench.pools.features.network import Layer
-from workbench.registry import Entry, Registry, load_own
+from workbench.registry import Entry, Registry, load_own, written_entries
 
 # TensorFlow imports Keras while it loads: who asked for Keras first would wait for a thread that asked for
 # TensorFlow, and that thread for him
@@ -94,28 +95,8 @@ def _dense(units: int, seed: Iterator[int]) -> Any:
     )
 
 
-_HERE = "workbench.engine.networks"
 NETWORKS: Registry[Entry] = Registry(
-    "network",
-    [
-        Entry("mlp", f"{_HERE}:_mlp", "Two dense layers", "fc(128)-fc(64), for features that are no images."),
-        Entry(
-            "small", f"{_HERE}:_small", "Small", "conv(16,3)-pool-conv(32,3)-pool-fc(64): seconds an epoch."
-        ),
-        Entry("middle", f"{_HERE}:_middle", "Middle", "conv(32,3)-pool-conv(64,3)-pool-fc(128)."),
-        Entry(
-            "papers-mnist",
-            f"{_HERE}:_papers_mnist",
-            "The papers' MNIST network",
-            "conv(32,5)-conv(64,3)-pool-fc(1024)-fc(100), unpadded.",
-        ),
-        Entry(
-            "papers-cifar10",
-            f"{_HERE}:_papers_cifar",
-            "The papers' CIFAR-10 network",
-            "conv(128,3)-conv(128,3)-pool-conv(128,3)-pool-fc(256)-fc(100), unpadded.",
-        ),
-    ],
+    "network", written_entries(Path(__file__).with_name("networks.toml"), Entry)
 )
 
 

@@ -1,14 +1,13 @@
 """The papers' tables and figures by name: `workbench reproduce NAME`, and the reports they are written to.
 
-An experiment is a function (Context) -> Report, named in experiments.csv with what it costs and
-imported when it is run. To add one: write the function and add a line. A report holds findings (the
+An experiment is a function (Context) -> Report, named in experiments.toml with what it costs and
+imported when it is run. To add one: write the function and add a table. A report holds findings (the
 paper's figure, ours, a verdict by a stated rule), tables and figures. It is written as Markdown with the
 tables as CSV and the figures as HTML, and as PNG where a browser is found.
 """
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 from collections import Counter
@@ -31,7 +30,7 @@ from workbench.exchange.files import json_text
 from workbench.pools.datasets import known
 from workbench.progress import OnProgress, duration, quiet
 from workbench.reading import reading
-from workbench.registry import Entry, Registry
+from workbench.registry import Entry, Registry, written_entries
 from workbench.writing import alone_in, write_whole
 
 Verdict = Literal["reproduced", "partly", "not reproduced"]
@@ -326,14 +325,9 @@ class Experiment(Entry):
     limits: str = ""
 
 
-def _listed() -> Iterator[Experiment]:
-    with Path(__file__).with_name("experiments.csv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            values: dict[str, Any] = {**row, "target": f"{__package__}.{row['target']}"}
-            yield Experiment(**values)
-
-
-EXPERIMENTS: Registry[Experiment] = Registry("experiment", list(_listed()))
+EXPERIMENTS: Registry[Experiment] = Registry(
+    "experiment", written_entries(Path(__file__).with_name("experiments.toml"), Experiment)
+)
 
 
 class Grid:

@@ -18,7 +18,7 @@ from workbench.pools.python_objects import held_file
 from workbench.pools.streams import read_like
 from workbench.pools.tables.options import SHORT
 from workbench.reading import cut, reading
-from workbench.registry import Entry, Registry
+from workbench.registry import Entry, Registry, written_entries
 
 if TYPE_CHECKING:
     from workbench.pools.tables.report import TableReport
@@ -44,80 +44,7 @@ class PoolEntry(Entry):
 
 
 POOLS: Registry[PoolEntry] = Registry(
-    "pool",
-    [
-        PoolEntry(
-            "digits",
-            "workbench.pools.datasets.bundled:digits",
-            "Handwritten digits",
-            "1,797 digits of 8 x 8 pixels: the one to start with.",
-            kind="image",
-            n_items=1797,
-            n_features=64,
-            n_classes=10,
-            question="Which digit is this?",
-        ),
-        PoolEntry(
-            "wine",
-            "workbench.pools.datasets.bundled:wine",
-            "Wine",
-            "178 wines by 13 chemical measurements, three growers.",
-            n_items=178,
-            n_features=13,
-            n_classes=3,
-            question="Which grower is this wine from?",
-        ),
-        PoolEntry(
-            "iris",
-            "workbench.pools.datasets.bundled:iris",
-            "Iris",
-            "150 flowers by four lengths, three species.",
-            n_items=150,
-            n_features=4,
-            n_classes=3,
-            question="Which kind of iris is this?",
-        ),
-        PoolEntry(
-            "breast-cancer",
-            "workbench.pools.datasets.bundled:breast_cancer",
-            "Breast cancer",
-            "569 tumours by 30 measurements, malignant or benign.",
-            n_items=569,
-            n_features=30,
-            n_classes=2,
-            question="Is this tumour malignant or benign?",
-        ),
-        PoolEntry(
-            "three-gaussians",
-            "workbench.pools.datasets.generators:three_gaussians",
-            "Three Gaussians",
-            "Points in the plane with as much overlap as you like; the best possible answer is known.",
-            n_items=2500,
-            n_features=2,
-            n_classes=3,
-            question="Which class does this point belong to?",
-        ),
-        PoolEntry(
-            "overlapping",
-            "workbench.pools.datasets.generators:overlapping",
-            "Overlapping classes",
-            "20,000 points of four Gaussian classes in ten dimensions; the best possible answer is known.",
-            n_items=20_000,
-            n_features=10,
-            n_classes=4,
-            question="Which class does this point belong to?",
-        ),
-        PoolEntry(
-            "poker",
-            "workbench.pools.datasets.generators:poker",
-            "Poker hands",
-            "1,025,010 dealt hands of five cards; an exact rule names each one.",
-            n_items=1_025_010,
-            n_features=10,
-            n_classes=10,
-            question="Which hand is this?",
-        ),
-    ],
+    "pool", written_entries(Path(__file__).with_name("pools.toml"), PoolEntry)
 )
 
 

@@ -202,9 +202,9 @@ def results(outcome: AttackOutcome) -> None:
 
 def drawn_example() -> None:
     """Preview of the page, before anything was attacked."""
-    from workbench.figures.examples import attack
+    from workbench.figures.examples import example
 
-    widgets.figure(attack(), "attack-example", "An example: accuracy and doubt against the strength")
+    widgets.figure(example("attack"), "attack-example", "An example: accuracy and doubt against the strength")
     st.caption("What you will see: pictures before and after, how many stay right, how many are noticed.")
 
 

@@ -17,35 +17,14 @@ from workbench.sessions.notebooks import error_words
 _WORDS = {
     "label": "labelled",
     "skip": "skipped",
-    "unsure": "unsure",
     "flag": "flagged",
-    "note": "note",
-    "class-added": "class added",
-    "class-renamed": "class renamed",
-    "class-merged": "class merged",
-    "class-removed": "class removed",
-    "class-described": "class described",
-    "classes-ordered": "classes ordered",
-    "relabelled": "relabelled",
-    "cleared": "cleared",
-    "wanted": "wanted",
-    "imported": "imported",
     "resolved": "decided",
-    "undo": "undo",
-    "redo": "redo",
-    "confirmed": "confirmed",
     "requeued": "to be asked again",
-    "model-changed": "model changed",
-    "guesses-changed": "guesses changed",
-    "question-changed": "question changed",
     "names-hidden": "names on People",
-    "instructions-written": "instructions written",
-    "instructions-read": "instructions read",
     "example-picked": "example",
-    "checks-started": "checks started",
-    "certified": "certified",
     "round": "fit",
 }
+"""Kind of an event -> words for it, where it is not called by its own."""
 _QUESTIONS = ("asked", "released", "picture-kept")
 
 
@@ -62,7 +41,7 @@ def event_rows(session: Any, state: Any, most: int) -> list[dict[str, Any]]:
     return [
         {
             # first what a phone has room for
-            "What": _WORDS.get(event.kind, event.kind),
+            "What": _WORDS.get(event.kind, event.kind.replace("-", " ")),
             "Class or change": _change(event, state),
             "Item": "" if event.item is None else str(ids[event.item]),
             "Who": who(event.annotator, event.payload),

@@ -48,9 +48,9 @@ def before() -> None:
 
 def example(height: int) -> None:
     """Preview of the curve, while there is none."""
-    from workbench.figures.examples import comparison
+    from workbench.figures import examples
 
-    figure = comparison(height, names=("random questions", "this class"))
+    figure = examples.example("class", height)
     widgets.figure(figure, "together-example", "An example: the error of a class beside random questions")
 
 

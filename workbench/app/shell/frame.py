@@ -218,7 +218,7 @@ EXAMPLES = {
     "answers": "What you will see: how many answers it takes to say how wrong the labels are at most.",
     "wrong_labels": "What you will see: labels that look wrong first, with the chance that each is right.",
 }
-"""Function of `figures.examples` -> what its figure is an example of."""
+"""Name of `figures.examples` -> what its figure is an example of."""
 
 
 def needed(what: str, title: str | None = None, example: str = "") -> Session:
@@ -240,8 +240,9 @@ def needed(what: str, title: str | None = None, example: str = "") -> Session:
         if example:
             from workbench.figures import examples
 
-            figure = getattr(examples, example)()
-            widgets.figure(figure, f"example-{example}", f"An example. {EXAMPLES[example]}")
+            widgets.figure(
+                examples.example(example), f"example-{example}", f"An example. {EXAMPLES[example]}"
+            )
             st.caption(EXAMPLES[example])
         end()
     return opened

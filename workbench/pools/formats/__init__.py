@@ -1,6 +1,6 @@
 """Kinds of files that pools come from: how each is recognised, and what reads it.
 
-A format is a module here with a `READER`, and a line in `FORMATS`. Whoever opens a file, to load a pool,
+A format is a module here with a `READER`, and a table in formats.toml. Whoever opens a file, to load a pool,
 to score or predict its rows or to take labels from it, asks `format_of` and uses that reader.
 """
 
@@ -10,12 +10,13 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.errors import InputError
 from workbench.pools.formats.files import File
 from workbench.reading import cut
-from workbench.registry import Entry, Registry
+from workbench.registry import Entry, Registry, written_entries
 
 if TYPE_CHECKING:
     from workbench.pools.pool import FeatureMap, Kind, Pool
@@ -65,36 +66,15 @@ class FileFormat(Entry):
         return reader
 
 
-def _format(name: str, title: str, *endings: str, reader: str = "", **more: Any) -> FileFormat:
-    return FileFormat(
-        name, f"workbench.pools.formats.{reader or f'{name}:READER'}", title, endings=endings, **more
-    )
+def _format(name: str, *, magic: str = "", **fields: Any) -> FileFormat:
+    values: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()
+    }
+    return FileFormat(name, magic=magic.encode(), **values)
 
 
-_ALL = ("table", "text", "image")
-_DATASET = (
-    *("dataset_dict.json", "dataset_info.json", "*.arrow", "*/*.parquet"),
-    *("metadata.csv", "metadata.jsonl", "*/metadata.csv", "*/metadata.jsonl"),
-)
 FORMATS: Registry[FileFormat] = Registry(
-    "file format",
-    [
-        _format("csv", "CSV, TSV", ".csv", ".tsv", ".tab", ".data"),
-        _format("lines", "TXT (an item a line)", ".txt"),
-        _format("xlsx", "Excel", ".xlsx", ".xlsm"),
-        _format("jsonl", "JSON lines", ".jsonl", ".ndjson", reader="jsons:LINES"),
-        _format("json", "JSON (Label Studio's tasks too)", ".json", reader="jsons:DOCUMENT", kinds=_ALL),
-        _format("parquet", "Parquet", ".parquet", ".pq", folder="*.parquet", magic=b"PAR1"),
-        _format("arrow", "Feather, Arrow", ".feather", ".arrow", magic=b"ARROW1"),
-        _format("arff", "Weka's ARFF", ".arff", reader="statistical:ARFF"),
-        _format("stata", "Stata", ".dta", reader="statistical:STATA"),
-        _format("sas", "SAS", ".sas7bdat", ".xpt", reader="statistical:SAS"),
-        _format("npz", "NPZ, NPY", ".npz", ".npy", reader="arrays:READER", kinds=("image", "table")),
-        _format("libsvm", "LIBSVM (.svm)", ".libsvm", ".svm", ".svmlight", kinds=("table",)),
-        _format("idx", "idx", "idx3-ubyte", ".idx", ".idx3", folder="*images-idx3-ubyte*", kinds=("image",)),
-        _format("huggingface", "a folder of Hugging Face", kinds=_ALL, inside=_DATASET),
-        _format("images", "a zip or a folder of images", ".zip", folder="*", kinds=("image",)),
-    ],
+    "file format", written_entries(Path(__file__).with_name("formats.toml"), _format)
 )
 
 
