@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
+from unicodedata import normalize
 
 from workbench.errors import Cancelled, InputError
 
@@ -144,6 +145,11 @@ def valid_text(text: str) -> str:
     if text.isascii():
         return text.replace("\0", "\ufffd") if "\0" in text else text
     return _ODD.sub("\ufffd", text)
+
+
+def letters(text: str) -> str:
+    """A text in NFC: what names, ids and words are compared by, and never what is shown or stored."""
+    return normalize("NFC", text)
 
 
 def valid_texts(document: Any) -> Any:

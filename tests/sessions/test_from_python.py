@@ -285,3 +285,26 @@ def test_the_names_at_the_top_are_those_below() -> None:
     assert all(getattr(workbench, name) is not None for name in workbench.__all__)
     with pytest.raises(AttributeError, match="no attribute 'pool'"):
         workbench.pool  # noqa: B018
+
+
+def test_two_spellings_of_the_same_letters_are_one_name(tmp_path: Path, store: Store) -> None:
+    """One key, as typed in one piece or as a letter and its accent; what was written stays."""
+    from workbench.app.desk.finding import find
+    from workbench.exchange import import_labels
+
+    typed, composed = "the\u0301", "th\u00e9"
+    path = tmp_path / "cups.csv"
+    rows = [f"e\u0301{i},a cup of {typed} with the number {i} please" for i in range(20)]
+    path.write_text("id,text\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    session = Session.create(str(path), name="cups", classes=[typed, "other"], store=store, annotator="ann")
+    with pytest.raises(InputError, match="already"):
+        session.classes.add(composed)
+    session.label_item(0, composed)
+    assert session.state.classes == (typed, "other") and session.state.n_labelled == 1
+    assert find(session.pool, composed).size == find(session.pool, typed).size == 20
+    labels = f"id,label\n\u00e93,{composed}\n".encode()
+    assert [item for item, *_ in import_labels(labels, session.pool, "csv")] == [3]
+    vectors = tmp_path / "vectors.npz"
+    np.savez(vectors, ids=np.array([f"\u00e9{i}" for i in range(20)]), vectors=np.eye(20, dtype=np.float32))
+    pool = load_pool(str(path), features=f"embeddings:{vectors}")
+    assert len(pool) == 20 and not any("left out" in note for note in pool.notes)

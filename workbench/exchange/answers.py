@@ -24,7 +24,7 @@ from workbench.pools.pool import Pool
 from workbench.pools.tables.exported import COLUMNS as EXPORTED
 from workbench.pools.tables.exported import TAKEN
 from workbench.pools.tables.pictures import found_by_path
-from workbench.reading import cut, json_lines, parse_json, valid_text
+from workbench.reading import cut, json_lines, letters, parse_json, valid_text
 
 _FRAMES = ("csv", "xlsx", "arrow", "arff", "stata", "sas")
 IMPORTS = (*_FRAMES, "parquet", "jsonl", "npz", "label-studio", "huggingface", "coco")
@@ -177,7 +177,8 @@ class Places:
         in_order = ("id", id_column) if id_column == "item" else (id_column, "id")
         self._ids = tuple(filter(None, dict.fromkeys((*in_order, *alike))))
         self._names = (*self._ids, "item")
-        self._position = {valid_text(str(key)): i for i, key in enumerate(pool.items.ids)}
+        position = {valid_text(str(key)): i for i, key in enumerate(pool.items.ids)}
+        self._position = {letters(key): i for key, i in position.items()} | position
         if rows.files:
             paths = found_by_path(rows.files, list(map(str, pool.items.ids)))
             self._position |= {name: self._position[valid_text(path)] for name, path in paths.items()}
@@ -226,7 +227,7 @@ class Places:
         key = about.get(by, "")
         text = plain_text(key) if isinstance(key, str | int | float) else cut(key)
         if by in self._ids:
-            return self._position.get(text, self._position.get(text.strip(), -1)), text
+            return self._position.get(text, self._position.get(letters(text.strip()), -1)), text
         number = int(text) if text.isdecimal() and len(text) < 19 else -1
         return number if number < len(self._pool) else -1, text
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import io
 import re
-import unicodedata
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 
 from workbench.pools.images.decoding import opened
 from workbench.pools.images.photos import PhotoItems
+from workbench.reading import letters
 from workbench.writing import short_name
 
 SHOWN_BY = {
@@ -67,9 +67,9 @@ class FileNames:
 def not_taken(stem: str, ending: str, number: int, taken: set[str]) -> str:
     """A name that differs from the others also where capitals do not count; it is taken then."""
     name = f"{stem}{ending}"
-    while unicodedata.normalize("NFC", name).casefold() in taken:
+    while letters(name).casefold() in taken:
         name, number = f"{stem}-{number}{ending}", number + 1
-    taken.add(unicodedata.normalize("NFC", name).casefold())
+    taken.add(letters(name).casefold())
     return name
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from unicodedata import normalize
-
 import numpy as np
 
 from workbench.arrays import Array, Ints
 from workbench.errors import InputError
 from workbench.pools.cells import plain_text
-from workbench.reading import cut, listed
+from workbench.reading import cut, letters, listed
 
 UNLABELLED = ("", "nan", "NaN", "None", "null", "<NA>", "NaT")
 """Texts that stand for "no label" in an array of labels, unless a class is called so."""
@@ -35,7 +33,7 @@ def class_names(texts: Array) -> Array:
     spellings: dict[str, str] = {}
     names = np.empty(len(texts), dtype=object)
     stripped = [str(text).strip() for text in texts.tolist()]
-    names[:] = [spellings.setdefault(normalize("NFC", text), text) for text in stripped]
+    names[:] = [spellings.setdefault(letters(text), text) for text in stripped]
     return names
 
 

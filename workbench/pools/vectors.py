@@ -17,7 +17,7 @@ from workbench.pools.fingerprints import fingerprint_rows, fingerprint_words
 from workbench.pools.formats.arrays import NpzFile, read_npy
 from workbench.pools.formats.files import File
 from workbench.pools.pool import Pool
-from workbench.reading import cut, listed, reading
+from workbench.reading import cut, letters, listed, reading
 
 MAX_NUMBERS = 400_000_000
 _NAMES = ("embeddings", "vectors", "features", "X")
@@ -84,21 +84,23 @@ def vectors_for(features: str, ids: Sequence[str]) -> tuple[Array, tuple[str, ..
                 "out."
             )
         position[key] = row
-    missing = [str(key) for key in ids if str(key) not in position]
+    position = {letters(key): row for key, row in position.items()} | position
+    names = [key if key in position else letters(key) for key in map(str, ids)]
+    missing = [key for key in names if key not in position]
     if missing:
         raise InputError(
             f"{name} has no vector of {len(missing):,} of the pool's {len(ids):,} items: "
             f"{listed(missing, 3)}; its ids look like {listed(keys[:2], 2)}. Encode them too, or correct the "
             "ids."
         )
-    pool_ids = {str(key) for key in ids}
-    unknown = [key for key in keys if key not in pool_ids]
+    pool_ids = set(map(letters, names))
+    unknown = [key for key in keys if letters(key) not in pool_ids]
     notes: tuple[str, ...] = ()
     if unknown:
         notes = (
             f"{len(unknown):,} vectors of items that are not in the pool left out: {listed(unknown, 3)}.",
         )
-    return vectors[[position[str(key)] for key in ids]], notes
+    return vectors[[position[key] for key in names]], notes
 
 
 def with_classes(feature_map: VectorFeatureMap, features: str) -> VectorFeatureMap:

@@ -21,6 +21,7 @@ from workbench.sessions.project import OpenQuestion, Transaction
 from workbench.sessions.taxonomy import CLASS_CHANGES, class_event, key_of, with_key
 from workbench.store import AskRecord, Event, ProjectState
 from workbench.store.events import UNDOABLE
+from workbench.store.fold import predictions
 
 CLOSING = ("label", "skip", "unsure")
 
@@ -437,16 +438,12 @@ class Answers:
         return import_events(state, of.value, of.text)
 
     def _guesses(self, state: ProjectState, of: Operation) -> list[Event]:
-        recorded = {
-            (source["source"], source.get("checksum"))
-            for source in state.model.get("guesses", ())
-            if "said" in source
-        }
+        recorded = predictions(state.model.get("guesses", ()))
         sources = [
             {
                 name: value
                 for name, value in source.items()
-                if name != "said" or (source["source"], source.get("checksum")) not in recorded
+                if name != "said" or value != recorded.get(source["source"])
             }
             for source in of.value
         ]

@@ -11,7 +11,7 @@ import numpy as np
 
 from workbench.errors import InputError
 from workbench.pools.pool import Pool
-from workbench.reading import valid_text
+from workbench.reading import letters, valid_text
 from workbench.sessions.operations import Operation
 from workbench.store import Event, ProjectState
 
@@ -29,7 +29,7 @@ def key_of(state: ProjectState, name: str) -> str:
         InputError: there is none.
     """
     for key, title in state.class_names.items():
-        if title == name:
+        if letters(title) == letters(name):
             return key
     if name in state.class_names:
         return name
@@ -54,7 +54,7 @@ def class_names(names: Sequence[str]) -> tuple[str, ...]:
     cleaned = tuple(valid_text(str(name)).strip() for name in names)
     if any(not name for name in cleaned):
         raise InputError("A class needs a name.")
-    if len(set(cleaned)) != len(cleaned):
+    if len(set(map(letters, cleaned))) != len(cleaned):
         raise InputError("Two classes have the same name.")
     return cleaned
 
@@ -72,7 +72,7 @@ def new_name(state: ProjectState, name: str) -> str:
         raise InputError(
             f"The name of a class has at most {LONGEST_NAME} characters; this has {len(cleaned)}."
         )
-    if cleaned in state.classes:
+    if letters(cleaned) in map(letters, state.classes):
         raise InputError(f"There is a class {cleaned!r} already.")
     return cleaned
 

@@ -333,8 +333,8 @@ class Event:
     def guesses_changed(cls, sources: Sequence[Mapping[str, Any]], n_items: int = 0) -> Event:
         """From here on fits start from these guesses, all of them: {"source", "on", ...} each.
 
-        They are of a pool of `n_items`. A source that stands already, with the same checksum, is recorded
-        without what was said of the items.
+        They are of a pool of `n_items`. A source that stands already is recorded without what it
+        says of the items.
         """
         return cls("guesses-changed", {"sources": [dict(source) for source in sources], "n_items": n_items})
 

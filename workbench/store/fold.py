@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -174,7 +174,11 @@ class EventFold:
         elif kind == "names-hidden":
             self._model = {**self._model, "names_hidden": bool(event.payload["on"])}
         elif kind == "guesses-changed":
-            sources = _with_predictions(event.payload["sources"], self._model.get("guesses", ()))
+            recorded = predictions(self._model.get("guesses", ()))  # a change does not repeat them
+            sources = [
+                {"said": recorded[source["source"]], **source} if source["source"] in recorded else source
+                for source in event.payload["sources"]
+            ]
             self._model = {**self._model, "guesses": sources}
         else:
             self._instructions.apply(event)
@@ -519,16 +523,6 @@ def fold(events: Iterable[Event]) -> ProjectState:
     return EventFold(events).state()
 
 
-def _with_predictions(
-    sources: Sequence[Mapping[str, Any]], before: Sequence[Mapping[str, Any]]
-) -> list[Mapping[str, Any]]:
-    """Sources of a change; predictions that an earlier change recorded are not repeated in the log."""
-    recorded = {
-        (source["source"], source.get("checksum")): source["said"] for source in before if "said" in source
-    }
-    return [
-        {"said": recorded[key], **source}
-        if (key := (source["source"], source.get("checksum"))) in recorded
-        else source
-        for source in sources
-    ]
+def predictions(sources: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Source of a guess -> what it says of the items, where that lies in the project."""
+    return {source["source"]: source["said"] for source in sources if "said" in source}

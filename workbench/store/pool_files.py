@@ -8,7 +8,6 @@ import shutil
 import sqlite3
 from functools import partial
 from hashlib import file_digest, sha256
-from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -92,7 +91,7 @@ def put_in(copy: sqlite3.Connection) -> int:
         if not (_HASH.fullmatch(path.parent.name) and path.is_file() and _is_whole(path.parent.name, path)):
             continue
         with path.open("rb") as file:
-            for piece in chain((file.read(PIECE),), iter(partial(file.read, PIECE), b"")):  # one at least
+            for piece in iter(partial(file.read, PIECE), b""):
                 copy.execute("INSERT INTO pool_files VALUES (?, ?, ?)", (path.parent.name, path.name, piece))
         count += 1
     copy.commit()

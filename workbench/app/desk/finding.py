@@ -12,6 +12,7 @@ from workbench.app.serving import explanations
 from workbench.app.serving.caching import computed
 from workbench.app.words.text import plain
 from workbench.errors import InputError
+from workbench.reading import letters
 
 if TYPE_CHECKING:
     from workbench.arrays import Ints
@@ -39,8 +40,8 @@ def find(pool: Pool, words: str) -> Ints:
     """
     if len(words) > LONGEST:
         raise InputError(f"At most {LONGEST:,} letters.")
-    columns = {name.lower(): cells for name, cells in computed(_columns, pool).items()}
-    terms, rest = _of_columns(words.lower(), list(columns))
+    columns = {letters(name).lower(): cells for name, cells in computed(_columns, pool).items()}
+    terms, rest = _of_columns(letters(words).lower(), list(columns))
     terms += [("", a or b) for a, b in _TERM.findall(rest)]
     if not terms:
         raise InputError("Type a word, an id or column:value.")
@@ -85,7 +86,7 @@ def _columns(pool: Pool) -> dict[str, Sequence[str]]:
     """Column -> its cells in small letters; nothing for texts and images."""
     cells = getattr(pool.items, "cells", None)
     if cells is not None:
-        return {str(n): [plain(v).lower() for v in column] for n, column in cells.items()}
+        return {str(n): [letters(plain(v)).lower() for v in column] for n, column in cells.items()}
     names, values = getattr(pool.items, "names", None), getattr(pool.items, "values", None)
     if names is None or values is None:
         return {}
@@ -97,6 +98,6 @@ def _everything(pool: Pool) -> Sequence[str]:
     columns = [*computed(_columns, pool).values(), getattr(pool.items, "texts", None)]
     text_columns = [column for column in columns if column is not None]
     return [
-        "\n".join([str(name), *(str(column[i]) for column in text_columns)]).lower()
+        letters("\n".join([str(name), *(str(column[i]) for column in text_columns)])).lower()
         for i, name in enumerate(pool.items.ids)
     ]

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
-from unicodedata import normalize
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
@@ -21,7 +20,7 @@ from workbench.pools.images.fetching import MAX_PICTURE, fetch_all, is_address, 
 from workbench.pools.images.photos import MAX_PHOTO_BYTES, PhotoSource
 from workbench.pools.notebooks import counted
 from workbench.pools.tables.report import Fix
-from workbench.reading import cut, listed, reading
+from workbench.reading import cut, letters, listed, reading
 
 if TYPE_CHECKING:
     from workbench.pools.tables.second_readings import ExaminedTable
@@ -247,7 +246,7 @@ def _slashed(name: str) -> str:
 
 def _folded(path: str) -> str:
     """A path as it is compared where capitals and the form of accents do not count."""
-    return normalize("NFC", _slashed(path)).casefold()
+    return letters(_slashed(path)).casefold()
 
 
 def _about_missing(table: ExaminedTable, column: str, names: Sequence[str], missing: Any) -> None:
