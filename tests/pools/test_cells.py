@@ -174,6 +174,14 @@ def test_names_of_classes_are_trimmed_and_have_one_form():
     assert any("20 cells of 'label'" in note for note in pool.notes)
 
 
+def test_two_ids_of_the_same_letters_are_one_id_met_twice():
+    rows = "".join(
+        f"{name},{i},{'ab'[i % 2]}\n" for i, name in enumerate(["the\u0301", "th\u00e9", *"cdefgh"])
+    )
+    report = inspect_table(f"id,x,label\n{rows}".encode(), file_name="a.csv")
+    assert any("met before" in problem.message for problem in report.problems)
+
+
 def test_a_filled_column_that_is_left_out_is_told_with_a_cell_and_its_ways_back():
     data = b"weight,x,same,label\n" + b"".join(
         b"%d kg,%d,u,%s\n" % (i, i % 7, b"ab"[i % 3 > 0 :][:1]) for i in range(60)

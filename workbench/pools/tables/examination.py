@@ -37,7 +37,7 @@ from workbench.pools.tables.uses import (
     is_named_id,
     numbers_rows,
 )
-from workbench.reading import cut, listed
+from workbench.reading import cut, letters, listed
 
 _WORDS = frozenset(("unknown", "missing"))  # that stand for nothing among numbers, and may well be classes
 
@@ -362,7 +362,7 @@ class Examination:
             message = f"Column {name!r} has no id on {at}. Complete it."
             self.found.choice("id", message, name, (numbered, drop))
             return
-        again = np.flatnonzero(_met_before(texts) & self.keep)
+        again = np.flatnonzero(_met_before([*map(letters, texts)]) & self.keep)
         if len(again):
             row = int(again[0])
             if self.options.duplicate_ids == "error":
@@ -422,7 +422,7 @@ class Examination:
         )
 
 
-def _met_before(texts: Array) -> Array:
+def _met_before(texts: list[str]) -> Array:
     """[N] bool, whether a text stands further up; where none does, no set of them is made."""
     is_repeat = np.zeros(len(texts), dtype=bool)
     words = np.fromiter((hash(text) for text in texts), dtype=np.int64, count=len(texts))
