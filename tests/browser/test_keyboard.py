@@ -582,6 +582,30 @@ def test_who_is_shut_out_of_the_gallery_saves_what_waits_as_a_file(page: Any, se
     assert (operation["kind"], operation["item"], operation["person"]) == ("flag", 0, "Ann")
 
 
+def test_who_may_not_open_a_project_any_more_saves_what_waits_as_a_file(page: Any, server: Server) -> None:
+    """Of this account's answers alone; nothing is shown where none wait."""
+    page.goto(f"{server.url}/_stcore/health")
+    page.evaluate(script("parts.js", "../shell/kept.js"))
+    page.evaluate(
+        """() => {
+            const flag = (op, person) => JSON.stringify({ op, kind: 'flag', item: 0, person });
+            localStorage.setItem('desk-k1/p/1', flag('a', 'Ann'));
+            localStorage.setItem('desk-k2/p/1', flag('b', 'Bob'));
+            document.body.innerHTML = '<div class="desk-place"></div>';
+            window.mount = (project, person, account) =>
+                window.component({ data: { project, person, account }, parentElement: document.body });
+            window.mount('p', 'Ann', 'k1');
+        }"""
+    )
+    page.locator(".message", has_text="1 answer of yours waits in this browser").wait_for()
+    with page.expect_download() as saved:
+        page.locator("[data-command=kept]", has_text="Save the 1 kept answer as a file").click()
+    (operation,) = json.loads(Path(saved.value.path()).read_text(encoding="utf-8"))
+    assert (operation["op"], operation["person"]) == ("a", "Ann")
+    page.evaluate("window.mount('q', 'Ann', 'k1')")
+    assert page.locator(".desk-place").inner_text() == ""
+
+
 # a desk over a stand-in for the server, which answers a sync by window.answer(its operations)
 STAND_IN = """commands => {
     const face = { kind: 'text', text: 'a text' };
