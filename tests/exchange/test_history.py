@@ -47,7 +47,7 @@ def lived(store: Store) -> Session:
     ben.label_item(items[0], CLASSES[2])  # a tie
     ben.label_item(items[1], CLASSES[2])
     ben.resolve(items[1], CLASSES[1])
-    ann.correct(first.item, CLASSES[2])
+    ann._event("correct", item=first.item, label=CLASSES[2])
     ann.flag(items[2], reason="odd | one")
     ann.note(items[2], "=1+1\nsecond line")
     ben.note(items[2], "so it is")

@@ -302,7 +302,7 @@ def test_who_labels_an_item_after_a_file_has_the_last_word(
         session.label_item(own, a)
     bob = session.as_annotator("bob")
     bob.label_item(new, c)
-    session.correct(again, a)
+    session._event("correct", item=again, label=a)
     assert session.state.undecided == set() and session.state.learnable != before
     labels = [session.state.labels[item] for item in (own, new, seen, again)]
     assert labels == [a, c, b, a]

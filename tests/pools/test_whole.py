@@ -285,6 +285,16 @@ def test_pictures_are_found_by_their_path(names, paths, found):
     assert found_by_path(names, paths) == found
 
 
+def test_pictures_beside_a_table_are_found_in_either_form_of_their_letters(tmp_path):
+    for forms in (("th\u00e9", "the\u0301"), ("the\u0301", "th\u00e9")):
+        place = tmp_path / str(len(forms[0]))
+        folder_of(place, {f"{forms[0]}-{i}.png": (20 * i, 0, 9) for i in range(6)})
+        rows = "".join(f"{forms[1]}-{i}.png,{'ab'[i % 2]}\n" for i in range(6))
+        (place / "t.csv").write_text("picture,label\n" + rows, encoding="utf-8")
+        pool = load_pool(place / "t.csv", columns={"picture": "picture", "label": "class"}, features="pixels")
+        assert len(pool) == 6 and pool.kind == "image"
+
+
 def _datasets_layout(place, n=(("train", 8), ("test", 3))):
     for split, many in n:
         folder_of(place, {f"{split}/{i}.png": (20 * i, 0, 9 * len(split)) for i in range(many)})

@@ -291,6 +291,7 @@ def test_two_spellings_of_the_same_letters_are_one_name(tmp_path: Path, store: S
     """One key, as typed in one piece or as a letter and its accent; what was written stays."""
     from workbench.app.desk.finding import find
     from workbench.exchange import import_labels
+    from workbench.guesses import of_classes
 
     typed, composed = "the\u0301", "th\u00e9"
     path = tmp_path / "cups.csv"
@@ -303,7 +304,8 @@ def test_two_spellings_of_the_same_letters_are_one_name(tmp_path: Path, store: S
     assert session.state.classes == (typed, "other") and session.state.n_labelled == 1
     assert find(session.pool, composed).size == find(session.pool, typed).size == 20
     labels = f"id,label\n\u00e93,{composed}\n".encode()
-    assert [item for item, *_ in import_labels(labels, session.pool, "csv")] == [3]
+    assert import_labels(labels, session.pool, "csv", session.classes) == [(3, typed)]
+    assert of_classes([composed] * 20, session.classes).codes.tolist() == [0] * 20
     vectors = tmp_path / "vectors.npz"
     np.savez(vectors, ids=np.array([f"\u00e9{i}" for i in range(20)]), vectors=np.eye(20, dtype=np.float32))
     pool = load_pool(str(path), features=f"embeddings:{vectors}")

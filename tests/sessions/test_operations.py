@@ -493,7 +493,7 @@ def test_a_correction_after_a_second_look_leaves_the_first_answer(start: Start) 
     session.look_again(items=[ask.item])
     (again,) = session.ask()
     assert again.role == "second" and session.tell(again, "virginica")
-    session.correct(ask.item, "versicolor")
+    session._event("correct", item=ask.item, label="versicolor")
     vote = session.state.votes[ask.item][session.annotator]
     assert (vote.first, vote.key) == ("setosa", "versicolor")
 

@@ -19,7 +19,7 @@ from workbench.pools.tables.exported import is_exported, is_label
 from workbench.pools.tables.options import READING
 from workbench.pools.tables.second_readings import VoteColumns, uses_of_items
 from workbench.pools.tables.uses import CLASS_NAMES
-from workbench.reading import cut, reading
+from workbench.reading import cut, letters, reading
 from workbench.reading import listed as quoted
 from workbench.store import LABEL, FileVote
 
@@ -178,7 +178,7 @@ def take_votes(session: Session, votes: Votes, source: str) -> str:
 def _matched(
     rows: Rows, pool: Pool, classes: Sequence[str], left_out: list[str] | None, column: str
 ) -> list[tuple[int, str] | FileVote]:
-    known_classes = {*classes, *pool.classes}
+    known_classes = {letters(name): name for name in (*pool.classes, *classes)}
     places = Places(pool, rows, column)
     labels: dict[int, str] = {}
     choices: dict[int, list[Choice]] = {}
@@ -209,7 +209,7 @@ def _matched(
             f"Pool {pool.name!r} has no item {quoted(unknown, 5, quote=False)}. Nothing was imported."
         )
     votes = file_votes(choices, wheres)
-    if mark is not None and not known_classes.issuperset(labels.values()):
+    if mark is not None and not {*known_classes.values()}.issuperset(labels.values()):
         raise InputError(
             f"{mark[0]} has the label {cut(str(mark[1]))}, and no class is called so. Where it means that "
             "there is no label, leave the cell empty; where it is a class, add it to the project first. "
@@ -257,7 +257,7 @@ def _said(row: Row, column: str) -> Any:
     return labels[0] if labels else None
 
 
-def _class_name(where: str, label: Any, known_classes: set[str], marks: bool) -> str | None:
+def _class_name(where: str, label: Any, known_classes: Mapping[str, str], marks: bool) -> str | None:
     """The class a row names, or None where it names none."""
     if isinstance(label, bool) or not isinstance(label, str | int | float | None):
         raise InputError(
@@ -266,8 +266,8 @@ def _class_name(where: str, label: Any, known_classes: set[str], marks: bool) ->
     if isinstance(label, float) and np.isinf(label):
         raise InputError(f"{where} has the label {label}, which is no name of a class.")
     name = plain_text(label).strip()
-    if name in known_classes:
-        return name
+    if (form := letters(name)) in known_classes:
+        return known_classes[form]
     # a text "-1" is a name like any other while no class is known: the classes may be -1 and 1
     is_text = isinstance(label, str)
     if name and is_text and not marks:

@@ -19,13 +19,11 @@ def _figures() -> dict[str, Any]:
     return figures
 
 
-def example(name: str, height: int | None = None) -> go.Figure:
+def example(name: str) -> go.Figure:
     """An example of a figure, on made numbers and greyed.
 
     Args:
         name: "comparison", "attack", "error", "doubt", "reliability", "answers", "wrong_labels", or "class"
             for a comparison of random questions with a class's.
-        height: in pixels; its own unless given.
     """
-    figure = go.Figure(_figures()[name])
-    return figure if height is None else figure.update_layout(height=height)
+    return go.Figure(_figures()[name])

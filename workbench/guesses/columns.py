@@ -17,6 +17,7 @@ from workbench.arrays import Floats
 from workbench.errors import InputError
 from workbench.guesses.guess import Guess
 from workbench.pools.tables.suggestions import names_predictions
+from workbench.reading import letters
 
 FLOOR = 0.001  # of a probability
 PREFIXES = ("p_", "prob_", "proba_", "probability_", "score_")
@@ -301,7 +302,7 @@ def _key(name: Any) -> str:
     """Names are compared without regard to case, spaces, and the .0 of whole numbers."""
     if isinstance(name, float) and name.is_integer():
         name = int(name)
-    return " ".join(str(name).replace("_", " ").split()).casefold()
+    return " ".join(letters(str(name)).replace("_", " ").split()).casefold()
 
 
 def _most(pair: tuple[str, int]) -> tuple[int, str]:

@@ -305,18 +305,6 @@ class Several(Opened):
         self.fits.published()  # taken up while nobody waits for it
         return [self._event("choose", items=items, label=name, text=role)] if len(items) else []
 
-    def correct(self, item: int, name: str) -> Event:
-        """Answer an item again that this annotator answered before.
-
-        Args:
-            item: index into the pool.
-            name: of the class; "" for unsure.
-
-        Raises:
-            InputError: they have no answer of it, or no such class.
-        """
-        return self._event("correct", item=item, label=name)
-
     def relabel(self, items: Sequence[int], name: str) -> Event:
         """Decide the class of items in review, whatever was said before; one undo takes all back.
 

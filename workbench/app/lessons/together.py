@@ -40,17 +40,17 @@ def before() -> None:
     """Introduction: what is done here, the button that begins, and what will be seen."""
     st.markdown("\n".join(f"{n}. {step}" for n, step in enumerate(STEPS, 1)))
     st.button("Begin", key="begin-room", type="primary", icon=":material/play_arrow:", on_click=begin)
-    example(300)
+    example()
     st.caption(
         "What you will see: how fast the error falls, and how many labels the machine's questions save."
     )
 
 
-def example(height: int) -> None:
+def example() -> None:
     """Preview of the curve, while there is none."""
     from workbench.figures import examples
 
-    figure = examples.example("class", height)
+    figure = examples.example("class")
     widgets.figure(figure, "together-example", "An example: the error of a class beside random questions")
 
 
@@ -142,7 +142,7 @@ def curve(shared: Session) -> None:
             two = sum(1 for count in state.counts.values() if count) > 1
             soon = "The first fit is on its way." if two else "The curve starts with labels of two classes."
             st.markdown(f"{words}. {soon}")
-            example(HEIGHT)
+            example()
             return
         runs, job = oracle.baseline(shared, oracle.reach_for(rounds[-1].n_labelled))
     st.markdown(f"{words}; error **{percent(rounds[-1].error)}**{random_words(runs, rounds[-1].n_labelled)}.")

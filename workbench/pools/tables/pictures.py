@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
+from unicodedata import normalize
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
@@ -233,7 +234,14 @@ def _beside(folder: str, names: Sequence[str]) -> dict[str, str]:
     paths = {}
     for name in set(names):
         plain = name.replace("\\", "/").removeprefix("./")
-        path = next((path for path in (plain, unquote(plain)) if path in members), None)
+        path = next(
+            (
+                path
+                for path in (plain, unquote(plain), letters(plain), normalize("NFD", plain))
+                if path in members
+            ),
+            None,
+        )
         if path is not None:
             paths[name] = path
     return paths
