@@ -665,6 +665,29 @@ def test_the_desk_is_never_left_without_an_item_after_find(page: Any, server: Se
     page.locator(".desk .title", has_text="1").or_(page.locator(".desk .title", has_text="2")).wait_for()
 
 
+def test_an_undo_before_the_desk_has_looked_again_is_of_whatever_was_last(page: Any, server: Server) -> None:
+    """A desk that comes back has old numbers: they do not say which decision is meant."""
+    page.goto(f"{server.url}/_stcore/health")
+    whole = script("keyboard.js", "parts.js", "told.js", "checks.js", "desk.js")
+    page.evaluate(
+        whole.replace("window.component = function", "window.desks = desks; window.component = function")
+    )
+    page.evaluate(STAND_IN, keys_for(["cat"]).commands)
+    page.wait_for_function("[...window.desks.values()].at(-1).looked")
+    targets = page.evaluate(
+        """() => {
+            const desk = [...window.desks.values()].at(-1);
+            window.answer = () => new Promise(() => {});
+            return [true, false].map(looked => {
+                Object.assign(desk, { looked, numbers: { ...desk.numbers, undoable: true, last: 'old' } });
+                desk.undo();
+                return desk.outbox.of('Ann').at(-1).operation.target;
+            });
+        }"""
+    )
+    assert targets == ["old", None]
+
+
 def test_a_held_key_a_lost_item_and_a_look_back_store_nothing_unread(page: Any, server: Server) -> None:
     page.goto(f"{server.url}/_stcore/health")
     whole = script("keyboard.js", "parts.js", "told.js", "checks.js", "desk.js")

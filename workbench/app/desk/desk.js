@@ -1064,7 +1064,7 @@ class Desk extends Speaker {
 
   // what only the server knows the whole of is asked of it, and shown once it was done
   step(kind) {
-    const sent = this.send({ kind, target: this.numbers?.[kind === "undo" ? "last" : "put"] || null });
+    const sent = this.send({ kind, target: (this.looked && this.numbers?.[kind === "undo" ? "last" : "put"]) || null }); // of old numbers none: whatever is last
     if (kind === "undo") this.awaited.add(sent.op);
     this.after.set(sent.op, (ack) => {
       const about = ack.about;
