@@ -276,7 +276,8 @@ def test_a_backup_holds_what_was_uploaded_and_projects_find_it_in_another_home(
 
 
 @pytest.mark.parametrize(
-    ("column", "value"), [("data", b"other"), ("name", "../../evil"), ("folder", "/tmp"), ("name", "..")]
+    ("column", "value"),
+    [("data", b"other"), ("data", None), ("name", "../../evil"), ("folder", "/tmp"), ("name", "..")],
 )
 def test_a_file_in_a_damaged_copy_is_written_nowhere(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], home: Path, column: str, value: Any
@@ -292,6 +293,20 @@ def test_a_file_in_a_damaged_copy_is_written_nowhere(
         capsys, "restore", tmp_path / "copy.sqlite"
     )
     assert not (home / "uploads").exists()
+    Store.open().close()
+
+
+def test_a_copy_with_a_page_that_cannot_be_read_is_no_copy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], home: Path
+) -> None:
+    uploads.keep("mine.csv", b"a,b\n1,2\n")
+    assert call("backup", tmp_path / "copy.sqlite") == 0
+    capsys.readouterr()
+    octets = bytearray((tmp_path / "copy.sqlite").read_bytes())
+    page = octets.index(b"mine.csv") // 4096 * 4096
+    octets[page : page + 4096] = bytes(4096)
+    (tmp_path / "copy.sqlite").write_bytes(octets)
+    assert "is no copy of a database" in refused(capsys, "restore", tmp_path / "copy.sqlite")
     Store.open().close()
 
 

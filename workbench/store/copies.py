@@ -95,11 +95,11 @@ class Copies(Projects):
             try:
                 with closing(sqlite3.connect(f"file:{place.resolve()}?mode=ro", uri=True)) as source:
                     _copy(source, copy)
+                Database(address_of(copy)).close()
+                with closing(sqlite3.connect(copy)) as connection:
+                    pool_files.take_out(connection)
             except sqlite3.Error as error:
                 raise InputError(f"{place} is no copy of a database: {error}.") from error
-            Database(address_of(copy)).close()
-            with closing(sqlite3.connect(copy)) as connection:
-                pool_files.take_out(connection)
             aside = None
             if contents:
                 moment = now().partition("+")[0].replace(":", "").replace("-", "").replace(".", "-")

@@ -142,7 +142,8 @@ def take_out(copy: sqlite3.Connection) -> int:
 
 def _write_pieces(copy: sqlite3.Connection, folder: str, name: str, path: Path) -> None:
     pieces = copy.execute(
-        "SELECT data FROM pool_files WHERE folder = ? AND name = ? ORDER BY rowid", (folder, name)
+        "SELECT data FROM pool_files WHERE folder = ? AND name = ? AND typeof(data) = 'blob' ORDER BY rowid",
+        (folder, name),
     )
     with path.open("wb") as file:
         for (piece,) in pieces:

@@ -23,7 +23,8 @@ class Gallery extends Speaker {
     this.node = make("div", { class: "desk gallery" });
     this.late = 0; // until when nobody can have seen what stands here
     this.awaits = 0; // until when what was chosen on the map is to come
-    window.addEventListener("workbench-chosen", () => { this.awaits = Date.now() + LATE; });
+    this.awaited = null; // the items that were chosen, where they are known
+    window.addEventListener("workbench-chosen", (event) => { this.awaits = Date.now() + LATE; this.awaited = event.detail; });
     this.place = make("div", { class: "grid", role: "listbox", "aria-label": data.beside ? "Selected items" : "Decisions", "aria-multiselectable": "true" });
     this.answers = make("div", { class: "answers" });
     this.box = make("input", { class: "search", dir: "auto", type: "text", placeholder: "Type a class; Enter relabels", "aria-label": "Search classes", autocomplete: "off", onkeydown: (event) => this.searchKey(event), oninput: () => this.drawAnswers() });
@@ -46,7 +47,8 @@ class Gallery extends Speaker {
     this.history = same ? this.history.map((entry) => entry.map(({ op }) => ({ op, before: [] }))) : [];
     // keys are of what somebody chose as soon as it stands here; what came by itself, nobody has seen
     this.late = data.beside && Date.now() >= this.awaits ? Date.now() + SEEN : 0;
-    this.awaits = 0;
+    // what was chosen before that may come in between
+    if (!this.awaited || data.cards.some((card) => this.awaited.includes(card.item))) this.awaits = 0;
     this.show(data);
   }
 

@@ -72,7 +72,8 @@ class Pointing {
       graph.on(chosen, (event) => {
         const items = new Set((event?.points ?? []).map((point) => itemOf(point.customdata)).filter((item) => item !== null));
         // what is chosen already comes no second time
-        if (items.size && !(items.size === this.data.chosen.length && this.data.chosen.every((item) => items.has(item)))) this.leaves();
+        if (items.size && !(items.size === this.data.chosen.length && this.data.chosen.every((item) => items.has(item))))
+          this.leaves(event.event?.shiftKey ? null : [...items]); // by Shift others stay, or this one goes
       });
   }
 
@@ -208,14 +209,14 @@ class Pointing {
   }
 
   // what is chosen comes to the gallery beside once the script has run: until then its keys are of what stood there
-  leaves() {
-    window.dispatchEvent(new Event("workbench-chosen"));
+  leaves(items) {
+    window.dispatchEvent(new CustomEvent("workbench-chosen", { detail: items }));
   }
 
   send(what) {
     if (this.busy) return;
     this.busy = true;
-    this.leaves();
+    this.leaves(what.items);
     this.tell("act", { ...what, turn: this.data.turn });
   }
 }

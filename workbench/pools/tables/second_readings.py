@@ -382,8 +382,8 @@ def ask_for_votes(table: ExaminedTable, uses: Mapping[str, ColumnUse]) -> VoteCo
         return None
     item = uses[votes.item]
     if not item.guessed:
-        said = (item.use, uses[votes.answer].use, table.options.duplicate_ids)
-        return votes if said == ("id", "leave out", "first") else None
+        decided = (item.use, uses[votes.answer].use, table.options.duplicate_ids)
+        return votes if decided == ("id", "leave out", "first") else None
     n_items, n_persons = (int(table.frame[name].nunique()) for name in votes[:2])
     items = {"columns": uses_of_items(table.frame, votes), "duplicate_ids": "first"}
     table.found.guess(
