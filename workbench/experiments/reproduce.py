@@ -226,8 +226,7 @@ def write_report(
         lines += [f"## {table.title}", "", *_markdown(table), ""]
     endings: list[str] = []
     if report.figures:
-        figures = [figure.figure for figure in report.figures]
-        endings = write_figures(figures, [figure.name for figure in report.figures], place / "figures")
+        endings = write_figures(report.figures, place / "figures")
     for figure in report.figures:
         lines += [f"## {figure.title}", ""]
         if "png" in endings:
@@ -262,12 +261,11 @@ def write_report(
     return place / "report.md"
 
 
-def write_figures(figures: Sequence[Any], names: Sequence[str], folder: Path) -> list[str]:
+def write_figures(figures: Sequence[Figure], folder: Path) -> list[str]:
     """Write figures as HTML, and as PNG where that can be done; Plotly lies beside, once a folder.
 
     Args:
-        figures: of Plotly.
-        names: of their files, without an ending.
+        figures: of a report.
         folder: where they are written.
 
     Returns:
@@ -278,14 +276,14 @@ def write_figures(figures: Sequence[Any], names: Sequence[str], folder: Path) ->
     plotly, script = folder / export.SCRIPT, export.script().encode()
     if not plotly.is_file() or plotly.read_bytes() != script:
         write_whole(plotly, script)
-    for figure, name in zip(figures, names, strict=True):
-        write_whole(folder / f"{name}.html", export.html(figure, name, shared=True))
+    for figure in figures:
+        write_whole(folder / f"{figure.name}.html", export.html(figure.figure, figure.name, shared=True))
     try:
-        pictures = export.images(figures, "png")
+        pictures = export.images([figure.figure for figure in figures], "png")
     except InputError:
         return ["html"]
-    for picture, name in zip(pictures, names, strict=True):
-        write_whole(folder / f"{name}.png", picture)
+    for picture, figure in zip(pictures, figures, strict=True):
+        write_whole(folder / f"{figure.name}.png", picture)
     return ["html", "png"]
 
 

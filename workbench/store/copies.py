@@ -94,6 +94,8 @@ class Copies(Projects):
             copy = Path(folder) / "copy.sqlite"
             try:
                 with closing(sqlite3.connect(f"file:{place.resolve()}?mode=ro", uri=True)) as source:
+                    if source.execute("PRAGMA integrity_check").fetchone() != ("ok",):
+                        raise sqlite3.DatabaseError("parts of it are damaged")
                     _copy(source, copy)
                 Database(address_of(copy)).close()
                 with closing(sqlite3.connect(copy)) as connection:
