@@ -57,7 +57,7 @@ def lived(store: Store) -> Session:
     ben.relabel(items[4:6], CLASSES[0])
     grid = ann.ask_grid(CLASSES[0], 4)
     ann.confirm([a.id for a in grid[:3]], CLASSES[0], [a.id for a in grid[3:]])
-    ann.ask_again([second.item])
+    ann._event("requeue", items=[second.item])
     return ann
 
 

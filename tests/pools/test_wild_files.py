@@ -319,6 +319,37 @@ def test_labels_come_back_from_every_format_of_tables() -> None:
         assert labels == [(i, ("cat", "dog")[i % 3]) for i in range(12) if i % 3 < 2], name
 
 
+def test_cells_of_weka_are_read_as_they_were_meant() -> None:
+    """Weka writes line ends as signs; other programs double a quote, or use both in one line."""
+    head = "@attribute petal'len numeric\n@attribute text string\n@attribute more string\n@data\n"
+    lines = [
+        r'''1,'one\nline \'and\' a\ttab',"so, so"''',
+        """2,"say ""hi"", now",'tis""",
+        """3,'He said, "hi", once',\'\'""",
+    ]
+    rows = read_rows((head + "\n".join(lines) + "\n").encode(), file_name="t.arff")
+    assert list(rows.columns) == ["petal'len", "text", "more"]
+    assert rows["text"].tolist() == ["one\nline 'and' a\ttab", 'say "hi", now', 'He said, "hi", once']
+    assert rows["more"].tolist() == ["so, so", "'tis", ""]
+    sparse = "@attribute n numeric\n@attribute k {'a, b',c}\n@data\n{0 3, 1 c}\n{}\n{1 'a, b'}\n"
+    assert read_rows(sparse.encode(), file_name="s.arff")["k"].tolist() == ["c", "a, b", "a, b"]
+
+
+def test_of_a_transport_file_of_several_data_sets_the_first_is_read() -> None:
+    frame = pd.DataFrame({"id": [f"i{i}" for i in range(12)], "x": np.arange(12.0)})
+    data = _sound.transport(frame)
+    both = data + data[data.index(b"HEADER RECORD*******MEMBER") :]
+    pool = load_pool(both, file_name="t.xpt", columns="auto")
+    assert len(pool) == 12 and any("first of its 2 data sets" in note for note in pool.notes)
+
+
+def test_reviews_are_no_table_of_votes() -> None:
+    """Each row has a text of its own: nothing of the items would be left."""
+    rows = "".join(f"P{i % 9},U{i % 11},a text of {i},{i % 5}\n" for i in range(90))
+    report = inspect_table(f"product_id,user_id,review_text,rating\n{rows}".encode(), file_name="r.csv")
+    assert not [problem for problem in report.problems if problem.code == "votes"]
+
+
 def test_a_file_of_a_statistics_program_that_is_broken_says_where() -> None:
     head = "@attribute a numeric\n@attribute b {x,y}\n@data\n"
     for text, words in (

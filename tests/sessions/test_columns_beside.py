@@ -11,6 +11,7 @@ from workbench.exchange.bundles import write_run_bundle
 from workbench.exchange.models import load_model
 from workbench.exchange.predictor import write_predictor
 from workbench.pools import load_pool
+from workbench.sessions import Session
 from workbench.sessions.learner import Learner
 from workbench.sessions.simulate import simulate_spec
 from workbench.sessions.smoothing import Smoothing, in_turn
@@ -120,3 +121,23 @@ def test_a_saved_model_reads_the_column_of_new_rows(path, pool, tmp_path):
     assert saved.predict(elsewhere) != saved.predict(own)
     folder = write_predictor(tmp_path / "numpy", saved)
     assert "department" in (folder / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("department", ["other", "lab"], ids=["a value comes", "one value is left"])
+def test_a_project_whose_column_was_edited_is_fitted_anew(tmp_path, store, department):
+    rows = [row | {"id": f"i{i}"} for i, row in enumerate(_rows(240, True, 0))]
+    truth = [row.pop("topic") for row in rows]
+    path = _written(tmp_path / "edited.csv", rows)
+    session = Session.create(str(path), classes=["A", "B"], store=store, seed=0)
+    session.import_labels([(i, truth[i]) for i in range(0, 160, 2)], "own")
+    session.refit()
+    assert session.model.smoothing.strength == "column:department"
+    edited = [
+        row | {"department": department if i in (7, 9) or department == "lab" else row["department"]}
+        for i, row in enumerate(rows)
+    ]
+    _written(path, edited)
+    again = Session.open(session.id, store=store)
+    again.import_labels([(1, truth[1])], "more")
+    assert again.refit() is not None
+    assert again.model.probabilities.shape == (240, 2) and again.ask(1)

@@ -238,11 +238,12 @@ def test_skipped_items_can_be_asked_again(start: Start) -> None:
     one, two, three = session.ask(3)
     session.tell(one.id, Event.skip())
     session.tell(two.id, Event.unsure())
-    assert session.ask_again([one.item, three.item]) == [one.item]
+    assert session._event("requeue", items=[one.item, three.item]).payload["items"] == [one.item]
     asks = session.ask(2)
     assert {a.item for a in asks} == {one.item, three.item}
     assert {a.role for a in asks if a.item == one.item} == {"again"}
-    assert session.ask_again() == [two.item] and session.ask_again() == []
+    assert session._event("requeue").payload["items"] == [two.item]
+    assert session._do("requeue").event is None
     assert session.undo() is not None and session.state.unsure == {two.item}
 
 
@@ -423,7 +424,7 @@ def test_whatever_people_do_nobody_answers_for_another(
         elif what == "release":
             session.release([a.id for a in session.ask(n + 1)][1:])
         elif what == "again":
-            session.ask_again()
+            session._do("requeue")
         elif what == "grid":
             asks = session.ask_grid("setosa", n + 1)
             if asks:

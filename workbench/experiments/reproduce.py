@@ -224,9 +224,7 @@ def write_report(
     for table in report.tables:
         write_whole(place / "tables" / f"{table.name}.csv", csv_text(table.columns, table.rows))
         lines += [f"## {table.title}", "", *_markdown(table), ""]
-    endings: list[str] = []
-    if report.figures:
-        endings = write_figures(report.figures, place / "figures")
+    endings = write_figures(report.figures, place / "figures") if report.figures else []
     for figure in report.figures:
         lines += [f"## {figure.title}", ""]
         if "png" in endings:

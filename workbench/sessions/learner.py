@@ -290,9 +290,16 @@ class Learner:
         )
 
     def restored(self, state: Mapping[str, Array], number: int) -> Any:
-        """The classifier whose state this is, fitted."""
-        classifier = self._prepared(number, Smoothing.of_state(state).strength, "geometry.inducing" in state)
+        """The classifier whose state this is, fitted.
+
+        Raises:
+            InputError: the pool's items have other features now.
+        """
+        strength = Smoothing.of_state(state).strength
+        classifier = self._prepared(number, strength, "geometry.inducing" in state)
         classifier = classifier.set_state(without_smoothing(state))
+        if classifier.n_features_in_ != self._features(strength).shape[1]:
+            raise InputError("The columns beside the text hold other values than when it was fitted.")
         options = protocols.options_of(classifier)
         if "warm_start" not in options and options.get("geometry", classifier) is None:
             # its next fit begins anew: without this it would be scaled by the labelled rows alone

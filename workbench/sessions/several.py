@@ -321,21 +321,6 @@ class Several(Opened):
         """
         return self._event("clear", items=items)
 
-    def ask_again(self, items: Sequence[int] | None = None) -> list[int]:
-        """Have items that were skipped or unsure asked about again.
-
-        Args:
-            items: which; all of them unless given.
-
-        Returns:
-            The items, one event for all; those that are neither are not among them.
-        """
-        selection = () if items is None else Operation(made_id(), "requeue", items=items).items
-        if items is not None and not selection:
-            return []
-        acknowledgement = self._do("requeue", items=selection)
-        return [] if acknowledgement.event is None else list(acknowledgement.event.payload["items"])
-
     def want(self, items: Sequence[int], how: str = "") -> Event:
         """Be asked about these items before anything else, in their order.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 import warnings
@@ -23,10 +22,13 @@ from workbench.reading import reading
 
 _CHUNK = 10_000  # rows that are read at once: a head may say any number of them
 _ATTRIBUTE = re.compile(
-    r"""^[^\S\n]*@attribute\s+('(?:[^'\\\n]|\\.){0,999}'|"(?:[^"\\\n]|\\.){0,999}"|[^\s{'"]+)\s*(\{[^\n]*|\w+)""",
+    r"""^[^\S\n]*@attribute\s+('(?:[^'\\\n]|\\.){0,999}'|"(?:[^"\\\n]|\\.){0,999}"|[^\s{]+)\s*(\{[^\n]*|\w+)""",
     re.MULTILINE | re.IGNORECASE,
 )
+_CELL = r"""\s*((?:\d+ +)?(?:'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|[^{0}]*?))\s*{0}"""
+_SIGNS = {"n": "\n", "t": "\t", "r": "\r"}
 _DATA = re.compile(r"^[^\S\n]*@data\b.*$", re.MULTILINE | re.IGNORECASE)
+_SAS_SET = re.compile(rb"(?=HEADER RECORD\*{7}MEMB(?:ER|V8) )")
 _NUMBERS = ("numeric", "real", "integer")
 
 
@@ -43,8 +45,7 @@ def read_stata(file: File, options: TableOptions) -> RawTable:
     import pandas as pd
 
     def opened(named: bool) -> Any:
-        stream = io.BytesIO(data)
-        return pd.read_stata(stream, iterator=True, chunksize=_CHUNK, convert_categoricals=named)
+        return pd.read_stata(io.BytesIO(data), chunksize=_CHUNK, convert_categoricals=named)
 
     data = file.content(options.max_bytes)
     note = (
@@ -75,13 +76,16 @@ def read_sas(file: File, options: TableOptions) -> RawTable:
 
     data = file.content(options.max_bytes)
     is_transport = data.startswith(b"HEADER RECORD")
-    form: Any
+    parts = _SAS_SET.split(data) if is_transport else [data]
+    notes = (f"The first of its {len(parts) - 1} data sets.",) if len(parts) > 2 else ()
     form, encoding = ("xport", "cp1252") if is_transport else ("sas7bdat", "infer")
+    data = b"".join(parts[:2])
+    read: Any = pd.read_sas
     with reading(file.name, "a data set of SAS", "Save it again, or as CSV."):
-        stream: Any = io.BytesIO(data)
-        with_encoding: Any = options.encoding or encoding
-        reader = pd.read_sas(stream, format=form, iterator=True, chunksize=_CHUNK, encoding=with_encoding)
-        return _framed(file.name, "sas", reader, options)
+        reader = read(io.BytesIO(data), format=form, chunksize=_CHUNK, encoding=options.encoding or encoding)
+        if is_transport:  # pandas takes blanks in the last texts for rows that are none
+            reader.nobs = -(-len(data[reader.record_start :].rstrip()) // reader.record_length)
+        return _framed(file.name, "sas", reader, options, *notes)
 
 
 def _framed(name: str, form: str, source: Any, options: TableOptions, *notes: str) -> RawTable:
@@ -156,27 +160,29 @@ def read_arff(file: File, options: TableOptions) -> RawTable:
 
 def _row(line: str, zeros: Sequence[str]) -> list[str]:
     """The cells of a line; of a sparse one, {index value, ...}, those that it does not name are zeros."""
-    if not (line.startswith("{") and line.endswith("}")):
-        return _cells(line)
-    row = list(zeros)
-    for cell in filter(str.strip, _cells(line[1:-1])):
-        index, _, value = cell.partition(" ")
-        if not index.isdecimal() or len(index) > 9 or int(index) >= len(row):
-            return []
-        row[int(index)] = _unquoted(value)
-    return row
+    row = _cells(line)
+    if line.startswith("{") and line.endswith("}"):
+        row = list(zeros)
+        for cell in filter(None, _cells(line[1:-1])):
+            index, *value = cell.split(None, 1)
+            if not index.isdecimal() or len(index) > 9 or int(index) >= len(row):
+                return []
+            row[int(index)] = "".join(value)
+    return list(map(_unquoted, row))
 
 
 def _cells(line: str) -> list[str]:
-    quote = "'" if "'" in line and not re.search(r'(^|,)\s*"', line) else '"'
+    """The cells of a line, still quoted, each with its number where it has one."""
     between = "," if "," in line or "\t" not in line else "\t"
-    reader = csv.reader([line], delimiter=between, quotechar=quote, escapechar="\\", skipinitialspace=True)
-    return [cell.strip() for cell in next(reader, [""])]
+    return re.findall(_CELL.format(between), line + between)
 
 
 def _unquoted(text: str) -> str:
-    text = text.strip()
-    return re.sub(r"\\(.)", r"\1", text[1:-1]) if text[:1] in ("'", '"') and len(text) > 1 else text
+    if len(text) < 2 or text[0] not in "'\"" or text[-1] != text[0]:
+        return text
+    return re.sub(
+        rf"\\(.)|{text[0]}{{2}}", lambda match: _SIGNS.get(match[1], match[1] or text[0]), text[1:-1]
+    )
 
 
 ARFF, STATA, SAS = table_reader(read_arff), table_reader(read_stata), table_reader(read_sas)

@@ -385,7 +385,10 @@ def ask_for_votes(table: ExaminedTable, uses: Mapping[str, ColumnUse]) -> VoteCo
         decided = (item.use, uses[votes.answer].use, table.options.duplicate_ids)
         return votes if decided == ("id", "leave out", "first") else None
     n_items, n_persons = (int(table.frame[name].nunique()) for name in votes[:2])
-    items = {"columns": uses_of_items(table.frame, votes), "duplicate_ids": "first"}
+    columns = uses_of_items(table.frame, votes)
+    if {*columns} >= {*table.frame.columns}:
+        return None
+    items = {"columns": columns, "duplicate_ids": "first"}
     table.found.guess(
         "votes",
         f"Is this a table of votes: {len(table.frame):,} answers in {votes.answer!r} of {n_persons:,} "
