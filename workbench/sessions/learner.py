@@ -298,7 +298,7 @@ class Learner:
         strength = Smoothing.of_state(state).strength
         classifier = self._prepared(number, strength, "geometry.inducing" in state)
         classifier = classifier.set_state(without_smoothing(state))
-        if classifier.n_features_in_ != self._features(strength).shape[1]:
+        if "column:" in strength and classifier.n_features_in_ != self._features(strength).shape[1]:
             raise InputError("The columns beside the text hold other values than when it was fitted.")
         options = protocols.options_of(classifier)
         if "warm_start" not in options and options.get("geometry", classifier) is None:

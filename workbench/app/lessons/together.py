@@ -50,8 +50,11 @@ def example() -> None:
     """Preview of the curve, while there is none."""
     from workbench.figures import examples
 
-    figure = examples.example("class")
-    widgets.figure(figure, "together-example", "An example: the error of a class beside random questions")
+    widgets.figure(
+        examples.example("class"),
+        "together-example",
+        "An example: the error of a class beside random questions",
+    )
 
 
 def begin() -> None:
