@@ -106,7 +106,7 @@ def test_rows_stand_by_the_chance_that_the_label_is_right(project: Session) -> N
     assert [tile["said"] for tile in shown if tile["said"]] == [["ann: versicolor", "bob: virginica"]]
 
 
-def test_a_model_that_foretells_few_labels_accuses_none(project: Session) -> None:
+def test_a_model_that_predicts_few_labels_accuses_none(project: Session) -> None:
     state, model = project.state, project.model
     assert model is not None
     codes = np.array([state.codes[int(item)] for item in model.items])

@@ -67,7 +67,7 @@ def test_three_gaussians_probabilities_are_those_of_the_generator():
     pool = load_pool("three-gaussians", n_items=200_000, noise=0.5, seed=3)
     p = three_gaussians_probabilities(pool.features, 0.5)
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
-    # exact probabilities foretell their own error and log loss
+    # exact probabilities predict their own error and log loss
     error = np.mean(p.argmax(axis=1) != pool.truth)
     nll = -np.log(p[np.arange(len(pool)), pool.truth]).mean()
     assert abs(error - np.mean(1 - p.max(axis=1))) < 0.005

@@ -428,7 +428,7 @@ class BaseBayesianClassifier(ClassifierMixin, BaseEstimator):
         Args:
             n: rows of the fit.
             centre: of the prior on log beta.
-            judge: (rows, weights [J]) -> how well fits to some of the rows foretell the others.
+            judge: (rows, weights [J]) -> how well fits to some of the rows predict the others.
         """
         sources = self._inputs.sources
         if sources is None:

@@ -1,4 +1,4 @@
-"""Choosing a large-margin model's geometry by what it foretells of labels it did not see (docs/math.md, 11).
+"""Choosing a large-margin model's geometry by what it predicts of labels it did not see (docs/math.md, 11).
 
 One look goes from the present candidate along one factor at a time (columns, scale, linear part,
 intercept, basis) and moves only where the leave-one-out log-likelihood is clearly better.
@@ -210,7 +210,7 @@ def look(
     Args:
         present: the one in use.
         factors: `steps` of the pool.
-        judge: fits a candidate and says how well it foretells the labels, all on the same rows.
+        judge: fits a candidate and says how well it predicts the labels, all on the same rows.
         labels: how many there are.
 
     Returns:

@@ -275,7 +275,7 @@ class SparseGPClassifier(GPClassifier):
             len(basis.points), self._n_functions(), self._mean_prior.mean, self._numpy_dtype()
         )
 
-        def foretell(inside: Ints, outside: Ints) -> Floats:
+        def predict(inside: Ints, outside: Ints) -> Floats:
             rng = np.random.default_rng([self._draw, 4])
             q: Any = self._optimise(data.rows(inside), hyper, start, rng, None, brief=True).posterior
             at = phi[outside]
@@ -283,7 +283,7 @@ class SparseGPClassifier(GPClassifier):
             mean = at @ q.mean + q.prior_mean + data.rows(outside).offset
             return self._probabilities_of(mean, residual[outside][:, None] + (spread**2).sum(axis=2))
 
-        return judged_by_folds(codes[rows], len(self.classes_), self._draw, foretell)
+        return judged_by_folds(codes[rows], len(self.classes_), self._draw, predict)
 
     def _probabilities_of(self, mean: Floats, variance: Floats) -> Floats:
         """[N, C] class probabilities of Gaussian latents [N, C]."""

@@ -43,7 +43,7 @@ def due(n: int, last: int) -> bool:
 
 
 def judged_by_folds(
-    codes: Ints, n_classes: int, seed: int, foretell: Callable[[Ints, Ints], Floats]
+    codes: Ints, n_classes: int, seed: int, predict: Callable[[Ints, Ints], Floats]
 ) -> LeftOut:
     """Score of a model with a scale of its own on labels it did not see, at its best temperature.
 
@@ -54,13 +54,13 @@ def judged_by_folds(
         codes: [n] true classes.
         n_classes: C.
         seed: of the folds.
-        foretell: (rows to fit, rows to foretell) -> [m, C] class probabilities of the latter.
+        predict: (rows to fit, rows to predict) -> [m, C] class probabilities of the latter.
     """
     fold = np.random.default_rng([seed, 3]).permutation(len(codes)) % FOLDS
     p = np.zeros((len(codes), n_classes))
     for number in range(FOLDS):
         outside = np.flatnonzero(fold == number)
-        p[outside] = foretell(np.flatnonzero(fold != number), outside)
+        p[outside] = predict(np.flatnonzero(fold != number), outside)
     log_p: Floats = np.log(np.maximum(p, 1e-12))
     return judge(log_p, codes, np.arange(len(codes)), 0.0)
 
@@ -69,7 +69,7 @@ def weigh(judge: Callable[[Floats], LeftOut], start: Floats, unit: float, centre
     """Weights by the likelihood of labels left out, one guess after the other.
 
     Args:
-        judge: fits with given weights [J] and says how well that foretells labels it did not see.
+        judge: fits with given weights [J] and says how well that predicts labels it did not see.
         start: [J] where to begin.
         unit: the weight of a guess that no label has spoken about.
         centre: of the prior on log beta.

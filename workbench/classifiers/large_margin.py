@@ -86,7 +86,7 @@ class LargeMarginClassifier(LargeMarginFits):
             labels and 20 a class on; five times the cost.
         variance: of the kernel.
         rare_margin: classes with few labels are fitted with a wider margin, by this over the root of their
-            labels and one (Cao et al. 2019): else they are foretold too rarely. None for 1 with learnt
+            labels and one (Cao et al. 2019): else they are predicted too rarely. None for 1 with learnt
             features of unit length, and 0 with others.
         hyperparameters: None; "type-II" or "map" learn length scale and variance from the
             objective. With few inducing points this usually makes predictions worse.
@@ -119,7 +119,7 @@ class LargeMarginClassifier(LargeMarginFits):
             objective has no rare margin.
         mean_weights_: [J] weights of the guesses given as `mean=`, where one was.
         mean_weighed_: labels there were when the weights were last chosen.
-        left_out_: `calibration.LeftOut`: how well the fit foretells rows it did not see, and at what beta;
+        left_out_: `calibration.LeftOut`: how well the fit predicts rows it did not see, and at what beta;
             not there with `calibration=None`, nor in a state.
         stopped_: whether a callback ended the fit early.
         choice_: with `choice="auto"` the last `choice.Choice`, None before the first; `str` of it is a
@@ -506,7 +506,7 @@ class LargeMarginClassifier(LargeMarginFits):
             geometry: of the pool in these features.
             mean: [J, n, C] guesses at them, or None.
             as_new: [n, D] features that the same items would have, had they come later, where these differ.
-            beside: what was foretold of the same rows on other features: the fit starts from it.
+            beside: what was predicted of the same rows on other features: the fit starts from it.
 
         Returns:
             The likelihoods of the rows that a look is taken at, and the state to go on from.

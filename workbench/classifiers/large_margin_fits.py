@@ -1,4 +1,4 @@
-"""Fits of the large-margin GP at one kernel and one geometry, and how well each foretells labels left out."""
+"""Fits of the large-margin GP at one kernel and one geometry, and how well each predicts labels left out."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FOLDS = 5
 _LEARNING_ROUNDS = 5
 # of 0.5, 1, 1.5, 2, 2.5 and never it gave the lowest error and likelihood on 20 sets
 _STANDARD_ERRORS = 1.5
-# of learnt features a class with a label or two was hardly ever foretold; measured (docs/results.md)
+# of learnt features a class with a label or two was hardly ever predicted; measured (docs/results.md)
 _RARE_MARGIN_OF_UNITS = 1.0
 
 
@@ -38,7 +38,7 @@ class KernelFit(NamedTuple):
         wide: [B, C] the mean in its wide basis, or [0, C].
         phi: [n, B or P] features in the basis of the mean; let go once `left_out` is there.
         rows: [n] which rows of the data phi holds.
-        left_out: how well it foretells rows it did not see.
+        left_out: how well it predicts rows it did not see.
         offset: [N, C] the guess's mean at the rows of the data, or None.
         terms: of a rough fit, `engine.row_space.RowTerms`: what a fit at another kernel starts from.
     """
@@ -306,7 +306,7 @@ class LargeMarginFits(WithGPflowModel, BaseBayesianClassifier):
         return left_out.beta
 
     def _judged(self, fit: KernelFit, codes: Ints) -> KernelFit:
-        """The fit with how well it foretells a sample of rows as if they had not been there."""
+        """The fit with how well it predicts a sample of rows as if they had not been there."""
         if fit.left_out is not None:
             return fit
         rng = np.random.default_rng([self._draw, 2])

@@ -101,7 +101,7 @@ class LeaveOneOutScores(NamedTuple):
 
 
 class SupportsLeaveOneOut(Classifier, Protocol):
-    """Says how well it would foretell labels left out on other features, and stays as it is."""
+    """Says how well it would predict labels left out on other features, and stays as it is."""
 
     def leave_one_out(
         self,

@@ -187,7 +187,7 @@ class Learner:
         if last is not None and not is_due(len(codes), len(self.classes), before, last.labels):
             return before, None
         is_native = protocols.supports_leave_one_out(probe)
-        if not is_native:  # what foretells best for one model does so for others
+        if not is_native:  # what predicts best for one model does so for others
             shared = {"classes": np.arange(len(self.classes)), "choice": "fixed", "random_state": self.seed}
             probe = make_classifier("large-margin", **shared)
         mean = None if self.mean is None else self.mean[:, items]

@@ -256,8 +256,8 @@ def _guessed(session: Session, ask: Ask) -> dict[str, Any]:
     """Predictions for an item, surest first, where that may be said."""
     if session.model is None or ask.role in cards.BLIND:
         return {}
-    foretold = sorted(session.predict_item(ask.item).items(), key=lambda pair: -pair[1])
-    return {"guess": [[name, round(p, 4)] for name, p in foretold[:5]]}
+    probabilities = sorted(session.predict_item(ask.item).items(), key=lambda pair: -pair[1])
+    return {"guess": [[name, round(p, 4)] for name, p in probabilities[:5]]}
 
 
 def _plain(value: Any) -> Any:
