@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tests.databases import new_project
+from tests.pools.test_texts import table
 from workbench.errors import InputError
 from workbench.exchange import is_project_bundle, open_bundle, wanted_by, write_project_bundle, zipped
 from workbench.exchange.checksums import sealed
@@ -113,6 +114,24 @@ def test_the_pool_travels_with_it(tmp_path: Path, stores: tuple[Store, Store]) -
     moved.write_text(moved.read_text().replace("3,8,y", "3,9,y"))
     with pytest.raises(InputError, match=r"row 3|item 3|changed"):
         open_bundle(tmp_path / "bare", pool=moved, store=there)
+
+
+def test_a_project_whose_texts_grew_opens_with_the_features_it_was_made_with(
+    tmp_path: Path, stores: tuple[Store, Store]
+) -> None:
+    here, there = stores
+    file = tmp_path / "q.csv"
+    file.write_bytes(table(40))
+    made = busy(str(file), here, pool_options={"text_column": "question"}, target="kind")
+    file.write_bytes(table(90))
+    grown = Session.open(made.id, store=here)
+    assert len(grown.pool) == 90
+    grown.step(ArrayOracle(grown.pool))
+    write_project_bundle(tmp_path / "b", grown)
+    opened = Session.open(open_bundle(tmp_path / "b", store=there).id, store=there)
+    assert opened.pool.feature_map.to_json() == grown.pool.feature_map.to_json()
+    assert opened.model is not None and grown.model is not None
+    np.testing.assert_allclose(opened.model.probabilities, grown.model.probabilities, atol=1e-6)
 
 
 def test_a_bundle_makes_nobody_ask_another_host(

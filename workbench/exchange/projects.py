@@ -36,7 +36,7 @@ from workbench.exchange.instructions import instruction_files
 from workbench.exchange.models import save_model_of
 from workbench.exchange.rows import label_table
 from workbench.members import FolderMembers, Members, ZipMembers
-from workbench.pools import compare_fingerprints, load_pool
+from workbench.pools import compare_fingerprints
 from workbench.pools.formats.files import File
 from workbench.pools.formats.images import IMAGE_ENDINGS
 from workbench.pools.images.photos import PhotoItems
@@ -49,6 +49,7 @@ from workbench.reading import cut, parse_json, reading
 from workbench.sessions.checks import frozen_items
 from workbench.sessions.learner import Learner
 from workbench.sessions.policy import check_policy
+from workbench.sessions.reopening import load_as_saved
 from workbench.sessions.rounds import Round
 from workbench.store import Event, ProjectRecord, RoundRecord, Store, WholeProject, fold
 from workbench.store.events import OF_ITEMS
@@ -355,7 +356,8 @@ def _opened(
         fits = [r.record for r in history.rounds]
         _check_items(list(history.events), fits, len(record.fingerprints), bundle.what)
     reference = _pool_of(bundle, record.pool, pool, pool_options)
-    loaded = load_pool(reference["name"], **reference["options"])
+    with reading(bundle.what, advice=ADVICE):
+        loaded = load_as_saved(reference, record.feature_map)
     compare_fingerprints(record.fingerprints, loaded.fingerprints, name=Path(reference["name"]).name)
     project = replace(
         first, record=replace(record, pool=reference), item_ids=tuple(ids), others=tuple(histories)

@@ -24,22 +24,29 @@ def open_pool(store: Store, project_id: str, pool: Pool | None = None) -> tuple[
         InputError: no such project; or items of the pool were changed, removed or moved since.
     """
     record = store.project(project_id)
-    if pool is None:
-        # a pool that grew would teach other features, and the project's models know the old ones
-        with saved_map(record.feature_map):
-            loaded = load_pool(record.pool["name"], **record.pool.get("options", {}))
-    else:
-        loaded = pool
+    loaded = load_as_saved(record.pool, record.feature_map) if pool is None else pool
     n_appended = compare_fingerprints(record.fingerprints, loaded.fingerprints, name=record.pool["name"])
     if n_appended:
         store.update_project(project_id, fingerprints=loaded.fingerprints, item_ids=loaded.items.ids)
         record = store.project(project_id)
-    if pool is None:  # maps that are kept nowhere else
-        loaded = with_saved_map(loaded, record.feature_map)
     packed = record.settings.get("test")
     split = None if packed is None else unpack(packed, len(loaded))
     twins = twins_from(record.settings.get("twins"), len(loaded))
     return record, replace(loaded, test=split, grouping=lambda pool: twins.first)
+
+
+def load_as_saved(reference: Mapping[str, Any], feature_map: Mapping[str, Any]) -> Pool:
+    """A project's pool with the features that the project was made with.
+
+    A pool that grew would teach other features, and the project's models know the old ones.
+
+    Args:
+        reference: the pool's `name` and the `options` of `load_pool`.
+        feature_map: the document of the map that was saved with the project.
+    """
+    with saved_map(feature_map):
+        pool = load_pool(reference["name"], **reference.get("options", {}))
+    return with_saved_map(pool, feature_map)  # maps that are kept nowhere else
 
 
 def pack(split: TestSplit, n: int) -> dict[str, Any]:
