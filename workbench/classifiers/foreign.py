@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from workbench.classifiers.baselines import Baseline
 from workbench.classifiers.protocols import is_classifier, options_of, supports_state
 from workbench.errors import InputError
 from workbench.metrics.checks import check_sums
-from workbench.reading import cut
+from workbench.reading import cut, reason
 
 CHECKED_ROWS = 8  # whose probabilities are saved, to see that a model fitted again is the same one
 
@@ -57,11 +58,26 @@ class ForeignClassifier(Baseline):
         return X
 
     def _fit_present(self, scaled: Floats, codes: Ints) -> None:
-        self.estimator_ = self._fresh().fit(scaled, codes)
+        with self._explaining("fit"):
+            self.estimator_ = self._fresh().fit(scaled, codes)
 
     def _predict_present(self, scaled: Floats) -> Floats:
-        p = check_sums(np.asarray(self.estimator_.predict_proba(scaled), dtype=np.float64))
-        return np.maximum(p, 1e-15)
+        with self._explaining("predict"):
+            p = np.asarray(self.estimator_.predict_proba(scaled), dtype=np.float64)
+        return np.maximum(check_sums(p), 1e-15)
+
+    @contextmanager
+    def _explaining(self, act: str) -> Iterator[None]:
+        """Say whose error it is: somebody else's model may fail for reasons of its own."""
+        try:
+            yield
+        except InputError:
+            raise
+        except Exception as error:
+            raise InputError(
+                f"{type(self.estimator).__name__} could not {act}: {reason(error)}. Change its options, or "
+                "take another classifier."
+            ) from error
 
     def _attributes(self) -> dict[str, Any]:
         """Attributes that the fit added to the estimator."""

@@ -333,8 +333,8 @@ class Questions:
     ) -> list[Ask]:
         """The k items that the model is surest are of one class, the doubtful ones of them first."""
         exclusions = np.fromiter(taken, dtype=np.int64, count=len(taken))
-        free = without(self.askable(state), exclusions, len(self.pool))
-        p = published.model.probabilities[free]
+        free = published.model.in_time(without(self.askable(state), exclusions, len(self.pool)))
+        p = published.model.probabilities_kept(free)
         mask = p.argmax(axis=1) == code
         order = np.argsort(-p[mask, code], kind="stable")[:k][::-1]
         asks = [new_ask(int(i), "grid", None, published.model.number) for i in free[mask][order]]

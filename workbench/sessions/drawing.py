@@ -1,18 +1,22 @@
-"""Of a pool too large to score whole in every round: the open items that questions are chosen among."""
+"""Items that questions are chosen among, of a pool that is too large or too slow to be scored whole."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import perf_counter
 
 import numpy as np
 
 from workbench.arrays import Floats, Ints
 from workbench.policies.belief import Belief, Query
-from workbench.sessions.fitted_model import FittedModel
+from workbench.sessions.fitted_model import FittedModel, Scored
 from workbench.sessions.randomness import DRAWN, generator
 
 ASKED_AMONG = 20_000
 """How many open items a new project of more than `latents.MANY` chooses its questions among."""
+ANSWER_SECONDS = 5.0
+"""The time in which somebody else's classifier scores a pool; what it has not scored by then waits."""
+_FIRST = 128  # items scored at first, each further block has as many as all before it
 
 
 def drawn(askable: Ints, seed: int, number: int, most: int) -> Ints | None:
@@ -31,6 +35,41 @@ def drawn(askable: Ints, seed: int, number: int, most: int) -> Ints | None:
         return None
     places = generator(seed, number, DRAWN).choice(askable.size, most, replace=False, shuffle=False)
     return askable[np.sort(places)]
+
+
+def scored_in_time(
+    model: FittedModel, seed: int, open_items: Ints, measured: Ints, seconds: float = ANSWER_SECONDS
+) -> Scored | None:
+    """The items that a classifier scores in the time of an answer.
+
+    Args:
+        model: fitted.
+        seed: of the run or project; each round has an order of its own.
+        open_items: [n] items that may be asked about; they,
+        measured: [m] those that its error is measured on, and the labelled ones are scored first, by turns.
+        seconds: that it may take.
+
+    Returns:
+        They and their probabilities; None where there is time for the whole pool.
+    """
+    rng, n_items = generator(seed, model.number, DRAWN), len(model.pool)
+    turn = np.full(n_items, n_items)
+    for group in (open_items, measured, model.items):
+        turn[rng.permutation(group)] = np.arange(group.size)
+    order = np.argsort(turn, kind="stable")
+    blocks: list[Floats] = []
+    began, n = perf_counter(), 0
+    while n < n_items:
+        block = order[n : n + max(_FIRST, n)]
+        blocks.append(model.predict_proba(block))
+        n += block.size
+        elapsed = perf_counter() - began
+        if elapsed * n_items / n <= seconds:
+            return None
+        if 2 * elapsed > seconds:
+            break
+    sort = np.argsort(order[:n])
+    return Scored(order[:n][sort], np.concatenate(blocks)[sort])
 
 
 def query_among(model: FittedModel, rows: Ints | None, closed: Ints, ask: Callable[[Belief], Query]) -> Query:

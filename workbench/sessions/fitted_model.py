@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from secrets import token_hex
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -58,6 +58,18 @@ class Known:
     explained: Explained | None
 
 
+class Scored(NamedTuple):
+    """Items that a slow classifier gave probabilities of.
+
+    Attributes:
+        items: [m] ascending.
+        probabilities: [m, C].
+    """
+
+    items: Ints
+    probabilities: Floats
+
+
 @dataclass(frozen=True, eq=False)
 class FittedModel:
     """A fitted classifier and its view of the whole pool; never changes once published.
@@ -79,6 +91,7 @@ class FittedModel:
         known: what needs no classifier, where another process has computed it: it is then made here when
             somebody first looks at more.
         among: [m] items that questions were chosen among in its round; None for all that were open.
+        scored: the items that a slow classifier gave probabilities of in time; None for all.
     """
 
     pool: Pool
@@ -97,6 +110,7 @@ class FittedModel:
     beside: bool = False
     known: Known | None = None
     among: Ints | None = None
+    scored: Scored | None = None
 
     @cached_property
     def estimator(self) -> Any:
@@ -214,14 +228,28 @@ class FittedModel:
 
     def probabilities_of(self, item: int) -> Floats:
         """[C] class probabilities of one item; of a very large pool they are not made of all for its sake."""
-        is_large = len(self.pool) > MANY
-        p: Floats = self.probabilities_at(np.array([item]))[0] if is_large else self.probabilities[item]
+        p: Floats = self.probabilities_kept(np.array([item]))[0]
         return p
+
+    def probabilities_kept(self, items: Ints) -> Floats:
+        """[n, C] class probabilities of some items; of a small pool those of all are made, and kept."""
+        whole = len(self.pool) <= MANY and self.scored is None
+        return self.probabilities[items] if whole else self.probabilities_at(items)
+
+    def in_time(self, items: Ints) -> Ints:
+        """Those of some items that were scored."""
+        return items if self.scored is None else items[np.isin(items, self.scored.items)]
 
     def probabilities_at(self, items: Ints) -> Floats:
         """[n, C] class probabilities of some items; those of the whole pool only where somebody made them."""
         if self.known_probabilities is not None:
             return self.probabilities[items]
+        if self.scored is not None and items.size:
+            places = np.searchsorted(self.scored.items, items).clip(max=self.scored.items.size - 1)
+            p, rest = self.scored.probabilities[places], self.scored.items[places] != items
+            if rest.any():
+                p[rest] = self.predict_proba(items[rest])
+            return p
         if items.size < _WORTH_KEEPING:
             return self.predict_proba(items)
         # what tells how a fit goes is asked again of this one when the next is there
@@ -314,7 +342,7 @@ class FittedModel:
             labels=labels,
             latent=latent,
             latent_mean=None if guess else _mean_at(self.estimator, X),
-            probabilities=(lambda: self.predict_proba(rows)) if guess else None,
+            probabilities=(lambda: self.probabilities_at(rows)) if guess or self.scored is not None else None,
             scaled=None if self.geometry is not None else lambda: self.scaled[rows],
             ids=IdsAt(self.pool.items.ids, rows),
         )

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from workbench.arrays import Array, Floats, Ints
+from workbench.classifiers import CLASSIFIERS
 from workbench.errors import InputError
 from workbench.policies import query
 from workbench.policies.belief import Query
@@ -21,8 +22,8 @@ from workbench.pools.pool import Pool
 from workbench.progress import FitCallback
 from workbench.registry import from_file
 from workbench.sessions.asking import Questions
-from workbench.sessions.drawing import drawn, query_among, without
-from workbench.sessions.fitted_model import FittedModel
+from workbench.sessions.drawing import drawn, query_among, scored_in_time, without
+from workbench.sessions.fitted_model import FittedModel, Scored
 from workbench.sessions.guessing import Guesses
 from workbench.sessions.latents import LARGE_BYTES
 from workbench.sessions.lead_question import SHARED_FROM, led_by
@@ -87,6 +88,7 @@ def fit_measure_query(
     callback: FitCallback | None = None,
     beside: Beside | None = None,
     among: Ints | None = None,
+    in_time: Callable[[FittedModel], FittedModel] = lambda model: model,
 ) -> Turn:
     """One turn of the loop, for an oracle and for people alike.
 
@@ -102,11 +104,13 @@ def fit_measure_query(
         callback: (fraction, objective) -> True to stop the fit early.
         beside: as in `Learner.fit`.
         among: items [m] that questions are chosen among; None for all that are open.
+        in_time: limits a fitted model to the items that it scores in time.
     """
     model = learner.fit(items, codes, number=number, previous=previous, callback=callback, beside=beside)
     model = model if among is None else replace(model, among=among)  # nothing is computed from it yet
     began = perf_counter()
-    rows, truth = held_out
+    model = in_time(model)
+    rows, truth = (array[np.isin(held_out[0], model.in_time(held_out[0]))] for array in held_out)
     figures = metrics_of(truth, probabilities(model, rows) if rows.size else np.empty((0, 0)))
     scored = perf_counter()
     answer = ask(model)
@@ -140,11 +144,13 @@ def held_out(
         items = measured_items(pool.test.test, int(settings["seed"]), int(settings.get("measured", 0)))
         truth = pool.truth[items]
         codes = np.where(truth >= 0, np.asarray([*by_code, -1])[truth], -1)
-        return items[codes >= 0], codes[codes >= 0]
-    pairs = [(item, code_of(state.standing[item].key)) for item in measured_on(state)]
-    table = np.asarray(sorted(pairs), dtype=np.int64).reshape(-1, 2)
-    table = table[table[:, 1] >= 0]
-    return table[:, 0], table[:, 1]
+    else:
+        pairs = [(item, code_of(state.standing[item].key)) for item in measured_on(state)]
+        items, codes = np.asarray(sorted(pairs), dtype=np.int64).reshape(-1, 2).T
+    mask = codes >= 0
+    if published is not None:
+        mask &= np.isin(items, published.model.in_time(items))
+    return items[mask], codes[mask]
 
 
 def measured_on(state: ProjectState) -> list[int]:
@@ -324,22 +330,26 @@ class Fits:
             if before is not None and before.keys == state.keys and _same_model(before.chosen, inputs):
                 warm = before.model.state
             sample = self._looked_at()
+            measured = held_out(project.pool, state, project.record.settings)
             turn = fit_measure_query(
                 learner,
                 items,
                 codes,
                 number=number,
                 previous=warm,
-                held_out=held_out(project.pool, state, project.record.settings),
+                held_out=measured,
                 probabilities=lambda model, rows: (
                     # Pages show the whole pool, which a large one does not do at every fit.
-                    model.probabilities_at(rows) if sample is not None else model.probabilities[rows]
+                    model.probabilities_at(rows) if sample is not None else model.probabilities_kept(rows)
                 ),
                 ask=lambda model: self._query(model, state, inputs["policy"]),
                 callback=callback,
                 beside=self._led_by(training, inputs, before),
                 among=self._among(state, number),
+                in_time=lambda model: self._in_time(model, state, inputs["classifier"], measured[0]),
             )
+            if turn.model.scored is not None:
+                sample = turn.model.scored.items
             old = {} if before is None else before.training
             new = [i for i in training if i not in old]
             finished = Round(
@@ -496,6 +506,18 @@ class Fits:
         limit = int(settings.get("asked_among", 0))
         return drawn(self._questions.askable(state), int(settings["seed"]), number, limit)
 
+    def _in_time(
+        self, model: FittedModel, state: ProjectState, classifier: Any, measured: Ints
+    ) -> FittedModel:
+        """The model, limited to the items it scores in the time of an answer where nobody knows its speed."""
+        if classifier in CLASSIFIERS.own:
+            return model
+        open_items = self._questions.askable(state) if model.among is None else model.among
+        scored = scored_in_time(model, int(self._project.record.settings["seed"]), open_items, measured)
+        if scored is None:
+            return model
+        return replace(model, scored=scored, among=np.intersect1d(open_items, scored.items))
+
     def _query(self, model: FittedModel, state: ProjectState, policy: str) -> Query | None:
         askable = self._questions.askable(state)
         if not askable.size:
@@ -539,6 +561,8 @@ class Fits:
         }
         if published.model.among is not None:
             arrays[f"{_OURS}among"] = published.model.among
+        if published.model.scored is not None:
+            arrays |= zip((f"{_OURS}scored", f"{_OURS}scores"), published.model.scored, strict=True)
         with self._project.recording() as transaction:
             number = transaction.add_round(record, arrays)
             names = ("n_labelled", "n_items", "n_test", "error", "nll", "brier", "ece")
@@ -625,8 +649,9 @@ class Fits:
             is_shared = len(self._beside()) + 1 >= SHARED_FROM
             predictions = (None, None) if fit is None else (fit.probabilities, fit.explained)
             model = learner.model(_theirs(arrays), number, items, codes, is_shared, *predictions)
-            among = arrays.get(f"{_OURS}among")
-            return model if among is None else replace(model, among=np.asarray(among))
+            among, places, scores = (arrays.get(f"{_OURS}{name}") for name in ("among", "scored", "scores"))
+            scored = None if places is None or scores is None else Scored(places, scores)
+            return model if among is None else replace(model, among=np.asarray(among), scored=scored)
         except Exception as error:
             self.problem = f"The last fit cannot be read: {type(error).__name__}: {error}"
             _log.exception("Round %d of project %s cannot be restored", number, self._project.id)

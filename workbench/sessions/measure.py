@@ -116,8 +116,11 @@ def signs_of(
     codes = p.argmax(axis=1)
     # a model that names one class for everything has not begun to learn, so its standing still says nothing
     if before is not None and before.classes == model.classes and (codes != codes[:1]).any():
-        old = before.probabilities if items is None else before.probabilities_at(items)
-        signs["changed"] = float(np.mean(codes != old.argmax(axis=1)))
+        rows = np.arange(len(model.pool)) if items is None else items
+        both = np.isin(rows, before.in_time(rows))
+        old = before.probabilities if items is None and both.all() else before.probabilities_at(rows[both])
+        if both.any():
+            signs["changed"] = float(np.mean(codes[both] != old.argmax(axis=1)))
     return signs
 
 

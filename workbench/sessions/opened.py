@@ -19,7 +19,6 @@ from workbench.sessions.answering import Answers
 from workbench.sessions.family import Family, Parts
 from workbench.sessions.fitted_model import FittedModel
 from workbench.sessions.fitting import held_out
-from workbench.sessions.latents import MANY
 from workbench.sessions.measure import ENOUGH, Evaluation
 from workbench.sessions.project import Transaction
 from workbench.sessions.published import Published
@@ -230,7 +229,7 @@ class Opened:
             two = len(state.trained_classes) > 1 or self.stale
             wait = "the first fit is under way." if two else "label items of two classes first."
             raise InputError(f"There is no model yet: {wait}")
-        p = published.model.probabilities[self._questions.askable(state)]
+        p = published.model.probabilities_kept(published.model.in_time(self._questions.askable(state)))
         if not len(p):
             raise InputError("Nothing is left to ask.")
         n_classes, code = p.shape[1], p.argmax(axis=1)
@@ -280,8 +279,7 @@ class Opened:
         items, truth = held_out(self.pool, self.state, self._project.record.settings, published)
         if not items.size:
             return none, none
-        alone = self._is_drawn or len(self.pool) > MANY
-        p = model.probabilities_at(items) if alone else model.probabilities[items]
+        p = model.probabilities_at(items) if self._is_drawn else model.probabilities_kept(items)
         return truth, p.argmax(axis=1)
 
     @property

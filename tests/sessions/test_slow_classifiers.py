@@ -1,0 +1,102 @@
+"""Classifiers of somebody else that are slow, limited to a few classes, and fail by turns."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from tests.sessions.conftest import answer
+from workbench.classifiers import as_classifier
+from workbench.errors import InputError
+from workbench.registry import CodeName
+from workbench.sessions import Session, drawing
+
+SLOW = CodeName(f"{__name__}:InContextClassifier")
+
+
+class InContextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A stand-in for a tabular foundation model: predictions are made from the rows of the fit."""
+
+    seconds = 0.0
+    """That all predictions so far took, by `seconds_a_row`; the test's clock."""
+    seconds_a_row = 0.05
+    failures: Iterator[bool] = iter(())
+
+    def __init__(self, device: str = "auto", n_estimators: int = 8, random_state: Any = None) -> None:
+        self.device, self.n_estimators, self.random_state = device, n_estimators, random_state
+
+    def fit(self, X: Any, y: Any) -> "InContextClassifier":
+        if next(type(self).failures, False):
+            raise RuntimeError("CUDA is not available")
+        self.classes_ = np.unique(y)
+        if len(self.classes_) > 10:
+            raise ValueError("Number of classes exceeds the maximal number of 10.")
+        self.rows_, self.codes_ = np.asarray(X), np.asarray(y)
+        return self
+
+    def predict_proba(self, X: Any) -> Any:
+        type(self).seconds += self.seconds_a_row * len(X)
+        distances = ((np.asarray(X)[:, None] - self.rows_[None]) ** 2).sum(axis=2)
+        weights = np.exp(-distances / distances.mean())
+        p = np.stack([weights[:, self.codes_ == c].sum(axis=1) for c in self.classes_], axis=1)
+        return p / p.sum(axis=1, keepdims=True)
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(InContextClassifier, "seconds", 0.0)
+    monkeypatch.setattr(drawing, "perf_counter", lambda: InContextClassifier.seconds)
+
+
+def test_a_slow_classifier_scores_as_many_items_as_there_is_time_for(start: Callable[..., Session]) -> None:
+    session = start("three-gaussians", pool_options={"n_items": 3000}, classifier=SLOW)
+    answer(session, session.pool, 12)
+    before = InContextClassifier.seconds
+    assert session.refit() is not None
+    model = session.model
+    assert model is not None and model.scored is not None and "probabilities" not in model.__dict__
+    assert model.scored.items.size == 128  # 6.4 s, and twice as many would take longer than 5
+    np.testing.assert_allclose(model.scored.probabilities, model.predict_proba(model.scored.items))
+    (ask,) = [ask for ask in session.ask(6) if ask.role == "policy"][:1]
+    assert model.among is not None and ask.item in model.among
+    assert session.evaluation.n == np.isin(model.scored.items, session.pool.test.test).sum() > 0
+    session.predict_item(ask.item)
+    assert InContextClassifier.seconds - before < 0.05 * 400
+    again = Session.open(session.id, store=session.store)
+    assert again.model is not None and again.model.scored is not None
+    np.testing.assert_array_equal(again.model.scored.items, model.scored.items)
+
+
+def test_a_quick_one_scores_all_of_them(
+    start: Callable[..., Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(InContextClassifier, "seconds_a_row", 1e-4)
+    session = start("three-gaussians", pool_options={"n_items": 3000}, classifier=SLOW)
+    answer(session, session.pool, 12)
+    session.refit()
+    assert session.model is not None and session.model.scored is None and session.model.among is None
+
+
+def test_a_fit_that_fails_leaves_the_last_model_and_its_reason(
+    start: Callable[..., Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(InContextClassifier, "failures", iter([False, True, False]))
+    session = start(classifier=SLOW)
+    answer(session, session.pool, 12)
+    session.refit()
+    model = session.model
+    answer(session, session.pool, 3)
+    with pytest.raises(InputError, match="CUDA is not available"):
+        session.refit()
+    assert session.model is model and session.stale and session.ask(1)
+    assert session.refit() is not None and not session.stale
+
+
+def test_more_classes_than_it_takes_are_its_own_refusal() -> None:
+    X, y = np.arange(22.0)[:, None], np.arange(22) % 11
+    with pytest.raises(
+        InputError, match=r"could not fit: .*maximal number of 10\. Change"
+    ):
+        as_classifier(InContextClassifier()).fit(X, y)
