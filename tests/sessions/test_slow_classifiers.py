@@ -96,7 +96,5 @@ def test_a_fit_that_fails_leaves_the_last_model_and_its_reason(
 
 def test_more_classes_than_it_takes_are_its_own_refusal() -> None:
     X, y = np.arange(22.0)[:, None], np.arange(22) % 11
-    with pytest.raises(
-        InputError, match=r"could not fit: .*maximal number of 10\. Change"
-    ):
+    with pytest.raises(InputError, match=r"could not fit: .*maximal number of 10\. Change"):
         as_classifier(InContextClassifier()).fit(X, y)
