@@ -75,7 +75,7 @@ class ForeignClassifier(Baseline):
             raise
         except Exception as error:
             raise InputError(
-                f"{type(self.estimator).__name__} could not {act}: {reason(error)}. Change its options, or "
+                f"{type(self.estimator).__name__} could not {act}: {reason(error).rstrip('.')}. Change its options, or "
                 "take another classifier."
             ) from error
 
