@@ -75,8 +75,8 @@ class ForeignClassifier(Baseline):
             raise
         except Exception as error:
             raise InputError(
-                f"{type(self.estimator).__name__} could not {act}: {reason(error).rstrip('.')}. Change its options, or "
-                "take another classifier."
+                f"{type(self.estimator).__name__} could not {act}: {reason(error).rstrip('.')}. Change "
+                "its options, or take another classifier."
             ) from error
 
     def _attributes(self) -> dict[str, Any]:
