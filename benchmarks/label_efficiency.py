@@ -24,6 +24,7 @@ from benchmarks import kept
 from workbench.arrays import Floats
 from workbench.metrics import gaps_of, wilcoxon_p
 from workbench.pools import load_pool
+from workbench.pools.neighbours.graph import Neighbourhood
 from workbench.pools.pool import Pool
 from workbench.sessions import simulate
 from workbench.sessions.start import answerable, initial_items
@@ -88,7 +89,8 @@ OURS: dict[str, tuple[str, str, str | None]] = {
     "alone": ("margin", "auto", "none"),
     "foresight": ("expected-error-reduction", "auto", None),
 }
-RIVALS = ("extra-trees", "forest", "logistic", "svc")
+RIVALS = ("extra-trees", "forest", "logistic", "svc", "smoothed", "catboost")
+USUAL_RIVALS = RIVALS[:4]  # CatBoost is of the extra `rivals`, and takes a second a fit
 # two sides and the one thing in which they differ
 PAIRS: tuple[tuple[str, str, str], ...] = (
     ("auto", "random", "the default: margin against random questions, both to the chosen geometry"),
@@ -145,25 +147,43 @@ def rival_model(side: str, seed: int) -> Any:
         "extra-trees": lambda: ExtraTreesClassifier(100, random_state=seed),
         "forest": lambda: RandomForestClassifier(100, random_state=seed),
         "logistic": lambda: LogisticRegression(max_iter=300),
+        "smoothed": lambda: LogisticRegression(max_iter=300),
         "svc": SVCWithChosenC,
+        "catboost": lambda: _catboost(seed),
     }
     return made[side]()
 
 
-def rival_features(X: Any, side: str) -> Any:
-    """[N, D'] standardised over the pool; codes as indicators for the logistic regression."""
+def _catboost(seed: int) -> Any:
+    from catboost import CatBoostClassifier
+
+    return CatBoostClassifier(
+        iterations=200, random_seed=seed, thread_count=1, verbose=False, allow_writing_files=False
+    )
+
+
+def rival_features(pool: Pool, side: str) -> Any:
+    """[N, D'] standardised over the pool; codes as indicators for the logistic regressions.
+
+    The smoothed one sees them beside their means over the neighbours of our own graph of the pool, as the
+    default does where the pool has one.
+    """
     from sklearn.preprocessing import StandardScaler
 
-    X = np.asarray(X, dtype=np.float64)
-    if side in ("extra-trees", "forest"):
+    X = np.asarray(pool.features, dtype=np.float64)
+    if side in ("extra-trees", "forest", "catboost"):
         return X
-    if side == "logistic":
+    if side in ("logistic", "smoothed"):
         parts = []
         for column in X.T:
             found = np.unique(column)
             codes = 3 <= len(found) <= 12 and (found == np.round(found)).all()
             parts.append(column[:, None] == found[None, :] if codes else column[:, None])
         X = np.concatenate(parts, axis=1).astype(np.float64)
+    if side == "smoothed":
+        neighbourhood = Neighbourhood(pool)
+        if len(neighbourhood.strengths) > 1:
+            X = np.hstack([X, np.asarray(neighbourhood.seen(neighbourhood.strengths[-1]).features)])
     return StandardScaler().fit_transform(X)
 
 
@@ -171,7 +191,7 @@ def rival_errors(pool: Pool, side: str, seed: int, questions: int) -> list[float
     """Test errors after each question, asked by margin."""
     split = pool if pool.test is not None else pool.split(seed, 0.2)
     assert split.truth is not None and split.test is not None
-    X, y, test = rival_features(split.features, side), np.asarray(split.truth), split.test.test
+    X, y, test = rival_features(split, side), np.asarray(split.truth), split.test.test
     items = initial_items(split, "one-per-class", seed)
     errors, rng = [], np.random.default_rng(seed)
     for number in range(questions + 1):
@@ -457,7 +477,9 @@ def main(arguments: Sequence[str] = ()) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.label_efficiency", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="two sets, one seed, 20 questions, ours only")
     parser.add_argument("--sets", nargs="*", default=TUNING, help="`others`: those not tuned on")
-    parser.add_argument("--sides", nargs="*", default=("random", "random-fixed", "fixed", "auto", *RIVALS))
+    parser.add_argument(
+        "--sides", nargs="*", default=("random", "random-fixed", "fixed", "auto", *USUAL_RIVALS)
+    )
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--questions", type=int, default=100)
