@@ -203,7 +203,7 @@ def fifty_a_second(*, quick: bool = False, kind: str = "digits") -> bool:
             session = Session.open(project, store=store)
             stored = [
                 (str(session.pool.items.ids[event.item]), event.payload["class"])
-                for event in session.events
+                for event in session.log.events
                 if event.kind == "label" and event.item is not None
             ]
             names = list(session.state.shown_classes)

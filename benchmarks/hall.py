@@ -82,7 +82,7 @@ def _made(folder: Path, n_items: int, classifier: str, name: str) -> tuple[str, 
     )
     oracle = ArrayOracle(session.pool)
     for item in session.pool.trainable[:40].tolist():
-        session.label_item(item, oracle(item))
+        session.items.label(item, oracle(item))
     session.refit()
     pool = session.pool
     assert pool.truth is not None

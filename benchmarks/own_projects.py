@@ -155,7 +155,7 @@ def digits_with_slips(store: Any) -> str:
     assert truth is not None
     for n, item in enumerate(np.random.default_rng(0).permutation(made.pool.trainable)[:120]):
         code = int(truth[item])
-        made.label_items([int(item)], made.classes[(code + 3) % 10 if n % 10 == 0 else code])
+        made.items.label([int(item)], made.classes[(code + 3) % 10 if n % 10 == 0 else code])
     made.refit()
     return str(made.id)
 
@@ -203,7 +203,7 @@ def project(name: str, folder: Path, store: Any, *, fit: bool = True) -> str:
             named = next(i for i, word in enumerate(("late", "fine", "broken")) if word in _text(made, item))
         else:
             named = int(truth[item])
-        made.label_items([int(item)], made.classes[named])
+        made.items.label([int(item)], made.classes[named])
     if fit:
         made.refit()
     return str(made.id)

@@ -33,7 +33,7 @@ PARTS = {OWN: "This project"} | {name: one.experiment for name, one in lessons.E
 
 def measured(session: Any, model: Any) -> tuple[Any, Any, Any, str] | None:
     """Items, codes, probabilities (None: the model's own) and where they come from."""
-    items, codes = session.held_out()
+    items, codes = session.fits.held_out()
     if len(items) >= (1 if session.pool.test is not None else FEW):
         has_test = session.pool.test is not None and session.pool.truth is not None
         where = "kept aside to measure on" if has_test else "drawn for measuring among your questions"

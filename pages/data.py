@@ -72,7 +72,7 @@ def lead(opened: Any) -> None:
     """The open project before all others: how far it is, what that means, and the way on."""
     from workbench.figures.sparkline import sparkline
 
-    with opened.snapshot():
+    with opened.log.snapshot():
         sentence, meaning = labelling_speed.progress(opened)
         rounds = labelling_speed.measured_rounds(opened.rounds)
     with st.container(border=True, key="card-open"):

@@ -279,7 +279,7 @@ def look_twice(state: Any) -> None:
             st.caption(
                 f"You differ from yourself on {plural(len(differ), 'item')}; the second answer counts."
             )
-    sentence = agreement.anchoring_words(agreement.anchoring(session.events, state, me.annotator))
+    sentence = agreement.anchoring_words(agreement.anchoring(session.log.events, state, me.annotator))
     if sentence:
         st.caption(sentence)
     waiting = len(state.second.get(me.annotator, ()))
@@ -292,7 +292,7 @@ def look_twice(state: Any) -> None:
         disabled=n < 2 or waiting > 0,
         help="Drawn at random and shown without your answer or the model's.",
     ):
-        event = me.look_again(n)
+        event = me.items.look_again(n)
         words = f"{plural(len(event.payload['items']), 'label')} of yours will be asked about again on Label."
         st.session_state[DONE] = (words, event.id, st.session_state[frame.VISIT])
         st.rerun()

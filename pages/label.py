@@ -121,11 +121,11 @@ def progress_line(session: Any) -> None:
     whose = f"**{verbatim(session.question_name, 40)}**: " if several else ""
     st.markdown(whose + " · ".join([*parts, came] if came else parts))
     quiet = labelling_speed.line(
-        session.events,
+        session.log.events,
         session.annotator,
         session.rounds,
         labelling_speed.left(session),
-        session.verdict,
+        session.predictions.verdict,
     )
     if quiet:
         st.caption(verbatim(quiet))
@@ -137,7 +137,7 @@ def oracle_controls(session: Any) -> None:
         st.markdown("## Let the known classes answer")
         st.caption("This pool knows its classes, so they can answer in your place.")
         # with nothing left to ask nobody can answer
-        busy = (job is not None and job.active) or not session.n_left
+        busy = (job is not None and job.active) or not session.queue.n_left
         with st.container(horizontal=True, vertical_alignment="bottom", key="oracle-controls", gap="small"):
             for n, label in ((1, "Step"), (10, "Run 10")):
                 if st.button(label, key=f"oracle-{n}", disabled=busy):
@@ -158,7 +158,7 @@ def oracle_controls(session: Any) -> None:
             if st.button("Run to budget", key="oracle-budget", disabled=busy or n_left <= 0):
                 oracle.answer_by_oracle(session, n_left)
                 st.rerun()
-        if n_left <= 0 and session.n_left:
+        if n_left <= 0 and session.queue.n_left:
             st.caption(f"{plural(len(session.state.codes), 'label')} are there already: the budget is spent.")
         if job is not None and (job.active or job.status == "failed"):
             widgets.job_panel(job, "oracle-job", height=60)
@@ -166,7 +166,7 @@ def oracle_controls(session: Any) -> None:
 
 def rare_classes(session: Any) -> None:
     """Each class under a tenth of the labels, and the error that counts every class alike."""
-    words = labelling_speed.of_rare_classes(session.verdict)
+    words = labelling_speed.of_rare_classes(session.predictions.verdict)
     if words:
         st.markdown(words)
 
@@ -174,7 +174,7 @@ def rare_classes(session: Any) -> None:
 def how_it_goes(session: Any) -> None:
     st.header("How well it goes" + (f": {verbatim(session.question_name, 40)}" if several else ""))
     if not session.pool.has_truth or session.pool.test is None:
-        error = labelling_speed.error_so_far(session.evaluation)
+        error = labelling_speed.error_so_far(session.predictions.evaluation)
         st.markdown(f"**Error: {'known after the first fit' if session.model is None else error}.**")
         rare_classes(session)
         own_curve(session)
@@ -187,7 +187,7 @@ def how_it_goes(session: Any) -> None:
         st.caption(few if n < ENOUGH else "The error curve starts with the first fit.")
         return
     if len(rounds) < 2 and not oracle.knows_all(session.pool):
-        error = labelling_speed.error_so_far(session.evaluation)
+        error = labelling_speed.error_so_far(session.predictions.evaluation)
         st.markdown(f"**Error: {error}.** The curve begins with the second fit.")
         return
     from workbench.figures.curves import learning_curve, summarise
@@ -197,7 +197,7 @@ def how_it_goes(session: Any) -> None:
     runs, job = oracle.baseline(session, oracle.reach_for(rounds[-1].n_labelled))
     curves = [yours, summarise("random questions", runs, baseline=True)]
     drawn_or_held(
-        lambda: learning_curve(curves, height=320, marks=labelling_speed.changes(session.events)),
+        lambda: learning_curve(curves, height=320, marks=labelling_speed.changes(session.log.events)),
         "error-curve",
         f"Test error against labels; now {percent(rounds[-1].error)} at {rounds[-1].n_labelled} labels.",
         320,
@@ -221,7 +221,7 @@ def own_curve(session: Any) -> None:
     """The error on what was drawn to measure on, once there are two figures of it."""
     rounds = labelling_speed.measured_rounds(session.rounds)
     if len(rounds) < 2:
-        copies = f" {session.twins.say()}" if session.twins.n_groups else ""
+        copies = f" {session.items.twins.say()}" if session.items.twins.n_groups else ""
         sentence = kept_for_measuring(session.settings)
         st.caption(f"This pool has no known classes to measure on{sentence}.{copies}")
         return
@@ -229,7 +229,7 @@ def own_curve(session: Any) -> None:
 
     def make() -> Any:
         of_labels = [labelling_speed.error_curve("error", rounds)]
-        marks = labelling_speed.changes(session.events)
+        marks = labelling_speed.changes(session.log.events)
         return learning_curve(of_labels, measure="Error", height=280, marks=marks)
 
     drawn_or_held(make, "own-curve", f"Error against labels; now {percent(rounds[-1].error)}", 280)
@@ -271,7 +271,7 @@ def early_signs(session: Any) -> None:
         for name, title in SIGNS.items()
     ]
     if len(rounds) > 1:
-        marks = labelling_speed.changes(session.events)
+        marks = labelling_speed.changes(session.log.events)
         drawn_or_held(
             lambda: learning_curve(curves, measure="Share", height=320, marks=marks),
             "early-signs",
@@ -333,7 +333,7 @@ def classes_dialog(session: Any) -> None:
     if unsaved:
         st.caption(f"{plural(unsaved, 'change')} not saved yet")
     if st.button("Save", type="primary", key="classes-save"):
-        session.change_question(st.session_state["question-words"])
+        session.questions.reword(st.session_state["question-words"])
         problems = classes.apply(session, rows, st.session_state["classes-editor"])
         st.session_state.pop("classes-editor", None)
         st.session_state.pop("classes-shown", None)
@@ -412,7 +412,7 @@ def taken_over(session: Any) -> str:
 def results(session: Any) -> None:
     """Results so far; the side bar looks more often, but a chart costs 10 ms in which a key waits."""
     current.keep_fitting_all(session)
-    with session.snapshot():
+    with session.log.snapshot():
         progress_line(session)
         how_it_goes(session)
     st.session_state[FIGURES] = True

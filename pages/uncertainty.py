@@ -41,10 +41,12 @@ def what_to_label() -> None:
         st.markdown("**No item is left to ask about.**")
         return
     if not doubts.n:
-        st.markdown(f"**{verbatim(session.verdict.of_no_doubt(doubts.of))}**")
+        st.markdown(f"**{verbatim(session.predictions.verdict.of_no_doubt(doubts.of))}**")
         return
     amount = f"{doubts.n:,} of {plural(doubts.of, 'open item')}"
-    words = f"**The model is unsure of {amount}.** {session.verdict.against_itself} ".replace("  ", " ")
+    words = f"**The model is unsure of {amount}.** {session.predictions.verdict.against_itself} ".replace(
+        "  ", " "
+    )
     words += "These are most useful to label:" if doubts.groups else ""
     st.markdown(words, help=explain("doubt"))
     widgets.style(
@@ -296,7 +298,7 @@ def chart(fig: Any, key: str, alt: str) -> None:
 
 def neighbours_toggle() -> bool:
     """True if lines join items that are neighbours in all features."""
-    making = session.neighbours
+    making = session.fits.making
     is_on = st.toggle(
         "Lines to neighbours",
         key="neighbour-lines",
@@ -435,7 +437,7 @@ def about_the_map(where: Any, behind: str) -> None:
     with st.expander("What the map shows", key="about-map"):
         st.caption(
             f"{verbatim(title)}: {verbatim(words)}. Model of {plural(view.model.n_labelled, 'label')}; "
-            f"{session.n_left:,} of {plural(len(trainable), 'item')} may still be asked about."
+            f"{session.queue.n_left:,} of {plural(len(trainable), 'item')} may still be asked about."
         )
         map_notes(where, behind)
 

@@ -523,3 +523,17 @@ def test_a_docstring_begins_with_what_it_is_about() -> None:
                     first = (ast.get_docstring(node) or "").partition("\n")[0]
                     wrong += [f"{path.relative_to(ROOT)}: {first}"] if relative.match(first) else []
     assert wrong == []
+
+
+def test_session_and_store_are_held_in_a_head() -> None:
+    """Further methods belong to their parts, such as `session.items` and `store.runs`."""
+    from workbench import Session, Store
+
+    names = {
+        kind: {name for name in dir(kind) if not name.startswith("_")} | instance
+        for kind, instance in (
+            (Session, {"annotator", "fits"}),
+            (Store, {"url", "rounds", "runs", "people", "audit", "keys"}),
+        )
+    }
+    assert {kind.__name__: len(of) for kind, of in names.items() if len(of) > 35} == {}

@@ -42,7 +42,7 @@ def project(store: Store, monkeypatch: pytest.MonkeyPatch) -> tuple[Session, Cli
         return io.BytesIO(reply.content)
 
     monkeypatch.setattr(module, "urlopen", opened)
-    _, secret = store.make_key(session.id, "robot")
+    _, secret = store.keys.make(session.id, "robot")
     return session, Client("http://localhost", session.id, secret), busy
 
 
@@ -86,8 +86,8 @@ def test_what_the_server_refuses_is_an_error_with_its_words(
     project: tuple[Session, Client, list[int]],
 ) -> None:
     session, client, _ = project
-    [key] = session.store.keys_of(session.id)
-    session.store.revoke_key(session.id, key.id)
+    [key] = session.store.keys.of(session.id)
+    session.store.keys.revoke(session.id, key.id)
     with pytest.raises(RefusedError, match="revoked") as refused:
         client.progress()
     assert refused.value.status == 401

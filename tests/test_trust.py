@@ -157,7 +157,7 @@ def test_a_project_of_the_database_runs_no_code(tmp_path: Path, marker: Path) ->
         store.update_project(made.id, settings=made.project.settings | change)
         opened = Session.open(made.id, store=store, annotator="a")  # its labels are never hostage
         for item in opened.pool.trainable[::20].tolist():
-            opened.label_item(item, opened.pool.classes[opened.pool.truth[item]])
+            opened.items.label(item, opened.pool.classes[opened.pool.truth[item]])
         with pytest.raises(InputError, match=r"Project 'iris'.* names code of its own"):
             opened.refit()
     assert not marker.exists()

@@ -203,7 +203,7 @@ def sessions_of(home: Path, project: str) -> Iterator[Session]:
 def compared(session: Session, tabs: list[Tab]) -> list[str]:
     """Presses and acknowledgements in tabs of one project against what is stored: a line a fault."""
     ids = session.pool.items.ids
-    labels = [e for e in session.events if e.kind == "label"]
+    labels = [e for e in session.log.events if e.kind == "label"]
     stored = {str(e.operation): e for e in labels if e.operation}
     lines = [] if len(stored) == len(labels) else [f"{len(labels) - len(stored)} operations are stored twice"]
     turned: dict[tuple[str, str], str] = {}

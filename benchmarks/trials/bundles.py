@@ -123,18 +123,20 @@ def make(place: Path) -> None:
         annotator="ann",
     )
     for _ in range(3):
-        session.step(ArrayOracle(session.pool))
+        for ask in session.ask():
+            session.tell(ask, ArrayOracle(session.pool)(ask.item))
+        session.refit()
     bob = session.as_annotator("bob")
     items = session.pool.trainable[-6:].tolist()
-    session.label_item(items[0], session.classes[0])
-    bob.label_item(items[0], session.classes[1])
+    session.items.label(items[0], session.classes[0])
+    bob.items.label(items[0], session.classes[1])
     session.undo()
     session.redo()
-    session.note(items[1], "a note")
-    session.flag(items[2], reason="odd")
+    session.items.note(items[1], "a note")
+    session.items.flag(items[2], reason="odd")
     session.classes.rename(session.classes[0], "first")
     session.classes.describe("first", guidance="the first")
-    session.import_labels([(items[3], session.classes[1]), (items[4], "first")], "a file")
+    session.items.import_labels([(items[3], session.classes[1]), (items[4], "first")], "a file")
     session.classes.add("later")
     session.classes.merge("later", "first")
     bob.ask()
@@ -169,7 +171,7 @@ def _project(place: Path) -> Callable[[], Any]:
             session.undo()
             export_labels(session, "csv", "everything")
             export_labels(session, "jsonl", "history")
-            _ = session.rounds, session.events  # of a bundle without any there are none
+            _ = session.rounds, session.log.events  # of a bundle without any there are none
             if session.model is not None:
                 session.model.probabilities.sum()
         finally:

@@ -126,7 +126,7 @@ def _after(home: Path, project: str, saved: set[str]) -> list[str]:
     store = Store.open(home / "w.sqlite")
     try:
         session = Session.open(project, store=store, annotator="ann")
-        stored = [str(e.operation) for e in session.events if e.operation]
+        stored = [str(e.operation) for e in session.log.events if e.operation]
         lines = [f"{key} was acknowledged and is lost" for key in saved - set(stored)]
         lines += ["an operation is stored twice"] if len(stored) != len(set(stored)) else []
         n = session.state.n_labelled

@@ -38,16 +38,16 @@ def _said(rng: np.random.Generator, name: str) -> str | None:
 def _row(session: Session, rng: np.random.Generator) -> None:
     """Answers to all questions about an item that is asked, and to one question about any item."""
     classes = {name: session.question(name).classes for name in session.questions}
-    for ask in session.ask_items(2):
+    for ask in session.queue.items(2):
         session.tell(ask, {name: _said(rng, str(rng.choice(classes[name]))) for name in ask.asks})
     row = {name: _said(rng, str(rng.choice(names))) for name, names in classes.items()}
     kind, item = str(rng.choice(["answers", "amend"])), int(rng.choice(session.pool.trainable[:12]))
-    session.apply([Operation(f"row-{len(session.events)}-{item}", kind, item=item, answers=row)])
+    session.apply([Operation(f"row-{len(session.log.events)}-{item}", kind, item=item, answers=row)])
 
 
 def _skipped(session: Session) -> None:
     """An item that is asked about is set aside, in every question where it is open."""
-    for ask in session.ask_items(1):
+    for ask in session.queue.items(1):
         session.tell(ask, Event.skip())
 
 
@@ -84,16 +84,16 @@ def step(session: Session, rng: np.random.Generator) -> None:
     names = session.classes
     name, other = (names[int(i)] for i in rng.integers(0, len(names), 2))
     doing: list[Callable[[], Any]] = [
-        lambda: session.label_items(some, name),
-        lambda: session.label_item(some[0], name),
-        lambda: session.relabel(some, name),
-        lambda: session.import_labels([(i, name) for i in some], "file"),
+        lambda: session.items.label(some, name),
+        lambda: session.items.label(some[0], name),
+        lambda: session.items.relabel(some, name),
+        lambda: session.items.import_labels([(i, name) for i in some], "file"),
         session.undo,
         session.undo,
         session.redo,
-        lambda: session.clear(some[:1]),
-        lambda: session.note(some[0], "a note"),
-        lambda: session.flag(some[0], reason="odd"),
+        lambda: session.items.clear(some[:1]),
+        lambda: session.items.note(some[0], "a note"),
+        lambda: session.items.flag(some[0], reason="odd"),
         lambda: [session.tell(ask.id, name) for ask in session.ask(2)],
         lambda: session.classes.merge(name, other),
         lambda: session.classes.rename(name, f"{name}+"),
@@ -108,7 +108,7 @@ def step(session: Session, rng: np.random.Generator) -> None:
     ]
     if len(session.questions) > 1:
         doing += 8 * [lambda: _row(session, rng)]
-        doing += [lambda: session.look_again(2), lambda: _skipped(session)]
+        doing += [lambda: session.items.look_again(2), lambda: _skipped(session)]
     with contextlib.suppress(InputError):
         doing[int(rng.integers(len(doing)))]()
 
@@ -142,7 +142,7 @@ def told(session: Session) -> dict[str, Any]:
         "votes": [(i, list(votes.items())) for i, votes in state.votes.items()],
         "classes": list(state.class_names.items()),
         "rounds": rounds,
-        "evaluation": str(session.evaluation),
+        "evaluation": str(session.predictions.evaluation),
         "stale": session.stale,
         "checks": checks_of(session),
         **{form: export_labels(session, form) for form in EXPORTS if state.labels},
@@ -153,7 +153,7 @@ def differences(session: Session, ways: dict[str, Session]) -> list[str]:
     """Differences of the project's state in another place."""
     here = told(session)
     found = []
-    state = fold(session.events)
+    state = fold(session.log.events)
     if list(state.training.items()) != here["training"] or list(state.votes) != list(session.state.votes):
         found.append("folded in one go: another order")
     for way, other in ways.items():
@@ -164,10 +164,10 @@ def differences(session: Session, ways: dict[str, Session]) -> list[str]:
             continue
         found += [f"{way}: another {what}" for what in here if here[what] != there[what]]
     if here["labels"]:
-        n, form = len(session.events), EXPORTS[0]
+        n, form = len(session.log.events), EXPORTS[0]
         again = import_labels(export_labels(session, form), session.pool, form, session.classes)
-        session.as_annotator("eve").import_labels(again, "own")
-        if len(session.events) != n:
+        session.as_annotator("eve").items.import_labels(again, "own")
+        if len(session.log.events) != n:
             found.append("its own export taken in again changes it")
     return found
 

@@ -107,7 +107,7 @@ def _compared(session: Session, told: Told, counts: Counter[str]) -> list[str]:
     failures: list[str] = []
     stored: dict[str, dict[str, Any]] = {}
     for name in session.questions:
-        events = [event for event in session.question(name).events if event.operation]
+        events = [event for event in session.question(name).log.events if event.operation]
         stored[name] = {str(event.operation): event for event in events}
         if len(stored[name]) != len(events):
             failures.append(f"{len(events) - len(stored[name])} operations are stored twice in {name!r}")
@@ -159,7 +159,9 @@ def _label(session: Session, say: Callable[[str], None], number: int, rng: np.ra
 
 
 def _questions_of(session: Session, act: str | None) -> list[str]:
-    return [name for name in session.questions if any(e.act == act for e in session.question(name).events)]
+    return [
+        name for name in session.questions if any(e.act == act for e in session.question(name).log.events)
+    ]
 
 
 def _said(operation: Operation, name: str) -> str:
@@ -196,7 +198,7 @@ def _rows(session: Session, key: str, what: int, rng: np.random.Generator) -> Ba
     """
     if what == 4:
         return [(Operation(key, "undo"), [])]
-    asks = session.ask_items(3)
+    asks = session.queue.items(3)
     if len(asks) < 3:
         return []
     choices = {name: session.question(name).classes for name in session.questions}

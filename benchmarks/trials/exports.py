@@ -144,8 +144,8 @@ def project(store: Store, place: str, text: str, images: bool) -> Session:
     session.classes.add(other)
     other = session.classes[-1]
     for item, name in ((0, "plain"), (1, other), (2, other), (4, "plain")):
-        session.label_item(item, name)
-    session.note(1, text if place == "note" else "a note")
+        session.items.label(item, name)
+    session.items.note(1, text if place == "note" else "a note")
     return session
 
 

@@ -110,7 +110,7 @@ def _posted(url: str, count: int, seed: int) -> tuple[list[str], dict[str, int]]
         first, ack, second = answer.json()["acks"]
         if (first["status"], second["status"]) != ("saved", "saved"):
             failures.append(f"a good note beside it was {first['status']} and {second['status']}: {shown}")
-        new = [event for event in session.events if event.id > last and event.kind not in _OURS]
+        new = [event for event in session.log.events if event.id > last and event.kind not in _OURS]
         own = [event for event in new if event.payload.get("text") != "beside"]
         if ack["status"] == "saved":
             said["stored"] += 1

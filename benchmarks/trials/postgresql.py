@@ -147,7 +147,7 @@ def _label(session: Session, told: _Told, stop: threading.Event, seed: int, numb
 
 def _compared(session: Session, told: _Told) -> list[str]:
     """Comparison of what was acknowledged with what is stored."""
-    events = [e for e in session.events if e.operation]
+    events = [e for e in session.log.events if e.operation]
     stored = {str(e.operation): (e.annotator, e.item, str(e.payload["class"])) for e in events}
     failures = [f"{key} was acknowledged and is lost" for key in told.operations if key not in stored]
     failures += [

@@ -61,7 +61,7 @@ def run(count: int = 60, seed: int = 0) -> Row:
         rounds = {r.number: r.n_labelled for r in session.rounds}
         if rounds != acknowledged:
             failures.append(f"{len(acknowledged)} fits acknowledged, {len(rounds)} stored")
-        answered = {str(e.payload.get("ask")) for e in session.events if e.kind == "label"}
+        answered = {str(e.payload.get("ask")) for e in session.log.events if e.kind == "label"}
         failures += [f"the answer to {ask} is lost" for ask in labels if ask not in answered]
         order = sorted(rounds)
         for number in order[:: max(1, len(order) // REPLAYED)]:

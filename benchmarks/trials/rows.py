@@ -269,7 +269,7 @@ def _row(mine: Session, key: str, item: int, rng: random.Random, told: Told) -> 
 
 def _asked(mine: Session, key: str, item: int, rng: random.Random, told: Told) -> None:
     """An answer to what is asked."""
-    for ask in mine.ask_items(1):
+    for ask in mine.queue.items(1):
         said = {name: value for name, value in _said(rng).items() if name in ask.asks}
         if said and mine.tell(ask, said, operation=key):
             told.saved[key] = {name: (ask.item, value) for name, value in said.items()}
@@ -304,7 +304,7 @@ def _block(mine: Session, key: str, item: int, rng: random.Random, told: Told) -
             raise KeyError(key)
 
     try:
-        mine.together(work)
+        mine.log.together(work)
     except KeyError:
         if not raises:
             raise

@@ -37,12 +37,12 @@ def guarded(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, A
 
 def done(project: str) -> list[tuple[str, str, str]]:
     """Acts on a project, oldest first."""
-    return [(one.what, one.name, one.detail) for one in reversed(Store.open().audited(project=project))]
+    return [(one.what, one.name, one.detail) for one in reversed(Store.open().audit.entries(project=project))]
 
 
 def test_opening_and_exporting_stand_in_the_audit(home: Path) -> None:
     session = Session.create("iris", name="Petals")
-    session.label_item(int(session.pool.trainable[0]), "setosa")
+    session.items.label(int(session.pool.trainable[0]), "setosa")
     current.keep(session)
     page = AppTest.from_file(str(MAIN), default_timeout=600)
     page.query_params["project"] = session.id
@@ -92,7 +92,7 @@ def test_a_log_of_the_server_has_it_without_ids(home: Path, caplog: pytest.LogCa
 
 def test_whom_a_project_is_shared_with_stands_there(guarded: dict[str, Any]) -> None:
     store = Store.open()
-    store.known_as(BOB.key, BOB.name)
+    store.people.known_as(BOB.key, BOB.name)
     made = Session.create("iris", owner=ANN.key).id
 
     def shown(project: str) -> None:
@@ -149,7 +149,7 @@ def test_one_person_may_upload_so_much(guarded: dict[str, Any]) -> None:
     assert auditing.kept("a.csv", b"a\n" + b"1\n" * 300_000) == first  # the same again takes no more room
     with pytest.raises(InputError, match=r"You have uploaded 0.6 MB, and with this file it would be 1.1"):
         auditing.kept("b.csv", b"a\n" + b"2\n" * 300_000)
-    (entry,) = Store.open().audited(person=ANN.key, what="uploaded")
+    (entry,) = Store.open().audit.entries(person=ANN.key, what="uploaded")
     assert (entry.detail, entry.octets) == (str(first), 600_002)
     first.unlink()  # what is gone does not count
     assert auditing.kept("b.csv", b"a\n" + b"2\n" * 300_000).is_file()

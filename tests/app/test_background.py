@@ -44,7 +44,7 @@ def labelled(session: Session) -> Session:
     pool = session.pool
     assert pool.truth is not None
     for item in pool.trainable[::9].tolist():
-        session.label_item(item, pool.classes[int(pool.truth[item])])
+        session.items.label(item, pool.classes[int(pool.truth[item])])
     return session
 
 
@@ -114,7 +114,7 @@ def test_a_comparison_that_is_cancelled_in_a_fit_ends_and_goes_on_later(
 
     with pytest.raises(Cancelled):
         compared(job, "stops", spec(ENDLESS), companion, hear)
-    (run,) = Store.open().runs(study="stops")
+    (run,) = Store.open().runs.all(study="stops")
     assert run.status == "cancelled" and run.n_rounds >= 1
     assert companion.call("tests.sessions.fakes:pid") == first
 
@@ -136,7 +136,7 @@ def test_the_model_of_a_round_is_fitted_beside_and_read_here(
 ) -> None:
     session = labelled(Session.create("iris", classifier=FAKE, policy="margin", annotator="ann"))
     session.refit()
-    session.label_item(int(session.pool.trainable[1]), session.classes[0])
+    session.items.label(int(session.pool.trainable[1]), session.classes[0])
     session.refit()
     _, job = mapping.at_round(session, 0)
     assert job is not None and job.wait(600) and job.status == "done", job.error or job.details
@@ -202,7 +202,7 @@ def test_nothing_that_pages_compute_leaves_the_engine_in_the_server(home: Path) 
         f"one = current.opened({session.id!r}); current.keep_fitting(one).wait()\n"
         "jobs = [evaluation.cross_validation(one, one.model), stopping.project_advice(one, again=True)]\n"
         "jobs.append(oracle.baseline(one, 20)[1])\n"
-        "one.label_item(int(one.pool.trainable[1]), one.classes[0]); current.keep_fitting(one).wait()\n"
+        "one.items.label(int(one.pool.trainable[1]), one.classes[0]); current.keep_fitting(one).wait()\n"
         "jobs.append(mapping.at_round(one, 0)[1])\n"
         "runs = StudySpec('x', ('iris',), ('large-margin',), ('margin',), seeds=1, budget=2)\n"
         "jobs.append(comparison.job_of(comparison.start(runs)))\n"

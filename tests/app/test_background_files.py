@@ -57,7 +57,7 @@ def session(home: Path) -> Session:
     made = Session.create("iris", classifier=FAKE, policy="margin", annotator="ann")
     assert made.pool.truth is not None
     for item in made.pool.trainable[::9].tolist():
-        made.label_item(item, made.pool.classes[int(made.pool.truth[item])])
+        made.items.label(item, made.pool.classes[int(made.pool.truth[item])])
     made.refit()
     return made
 
@@ -77,7 +77,7 @@ def test_a_file_that_is_made_beside_is_that_made_here(session: Session) -> None:
         assert written(labels(session, format, what)) == export_labels(session, format, what), format
     first = jobs.file_work().pid
     assert first is not None and first != os.getpid()
-    session.label_item(int(session.pool.trainable[1]), session.classes[0])
+    session.items.label(int(session.pool.trainable[1]), session.classes[0])
     assert written(labels(session, "csv")) == export_labels(session, "csv"), (
         "a label that came since is in it"
     )
@@ -212,7 +212,7 @@ def test_labels_are_looked_at_and_taken_in_beside(home: Path, tmp_path: Path) ->
     test.button(key="import").click().run()
     until(lambda: session.state.labels == {0: "low", 1: "high"})
     assert not test.exception
-    assert session.as_annotator(list(session.events)[-1].annotator).undo() is not None
+    assert session.as_annotator(list(session.log.events)[-1].annotator).undo() is not None
     assert session.state.labels == {}, "one undo takes back what the other process took in"
 
 

@@ -171,12 +171,12 @@ def test_the_answers_to_each_question_of_the_open_project_are_a_pool(tmp_path: P
     fraud = session.question("fraud")
     assert not any(key.startswith("question:") for key in comparison_sources.sources(session.id))
     for item in range(30):
-        fraud.label_item(item, "yes" if item % 3 else "no")
+        fraud.items.label(item, "yes" if item % 3 else "no")
     key, source = next(iter(comparison_sources.sources(session.id).items()))
     assert key == f"question:{fraud.id}" and source.title == "mail: fraud (30 answers so far)"
     assert source.opened().n_classes == 2 and source.opened().n_asked == 22
     for item in range(30):
-        session.label_item(item, "b" if item % 3 else "a")
+        session.items.label(item, "b" if item % 3 else "a")
     for shown in (session, fraud):  # the question at the side comes first
         assert next(iter(comparison_sources.sources(shown.id))) == f"question:{shown.id}"
     spec = StudySpec("app", (source.pool,), (FAKE,), seeds=1, budget=4, pool_options=source.options)

@@ -110,18 +110,18 @@ def test_an_answer_and_a_page_take_few_statements(made: Callable[[], Session], c
     # a click: the answer, then the page with everything that pages look at
     (ask,) = session.ask()
     assert session.tell(ask.id, Event.label("setosa"))
-    with session.snapshot():
+    with session.log.snapshot():
         session.ask()
         for _ in range(10):
-            assert session.state.labels and session.classes and session.events and session.rounds
-            assert session.model is not None and session.settings and session.n_left
-            assert session.stale and session.evaluation.n
-            session.held_out()
+            assert session.state.labels and session.classes and session.log.events and session.rounds
+            assert session.model is not None and session.settings and session.queue.n_left
+            assert session.stale and session.predictions.evaluation.n
+            session.fits.held_out()
         assert session.ask()
     statements = [s for s in counted if not s.startswith(("BEGIN", "COMMIT", "ROLLBACK"))]
     assert len(statements) <= 12, "\n".join(statements)
     counted.clear()
-    with session.snapshot():
+    with session.log.snapshot():
         # nothing happened since: one look at the events
         assert session.state.labels and session.rounds and session.ask() and session.model is not None
     assert len([s for s in counted if s.startswith("SELECT")]) <= 2
@@ -163,12 +163,12 @@ def test_a_click_at_the_desk_is_two_transactions_and_nothing_beside(
 def test_a_snapshot_shows_what_its_own_thread_records(made: Callable[[], Session]) -> None:
     session = made()
     other = Session.open(session.id, annotator="bob")
-    with session.snapshot():
+    with session.log.snapshot():
         assert not session.state.labels
         item = int(session.pool.trainable[0])
-        other.label_item(int(session.pool.trainable[1]), "setosa")
+        other.items.label(int(session.pool.trainable[1]), "setosa")
         assert not session.state.labels
-        session.label_item(item, "setosa")
+        session.items.label(item, "setosa")
         assert item in session.state.labels
     assert session.state.n_labelled == 2
 
@@ -177,7 +177,7 @@ def test_a_list_of_projects_counts_nothing(made: Callable[[], Session], counted:
     session = made()
     labelled(session, 5)
     session.undo()
-    last = session.events[-1].time
+    last = session.log.events[-1].time
     counted.clear()
     store = Store.open()
     (found,) = [p for p in store.projects() if p.id == session.id]
@@ -187,10 +187,10 @@ def test_a_list_of_projects_counts_nothing(made: Callable[[], Session], counted:
 
 def test_reading_one_run_looks_for_one_run(made: Callable[[], Session], counted: list[str]) -> None:
     store = Store.open()
-    run = store.start_run({"a": 1}, "print").id
+    run = store.runs.start({"a": 1}, "print").id
     counted.clear()
-    store.run(run)
-    store.runs()
+    store.runs.get(run)
+    store.runs.all()
     assert all("UPDATE" not in s for s in counted)
     assert "runs.id = " in next(s for s in counted if s.startswith("SELECT"))
 
@@ -277,17 +277,17 @@ def test_a_table_that_grows_while_it_is_open_is_opened_again(made: object, home:
     )
     current.keep(session)
     for i in range(4):
-        session.label_item(i, "ab"[i % 2])
+        session.items.label(i, "ab"[i % 2])
     with table.open("a", encoding="utf-8") as file:
         file.writelines(rows[60:])
     beside = Session.open(session.id, annotator="bob")  # as the process that fits opens it anew
-    beside.label_item(80, "a")
+    beside.items.label(80, "a")
     assert beside.refit() is not None
     with pytest.raises(StorageError):  # the browser keeps what it has and sends it again
         sync(session.id, "ann", {"want": 4}, "")
     assert sync(session.id, "ann", {"want": 4}, "")["queue"]
     again = current.opened(session.id)
-    again.label_item(5, "b")
+    again.items.label(5, "b")
     job = current.keep_fitting(again)
     assert job is not None and job.wait(600) and job.status == "done"
     assert again is not session and len(again.pool) == 90

@@ -24,7 +24,7 @@ def test_an_answer_is_stored_once_and_the_next_cards_come(flowers: Session) -> N
     again = desk_sync(flowers, given, have=have, want=0)
     assert again["acks"][0]["status"] == "saved"
     assert flowers.state.labels == {first["queue"][0]["item"]: "versicolor"}
-    labels = [e for e in flowers.events if e.kind == "label"]
+    labels = [e for e in flowers.log.events if e.kind == "label"]
     assert len(labels) == 1 and labels[0].payload["seconds"] == 0.9
 
 
@@ -85,7 +85,7 @@ def test_second_opinions_and_second_looks_stay_on_the_desk(home: Path) -> None:
     given = operation("label", mine, **{"class": "virginica"})
     assert desk_sync(session, given, person="bob", have=have)["acks"][0]["status"] == "saved"
     assert session.state.undecided == {first["item"]}
-    session.look_again(1)
+    session.items.look_again(1)
     again = desk_sync(session)["queue"][0]
     assert again["role"] == "second"
     assert not desk_sync(session, have=[again["ask"]], screen=again["ask"], want=0)["gone"]
@@ -104,7 +104,7 @@ def test_a_grid_without_a_model_says_what_it_waits_for(flowers: Session) -> None
     with pytest.raises(InputError, match="label items of two classes first"):
         grid(flowers.id, "ann", {"n": 6}, "token")
     for item, name in zip(flowers.pool.trainable[:2].tolist(), flowers.classes, strict=False):
-        flowers.label_item(item, name)
+        flowers.items.label(item, name)
     with pytest.raises(InputError, match="the first fit is under way"):
         grid(flowers.id, "ann", {"n": 6}, "token")
 
@@ -150,7 +150,7 @@ def test_the_gallery_has_the_keys_of_the_desk(flowers: Session) -> None:
 
 def test_a_second_look_is_blind_and_a_flag_comes_with_the_card(flowers: Session) -> None:
     fitted(flowers)
-    flowers.look_again(2)
+    flowers.items.look_again(2)
     second = [card for card in desk_sync(flowers)["queue"] if card["role"] == "second"]
     assert len(second) == 2 and not any("guess" in card or "near" in card for card in second)
     item = second[0]["item"]
@@ -162,14 +162,14 @@ def test_a_second_look_is_blind_and_a_flag_comes_with_the_card(flowers: Session)
 
 def test_the_question_is_in_words_and_the_projects_own(flowers: Session) -> None:
     assert asking.question(flowers) == "Which kind of iris is this?"
-    event = flowers.change_question("  Which  flower? ")
-    assert event is not None and flowers.change_question("Which flower?") is None
+    event = flowers.questions.reword("  Which  flower? ")
+    assert event is not None and flowers.questions.reword("Which flower?") is None
     assert asking.question(flowers) == "Which flower?" and not flowers.stale
     again = Session.open(flowers.id, annotator="bob")
     assert asking.question(again) == "Which flower?"
     with pytest.raises(InputError, match="200 can be shown"):
-        flowers.change_question("x" * 201)
-    flowers.change_question("")
+        flowers.questions.reword("x" * 201)
+    flowers.questions.reword("")
     assert asking.question(flowers) == "Which kind of iris is this?"
 
 
@@ -183,7 +183,7 @@ def test_a_question_comes_from_the_target_of_a_table(home: Path, tmp_path: Path)
 def test_a_card_brings_the_notes_on_its_item(flowers: Session) -> None:
     first = desk_sync(flowers)["queue"][0]
     assert first["notes"] == [] and first["flag"] is False
-    flowers.note(first["item"], "odd petals")
-    flowers.flag(first["item"])
+    flowers.items.note(first["item"], "odd petals")
+    flowers.items.flag(first["item"])
     again = next(c for c in desk_sync(flowers, want=8)["queue"] if c["item"] == first["item"])
     assert again["notes"] == [["ann", "odd petals"]] and again["flag"] is True

@@ -90,7 +90,7 @@ def test_a_row_of_answers_is_stored_and_taken_back_as_one(mail: Session) -> None
 def test_a_row_of_which_one_question_was_answered_elsewhere_keeps_the_others(mail: Session) -> None:
     card = synced(mail)["queue"][0]
     topic, fraud, _ = mail.questions.sessions()
-    fraud.as_annotator("bob").label_item(card["item"], "yes")
+    fraud.as_annotator("bob").items.label(card["item"], "yes")
     row = {"topic": "refund", "fraud": "no", "urgent": "no"}
     ack = synced(mail, answers(card, row))["acks"][0]
     assert (ack["status"], ack["why"][:22]) == ("saved", "Saved without 'fraud':")
@@ -99,7 +99,7 @@ def test_a_row_of_which_one_question_was_answered_elsewhere_keeps_the_others(mai
 
 def test_the_open_ones_are_asked_and_a_page_of_another_question_undoes_them(mail: Session) -> None:
     card = synced(mail)["queue"][0]
-    mail.label_item(card["item"], "delivery")
+    mail.items.label(card["item"], "delivery")
     card = next(one for one in synced(mail)["queue"] if one["item"] == card["item"])
     assert [one["name"] for one in card["questions"]] == ["fraud", "urgent"]
     given = answers(card, {"fraud": "no", "urgent": "no"})
@@ -112,7 +112,7 @@ def test_the_open_ones_are_asked_and_a_page_of_another_question_undoes_them(mail
 def test_the_pages_of_one_question_tell_of_the_last_act_wherever_it_was(mail: Session) -> None:
     topic, fraud = mail.question("topic"), mail.question("fraud")
     topic.classes.rename("refund", "money back")
-    fraud.label_item(1, "no")
+    fraud.items.label(1, "no")
     act = operation("relabel", items=[1], question="topic", **{"class": "money back"})
     reply = desk_sync(fraud, act)
     assert topic.state.labels == {1: "money back"}
@@ -147,7 +147,7 @@ def test_what_a_model_says_comes_with_each_question(mail: Session) -> None:
         high = "yes" if card["item"] > 20 else "no"
         said = {"topic": "refund" if card["item"] > 20 else "delivery", "fraud": high, "urgent": "no"}
         synced(mail, answers(card, said))
-    mail.refit_all()
+    mail.questions.refit()
     reply = synced(mail)
     about = {one["name"]: one for one in reply["queue"][0]["questions"]}
     [[said, p]], [[topic, _]] = about["fraud"]["guess"], about["topic"]["guess"]
@@ -170,7 +170,7 @@ def test_an_older_model_s_questions_are_asked_anew_but_for_the_one_on_screen(mai
     # the browser had turned to another meanwhile: it stays, and nobody else is asked about it
     synced(mail, have=have[1:2], screen=have[1], want=0, model=reply["numbers"]["model"])
     item = mail.state.asks[have[1]].item
-    assert item not in [ask.item for ask in mail.as_annotator("bob").ask_items(40)]
+    assert item not in [ask.item for ask in mail.as_annotator("bob").queue.items(40)]
 
 
 def test_a_reload_shows_the_item_that_was_on_screen_also_after_a_new_model(mail: Session) -> None:
@@ -192,7 +192,7 @@ def test_one_question_is_the_case_of_one(mail: Session) -> None:
     earlier = look(topic.id, "ann", {"kind": "history"}, "token")["items"]
     assert [one["said"] for one in earlier] == [{"topic": None}, {"topic": "refund"}]
     for item in (30, 31, 32):
-        topic.label_item(item, "delivery")
+        topic.items.label(item, "delivery")
     topic.refit()
     found = grid(topic.id, "ann", {"n": 4}, "token")
     assert {one["question"] for one in found["others"]} == {"topic"} == {found["question"]}
@@ -203,7 +203,7 @@ def test_items_keep_their_names_after_the_models_disagree(mail: Session) -> None
         n = card["item"]
         said = {"topic": ("refund", "delivery")[n % 3 > 0], "fraud": ("no", "yes")[n > 20]}
         synced(mail, answers(card, said | {"urgent": ("no", "yes")[n % 2]}), want=0)
-    mail.refit_all()
+    mail.questions.refit()
     first = synced(mail, want=6)
     have = [card["ask"] for card in first["queue"]]
     again = synced(mail, have=have, want=0, screen=have[0], model=first["numbers"]["model"])
@@ -256,7 +256,7 @@ def test_one_looks_back_at_ones_own_answers_and_changes_them_beside_anothers(mai
     card = synced(mail)["queue"][0]
     synced(mail, answers(card, {"topic": "refund"}))
     (fraud,) = (one for one in mail.questions.sessions() if one.question_name == "fraud")
-    fraud.as_annotator("bob").label_item(card["item"], "yes")
+    fraud.as_annotator("bob").items.label(card["item"], "yes")
     assert said_of(mail, card["item"]) == {"topic": "refund"}
     change = operation("amend", item=card["item"], answers={"topic": "delivery"})
     assert synced(mail, change)["acks"][0]["status"] == "saved"
@@ -311,7 +311,7 @@ def test_a_row_that_was_on_screen_is_taken_although_another_was_asked_meanwhile(
     for one in mail.questions.sessions():
         one.release([ask for ask, held in one.state.asks.items() if held.item == card["item"]])
     bob = mail.as_annotator("bob")
-    assert card["item"] in [ask.item for ask in bob.ask_items(40)]
+    assert card["item"] in [ask.item for ask in bob.queue.items(40)]
     given = answers(card, {"topic": "refund", "fraud": "yes", "urgent": "no"})
     assert synced(mail, given)["acks"][0]["status"] == "saved"
     assert said_of(mail, card["item"]) == {"topic": "refund", "fraud": "yes", "urgent": "no"}
@@ -319,9 +319,9 @@ def test_a_row_that_was_on_screen_is_taken_although_another_was_asked_meanwhile(
 
 def test_items_that_are_found_are_asked_about_with_whatever_is_open(mail: Session) -> None:
     for item in (5, 6):
-        mail.label_item(item, "refund")
+        mail.items.label(item, "refund")
     for one in mail.questions.sessions():
-        one.label_item(7, one.classes[0])
+        one.items.label(7, one.classes[0])
     first = synced(mail)["queue"]  # others wait in every question by now
     reply = look(mail.id, "ann", {"kind": "like", "item": 4, "n": 39, "mode": "every"}, "")
     items = {one["item"]: one for one in reply["items"]}

@@ -49,7 +49,7 @@ def test_where_no_class_stands_out_the_reason_says_so_and_not_two_equal_per_cent
     truth = session.pool.truth
     assert truth is not None
     for item in session.pool.trainable[::4]:
-        session.label_items([int(item)], session.classes[truth[item]])
+        session.items.label([int(item)], session.classes[truth[item]])
     session.refit()
     ask = replace(session.ask(1)[0], role="policy")
     monkeypatch.setattr(explanations, "SAYS_SOMETHING", 0.0)

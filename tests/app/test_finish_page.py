@@ -84,7 +84,7 @@ def test_the_desk_checks_blind_and_says_how_it_stands(tickets: tuple[Session, li
         and told["curve"][-1][1] < 1.0
     )
     # an undo brings the card back under a new question; its next answer counts
-    last = next(e.item for e in reversed(session.events) if e.kind == "label")
+    last = next(e.item for e in reversed(session.log.events) if e.kind == "label")
     undone = desk_sync(session, operation("undo", target=None), mode="check")
     assert undone["numbers"]["check"]["checks"] == 8 and undone["queue"][0]["item"] == last
     again = {"op": "again", "kind": "label", "ask": None, "item": last, "ms": 5, "class": truth[last]}
@@ -101,7 +101,7 @@ def test_where_a_class_is_rare_a_person_says_first_what_is_promised(
 ) -> None:
     session, truth = tickets
     for item in session.pool.trainable[:12].tolist():
-        session.label_item(item, truth[item])
+        session.items.label(item, truth[item])
     session.refit()
     assert not open_page("finish", session.id).button(key="finish-start").disabled
     monkeypatch.setattr(
@@ -190,8 +190,8 @@ def test_every_format_says_whose_a_label_is(tickets: tuple[Session, list[str]]) 
 def learnt_since(tickets: tuple[Session, list[str]]) -> Session:
     """A project that was certified on wrong labels, and has a model of right ones since."""
     session, truth = tickets
-    session.label_items([i for i in range(12) if truth[i] != "owl"], "dog")
-    session.label_items([i for i in range(12) if truth[i] == "owl"], "cat")
+    session.items.label([i for i in range(12) if truth[i] != "owl"], "dog")
+    session.items.label([i for i in range(12) if truth[i] == "owl"], "cat")
     session.refit()
     session.checks.start(0.2, 0.8)
     frozen = session.checks.state().frozen  # type: ignore[union-attr]
@@ -200,7 +200,7 @@ def learnt_since(tickets: tuple[Session, list[str]]) -> Session:
         ask = session.checks.next()
         assert ask is not None and session.checks.answer(ask.id, said[ask.item])
     for item in list(session.state.labels)[:12]:
-        session.label_item(item, truth[item])
+        session.items.label(item, truth[item])
     session.refit()
     return session
 
@@ -267,7 +267,7 @@ def test_likely_errors_of_a_column_come_first(home: Path, tmp_path: Path) -> Non
     )
     found = doubtful_labels(session, "column:llm").tolist()
     assert sum(item < 20 for item in found[:20]) >= 18
-    session.label_item(found[0], PETS[0])
+    session.items.label(found[0], PETS[0])
     assert found[0] not in doubtful_labels(session, "column:llm").tolist()
 
 

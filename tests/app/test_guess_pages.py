@@ -79,7 +79,7 @@ def test_cross_validation_and_disagreement(begun: Session) -> None:
     other = begun.as_annotator("ben")
     said: Any = frame["llm_label"]
     for name in PETS:
-        other.label_items([i for i in range(36) if said[i] == name], name)
+        other.items.label([i for i in range(36) if said[i] == name], name)
     other.refit()
     model = other.model
     assert model is not None and model.n_labelled == 36
@@ -105,8 +105,8 @@ def test_maps_show_where_the_model_left_its_guess(begun: Session) -> None:
     said = model.mean[0].argmax(axis=1)
     np.testing.assert_allclose(found, 1 - model.probabilities[np.arange(90), said])
     bare = Session.create("iris", annotator="ann")
-    bare.label_items([int(i) for i in bare.pool.trainable[:3]], bare.classes[0])
-    bare.label_items([int(i) for i in bare.pool.trainable[3:6]], bare.classes[1])
+    bare.items.label([int(i) for i in bare.pool.trainable[:3]], bare.classes[0])
+    bare.items.label([int(i) for i in bare.pool.trainable[3:6]], bare.classes[1])
     bare.refit()
     assert bare.model is not None and insight.AGAINST_GUESS not in mapping.measures_for(bare.model)
 
@@ -123,14 +123,14 @@ def test_who_is_led_by_the_guess_is_said_after_ten_labels_of_each(begun: Session
         )
         [done] = me.apply([made])
         assert done.status == "saved"
-    found = agreement.anchoring(me.events, me.state, "cat")
+    found = agreement.anchoring(me.log.events, me.state, "cat")
     assert found == ((12, 12), (6, 12))
     words = agreement.anchoring_words(found)
     assert "12 of 12 (100 %), with it hidden in 6 of 12 (50 %)" in words
     assert agreement.anchoring_words(agreement.Anchoring((9, 9), (6, 12))) == ""
-    assert agreement.anchoring(me.events, me.state, "ann") == ((0, 0), (0, 0))
+    assert agreement.anchoring(me.log.events, me.state, "ann") == ((0, 0), (0, 0))
     me.undo()
-    assert agreement.anchoring(me.events, me.state, "cat") == ((12, 12), (6, 11))
+    assert agreement.anchoring(me.log.events, me.state, "cat") == ((12, 12), (6, 11))
 
 
 def test_the_calibration_page_reads_the_guess_alone_beside_the_model(home: Path, tmp_path: Path) -> None:

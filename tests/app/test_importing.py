@@ -13,7 +13,7 @@ def test_labels_come_in_only_after_the_odd_rows_were_looked_at(home: Path, tmp_p
     path = tmp_path / "t.csv"
     path.write_text("id,x\n" + "".join(f"{name},{i}\n" for i, name in enumerate("abcdef")), encoding="utf-8")
     session = Session.create(str(path), pool_options={"id_column": "id"}, classes=["low", "high"])
-    session.label_item(1, "low")
+    session.items.label(1, "low")
     current.keep(session)
     test = open_page("history", session.id)
     test.file_uploader(key="import-file").set_value(

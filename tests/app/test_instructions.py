@@ -136,7 +136,7 @@ def test_the_desk_says_what_is_new_to_a_person(flowers):
     again = operation("read", version=2)
     desk_sync(flowers, again)
     desk_sync(flowers, again)
-    assert sum(event.kind == "instructions-read" for event in flowers.events) == 2
+    assert sum(event.kind == "instructions-read" for event in flowers.log.events) == 2
     desk_sync(flowers, operation("read", version=9))
     assert flowers.state.version_read("ann") == 2
 

@@ -104,7 +104,7 @@ def test_a_refit_waits_behind_no_oracle(flowers: Session, monkeypatch: pytest.Mo
     monkeypatch.setattr(fit_process, "refit", refit)
     oracles = [answer_by_oracle(one, 3) for one in others]
     for item in flowers.pool.trainable[::12]:
-        flowers.label_item(int(item), ArrayOracle(flowers.pool)(int(item)))
+        flowers.items.label(int(item), ArrayOracle(flowers.pool)(int(item)))
     fit = current.keep_fitting(flowers)
     assert fit is not None and fit.wait(600) and made == [flowers.id]
     assert {one.status: one.error for one in oracles if not one.active} == {}

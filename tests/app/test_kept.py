@@ -155,7 +155,7 @@ def test_the_gallery_of_an_earlier_visit_is_not_shown(home: Path, monkeypatch: p
     )
     page = open_page("history", session.id)
     item = next(i for i in session.pool.trainable.tolist() if i not in session.state.labels)
-    session.label_items([item], session.classes[0])
+    session.items.label([item], session.classes[0])
     page.run()
     assert shown[-2:] == [30, 30], "while one looks they stay where they are"
     root = Path(__file__).resolve().parents[2]

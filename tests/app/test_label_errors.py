@@ -38,7 +38,7 @@ def mail(home: Path, tmp_path: Path) -> Iterator[Session]:
     for column, (name, wrong) in enumerate((("fraud", 5), ("urgent", 6))):
         one = session.question(name)
         for item in range(len(rows)):
-            one.label_item(item, "yes" if (rows[item, column] > 0) ^ (item == wrong) else "no")
+            one.items.label(item, "yes" if (rows[item, column] > 0) ^ (item == wrong) else "no")
         one.refit()
     current.keep(session)
     yield session
@@ -144,12 +144,14 @@ def test_nothing_is_compared_before_somebody_asks_and_nothing_without_a_second_q
     (tiles, everywhere), n = shown[-1], len(shown)
     assert everywhere and {tile["question"] for tile in tiles[:2]} == {"fraud", "urgent"}
     # they stay where they are while somebody works on them
-    mail.question("fraud").relabel([5], "no" if mail.question("fraud").state.labels[5] == "yes" else "yes")
+    mail.question("fraud").items.relabel(
+        [5], "no" if mail.question("fraud").state.labels[5] == "yes" else "yes"
+    )
     page.run()
     assert shown[n:] == [(tiles, True)]
     alone = Session.create("iris", classifier="logistic-regression", annotator="ann")
     current.keep(alone)
-    alone.label_items(alone.pool.trainable[:2].tolist(), "setosa")
+    alone.items.label(alone.pool.trainable[:2].tolist(), "setosa")
     kinds = next(p for p in open_page("history", alone.id).button_group if p.key == "review-kind")
     assert "All questions" not in kinds.options and "All" in kinds.options
 

@@ -46,7 +46,7 @@ def test_one_measured_fit_of_a_half_known_pool_is_a_sentence_and_two_are_a_curve
     current.keep(session)
     test = open_page("label", session.id)
     assert "The curve begins with the second fit." in texts(test)
-    assert f"**Error: {labelling_speed.error_so_far(session.evaluation)}.**" in texts(test)
+    assert f"**Error: {labelling_speed.error_so_far(session.predictions.evaluation)}.**" in texts(test)
     # and in the table of fits no figure is of fewer items than one needs
     few = [replace(session.rounds[0], n_test=13), session.rounds[0]]
     told = history.fit_rows(SimpleNamespace(project=session.project, rounds=few))
@@ -173,9 +173,9 @@ def test_what_labels_are_for_and_what_is_left_count_each_item_once(tmp_path: Pat
     to_learn = [ask.item for ask in asks if ask.role != "evaluation"]
     assert len(to_measure) > 1 and len(to_learn) > 1
     for item in (to_measure[0], *to_learn[:2]):
-        ann.label_item(item, "a")
+        ann.items.label(item, "a")
     bob = Session.open(ann.id, annotator="bob", store=store)
-    bob.label_item(to_learn[0], "b")
+    bob.items.label(to_learn[0], "b")
     assert bob.state.undecided == {to_learn[0]}
     assert labelling_speed.shares(bob.state) == "1 to learn from, 1 to measure on, 1 to decide"
     assert labelling_speed.measured(bob.state) == 1

@@ -549,7 +549,7 @@ def test_a_comparison_is_of_its_project_or_of_whoever_started_it(
         ("of-deleted", "gone", ann.key),
         ("of-deleted-before", "gone", None),
     ):
-        store.save_study(name, spec, project=project, owner=owner)
+        store.runs.save_study(name, spec, project=project, owner=owner)
     sitting: list[login.Person | None] = [None]
     monkeypatch.setattr(login, "of_page", lambda: sitting[0])
 
@@ -565,7 +565,7 @@ def test_a_comparison_is_of_its_project_or_of_whoever_started_it(
     assert seen() == {"of-nobody", "of-project", "of-ann", "of-deleted"}
     monkeypatch.setattr(comparison, "_submit", lambda *_: None)
     started = comparison.start(StudySpec("t", ("iris",), ("logistic-regression",), ("margin",), budget=12))
-    assert store.study(started).owner == ann.key
+    assert store.runs.study(started).owner == ann.key
 
 
 def test_an_attack_is_of_its_project_or_of_whoever_started_it(
@@ -608,7 +608,7 @@ def test_pages_are_drawn_for_who_is_logged_in(
     assert ann is not None and bob is not None
     session = Session.create("iris", name="Petals", classifier="logistic-regression", owner=ann.key)
     for item, name in ((0, "setosa"), (60, "versicolor"), (110, "virginica")):
-        session.label_item(int(session.pool.trainable[item]), name)
+        session.items.label(int(session.pool.trainable[item]), name)
     session.refit()
     current.keep(session)
     sitting: list[login.Person | None] = [None]

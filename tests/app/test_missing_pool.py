@@ -18,7 +18,7 @@ def moved(home: Path, tmp_path: Path) -> tuple[Session, Path]:
     session = Session.create(
         str(path), name="mine", classes=["x", "y"], classifier="logistic-regression", policy="margin"
     )
-    session.label_items([1, 2, 3], "x")
+    session.items.label([1, 2, 3], "x")
     current.forget(session.id)
     shutil.move(path, tmp_path / "there.csv")
     return session, tmp_path / "there.csv"

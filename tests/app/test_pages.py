@@ -94,7 +94,7 @@ def test_every_page_opens_with_a_project_and_its_sidebar(labelled: Session, name
     assert test.title[0].value.lower() == name
     side = "\n".join(str(m.value) for m in test.sidebar.markdown)
     assert r"Cellar \*one\*" in side
-    measured = labelled.evaluation
+    measured = labelled.predictions.evaluation
     assert measured.enough and measured.n < TOLD
     assert test.sidebar.metric[0].label == f"Error on {measured.n} measured items"
     assert test.sidebar.metric[0].value == f"{percent(measured.low, 0)} to {percent(measured.high, 0)}"
@@ -106,7 +106,7 @@ def test_data_begins_with_the_open_project_what_it_means_and_the_way_on(labelled
     # after the page's own sentence
     at = next(place for place, words in enumerate(said) if words.startswith("Choose what to label.")) + 1
     first = said[at : at + 2]
-    measured = labelled.evaluation
+    measured = labelled.predictions.evaluation
     ends = f"the model is right on {percent(1 - measured.high)} to {percent(1 - measured.low)} of"
     assert first[0].startswith(r"**Cellar \*one\***: 12 of") and ends in first[0]
     assert first[1], "what that means"
@@ -258,7 +258,7 @@ def test_the_map_of_a_wide_pool_is_called_a_projection(labelled: Session) -> Non
 def test_the_map_joins_neighbours_when_asked(labelled: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     from workbench.app.uncertainty import mapping
 
-    graph = labelled.neighbours.neighbourhood
+    graph = labelled.fits.making.neighbourhood
     pairs = mapping.neighbour_lines(labelled, [], 0)
     assert pairs is not None and len(pairs) > len(graph) and np.isin(pairs, graph.rows).all()
     one = int(graph.rows[7])
@@ -307,7 +307,7 @@ def test_the_budget_begins_above_what_is_labelled_and_no_engine_is_promised(home
     truth = session.pool.truth
     assert truth is not None
     for code, name in enumerate(session.classes):
-        session.label_items([i for i in session.pool.trainable.tolist() if truth[i] == code][:25], name)
+        session.items.label([i for i in session.pool.trainable.tolist() if truth[i] == code][:25], name)
     current.keep(session)
     job = current.keep_fitting(session)
     assert job is not None and job.wait(600)
@@ -330,7 +330,7 @@ def test_the_oracle_answers_with_the_truth_and_says_so(home: Path) -> None:
     assert len(session.state.codes) == 6
     truth = {i: session.pool.classes[session.pool.truth[i]] for i in session.state.codes}
     assert dict(session.state.labels) == truth
-    assert {e.payload.get("source") for e in session.events if e.kind == "label"} == {"oracle"}
+    assert {e.payload.get("source") for e in session.log.events if e.kind == "label"} == {"oracle"}
 
 
 def test_labels_are_fitted_in_the_background_and_only_once(home: Path) -> None:
@@ -357,7 +357,7 @@ def test_a_rare_class_of_a_table_of_ones_own_is_looked_for_and_found(home: Path,
     session = Session.create(str(path), classes=("small", "large", "fraud"), annotator="ann")
     first = np.r_[0:4, 120:124]
     for item in first:
-        session.label_item(int(item), kinds[item])
+        session.items.label(int(item), kinds[item])
     session.refit()
     current.keep(session)
     said = texts(open_page("label", session.id))
@@ -418,7 +418,7 @@ def test_people_who_labelled_together_have_a_part_of_history(home: Path) -> None
     for person in ("ann", "bob"):
         mine = Session.open(session.id, pool=session.pool, annotator=person)
         for item in items:
-            mine.label_item(item, session.pool.classes[session.pool.truth[item]])
+            mine.items.label(item, session.pool.classes[session.pool.truth[item]])
     assert "People" not in [tab.label for tab in open_page("history", None).tabs]
     test = open_page("history", session.id)
     assert "People" in [tab.label for tab in test.tabs]

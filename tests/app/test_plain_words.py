@@ -62,7 +62,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Any:
         truth = session.pool.truth
         assert truth is not None
         for item in session.pool.trainable[::5][:24].tolist():
-            session.label_item(item, session.classes[int(truth[item])])
+            session.items.label(item, session.classes[int(truth[item])])
         session.refit()
         current.keep(session)
         yield session

@@ -35,7 +35,7 @@ def project(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
         )
         truth = np.asarray(session.pool.truth)
         for code, name in enumerate(session.pool.classes):
-            session.label_items(session.pool.trainable[truth[session.pool.trainable] == code][:4], name)
+            session.items.label(session.pool.trainable[truth[session.pool.trainable] == code][:4], name)
         session.refit()
         current.keep(session)
         yield session

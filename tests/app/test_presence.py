@@ -17,7 +17,7 @@ def test_the_owner_sees_who_labels_and_how_others_join(home: Path) -> None:
     current.keep(session)
     items = session.pool.trainable[:3].tolist()
     for name, said in (("ann", "setosa"), ("bob", "setosa"), ("eve", "virginica")):
-        session.as_annotator(name).label_items(items, said)
+        session.as_annotator(name).items.label(items, said)
     page = AppTest.from_file(str(MAIN), default_timeout=600)
     page.query_params["project"] = session.id
     page.run()

@@ -30,7 +30,7 @@ def web(flowers: Session) -> TestClient:
 
 @pytest.fixture
 def key(flowers: Session) -> dict[str, str]:
-    _, secret = flowers.store.make_key(flowers.id, "ann", purpose="tests")
+    _, secret = flowers.store.keys.make(flowers.id, "ann", purpose="tests")
     return {"authorization": f"Bearer {secret}"}
 
 
@@ -57,7 +57,7 @@ def test_a_program_asks_answers_and_reads_as_its_person(
     assert progress["labelled"] == 8 and progress["classes"] == list(flowers.classes)
     page = web.get(_at(flowers, "/labels?offset=6&limit=5"), headers=key).json()
     assert page["total"] == 8 and len(page["labels"]) == 2
-    [taken] = flowers.store.audited(project=flowers.id, what="exported")
+    [taken] = flowers.store.audit.entries(project=flowers.id, what="exported")
     assert taken.name == "ann" and taken.detail.startswith("2 labels by key")
     assert page["labels"][0]["person"] == "ann" and page["labels"][0]["label"] in flowers.classes
     again = {"answers": [{"op": "t0", "kind": "undo"}]}
@@ -105,9 +105,9 @@ def test_who_has_no_key_of_this_project_is_told_so(
     assert web.get(_at(flowers), headers={"authorization": "Bearer wb_nothing"}).status_code == 401
     other = Session.create("iris", store=flowers.store, annotator="ann")
     assert web.get(_at(other), headers=key).status_code == 403
-    [kept] = flowers.store.keys_of(flowers.id)
+    [kept] = flowers.store.keys.of(flowers.id)
     assert kept.used is not None and kept.purpose == "tests"
-    flowers.store.revoke_key(flowers.id, kept.id)
+    flowers.store.keys.revoke(flowers.id, kept.id)
     refused = web.get(_at(flowers), headers=key)
     assert refused.status_code == 401 and "revoked" in refused.json()["why"]
 
@@ -120,7 +120,7 @@ def test_with_a_log_in_a_key_opens_what_its_person_may_open(
     replies = {}
     for person in ("ann", "ben", "eve", ""):
         name, of = person or "nobody", f"key-of-{person}" if person else ""
-        _, secret = flowers.store.make_key(flowers.id, name, person=of)
+        _, secret = flowers.store.keys.make(flowers.id, name, person=of)
         replies[name] = web.get(_at(flowers), headers={"authorization": f"Bearer {secret}"}).status_code
     assert replies == {"ann": 200, "ben": 200, "eve": 403, "nobody": 403}
 
@@ -135,7 +135,7 @@ def test_a_key_of_somebody_who_left_the_list_of_people_is_refused_everywhere_at_
     assert ann is not None
     flowers.store.share_project(flowers.id, ann.key, "private")
     beside = flowers.questions.add("pretty")
-    _, secret = flowers.store.make_key(flowers.id, ann.name, person=ann.key)
+    _, secret = flowers.store.keys.make(flowers.id, ann.name, person=ann.key)
     ways = [
         (route.path.replace("{project}", of.id).replace("{item:int}", "0"), method)
         for route in routes()
@@ -182,26 +182,26 @@ def test_a_second_press_makes_no_second_key_and_no_secret_hides_another(flowers:
     press.click().run()
     [first] = [one.value for one in page.code]
     press.click().run()
-    assert [one.value for one in page.code] == [first] and len(flowers.store.keys_of(flowers.id)) == 1
+    assert [one.value for one in page.code] == [first] and len(flowers.store.keys.of(flowers.id)) == 1
     page.text_input[0].set_value("another")
     page.button[0].click().run()
     assert not page.exception and len(page.code) == 2 and first in [one.value for one in page.code]
-    assert {flowers.store.holder_of(one.value).name for one in page.code} == {"robot", "another"}  # type: ignore[union-attr]
+    assert {flowers.store.keys.holder(one.value).name for one in page.code} == {"robot", "another"}  # type: ignore[union-attr]
     page.text_input[0].set_value("")
     page.button[0].click().run()
     assert "give a name" in page.error[0].value and len(page.code) == 2
-    flowers.store.revoke_key(flowers.id, flowers.store.keys_of(flowers.id)[0].id)
+    flowers.store.keys.revoke(flowers.id, flowers.store.keys.of(flowers.id)[0].id)
     assert len(page.run().code) == 1
 
 
 def test_a_key_is_kept_nowhere_and_goes_with_its_project(flowers: Session) -> None:
-    made, secret = flowers.store.make_key(flowers.id, "ann")
+    made, secret = flowers.store.keys.make(flowers.id, "ann")
     place = flowers.store.url.removeprefix("sqlite:///")
     with open(place, "rb") as file:  # noqa: PTH123
         assert secret.encode() not in file.read()
-    assert flowers.store.holder_of(secret) is not None
+    assert flowers.store.keys.holder(secret) is not None
     flowers.store.delete_project(flowers.id)
-    assert flowers.store.holder_of(secret) is None
+    assert flowers.store.keys.holder(secret) is None
     assert made.name == "ann"
 
 
@@ -260,10 +260,10 @@ def test_the_command_line_makes_lists_and_revokes_keys(
         return capsys.readouterr().out
 
     secret = run("key", "--person", "robot", "--for", "import").splitlines()[-1]
-    made = flowers.store.holder_of(secret)
+    made = flowers.store.keys.holder(secret)
     assert made is not None and made.name == "robot" and made.id in run("key")
     run("key", "--revoke", made.id)
-    assert flowers.store.holder_of(secret) is None
+    assert flowers.store.keys.holder(secret) is None
 
 
 def test_a_page_without_a_head_passes_the_server_whole() -> None:

@@ -28,17 +28,17 @@ def project(home: Path) -> Session:
     assert truth is not None
     by_class = [ann.pool.trainable[truth[ann.pool.trainable] == c][:10] for c in range(3)]
     for code, items in enumerate(by_class):
-        ann.label_items([int(i) for i in items], ann.classes[code])
-    ann.label_item(int(by_class[0][0]), ann.classes[2])
+        ann.items.label([int(i) for i in items], ann.classes[code])
+    ann.items.label(int(by_class[0][0]), ann.classes[2])
     bob = ann.as_annotator("bob")
     for item in by_class[1][:3]:
-        bob.label_item(int(item), ann.classes[1])
-    bob.label_item(int(by_class[1][3]), ann.classes[2])
+        bob.items.label(int(item), ann.classes[1])
+    bob.items.label(int(by_class[1][3]), ann.classes[2])
     for kind in ("skip", "unsure"):
         ask = ann.ask()[0]
         assert ann.tell(ask.id, Event(kind))
-    ann.flag(int(by_class[2][0]), reason="blurred")
-    ann.note(int(by_class[2][1]), "odd petals")
+    ann.items.flag(int(by_class[2][0]), reason="blurred")
+    ann.items.note(int(by_class[2][1]), "odd petals")
     ann.refit()
     current.keep(ann)
     return ann
@@ -127,7 +127,7 @@ def test_a_model_that_predicts_few_labels_accuses_none(project: Session) -> None
 def test_a_label_that_was_kept_in_review_is_in_doubt_no_more(project: Session) -> None:
     wrong = wrong_one(project)
     assert looked_at(project)[wrong].wrong
-    project.relabel([wrong], project.state.labels[wrong])
+    project.items.relabel([wrong], project.state.labels[wrong])
     opinions = looked_at(project)
     assert opinions[wrong].disagrees and not opinions[wrong].wrong and opinions[wrong].right == 1.0
     labelled = [row for row in decisions.decisions(project) if row.item in opinions]
@@ -138,7 +138,7 @@ def test_items_the_model_never_learnt_from_are_judged_by_the_model_itself(projec
     model = project.model
     assert model is not None
     fresh = next(int(i) for i in project.pool.trainable if int(i) not in project.state.answered)
-    project.label_item(fresh, project.classes[0])
+    project.items.label(fresh, project.classes[0])
     found = decisions.opinions(project.state, model, None)
     # a tie is learnt from where what is known of the people decides it
     assert set(found) == {fresh, *project.state.undecided} - set(model.items.tolist())
@@ -175,17 +175,17 @@ def test_agreement_of_two_people_leaves_out_what_decided(project: Session) -> No
     assert "kappa is 0.00" in agreement.in_words("ann and bob", found._replace(n_items=10))
     (disputed,) = project.state.conflicts
     # whoever decides, also one of the two: they differed, and agreement is about that
-    project.as_annotator("bob").resolve(disputed, "versicolor")
+    project.as_annotator("bob").items.resolve(disputed, "versicolor")
     (row,) = [row for row in label_table(project) if row["item"] == disputed]
     assert (row["label"], row["source"], row["status"]) == ("versicolor", "resolved", "labelled")
     assert row["label_by_person"] == {"ann": "versicolor", "bob": "virginica"}
     assert not project.state.conflicts and agreement.shared_labels(project.state) == shared
-    project.as_annotator("carol").resolve(disputed, "versicolor")
+    project.as_annotator("carol").items.resolve(disputed, "versicolor")
     assert agreement.shared_labels(project.state) == shared
     seen = next(i for i in project.state.codes if i not in shared)
-    project.as_annotator("carol").relabel([seen], "virginica")
+    project.as_annotator("carol").items.relabel([seen], "virginica")
     assert seen in project.state.votes and agreement.shared_labels(project.state) == shared
-    project.as_annotator("carol").label_item(next(i for i in shared if i != disputed), "versicolor")
+    project.as_annotator("carol").items.label(next(i for i in shared if i != disputed), "versicolor")
     found_all = agreement.group(agreement.shared_labels(project.state), 3)
     assert found_all is not None and found_all.n_ratings == 9
     words = agreement.in_words("3 people", found_all._replace(n_items=10), together=True)
@@ -197,7 +197,7 @@ def test_agreement_of_two_people_leaves_out_what_decided(project: Session) -> No
 
 def test_looking_twice_is_agreement_with_oneself(project: Session) -> None:
     assert agreement.second_looks(project.state, "ann") == (None, [])
-    project.look_again(4)
+    project.items.look_again(4)
     asks = [ask for ask in project.ask(8) if ask.role == "second"]
     for n, ask in enumerate(asks):
         names = project.classes
@@ -241,13 +241,13 @@ def test_decisions_beyond_200_are_a_page_away_in_the_order_they_had(
 ) -> None:
     monkeypatch.setattr(current, "keep_fitting", lambda session: None)
     ann = Session.create("digits", classifier=FAKE, annotator="ann")
-    ann.label_items([int(item) for item in ann.pool.trainable[:205]], ann.classes[0])
+    ann.items.label([int(item) for item in ann.pool.trainable[:205]], ann.classes[0])
     current.keep(ann)
     test = open_page("history", ann.id)
     first = [tile["item"] for tile in drawn[-1]]
     assert len(first) == 200
     # what is dealt with on a page moves nothing from the next one onto it
-    ann.clear(first[:50])
+    ann.items.clear(first[:50])
     test.session_state["review-page"] = 2
     test.run()
     second = [tile["item"] for tile in drawn[-1]]
@@ -276,7 +276,7 @@ def test_the_gallery_is_drawn_anew_once_the_labels_are_compared(
     monkeypatch.setattr(current, "keep_fitting", lambda session: None)
     # a label that the model did not learn, as of items to measure on: it has an opinion before the others
     fresh = next(int(i) for i in project.pool.trainable if int(i) not in project.state.answered)
-    project.label_item(fresh, project.classes[0])
+    project.items.label(fresh, project.classes[0])
     with monkeypatch.context() as patch:
         patch.setattr(evaluation, "cross_validation", lambda *inputs: Job(project.id, "Comparing", ""))
         test = open_page("history", project.id)
@@ -313,7 +313,7 @@ def test_too_few_labels_to_compare_are_said_and_the_decisions_stand_below(
     assert truth is not None
     for code in (0, 1):
         item = next(int(i) for i in session.pool.trainable if truth[i] == code)
-        session.label_item(item, session.classes[code])
+        session.items.label(item, session.classes[code])
     current.keep(session)
     session.refit()
     model = session.model

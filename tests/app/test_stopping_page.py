@@ -16,7 +16,7 @@ def test_a_project_is_advised_and_history_shows_its_fits(home: Path) -> None:
     rest = [i for i in session.pool.trainable.tolist() if i not in session.state.labels]
     truth = session.pool.truth
     assert truth is not None
-    session.label_items([rest[0]], session.pool.classes[int(truth[rest[0]])])
+    session.items.label([rest[0]], session.pool.classes[int(truth[rest[0]])])
     session.refit()
     assert stopping.project_advice(session) is None, "nothing is worked out before somebody asks"
     job = stopping.project_advice(session, again=True)

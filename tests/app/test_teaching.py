@@ -36,7 +36,7 @@ def started(pool: Any, labels: int = 15, **options: Any) -> Session:
     assert truth is not None
     items = np.random.default_rng(1).permutation(session.pool.trainable)[:labels]
     for count, item in enumerate(items, start=1):
-        session.label_items([int(item)], session.pool.classes[int(truth[item])])
+        session.items.label([int(item)], session.pool.classes[int(truth[item])])
         if count in (2 * labels // 3, labels):
             session.refit()
     current.keep(session)
@@ -166,7 +166,7 @@ def test_more_classes_than_colours_say_why_there_is_no_colour_map(home: Path) ->
 
 def test_calibration_shows_the_numbers_of_the_test_split(wine: Session) -> None:
     view = view_of(wine)
-    items, codes = wine.held_out()
+    items, codes = wine.fits.held_out()
     p = np.asarray(view.model.probabilities)[items]
     test = unfolded_calibration(wine.id)
     rows = {row["Measure"]: row["Value"] for _, row in test.table[0].value.iterrows()}
@@ -186,7 +186,7 @@ def test_calibration_shows_the_numbers_of_the_test_split(wine: Session) -> None:
 
 def test_what_is_measured_is_kept(wine: Session) -> None:
     model = view_of(wine).model
-    items, codes = wine.held_out()
+    items, codes = wine.fits.held_out()
     once = evaluation.calibration(model, items, codes, "own", 7, None, None)
     assert evaluation.calibration(model, items, codes, "own", 7, None, None) is once
     assert evaluation.calibration(model, items, codes, "own", 8, None, None) is not once
@@ -196,7 +196,7 @@ def test_items_of_one_class_and_no_items_at_all(wine: Session) -> None:
     from workbench.figures.reliability import confidence_histogram, reliability_diagram
 
     model = view_of(wine).model
-    items, codes = wine.held_out()
+    items, codes = wine.fits.held_out()
     one = evaluation.calibration(model, items[codes == 1], codes[codes == 1], "own", 10, None, None)
     assert one.n == (codes == 1).sum() and np.isfinite([one.ece.value, one.nll, one.brier, one.maximum]).all()
     assert one.histogram.right.sum() + one.histogram.wrong.sum() == one.n
@@ -216,7 +216,7 @@ def test_without_test_labels_calibration_cross_validates_and_says_so(home: Path)
     current.keep(session)
     side = np.asarray(session.pool.features)[:, 0] > 0
     for item in range(2):
-        session.label_items([item], ("left", "right")[item])
+        session.items.label([item], ("left", "right")[item])
     session.refit()
     words = said(open_page("calibration", session.id))
     assert "0 of the 20 items are labelled" in words and "predicted by a model that did not see it" in words
@@ -226,7 +226,7 @@ def test_without_test_labels_calibration_cross_validates_and_says_so(home: Path)
     assert job.wait(600) and job.status == "failed" and "two labels of each" in job.error
     assert "two labels of each" in said(open_page("calibration", session.id))
     for item in range(2, 24):
-        session.label_items([item], ("left", "right")[int(side[item])])
+        session.items.label([item], ("left", "right")[int(side[item])])
     session.refit()
     assert session.model is not None
     open_page("calibration", session.id)
@@ -310,9 +310,9 @@ def test_where_no_fit_can_come_any_more_the_page_says_so(home: Path, tmp_path: P
     session = Session.create(str(path), classes=["low", "high"], pool_options={"target": None})
     current.keep(session)
     assert frame.first_fit(session) == "The first fit comes with labels of two classes."
-    session.label_items([0], "low")
+    session.items.label([0], "low")
     assert frame.first_fit(session) == "The only label is low; the first fit comes with one of another class."
-    session.label_items([1, 2], "low")
+    session.items.label([1, 2], "low")
     words = "All 3 labels are low and nothing is left to ask, so no model can be fitted"
     test = open_page(page, session.id)
     if page == "history":
@@ -359,7 +359,7 @@ def test_the_map_of_a_pool_that_is_hardly_one(home: Path, tmp_path: Path, case: 
     truth = session.pool.truth
     assert truth is not None
     for item in session.pool.trainable[:12]:
-        session.label_items([int(item)], session.pool.classes[int(truth[item])])
+        session.items.label([int(item)], session.pool.classes[int(truth[item])])
     session.refit()
     current.keep(session)
     test = open_page("uncertainty", session.id)

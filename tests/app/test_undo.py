@@ -29,7 +29,7 @@ def labelled(session: Session, n: int) -> list[tuple[int, str]]:
 def test_what_was_done_on_history_is_taken_back_at_the_desk_and_said(flowers: Session) -> None:
     (first, _), (second, op) = labelled(flowers, 2)
     assert desk_sync(flowers)["numbers"]["last"] == op
-    flowers.clear([first])
+    flowers.items.clear([first])
     # the tab's own last answer is not the last act any more, and the desk can tell
     assert desk_sync(flowers)["numbers"]["last"] == ""
     late = desk_sync(flowers, operation("undo", target=op))["acks"][0]
@@ -54,18 +54,18 @@ def test_what_was_done_on_history_is_taken_back_at_the_desk_and_said(flowers: Se
 @pytest.mark.parametrize("what", ["flagged", "noted", "decided"])
 def test_what_is_done_to_many_rows_is_one_act(flowers: Session, what: str) -> None:
     items = [item for item, _ in labelled(flowers, 3)]
-    before = len(flowers.events)
+    before = len(flowers.log.events)
     if what == "flagged":
-        flowers.flag(items, True)
+        flowers.items.flag(items, True)
         assert set(flowers.state.flagged) == set(items)
     elif what == "noted":
-        flowers.note(items, "blurred")
+        flowers.items.note(items, "blurred")
         assert set(flowers.state.notes) == set(items)
     else:
-        flowers.resolve(items, "virginica")
+        flowers.items.resolve(items, "virginica")
         assert {flowers.state.labels[item] for item in items} == {"virginica"}
         assert all(flowers.state.standing[item].final for item in items)
-    assert len(flowers.events) == before + 1
+    assert len(flowers.log.events) == before + 1
     # it leaves the program and comes back as what it is
     rows = {row["item"]: row for row in label_table(flowers)}
     assert set(rows) >= set(items)
@@ -140,7 +140,7 @@ def test_what_an_undo_took_is_told_in_the_words_of_its_question(tmp_path: Path) 
     session = table(tmp_path, ["cat", "dog"])
     tone = session.questions.add(("tone", ["cat", "bad"]))
     tone.classes.rename("cat", "good")
-    tone.label_item(0, "good")
+    tone.items.label(0, "good")
     event, words = acts.take_back(session, tone.state.undoable[session.annotator].id)
     assert event is not None and words.endswith("labelled good.")
 

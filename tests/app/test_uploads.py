@@ -371,9 +371,9 @@ def test_a_card_says_what_comes_next_in_its_project_and_leads_there() -> None:
     assert n < 150 and card()[1] == "Start" and f"{n} answers to go." in card()[0]
     oracle = ArrayOracle(session.pool)
     for item in session.pool.trainable[::4].tolist():
-        session.label_item(item, oracle(item))
+        session.items.label(item, oracle(item))
     session.refit()
-    assert card()[1] == "Go on" and f"to go; {session.verdict.between}." in card()[0]
+    assert card()[1] == "Go on" and f"to go; {session.predictions.verdict.between}." in card()[0]
     session.checks.start(0.2, 0.8)
     assert card()[1] == "Go on checking"
     while session.checks.state().phase == "checking":  # type: ignore[union-attr]
@@ -488,7 +488,7 @@ def test_projects_are_renamed_duplicated_and_archived() -> None:
     copy = next(p for p in Store.open().projects() if p.id != session.id)
     assert copy.name == "Irises (copy)"
     ours, theirs = Session.open(session.id), Session.open(copy.id)
-    assert [(e.kind, e.time) for e in ours.events] == [(e.kind, e.time) for e in theirs.events]
+    assert [(e.kind, e.time) for e in ours.log.events] == [(e.kind, e.time) for e in theirs.log.events]
     assert theirs.state.n_labelled == ours.state.n_labelled == 0
     theirs.redo()
     assert (theirs.state.n_labelled, ours.state.n_labelled) == (1, 0)

@@ -30,7 +30,7 @@ def answered(server: Server, pool: str, n: int, *, fit: bool = True, **settings:
         assert truth is not None
         items = session.pool.trainable
         for item in items[:: items.size // n][:n].tolist():
-            session.label_item(item, session.classes[int(truth[item])])
+            session.items.label(item, session.classes[int(truth[item])])
         if fit:
             session.refit()
         return session.id

@@ -31,22 +31,22 @@ def test_one_key_labels_the_copies_of_the_item_before(page: Any, server: Server)
             evaluation_share=0.0,
             guess=(),
         )
-        assert session.twins.n_groups == 16 and session.n_left == 56
-        session.want([3], "to begin with")
+        assert session.items.twins.n_groups == 16 and session.queue.n_left == 56
+        session.items.want([3], "to begin with")
         visit(page, f"{server.url}/label?project={session.id}")
         at_the_desk(page)
         assert page.locator("[data-command=twins]").count() == 0
         press_and_wait(page, "1")
         [first] = session.state.standing
         assert first == 3
-        offered = len(session.twins.of(first))
+        offered = len(session.items.twins.of(first))
         words = "Same for its 1 copy" if offered == 1 else f"Same for its {offered} copies"
         assert words in page.locator("[data-command=twins]").inner_text()
         page.keyboard.press("=")
         page.wait_for_function(SAVED)
         page.wait_for_function("() => !document.querySelector('[data-command=twins]')")
         given = {item: vote.role for item, vote in session.state.standing.items()}
-        assert given == {first: given[first]} | dict.fromkeys(session.twins.of(first), "twin")
+        assert given == {first: given[first]} | dict.fromkeys(session.items.twins.of(first), "twin")
         page.keyboard.press("z")
         page.wait_for_function(SAVED)
         assert set(session.state.standing) == {first}

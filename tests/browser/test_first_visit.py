@@ -79,7 +79,7 @@ def test_the_desk_comes_before_plotly_and_the_figure_below_it_after(
         items = np.random.default_rng(0).permutation(session.pool.trainable)[:14]
         for labelled in (items[:10], items[10:]):
             for item in labelled:
-                session.label_items([int(item)], session.classes[int(session.pool.truth[item])])
+                session.items.label([int(item)], session.classes[int(session.pool.truth[item])])
             session.refit()
         store.close()
     asked: list[str] = []

@@ -318,7 +318,7 @@ def test_a_grid_is_confirmed_when_the_server_has_said_so(page: Any, server: Serv
     with store_of(server):
         bob = Session.open(learnt, annotator="bob")
         items = [bob.state.asks[ask].item for ask in asks[:2]]
-        bob.label_items(items, bob.classes[0])
+        bob.items.label(items, bob.classes[0])
     for route in held:
         route.continue_()
     page.unroute("**/sync")

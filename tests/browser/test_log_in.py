@@ -169,7 +169,7 @@ def test_a_person_logs_in_labels_under_their_name_and_leaves(
 def test_projects_are_private_shared_or_open(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
     ann, bob = team.come("ann"), team.come("bob")
     store = team.store()
-    keys = {name: key for key, name in store.people().items()}
+    keys = {name: key for key, name in store.people.names().items()}
     own = Session.create("iris", name="Petals", owner=keys["Ann Lee"], annotator="Ann Lee", store=store)
     old = Session.create("wine", name="Old cellar", annotator="me", store=store)
     row, access = f".st-key-project-{own.id}", f".st-key-access-{own.id}"
@@ -233,5 +233,5 @@ def test_projects_are_private_shared_or_open(team: Team, monkeypatch: pytest.Mon
 def test_somebody_who_is_not_on_the_list_is_told_so(team: Team) -> None:
     page = team.come("eve")
     assert "eve@example.org may not use this server" in page.inner_text("body")
-    assert not page.locator(".st-key-pools").count() and "Eve Fox" not in team.store().people().values()
+    assert not page.locator(".st-key-pools").count() and "Eve Fox" not in team.store().people.names().values()
     page.context.close()

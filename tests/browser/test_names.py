@@ -65,7 +65,7 @@ def many(server: Server) -> dict[str, str]:
             truth = session.pool.truth
             assert truth is not None
             for item in session.pool.trainable[:60].tolist():
-                session.label_item(item, session.classes[int(truth[item])])
+                session.items.label(item, session.classes[int(truth[item])])
             session.refit()
             made[called] = session.id
     return made
@@ -129,7 +129,7 @@ def test_a_second_browser_is_asked_for_a_name(browser: Any, page: Any, server: S
     finally:
         other.close()
     with store_of(server) as store:
-        people = {e.annotator for e in Session.open(project, store=store).events if e.operation}
+        people = {e.annotator for e in Session.open(project, store=store).log.events if e.operation}
     assert len(people) == 2 and "Bea" in people
     settled(page)
 

@@ -31,13 +31,13 @@ def test_a_project_is_found_again_and_deleted_only_after_a_question(page: Any, s
     page.locator(f".st-key-project-actions-{project}").wait_for(state="detached")
     # who deleted it, and what it had, can be asked afterwards
     with store_of(server) as store:
-        deleted = store.audited(what="deleted", most=1)[0]
+        deleted = store.audit.entries(what="deleted", most=1)[0]
         assert (
             deleted.project == project
             and deleted.detail.endswith("labels")
             and store.summary(str(deleted.project)) is None
         )
-        assert store.audited(project=deleted.project, what="made")
+        assert store.audit.entries(project=deleted.project, what="made")
 
 
 @pytest.mark.slow  # alone: a dialog that is written in while a fit ends

@@ -94,7 +94,7 @@ def test_earlier_answers_a_new_class_and_a_grid_over_all_questions(page: Any, se
         session = _project(server, store, [("topic", ["delivery", "damage"]), "lamp", "urgent"])
         lamp, topic = session.question("lamp"), session.question("topic")
         for item in range(40, 80):
-            lamp.label_item(item, "no" if item % 4 else "yes")
+            lamp.items.label(item, "no" if item % 4 else "yes")
         lamp.refit()
         visit(page, f"{server.url}/label?project={session.id}")
         at_the_desk(page)
@@ -148,7 +148,7 @@ def test_a_row_answered_in_part_says_how_many_are_open_beside_77_classes(page: A
         places = [f"place {n}" for n in range(77)]
         session = _project(server, store, [("place", places), ("topic", ["delivery", "damage"]), "urgent"])
         for item in range(160):
-            session.question("topic").label_item(item, "damage" if item % 3 else "delivery")
+            session.question("topic").items.label(item, "damage" if item % 3 else "delivery")
         visit(page, f"{server.url}/label?project={session.id}")
         at_the_desk(page)
         assert page.locator(".desk .question").inner_text() == "2 of 3 questions about this text"
@@ -181,9 +181,9 @@ def test_a_row_stays_on_screen_when_a_new_model_chooses_again(page: Any, server:
     with store_of(server) as store:
         session = _project(server, store, [("topic", ["delivery", "damage"]), "urgent", "lamp"])
         for item in range(40, 80):
-            session.label_item(item, "damage" if item % 3 else "delivery")
-            session.question("lamp").label_item(item, "no" if item % 4 else "yes")
-        session.refit_all()
+            session.items.label(item, "damage" if item % 3 else "delivery")
+            session.question("lamp").items.label(item, "no" if item % 4 else "yes")
+        session.questions.refit()
         held: list[Any] = []
 
         def hold(route: Any) -> None:
@@ -218,9 +218,9 @@ def test_a_row_ends_with_enter_and_the_next_one_never_with_the_same_press(page: 
     with store_of(server) as store:
         session = _project(server, store, [("topic", ["delivery", "damage"]), ("tone", ["angry", "calm"])])
         for item in range(100, 140):
-            session.label_item(item, "damage" if item % 3 else "delivery")
-            session.question("tone").label_item(item, "calm" if item % 4 else "angry")
-        session.refit_all()
+            session.items.label(item, "damage" if item % 3 else "delivery")
+            session.question("tone").items.label(item, "calm" if item % 4 else "angry")
+        session.questions.refit()
         visit(page, f"{server.url}/label?project={session.id}")
         at_the_desk(page)
         shown = item_of(page)
@@ -283,7 +283,9 @@ def test_a_question_is_added_on_the_data_page(page: Any, server: Server) -> None
         dialog.locator("[class*=st-key-question-row-]").nth(1).wait_for()
         _shot(page, "questions-dialog")
         added = Session.open(session.id, store=store, question="tone")
-        assert added.classes == ("angry", "calm") and added.twins.n_groups == session.twins.n_groups
+        assert (
+            added.classes == ("angry", "calm") and added.items.twins.n_groups == session.items.twins.n_groups
+        )
 
 
 def test_twenty_switches_are_confirmed_together(page: Any, server: Server) -> None:
@@ -409,7 +411,7 @@ def _answer_by_keys(session: Session, page: Any) -> dict[str, str]:
     The other switches stand where a model puts them, once there is one: what is on screen is what is given.
     """
     _, asked = _open_questions(session, page)
-    switches = [one for one in asked if one.question_kind == "yes / no"]
+    switches = [one for one in asked if one.project.kind == "yes / no"]
     others = [one for one in asked if one not in switches]
     if switches:
         first = f".desk [role=switch][data-question='{switches[0].question_name}']"

@@ -35,7 +35,7 @@ def test_one_key_says_that_the_model_is_right_and_one_takes_it_back(page: Any, s
         assert truth is not None
         # a setosa far from all others under another name
         wrong = next(item for item in session.state.labels if truth[item] == 0)
-        session.label_item(wrong, "virginica")
+        session.items.label(wrong, "virginica")
         session.refit()
     visit(page, f"{server.url}/history?project={project}")
     first = page.locator(".gallery .tile").first

@@ -46,7 +46,7 @@ def test_a_project_is_started_for_people_with_items_that_several_label(
     assert capsys.readouterr().out == f"Rows: 40 items, 2 classes, project {record.id}\n"
     made = Session.open(record.id)
     assert made.settings["overlap"] == {"share": 0.25, "people": 3} and made.classes == ("good", "bad")
-    assert made.twins.n_groups == 0
+    assert made.items.twins.n_groups == 0
     assert call("new", tmp_path / "rows.csv", *options) == 0
     assert "10 items are copies or near-copies of others, in 5 groups." in capsys.readouterr().out
     assert "at least two" in refused(
@@ -73,7 +73,7 @@ def test_no_command_writes_over_what_it_or_a_project_is_made_from(
     options = ("--class", "a", "--class", "b", "--classifier", FAKE, "--policy", "margin", "--all")
     assert call("new", pool, *options) == 0
     session = Session.open(Store.open().projects()[0].id)
-    session.label_items([3, 4], "a")
+    session.items.label([3, 4], "a")
     session.instructions.write("Look twice.", {})
     rows = pd.DataFrame(np.zeros((3, 4)), columns=list(load_pool("iris").feature_map.columns))
     rows.to_csv("rows.csv", index=False)
@@ -142,7 +142,7 @@ def test_export_and_import(tmp_path: Path, capsys: pytest.CaptureFixture[str], h
     session = Session.create("iris", name="flowers", classifier=FAKE, policy="margin", annotator="ann")
     items = session.pool.trainable[:4].tolist()
     for item, name in zip(items, ("setosa", "virginica", "setosa", "versicolor"), strict=True):
-        session.label_item(item, name)
+        session.items.label(item, name)
     assert call("export", "flowers") == 0
     text = capsys.readouterr().out
     assert [r["label"] for r in table(text)] == ["setosa", "virginica", "setosa", "versicolor"]
@@ -191,7 +191,7 @@ def test_a_project_is_deleted_once_that_is_confirmed_and_no_app_serves_it(
     capsys: pytest.CaptureFixture[str], home: Path
 ) -> None:
     kept, gone = (Session.create("iris", name=name, classifier=FAKE) for name in ("Kept", "Gone"))
-    gone.label_item(3, "setosa")
+    gone.items.label(3, "setosa")
     assert "--yes" in refused(capsys, "delete", "Gone")
     with serving():
         assert "The app is running" in refused(capsys, "delete", "Gone", "--yes")
@@ -199,7 +199,7 @@ def test_a_project_is_deleted_once_that_is_confirmed_and_no_app_serves_it(
     assert call("delete", "Gone", "--yes") == 0
     assert capsys.readouterr().out == "Gone: deleted, with 1 labels\n"
     assert [project.id for project in Store.open().projects()] == [kept.id]
-    (entry,) = Store.open().audited(project=gone.id)
+    (entry,) = Store.open().audit.entries(project=gone.id)
     assert (entry.what, entry.called) == ("deleted", "Gone")
     (workbench_home() / "servers" / "7").write_text("elsewhere:7:1")  # of a server that was killed long ago
     os.utime(workbench_home() / "servers" / "7", (0, 0))
@@ -215,7 +215,7 @@ def test_a_pool_that_changed_is_named_and_its_labels_are_exported_all_the_same(
     session = Session.create(
         str(path), name="mine", classifier=FAKE, policy="margin", classes=["x", "y"], annotator="ann"
     )
-    session.label_item(3, "x")
+    session.items.label(3, "x")
     rows.append("77,78")
     path.write_text("\n".join(["a,b", *rows]) + "\n")
     assert call("export", "mine") == 0
@@ -239,8 +239,8 @@ def test_access_shows_and_changes_whose_a_project_is(capsys: pytest.CaptureFixtu
     assert "Nobody called 'Ann' has logged in; there are: nobody yet" in refused(
         capsys, "access", "petals", "--owner", "Ann"
     )
-    store.known_as("id 1", "Ann")
-    store.known_as("id 2", "Bob")
+    store.people.known_as("id 1", "Ann")
+    store.people.known_as("id 2", "Bob")
     assert call("access", "petals", "private", "--owner", "Ann") == 0
     assert "private, of Ann\n" in capsys.readouterr().out
     assert call("access", session.id, "--with", "Bob") == 0
@@ -256,7 +256,7 @@ def test_a_backup_holds_what_was_uploaded_and_projects_find_it_in_another_home(
 ) -> None:
     path = uploads.keep("mine.csv", b"a,b\n" + b"".join(b"%d,%d\n" % (i, i * i) for i in range(40)))
     session = Session.create(str(path), name="kept", classes=["x", "y"], classifier=FAKE, policy="margin")
-    session.label_item(int(session.pool.trainable[0]), "x")
+    session.items.label(int(session.pool.trainable[0]), "x")
     (path.parent / "tmphalf").write_bytes(b"a,b\n")
     monkeypatch.setattr(pool_files, "PIECE", 7)  # so that a file lies in several rows
     assert call("backup", tmp_path / "copy.sqlite") == 0
@@ -300,7 +300,7 @@ def test_a_copy_of_which_any_page_is_damaged_is_refused(tmp_path: Path, home: Pa
     """Also a page that nothing reads on the way: it may hold labels."""
     uploads.keep("mine.csv", b"a,b\n1,2\n")
     session = Session.create("iris", name="kept", classifier=FAKE, policy="margin", annotator="ann")
-    session.label_item(int(session.pool.trainable[0]), "setosa")
+    session.items.label(int(session.pool.trainable[0]), "setosa")
     copy = tmp_path / "copy.sqlite"
     with closing(Store.open()) as store:
         store.backup(copy)
@@ -316,7 +316,7 @@ def test_backup_and_restore_bring_projects_back(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = Session.create("iris", name="kept", classifier=FAKE, policy="margin", annotator="ann")
-    session.label_item(int(session.pool.trainable[0]), "setosa")
+    session.items.label(int(session.pool.trainable[0]), "setosa")
     assert call("backup", tmp_path / "copy.sqlite") == 0
     assert str(tmp_path / "copy.sqlite") in capsys.readouterr().out
     assert "is there already" in refused(capsys, "backup", tmp_path / "copy.sqlite")

@@ -66,10 +66,10 @@ def test_policies_are_compared_on_what_people_answered_to_one_question(
     sizes = ("--policy", "margin", "--policy", "random", "--seeds", "1", "--budget", "5", "-q")
     assert "Only 0 items" in refused(capsys, *compare, *sizes)
     for item in range(40):
-        fraud.label_item(item, "yes" if item % 3 else "no")
+        fraud.items.label(item, "yes" if item % 3 else "no")
     name, options = answered_source(fraud.id)
     for item in range(40, 50):
-        fraud.label_item(item, "yes")
+        fraud.items.label(item, "yes")
     pool = answered_pool(name, options)
     assert pool.classes == ("yes", "no") and (pool.truth >= 0).sum() == 40
     assert (answered_pool(name).truth >= 0).sum() == 50

@@ -69,11 +69,11 @@ def test_a_run_kept_in_the_database_goes_on_there(capsys: pytest.CaptureFixture[
     assert call("run", *FAST, "--budget", 3, "--keep") == 0
     assert "; run " in capsys.readouterr().out
     store = Store.open(home / "workbench.sqlite")
-    (record,) = store.runs()
+    (record,) = store.runs.all()
     assert record.status == "finished" and record.n_rounds == 4
-    store.end_run(record.id, "interrupted")
+    store.runs.end(record.id, "interrupted")
     assert call("run", *FAST, "--budget", 3, "--keep", "-q") == 0
-    assert [r.id for r in store.runs()] == [record.id]
+    assert [r.id for r in store.runs.all()] == [record.id]
     store.close()
 
 

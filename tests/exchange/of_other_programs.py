@@ -42,8 +42,8 @@ def answered(store: Any) -> Session:
     for place, one in enumerate(session.questions.sessions()):
         for item in range(4):
             if (item + place) % 5 != 4:
-                one.label_item(item, one.classes[(item * 7 + place * 3) % 4 % 2])
-    session.question("fraud").label_item(5, "no")
+                one.items.label(item, one.classes[(item * 7 + place * 3) % 4 % 2])
+    session.question("fraud").items.label(5, "no")
     return session
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from tests.databases import new_project
+from tests.oracles import step
 from tests.sessions.fakes import FAKE
 from workbench.csv_writing import csv_text, plain_cell, safe_cell
 from workbench.errors import InputError
@@ -227,7 +228,7 @@ def test_a_half_written_export_never_blocks_the_next(tmp_path: Path) -> None:
     store = Store.open(tmp_path / "w.sqlite")
     session = new_project(store)
     for _ in range(4):
-        session.step(ArrayOracle(session.pool))
+        step(session, ArrayOracle(session.pool))
     place = tmp_path / "export"
     assert may_be_written(place)
     write_project_bundle(place, session)
@@ -279,9 +280,9 @@ def test_a_project_is_told_in_the_same_form(tmp_path: Path) -> None:
     store = Store.open(tmp_path / "w.sqlite")
     session = new_project(store, annotator="=ann")
     for _ in range(5):
-        session.step(ArrayOracle(session.pool))
+        step(session, ArrayOracle(session.pool))
     item = session.pool.trainable[-1]
-    session.label_item(int(item), "setosa")
+    session.items.label(int(item), "setosa")
     session.undo()
     session.classes.rename("setosa", "iris setosa")
     session.classes.describe("virginica", guidance="=the large one")
@@ -292,7 +293,7 @@ def test_a_project_is_told_in_the_same_form(tmp_path: Path) -> None:
     assert book["iris setosa"]["began_as"] == "setosa" and book["virginica"]["guidance"] == "'=the large one"
     with (tmp_path / "b" / "events.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == len(session.events)
+    assert len(rows) == len(session.log.events)
     labels = [r for r in rows if r["kind"] == "label"]
     assert [r["stands"] for r in labels] == ["yes"] * 5 + ["undone"]
     assert labels[-1]["class"] == "iris setosa" and labels[-1]["class_key"] == "setosa"

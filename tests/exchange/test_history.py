@@ -39,24 +39,24 @@ def lived(store: Store) -> Session:
     ben = ann.as_annotator('ben, "B"')
     items = ann.pool.trainable.tolist()
     for k, item in enumerate(items[:6]):
-        ann.label_item(item, CLASSES[k % 3])
+        ann.items.label(item, CLASSES[k % 3])
     ann.refit()
     first, second, third = ann.ask(3)
     ann.tell(first.id, CLASSES[0])
     ann.apply([Operation("op-1", "skip", ask=second.id), Operation("op-2", "unsure", ask=third.id)])
-    ben.label_item(items[0], CLASSES[2])  # a tie
-    ben.label_item(items[1], CLASSES[2])
-    ben.resolve(items[1], CLASSES[1])
+    ben.items.label(items[0], CLASSES[2])  # a tie
+    ben.items.label(items[1], CLASSES[2])
+    ben.items.resolve(items[1], CLASSES[1])
     ann._event("correct", item=first.item, label=CLASSES[2])
-    ann.flag(items[2], reason="odd | one")
-    ann.note(items[2], "=1+1\nsecond line")
-    ben.note(items[2], "so it is")
-    ann.label_item(items[3], CLASSES[0])
+    ann.items.flag(items[2], reason="odd | one")
+    ann.items.note(items[2], "=1+1\nsecond line")
+    ben.items.note(items[2], "so it is")
+    ann.items.label(items[3], CLASSES[0])
     ann.undo()
     ann.classes.rename(CLASSES[2], "sea")
-    ben.relabel(items[4:6], CLASSES[0])
-    grid = ann.ask_grid(CLASSES[0], 4)
-    ann.confirm([a.id for a in grid[:3]], CLASSES[0], [a.id for a in grid[3:]])
+    ben.items.relabel(items[4:6], CLASSES[0])
+    grid = ann.queue.grid(CLASSES[0], 4)
+    ann.queue.confirm([a.id for a in grid[:3]], CLASSES[0], [a.id for a in grid[3:]])
     ann._event("requeue", items=[second.item])
     return ann
 
@@ -65,7 +65,7 @@ def of_people(session: Session) -> list[tuple[str, Any, str, str]]:
     """Everything people did, without the project's making."""
     number: dict[int, int] = {}
     found = []
-    for event in session.events:
+    for event in session.log.events:
         if event.kind in ("round", "model-changed"):
             continue
         number[event.id] = len(number) + 1  # the numbers of the rows
@@ -92,7 +92,7 @@ def test_what_leaves_is_all_that_people_did_and_labels_come_back(format: str, st
     other = new(store)
     if format in IMPORTS:
         labels = import_labels(export_labels(session, format), other.pool, format, session.classes)
-        other.import_labels(labels, "file")
+        other.items.import_labels(labels, "file")
         assert {**other.state.labels} == {**session.state.decided}
     if format not in CARRIED_BY:
         with pytest.raises(InputError, match="no history"):

@@ -38,7 +38,7 @@ def session(tmp_path, monkeypatch):
     file.write_text("id,text,size\n" + "".join(f"i{i},a text of number {i},{i}\n" for i in range(12)))
     made = Session.create(str(file), name="pets", classes=["cat", "dog"], annotator="ann")
     made.instructions.write("# Pets\n\n![a cat](cat.png)\n\nCats **purr**.", {"cat.png": png()})
-    made.import_labels([(0, "cat"), (1, "dog")], "test")
+    made.items.import_labels([(0, "cat"), (1, "dog")], "test")
     made.instructions.pick(0, "cat")
     return made
 

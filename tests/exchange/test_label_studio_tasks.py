@@ -143,7 +143,7 @@ def test_annotations_are_votes_and_no_order_decides(
     of_topic = read_answers(answers, session, "label-studio").labels["topic"]
     assert sorted(of_topic[4:]) == sorted(expected)
     topic = session.question("topic")
-    topic.import_labels(of_topic, "ls.json")
+    topic.items.import_labels(of_topic, "ls.json")
     state = topic.state
     assert state.decided.get(4, "") == label and (4 in state.undecided) == (not label)
     assert (4 in state.training) == bool(label)
@@ -154,7 +154,7 @@ def test_annotations_are_votes_and_no_order_decides(
     assert all(
         state.votes[4][f"file ls.json / {person}"].time == time for _, person, time, _ in votes if time
     )
-    assert topic.import_labels(of_topic, "ls.json") is None
+    assert topic.items.import_labels(of_topic, "ls.json") is None
     topic.undo()
     assert not topic.state.votes and topic.state.n_labelled == 0
 
@@ -164,7 +164,7 @@ def test_people_of_a_file_who_differ_wait_for_somebody_who_decides(start: Callab
     first, second = session.pool.trainable[:2].tolist()
     a, b, _ = session.classes
     votes = [FileVote(first, a, "1", at(1)), FileVote(first, a, "2"), FileVote(first, b, "3"), (second, b)]
-    event = session.as_annotator("eve").import_labels(votes, "ls.json")
+    event = session.as_annotator("eve").items.import_labels(votes, "ls.json")
     assert event is not None and event.annotator == "eve"
     check_event(event.kind, event.payload, "The bundle")
     for entry in (
@@ -179,13 +179,13 @@ def test_people_of_a_file_who_differ_wait_for_somebody_who_decides(start: Callab
     by_person = {"file ls.json / 1": a, "file ls.json / 2": a, "file ls.json / 3": b}
     assert (row["label"], row["status"], row["changed_from"]) == (None, "undecided", "")
     assert row["label_by_person"] == by_person
-    session.as_annotator("bob").label_item(first, a)
+    session.as_annotator("bob").items.label(first, a)
     assert session.state.undecided == {first} and session.state.decided == {second: b}
-    session.resolve(first, a)
+    session.items.resolve(first, a)
     assert session.state.decided == {first: a, second: b}
     # a second file in which one of them changed their mind brings the votes of that item again
     again = [*votes[:2], FileVote(first, a, "3"), votes[3]]
-    event = session.as_annotator("eve").import_labels(again, "ls.json")
+    event = session.as_annotator("eve").items.import_labels(again, "ls.json")
     assert event is not None and len(event.payload["labels"]) == 3
     assert {vote.key for vote in session.state.votes[first].values()} == {a}
     assert session.as_annotator("eve").undo() == event
@@ -251,19 +251,19 @@ def test_ones_own_export_taken_in_again_changes_nothing(start: Callable[..., Ses
     session.refit()
     tied = next(iter(session.state.training))
     bob = session.as_annotator("bob")
-    bob.label_item(tied, next(name for name in session.classes if name != session.state.labels[tied]))
+    bob.items.label(tied, next(name for name in session.classes if name != session.state.labels[tied]))
     session.refit()
     labels = import_labels(export_labels(session, "csv"), session.pool, "csv", session.classes)
-    votes, n = dict(session.state.votes), len(session.events)
+    votes, n = dict(session.state.votes), len(session.log.events)
     assert session.state.undecided == {tied}
     assert dict(labels) == dict(session.state.decided) and len(labels) == 15
     for person in (session, bob):
-        assert person.import_labels(labels, "own.csv") is None
-        assert len(session.events) == n and dict(session.state.votes) == votes and not session.stale
+        assert person.items.import_labels(labels, "own.csv") is None
+        assert len(session.log.events) == n and dict(session.state.votes) == votes and not session.stale
     # what differs is taken in, and only that
     (item, was), *rest = labels
     other = next(name for name in session.classes if name != was)
-    event = session.import_labels([(item, other), *rest], "opinion.csv")
+    event = session.items.import_labels([(item, other), *rest], "opinion.csv")
     assert event is not None and [i for i, _ in event.payload["labels"]] == [item]
     # it is one more opinion, of a rater of its own; beside it stands who took it in
     assert session.state.votes[item]["file opinion.csv"].key == other and event.annotator == "ann"
@@ -271,11 +271,11 @@ def test_ones_own_export_taken_in_again_changes_nothing(start: Callable[..., Ses
     session.undo()
     # beside two who differ it says which of them is right, also where that is who came last
     said = session.state.labels[tied]
-    assert session.import_labels([(tied, said)], "third.csv") is not None
+    assert session.items.import_labels([(tied, said)], "third.csv") is not None
     assert session.state.undecided == set() and session.state.labels[tied] == said
-    assert session.import_labels([(tied, said)], "third.csv") is None
+    assert session.items.import_labels([(tied, said)], "third.csv") is None
     session.undo()
-    session.import_labels([(item, other), *rest], "corrected.csv", corrects=True)
+    session.items.import_labels([(item, other), *rest], "corrected.csv", corrects=True)
     assert session.state.undecided == {tied} and session.state.labels[item] == other
     row = next(row for row in label_table(session) if row["item"] == item)
     assert (row["person"], row["changed_from"]) == ("file corrected.csv", was)
@@ -291,28 +291,30 @@ def test_who_labels_an_item_after_a_file_has_the_last_word(
         session.questions.add("urgent")
     own, new, seen, again = session.pool.trainable[:4].tolist()
     a, b, c = session.classes
-    session.label_items([own, again], a)
-    session.import_labels([(own, b), (new, b), (seen, b), (again, b)], "ls.csv", corrects=corrects)
+    session.items.label([own, again], a)
+    session.items.import_labels([(own, b), (new, b), (seen, b), (again, b)], "ls.csv", corrects=corrects)
     assert {session.state.standing[item].key for item in (own, new, seen, again)} == {b}
     before = session.state.learnable
     if several:
         operation = Operation("row", "amend", item=own, answers={session.question_name: a})
         assert session.apply([operation])[0].status == "saved"
     else:
-        session.label_item(own, a)
+        session.items.label(own, a)
     bob = session.as_annotator("bob")
-    bob.label_item(new, c)
+    bob.items.label(new, c)
     session._event("correct", item=again, label=a)
     assert session.state.undecided == set() and session.state.learnable != before
     labels = [session.state.labels[item] for item in (own, new, seen, again)]
     assert labels == [a, c, b, a]
     learnt = training_of(session.state)
     assert [session.classes[learnt[item]] for item in (own, new, seen, again)] == labels
-    session.label_item(new, a)  # two people who differ after it
+    session.items.label(new, a)  # two people who differ after it
     assert session.state.undecided == {new}
-    session.import_labels([(new, b)], "ls.csv", corrects=True)  # a file that comes once more decides anew
+    session.items.import_labels(
+        [(new, b)], "ls.csv", corrects=True
+    )  # a file that comes once more decides anew
     assert session.state.undecided == set() and session.state.labels[new] == b
     assert session.undo() is not None and session.state.undecided == {new}
     # what people in another file say later counts as where no file had decided
-    session.import_labels([FileVote(own, c, person) for person in ("dan", "eve", "fay")], "more.json")
+    session.items.import_labels([FileVote(own, c, person) for person in ("dan", "eve", "fay")], "more.json")
     assert session.state.labels[own] == c

@@ -35,7 +35,7 @@ def labelled(session: Session) -> dict[str, str]:
     """id -> class of a few items, some of them with dangerous names."""
     items = session.pool.trainable[:: max(1, session.pool.trainable.size // 7)][:7].tolist()
     for item, name in zip(items, session.classes, strict=False):
-        session.label_item(item, name)
+        session.items.label(item, name)
     return {str(session.pool.items.ids[i]): name for i, name in session.state.labels.items()}
 
 
@@ -49,14 +49,14 @@ def test_every_format_comes_back_as_it_left(start: Callable[..., Session], store
     back = import_labels(data, pool, format)
     assert {str(pool.items.ids[i]): name for i, name in back} == told
     other = start(replace(pool, truth=None), classes=NAMES)
-    other.import_labels(back, "file")
+    other.items.import_labels(back, "file")
     assert other.state.labels == session.state.labels
 
 
 def test_a_csv_read_by_pandas_equals_the_labels(start: Callable[..., Session]) -> None:
     session = start("iris")
     told = labelled(session)
-    session.note(int(session.pool.trainable[0]), "=HYPERLINK(1)")
+    session.items.note(int(session.pool.trainable[0]), "=HYPERLINK(1)")
     table = pd.read_csv(io.BytesIO(export_labels(session, "csv")), dtype={"id": str})
     assert dict(zip(table["id"], table["label"], strict=True)) == told
     assert table["note"][0] == "'=HYPERLINK(1)"
@@ -146,7 +146,7 @@ def test_a_column_of_the_source_called_like_ours_keeps_its_values(
     path.write_text("label,x\n" + "".join(f"{i % 3}.5,{i}\n" for i in range(40)))
     # no class that was named stands in the column, so it is no column of classes
     session = start(str(path), classes=["yes", "no"])
-    session.label_item(int(session.pool.trainable[0]), "yes")
+    session.items.label(int(session.pool.trainable[0]), "yes")
     (row,) = label_table(session)
     assert row["label"] == "yes" and "source_label" in row
 
@@ -156,8 +156,8 @@ def test_excel_gets_numbers_and_texts_and_no_formula(tmp_path: Path, start: Call
     lines = "".join(f"r{i},{'=1+1' if i % 2 else '-2'},{i}.5\n" for i in range(40))
     path.write_text(f"id,word,x\n{lines}")
     session = start(str(path), classes=["=A1", "ümlaut"])
-    session.label_items(session.pool.trainable[:2].tolist(), "=A1")
-    session.note(int(session.pool.trainable[0]), "bell \x07")
+    session.items.label(session.pool.trainable[:2].tolist(), "=A1")
+    session.items.note(int(session.pool.trainable[0]), "bell \x07")
     from openpyxl import load_workbook
 
     sheet = load_workbook(io.BytesIO(export_labels(session, "xlsx"))).active
@@ -180,7 +180,7 @@ def test_excel_gets_long_numbers_whole_and_refuses_what_it_cannot_hold(
     lines[1]["text"] = "\U0001f600" * 20_000
     path.write_text("\n".join(json.dumps(line) for line in lines))
     session = start(str(path), classes=["a", "b"])
-    session.label_item(int(session.pool.trainable[session.pool.trainable != 1][0]), "a")
+    session.items.label(int(session.pool.trainable[session.pool.trainable != 1][0]), "a")
     from openpyxl import load_workbook
 
     head, row = load_workbook(io.BytesIO(export_labels(session, "xlsx"))).active.iter_rows(values_only=True)
@@ -191,7 +191,7 @@ def test_excel_gets_long_numbers_whole_and_refuses_what_it_cannot_hold(
     wide = tmp_path / "wide.npz"
     np.savez(wide, features=np.random.default_rng(0).normal(size=(30, 16_400)))
     session = start(str(wide), classes=["a", "b"])
-    session.label_item(int(session.pool.trainable[0]), "a")
+    session.items.label(int(session.pool.trainable[0]), "a")
     with pytest.raises(InputError, match="has 16,384 columns"):
         export_labels(session, "xlsx")
 
@@ -377,7 +377,7 @@ def test_a_pool_whose_ids_stand_in_a_column_item_gets_its_labels_back(start: Cal
     rows = "".join(f"{9 - i},{i / 7:.3f}\n" for i in range(8))
     pool = load_pool(f"item,x\n{rows}".encode(), file_name="t.csv", id_column="item")
     session = start(pool, classes=["a", "b"])
-    session.label_item(2, "b")
+    session.items.label(2, "b")
     assert import_labels(export_labels(session, "csv"), pool, "csv") == [(2, "b")]
     assert import_labels(b"item,label\n7,b\n", pool, "csv") == [(2, "b")]
 
@@ -455,7 +455,7 @@ def test_the_numbers_of_another_program_are_no_ids_of_texts_that_have_none() -> 
 
 def test_a_spreadsheet_gets_two_columns_and_a_byte_order_mark(start: Callable[..., Session]) -> None:
     session = start("iris")
-    session.label_item(int(session.pool.trainable[0]), session.classes[0])
+    session.items.label(int(session.pool.trainable[0]), session.classes[0])
     data = export_labels(session, "csv-bom", "id-and-label")
     assert data.startswith(b"\xef\xbb\xbfid,label\n")
     assert dict(import_labels(data, session.pool, "csv", session.classes)) == dict(session.state.labels)

@@ -22,8 +22,8 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
     made = Session.create(
         str(path), pool_options={"id_column": "id"}, classes=["low", "high"], store=Store.open()
     )
-    made.label_item(0, "low")
-    made.label_item(1, "low")
+    made.items.label(0, "low")
+    made.items.label(1, "low")
     return made
 
 
@@ -43,7 +43,7 @@ def test_labels_are_taken_as_somebody_decided(session: Session) -> None:
     plan = plan_import(FILE, session, "csv")
     with pytest.raises(InputError, match="leave them out"):
         plan.labels()
-    session.import_labels(
+    session.items.import_labels(
         plan.labels(leave_out_unknown=True, keep_mine=True, named={"lwo": "low"}), "labels.csv"
     )
     assert session.state.labels == {0: "low", 1: "low", 2: "low", 3: "other"}

@@ -240,7 +240,7 @@ def test_a_project_gives_its_model_away(
     truth = session.pool.truth
     assert truth is not None
     for item in session.pool.trainable[::8][:15].tolist():
-        session.label_item(item, session.pool.classes[truth[item]])
+        session.items.label(item, session.pool.classes[truth[item]])
     session.refit()
     assert session.export("predictor", tmp_path / "taken") == 15
     assert (tmp_path / "taken" / "predict.py").is_file()

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tests.databases import new_project
+from tests.oracles import step
 from tests.pools.test_texts import table
 from workbench.errors import InputError
 from workbench.exchange import is_project_bundle, open_bundle, wanted_by, write_project_bundle, zipped
@@ -34,19 +35,19 @@ def busy(pool: str, store: Store, **more: object) -> Session:
     """A project in which everything happened."""
     session = new_project(store, pool, **more)
     for _ in range(5):
-        session.step(ArrayOracle(session.pool))
+        step(session, ArrayOracle(session.pool))
     bob = session.as_annotator("bob")
     items = session.pool.trainable[-6:].tolist()
-    session.label_item(items[0], session.classes[0])
-    bob.label_item(items[0], session.classes[1])
+    session.items.label(items[0], session.classes[0])
+    bob.items.label(items[0], session.classes[1])
     session.undo()
     session.redo()
-    session.note(items[1], "=odd, 'quoted'\nété")
-    session.flag(items[2])
+    session.items.note(items[1], "=odd, 'quoted'\nété")
+    session.items.flag(items[2])
     ask = bob.ask()[0]
     bob.apply([Operation("op-1", "skip", ask=ask.id)])
     session.classes.rename(session.classes[0], "renamed, with comma")
-    session.import_labels([(items[3], session.classes[1])], "a file")
+    session.items.import_labels([(items[3], session.classes[1])], "a file")
     session.classes.add("later")
     return session
 
@@ -68,7 +69,7 @@ def state_of(session: Session) -> dict[str, object]:
         "evaluation": state.evaluation,
         "codes": state.codes,
         "asks": {key: (ask.item, ask.role, ask.answered) for key, ask in state.asks.items()},
-        "kinds": [(event.kind, event.annotator, event.time) for event in session.events],
+        "kinds": [(event.kind, event.annotator, event.time) for event in session.log.events],
         "rounds": [r.to_json() for r in session.rounds],
         "settings": dict(session.settings),
     }
@@ -89,7 +90,7 @@ def test_a_project_comes_back_with_all_its_history(tmp_path: Path, stores: tuple
         np.testing.assert_array_equal(again.model.probabilities, session.model.probabilities)
     # it goes on from there, and what is taken back is one's own last decision still
     again.undo()
-    again.step(ArrayOracle(again.pool))
+    step(again, ArrayOracle(again.pool))
     write_project_bundle(tmp_path / "c", again)
     assert open_bundle(tmp_path / "c", store=there, name="Third").name == "Third"
 

@@ -43,18 +43,18 @@ def answered(store, **more):
     for item in range(6):
         said = {"topic": "refund" if item % 2 else "delivery", "fraud": item % 3 == 0}
         session.tell(_ask(session, item), said)
-    session.question("urgent").label_item(2, "yes")
+    session.question("urgent").items.label(2, "yes")
     return session
 
 
 def _ask(session, item):
-    session.want([item])
+    session.items.want([item])
     return session.ask()[0]
 
 
 def test_a_bundle_brings_all_questions_with_their_answers_and_fits(store, tmp_path):
     session = answered(store)
-    session.refit_all()
+    session.questions.refit()
     session.questions.archive("urgent")
     write_project_bundle(tmp_path / "b", session.question("fraud"))
     made = open_bundle(tmp_path / "b", store=store, name="again")
@@ -73,7 +73,7 @@ def test_a_bundle_brings_all_questions_with_their_answers_and_fits(store, tmp_pa
 
 def test_a_bundle_keeps_what_is_about_items_where_it_counts(store, tmp_path):
     session = begun(store)
-    session.label_item(5, "refund")  # so that the skip counts in the others alone
+    session.items.label(5, "refund")  # so that the skip counts in the others alone
     skip, flag = Operation("a", "answers", item=5, text=SKIPPED), Operation("b", "flag", item=6)
     session.apply([skip, flag, Operation("c", "want", items=[7], every=True)])
     session.undo()
@@ -111,7 +111,7 @@ def labels_of(session):
 @pytest.mark.parametrize("format", ["csv", "jsonl", "label-studio", "huggingface"])
 def test_all_questions_come_back_from_an_export(store, format, what):
     session = answered(store)
-    session.refit_all()
+    session.questions.refit()
     data = export_labels(session, format, what)
     other = begun(store, name="other")
     assert answers_several(data, other, format)
@@ -124,11 +124,11 @@ def test_predictions_of_all_questions_that_have_a_model_are_one_file(store):
     session = answered(store)
     with pytest.raises(InputError, match="no model"):
         export_labels(session, "csv", "questions-predictions")
-    session.refit_all()
+    session.questions.refit()
     rows = list(csv.DictReader(io.StringIO(export_labels(session, "csv", "questions-predictions").decode())))
     assert len(rows) == len(session.pool) and "urgent_prediction" not in rows[0]  # its labels are one class
     for name in ("topic", "fraud"):
-        shares = session.question(name).predict_item(20)
+        shares = session.question(name).predictions.of(20)
         assert rows[20][f"{name}_prediction"] == max(shares, key=shares.get) and not rows[20][name]
         assert float(rows[20][f"{name}_confidence"]) == pytest.approx(max(shares.values()), abs=1e-6)
     with zipfile.ZipFile(
@@ -196,7 +196,7 @@ def test_a_name_with_the_sign_between_names_comes_back_from_a_cell(store):
     names = ("semi;colon", "semi", "a;b;c", "urgent")
     session = begun(store, names)
     for place, one in enumerate(session.questions.sessions()):
-        one.label_items([0, 1], "yes" if place != 1 else "no")
+        one.items.label([0, 1], "yes" if place != 1 else "no")
     other = begun(store, names, name="other")
     take_answers(other, read_answers(export_labels(session, "csv", "questions"), other, "csv"), "file")
     assert labels_of(other) == labels_of(session)
@@ -218,7 +218,7 @@ def test_pictures_go_to_huggingface_with_all_questions(store, tmp_path):
         policy="margin",
     )
     items = session.pool.trainable[:3].tolist()
-    session.question("sharp").label_items(items, "yes")
+    session.question("sharp").items.label(items, "yes")
     data = export_labels(session, "huggingface", "questions")
     with zipfile.ZipFile(io.BytesIO(data)) as packed:
         [path] = [name for name in packed.namelist() if name.endswith(".parquet")]
@@ -363,7 +363,7 @@ def test_a_file_of_one_label_an_item_is_none_of_several_questions(store):
 def test_the_undo_beside_an_import_takes_back_that_import_or_nothing(store, tmp_path):
     session, path = begun(store).as_annotator("ann"), tmp_path / "f.csv"
     path.write_text("item,fraud,urgent\n1,yes,\n2,no,yes\n", encoding="utf-8")
-    session.label_item(3, "delivery")
+    session.items.label(3, "delivery")
 
     def taken_in():
         return labels_taken_in(lambda _: False, str(path), store.url, session.id, "ann", "csv", "f.csv", {})

@@ -54,9 +54,9 @@ def project(kind: str, store: Store, photos: Path, tmp_path: Path) -> Session:
         session = Session.create(str(tmp_path / "t.csv"), pool_options={"columns": use}, **shared)  # type: ignore[arg-type]
     items = session.pool.trainable.tolist()
     for k, item in enumerate(items[:6]):
-        session.label_item(item, CLASSES[k % 3])
-    session.label_item(items[0], CLASSES[1])
-    session.note(items[1], "=odd")
+        session.items.label(item, CLASSES[k % 3])
+    session.items.label(items[0], CLASSES[1])
+    session.items.note(items[1], "=odd")
     ask = session.ask()[0]
     session.apply([Operation("op-1", "skip", ask=ask.id)])
     session.refit()
@@ -120,7 +120,7 @@ def test_numbers_are_numbers_where_the_format_knows_them(store: Store, tmp_path:
         store=store,
         pool_options={"columns": use},
     )
-    session.label_item(int(session.pool.trainable[0]), "a")
+    session.items.label(int(session.pool.trainable[0]), "a")
     table = pq.read_table(io.BytesIO(export_labels(session, "parquet", "everything")))
     kinds = {name: str(table.schema.field(name).type) for name in ("key", "n", "x", "gap", "code", "wild")}
     assert kinds == {
@@ -163,8 +163,8 @@ def test_a_tie_between_people_is_no_label_of_the_set(store: Store) -> None:
     ann = new_project(store)
     items = ann.pool.trainable.tolist()[:2]
     for item in items:
-        ann.label_item(item, "setosa")
-    ann.as_annotator("ben").label_item(items[0], "virginica")
+        ann.items.label(item, "setosa")
+    ann.as_annotator("ben").items.label(items[0], "virginica")
     rows = {row["item"]: row for row in label_table(ann)}
     assert (rows[items[0]]["status"], rows[items[0]]["label"]) == ("undecided", None)
     votes = {"ann": "setosa", "ben": "virginica"}
@@ -185,7 +185,7 @@ def test_a_tie_between_people_is_no_label_of_the_set(store: Store) -> None:
     said = f"id,label,status\n{ann.pool.items.ids[items[0]]},setosa,undecided\n".encode()
     with pytest.raises(InputError, match="holds no labels"):
         import_labels(said, ann.pool, "csv", ann.classes)
-    ann.label_item(ann.pool.trainable.tolist()[2], "virginica")  # a fit takes labels of two classes
+    ann.items.label(ann.pool.trainable.tolist()[2], "virginica")  # a fit takes labels of two classes
     ann.refit()
     row = next(row for row in label_table(ann, "predictions") if row["item"] == items[0])
     assert (row["status"], row["label"]) == ("undecided", None)
@@ -307,7 +307,7 @@ def test_two_hugging_face_folders_of_one_name_are_two_data_sets(
 
     before, path = card()
     assert f"path: {path}\n" in before
-    session.label_item(int(session.pool.trainable[8]), CLASSES[0])
+    session.items.label(int(session.pool.trainable[8]), CLASSES[0])
     after, other = card()
     assert path != other and f"path: {other}\n" in after
 
@@ -326,7 +326,7 @@ def test_a_hugging_face_folder_opens_here_with_its_pictures(
 
 def test_a_picture_that_is_an_array_becomes_a_png(store: Store) -> None:
     session = new_project(store, "digits")
-    session.label_item(int(session.pool.trainable[0]), "3")
+    session.items.label(int(session.pool.trainable[0]), "3")
     with zipfile.ZipFile(io.BytesIO(export_labels(session, "folders"))) as packed:
         (name,) = packed.namelist()
         assert name.startswith("3/") and Image.open(io.BytesIO(packed.read(name))).size == (8, 8)

@@ -69,7 +69,7 @@ def test_a_csv_of_ours_is_a_pool_and_a_guess_again_and_no_other_cell_is_changed(
     session = start(str(tmp_path / "p.csv"), pool_options={"columns": uses}, classes=["-1", "=a", "@b"])
     answers = dict(zip(range(6), ["-1", "=a", "@b"] * 2, strict=True))
     for item, name in answers.items():
-        session.label_item(item, name)
+        session.items.label(item, name)
     session.refit()
     data = export_labels(session, "csv", "predictions")
     frame = pd.read_csv(io.BytesIO(data), thousands=",")
@@ -109,9 +109,9 @@ def test_classes_called_like_nothing_come_into_a_project_without_classes(
     session = start(pool, classes=MARKS)
     items = session.pool.trainable[: len(MARKS)].tolist()
     for item, name in zip(items, MARKS, strict=True):
-        session.label_item(item, name)
+        session.items.label(item, name)
     other = start(pool, classes=())
-    other.import_labels(import_labels(export_labels(session, format), pool, format), "file")
+    other.items.import_labels(import_labels(export_labels(session, format), pool, format), "file")
     assert other.state.labels == dict(zip(items, MARKS, strict=True))
 
 
@@ -143,11 +143,11 @@ def test_half_a_character_and_nul_are_made_valid_where_they_come_in(kind: str, t
     with database(kind, tmp_path) as store:
         session = new_project(store, "iris", name=odd, annotator=f"ann{odd}")
         item = int(session.pool.trainable[0])
-        session.note(item, odd)
-        session.flag(item, reason=odd)
+        session.items.note(item, odd)
+        session.items.flag(item, reason=odd)
         session.classes.add(odd)
         session.classes.describe(session.classes[-1], guidance=odd)
-        session.label_item(item, session.classes[-1])
+        session.items.label(item, session.classes[-1])
         valid = "half \ufffd and \ufffd"
         again = Session.open(session.id, store=store)
         for one in (session, again):
@@ -161,8 +161,8 @@ def test_half_a_character_and_nul_are_made_valid_where_they_come_in(kind: str, t
 def test_a_project_that_holds_such_text_already_exports(tmp_path: Path, store: Store) -> None:
     session = new_project(store, "iris")
     item = int(session.pool.trainable[0])
-    session.note(item, "MARK")
-    session.label_item(item, session.classes[0])
+    session.items.note(item, "MARK")
+    session.items.label(item, session.classes[0])
     with sqlite3.connect(_file(store)) as raw:
         changed = raw.execute("UPDATE events SET payload = replace(payload, 'MARK', 'a\\ud800b\\u0000')")
         assert changed.rowcount
@@ -237,6 +237,6 @@ def test_an_export_reads_each_picture_once(
 
 def test_a_line_of_jsonl_is_one_line(start: Callable[..., Session]) -> None:
     session = start("iris")
-    session.note(0, "a\u2028b\x85c\r\nd")
+    session.items.note(0, "a\u2028b\x85c\r\nd")
     lines = export_labels(session, "jsonl", "everything").splitlines()
     assert len(lines) == 150 and json.loads(lines[0])["note"] == "a\u2028b\x85c\r\nd"

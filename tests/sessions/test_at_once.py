@@ -29,7 +29,7 @@ def test_ten_fast_keys_in_threads_store_one_answer(start: Start) -> None:
     for key in keys:
         key.join()
     assert sorted(accepted) == [False] * 9 + [True]
-    assert len([e for e in session.events if e.kind == "label"]) == 1
+    assert len([e for e in session.log.events if e.kind == "label"]) == 1
 
 
 # A pool that a fresh process opens without importing scikit-learn.
@@ -117,7 +117,7 @@ def test_nobody_who_reads_waits_for_somebody_who_writes(start: Start) -> None:
 
     def write() -> None:
         with session._project.recording():
-            session.relabel([int(session.pool.trainable[0])], session.classes[0])
+            session.items.relabel([int(session.pool.trainable[0])], session.classes[0])
             assert len(session.state.labels) == 1  # whoever writes sees it
             begun.set()
             assert end.wait(600)
@@ -125,7 +125,7 @@ def test_nobody_who_reads_waits_for_somebody_who_writes(start: Start) -> None:
     def look() -> None:
         state = other.state
         assert not state.labels and not other.rounds and other.model is None and not other.stale
-        assert len(other.events) == state.n_events and other.settings and other.classes == state.classes
+        assert len(other.log.events) == state.n_events and other.settings and other.classes == state.classes
         assert [a.id for a in other.ask()] == [a.id for a in mine]
         read.set()
 
@@ -142,20 +142,20 @@ def test_nobody_who_reads_waits_for_somebody_who_writes(start: Start) -> None:
 
 def test_a_view_stays_as_it_is(start: Start, store: Store) -> None:
     session = start()
-    with session.snapshot():
-        before, events = session.state, session.events
+    with session.log.snapshot():
+        before, events = session.state, session.log.events
         other = Session.open(session.id, store=store, annotator="bob")
-        other.label_item(int(other.pool.trainable[1]), other.classes[0])
-        assert session.state is before and session.events == events
+        other.items.label(int(other.pool.trainable[1]), other.classes[0])
+        assert session.state is before and session.log.events == events
         # what the thread itself records it sees, and with it what came before
-        session.label_item(int(session.pool.trainable[0]), session.classes[0])
-        assert len(session.state.labels) == 2 and session.events[: len(events)] == events
+        session.items.label(int(session.pool.trainable[0]), session.classes[0])
+        assert len(session.state.labels) == 2 and session.log.events[: len(events)] == events
     assert not before.labels and session.state.n_labelled == 2
-    session.note(0, "and no thread keeps a view of its own for good")
+    session.items.note(0, "and no thread keeps a view of its own for good")
     assert session._project.log._pinned.moment is None
     with pytest.raises(RuntimeError), session._project.recording():
-        session.relabel([int(session.pool.trainable[2])], session.classes[0])
+        session.items.relabel([int(session.pool.trainable[2])], session.classes[0])
         raise RuntimeError
     assert session.state.n_labelled == 2 and session._project.log.epoch == 0
-    session.label_item(int(session.pool.trainable[2]), session.classes[1])
+    session.items.label(int(session.pool.trainable[2]), session.classes[1])
     assert Session.open(session.id, store=store).state.labels == session.state.labels

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from tests.oracles import step
 from workbench.pools import load_pool
 from workbench.sessions import ArrayOracle, Checkpoint, RunSpec, Session, simulate
 from workbench.sessions.spec import with_choice
@@ -66,7 +67,7 @@ def test_a_project_stores_the_choice_and_opens_with_it(tmp_path):
     assert session.settings["options"]["choice"] == "auto"
     oracle = ArrayOracle(session.pool)
     for _ in range(14):
-        session.step(oracle)
+        step(session, oracle)
     choice = session.model.estimator.choice_
     assert choice is not None
     signs = session.rounds[-1].signs

@@ -129,7 +129,7 @@ def test_a_project_whose_column_was_edited_is_fitted_anew(tmp_path, store, depar
     truth = [row.pop("topic") for row in rows]
     path = _written(tmp_path / "edited.csv", rows)
     session = Session.create(str(path), classes=["A", "B"], store=store, seed=0)
-    session.import_labels([(i, truth[i]) for i in range(0, 160, 2)], "own")
+    session.items.import_labels([(i, truth[i]) for i in range(0, 160, 2)], "own")
     session.refit()
     assert session.model.smoothing.strength == "column:department"
     edited = [
@@ -138,6 +138,6 @@ def test_a_project_whose_column_was_edited_is_fitted_anew(tmp_path, store, depar
     ]
     _written(path, edited)
     again = Session.open(session.id, store=store)
-    again.import_labels([(1, truth[1])], "more")
+    again.items.import_labels([(1, truth[1])], "more")
     assert again.refit() is not None
     assert again.model.probabilities.shape == (240, 2) and again.ask(1)

@@ -29,7 +29,7 @@ def worked(session: Session, pool: Pool) -> Session:
     answer(session, pool, 4)
     session.classes.merge(session.classes[1], session.classes[2])
     session.refit()
-    bob.relabel(list(session.state.training)[:2], session.classes[0])
+    bob.items.relabel(list(session.state.training)[:2], session.classes[0])
     session.refit()
     return session
 
@@ -42,7 +42,7 @@ def same(one: Session, two: Session) -> None:
         np.testing.assert_array_equal(theirs.items, ours.items)
         np.testing.assert_array_equal(theirs.codes, ours.codes)
         np.testing.assert_allclose(theirs.probabilities, ours.probabilities, atol=1e-12)
-    assert two.evaluation == one.evaluation and two.stale == one.stale
+    assert two.predictions.evaluation == one.predictions.evaluation and two.stale == one.stale
     # and it goes on
     ours, theirs = one.undo(), two.undo()
     assert ours is not None and theirs is not None and ours.payload == theirs.payload

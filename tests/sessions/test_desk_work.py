@@ -26,7 +26,7 @@ def test_an_earlier_answer_is_corrected_in_its_own_role(start: Start) -> None:
     role = ann.state.standing[one].role
     (done,) = ann.apply([Operation("c1", "correct", item=one, label="virginica")])
     assert done.status == "saved" and ann.state.labels == {one: "virginica", two: "setosa"}
-    event = ann.events[-1]
+    event = ann.log.events[-1]
     assert (event.payload["role"], event.payload["was"], event.payload["corrected"]) == (role, "setosa", True)
     ann._event("correct", item=two, label="")
     assert two in ann.state.unsure
@@ -42,27 +42,27 @@ def test_many_are_relabelled_and_cleared_as_one_and_a_review_decides(start: Star
     bob = ann.as_annotator("bob")
     items = answered(ann, 3)
     for item in items[:2]:
-        bob.label_item(item, "virginica")
+        bob.items.label(item, "virginica")
     assert ann.state.undecided == set(items[:2]) and set(ann.state.training) <= {items[2]}
     assert bob.apply([Operation("r", "relabel", items=items, label="versicolor")])[0].status == "saved"
     assert set(ann.state.labels.values()) == {"versicolor"} and not ann.state.undecided
     bob.undo()
     assert ann.state.undecided == set(items[:2]) and ann.state.labels[items[2]] == "setosa"
-    bob.clear(items)
+    bob.items.clear(items)
     assert not ann.state.labels
     bob.undo()
     assert len(ann.state.labels) == 3
-    assert len(ann.label_items(items, "setosa")) == 1 and ann.undo() is not None
+    assert len(ann.items.label(items, "setosa")) == 1 and ann.undo() is not None
     assert ann.state.undecided == set(items[:2])
     with pytest.raises(InputError, match="Nothing is decided"):
-        ann.clear([int(np.setdiff1d(ann.pool.trainable, items)[0])])
+        ann.items.clear([int(np.setdiff1d(ann.pool.trainable, items)[0])])
 
 
 def test_wanted_items_are_asked_next_of_who_wants_them_and_recorded_so(start: Start) -> None:
     ann = start()
     first = ann.ask(4)
     free = np.setdiff1d(ann.pool.trainable, [a.item for a in first])[[5, 3, 9]].tolist()
-    ann.want(free, "search: tail")
+    ann.items.want(free, "search: tail")
     asks = ann.ask(3)
     assert [a.item for a in asks if a.role == "chosen"] == free or {a.role for a in asks} == {
         "chosen",
@@ -71,15 +71,15 @@ def test_wanted_items_are_asked_next_of_who_wants_them_and_recorded_so(start: St
     assert ann.as_annotator("bob").ask(1)[0].role != "chosen"
     chosen = next(a for a in asks if a.role == "chosen")
     ann.tell(chosen.id, "setosa")
-    assert ann.events[-1].payload["policy"] == "chosen by person"
+    assert ann.log.events[-1].payload["policy"] == "chosen by person"
     with pytest.raises(InputError, match="None of these items can be asked"):
-        ann.want([chosen.item])
+        ann.items.want([chosen.item])
 
 
 def test_a_second_look_asks_blind_and_keeps_both_answers(start: Start) -> None:
     ann = start()
     items = answered(ann, 4)
-    ann.look_again(2)
+    ann.items.look_again(2)
     asks = [a for a in ann.ask(4) if a.role == "second"]
     assert len(asks) == 2 and {a.item for a in asks} <= set(items)
     assert not [a for a in ann.as_annotator("bob").ask(4) if a.role == "second"]
@@ -87,10 +87,10 @@ def test_a_second_look_asks_blind_and_keeps_both_answers(start: Start) -> None:
     votes = [ann.state.standing[a.item] for a in asks]
     assert [(v.first, v.key) for v in votes] == [("setosa", "virginica"), ("setosa", "setosa")]
     assert not [a for a in ann.ask(4) if a.role == "second"]
-    ann.look_again(9)  # only those that were not looked at twice
+    ann.items.look_again(9)  # only those that were not looked at twice
     assert {a.item for a in ann.ask(9) if a.role == "second"} == set(items) - {a.item for a in asks}
     with pytest.raises(InputError, match="labelled none"):
-        ann.as_annotator("bob").look_again(3)
+        ann.as_annotator("bob").items.look_again(3)
 
 
 def test_classes_are_described_ordered_and_removed(start: Start) -> None:

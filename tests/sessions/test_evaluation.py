@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from tests.oracles import step
 from tests.sessions.conftest import answer
 from workbench.errors import InputError
 from workbench.pools.pool import Pool
@@ -17,8 +18,8 @@ def test_a_share_of_the_questions_is_drawn_uniformly_and_trained_on(start: Start
     session = start(uniform_share=0.5)
     oracle = ArrayOracle(session.pool)
     for _ in range(30):
-        session.step(oracle)
-    told = [e for e in session.events if e.kind == "label"]
+        step(session, oracle)
+    told = [e for e in session.log.events if e.kind == "label"]
     roles = [e.payload["role"] for e in told]
     uniform = [e.payload["item"] for e in told if e.payload["role"] == "uniform"]
     assert 6 <= len(uniform) <= 24 and "policy" in roles
@@ -41,7 +42,7 @@ def test_a_tenth_of_the_questions_measures_where_there_is_no_truth(
     assert session.model is not None
     assert not set(session.model.items.tolist()) & state.evaluation
     assert session.model.n_labelled == 60 - len(state.evaluation)
-    measured = session.evaluation
+    measured = session.predictions.evaluation
     truth = np.asarray(iris.truth)
     held = sorted(state.evaluation)
     wrong = int((session.model.probabilities[held].argmax(axis=1) != truth[held]).sum())
@@ -65,7 +66,7 @@ def test_no_share_no_evaluation(start: Start, unknown: Pool, iris: Pool) -> None
     session = start(unknown, evaluation_share=0.0)
     answer(session, iris, 30)
     assert not session.state.evaluation
-    assert session.evaluation.n == 0 and not session.evaluation.enough
+    assert session.predictions.evaluation.n == 0 and not session.predictions.evaluation.enough
     with pytest.raises(InputError, match="evaluation share"):
         start(unknown, evaluation_share=1.0)
 
@@ -75,22 +76,25 @@ def test_a_change_of_classes_makes_no_error(start: Start, iris: Pool) -> None:
     session = start()
     answer(session, iris, 20)
     session.refit()
-    measured, items = session.evaluation, session.held_out()
+    measured, items = session.predictions.evaluation, session.fits.held_out()
     assert measured.n and measured.error == session.rounds[-1].error
     first, second, third = session.classes
     session.classes.merge(second, third)
     session.classes.rename(first, "other")
     for _ in range(2):
-        assert session.stale and session.evaluation == measured
-        assert all((a == b).all() for a, b in zip(session.held_out(), items, strict=True))
+        assert session.stale and session.predictions.evaluation == measured
+        assert all((a == b).all() for a, b in zip(session.fits.held_out(), items, strict=True))
         session = Session.open(session.id, store=session.store, annotator="ann")
     session.refit()
-    merged = session.evaluation
-    assert merged.error == session.rounds[-1].error and set(session.held_out()[1].tolist()) == {0, 1}
+    merged = session.predictions.evaluation
+    assert merged.error == session.rounds[-1].error and set(session.fits.held_out()[1].tolist()) == {
+        0,
+        1,
+    }
     # back in its own class, it is one that the model does not know apart
     session.undo()
     session.undo()
-    assert session.classes == (first, second, third) and session.evaluation == merged
+    assert session.classes == (first, second, third) and session.predictions.evaluation == merged
 
 
 def test_the_interval_of_an_error() -> None:

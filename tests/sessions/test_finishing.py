@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from tests.databases import database
+from tests.oracles import step
 from tests.sessions.fakes import FAKE
 from workbench.certificates import Certificate, Labelled, Promise, has_second_look, verify
 from workbench.errors import InputError
@@ -65,7 +66,7 @@ def checked(session, truth, most=1000):
 
 def test_a_column_without_errors_is_certified_and_the_certificate_can_be_recomputed(tmp_path):
     session, truth = made(tmp_path)
-    session.label_item(5, truth[5])
+    session.items.label(5, truth[5])
     started = session.checks.start(0.05, 0.95, of="column:llm")
     assert started.phase == "checking" and started.frozen.size == 299 and started.checks == 0
     now = checked(session, truth)
@@ -84,7 +85,7 @@ def test_a_column_without_errors_is_certified_and_the_certificate_can_be_recompu
     other = next(name for name in PETS if name != rows[-1].label)
     assert not verify(read, [*rows[:-1], Labelled(rows[-1].item, other, "machine")]).holds
     # a label that a person gives afterwards makes another set, and another certificate
-    session.label_item(next(iter(machine)), "owl")
+    session.items.label(next(iter(machine)), "owl")
     assert session.checks.certificate().id != certificate.id and len(session.state.certified) == 2
 
 
@@ -96,13 +97,15 @@ def test_freezing_and_certifying_are_operations_that_only_the_session_does(tmp_p
     assert checked(session, truth).phase == "certified"
     session.checks.certificate()
     assert session.state.asks[waiting.id].released
-    acts = [event for event in session.events if event.kind in ("checks-started", "certified", "released")]
+    acts = [
+        event for event in session.log.events if event.kind in ("checks-started", "certified", "released")
+    ]
     assert [event.kind for event in acts] == ["checks-started", "released", "checks-started", "certified"]
     assert acts[1].act == acts[2].act and len({event.act for event in acts}) == 3
-    before = len(session.events)
+    before = len(session.log.events)
     for kind in ("freeze", "certify"):
         assert session.apply([Operation(kind, kind)])[0].status == "refused"
-    assert len(session.events) == before
+    assert len(session.log.events) == before
 
 
 def test_two_who_have_one_certificate_recorded_at_once_both_get_it(tmp_path, monkeypatch):
@@ -127,8 +130,8 @@ def test_a_set_with_ties_is_exported_as_its_certificate_has_it(tmp_path):
     bob = session.as_annotator("bob")
 
     def tie(item):
-        session.label_item(item, truth[item])
-        bob.label_item(item, next(name for name in PETS if name != truth[item]))
+        session.items.label(item, truth[item])
+        bob.items.label(item, next(name for name in PETS if name != truth[item]))
 
     tie(5)
     session.checks.start(0.2, 0.8, of="column:llm")
@@ -242,7 +245,7 @@ def test_two_people_on_one_check_the_first_answer_counts(tmp_path):
     assert session.as_annotator("ben").checks.answer(other.id, truth[other.item])
     wrong = next(name for name in PETS if name != truth[ask.item])
     assert not session.checks.answer(ask.id, wrong)
-    session.label_item(ask.item, wrong)  # elsewhere she may say so: the check stands
+    session.items.label(ask.item, wrong)  # elsewhere she may say so: the check stands
     assert session.checks.state().wrong == 0
 
 
@@ -250,12 +253,12 @@ def test_a_label_given_since_leaves_the_check_as_it_is(tmp_path):
     session, truth = made(tmp_path, n=60)
     started = session.checks.start(of="column:llm")
     item = int(started.frozen.items[started.frozen.order(1)[0]])
-    session.label_item(item, truth[item])
+    session.items.label(item, truth[item])
     now = session.checks.state()
     assert now.labelled_since == 1 and now.evidence.checks == 0
     assert session.checks.next().item == item  # drawn is drawn: asked again, blind
     session.checks.answer(session.checks.next().id, truth[item])
-    session.clear([item])
+    session.items.clear([item])
     assert session.checks.state().evidence.checks == 1
 
 
@@ -331,7 +334,7 @@ def test_the_machines_labels_in_sets_of_the_surest(tmp_path):
     store = Store.open(tmp_path / "p.sqlite")
     session = Session.create("iris", classifier=FAKE, policy="margin", annotator="ann", store=store)
     oracle = ArrayOracle(session.pool)
-    session.step(oracle, 12)
+    step(session, oracle, 12)
     forecast = session.checks.forecast(0.2, 0.8)
     started = session.checks.start(0.2, 0.8, surest=60)
     assert started.promise.sizes == (60, started.frozen.size) and forecast.size == started.frozen.size
@@ -389,7 +392,7 @@ def test_a_kill_at_any_check_loses_none_and_repeats_none(tmp_path):
         os.kill(process.pid, signal.SIGKILL)
         said += [int(line) for line in process.communicate()[0].splitlines() if line.strip()]
     state = session.state
-    answered = [e.item for e in session.events if e.kind == "label"]
+    answered = [e.item for e in session.log.events if e.kind == "label"]
     assert len(set(answered)) == len(answered) and set(said) <= set(answered)
     frozen = last_frozen(state, session.pool.items.ids)
     order = frozen.items[frozen.order(len(answered))].tolist()
@@ -408,7 +411,7 @@ def finished_rows(session):
 def test_what_is_said_of_each_class_is_certified_and_recomputed(tmp_path):
     session, truth = made(tmp_path)
     for item in range(40):
-        session.label_item(item, truth[item])
+        session.items.label(item, truth[item])
     session.checks.start(0.1, 0.9, of="column:llm", per_class=True)
     now = checked(session, truth)
     certificate = session.checks.certificate()
@@ -482,7 +485,7 @@ def test_one_right_check_in_ten_is_asked_again_of_another_person(tmp_path):
     assert now.second_looks == (1, 1, 1, 1) and now.wrong == 1 and now.checks == before.checks
     assert ben.checks.next().item != item
     # somebody decides, with both answers in sight
-    session.resolve(item, truth[item])
+    session.items.resolve(item, truth[item])
     now = session.checks.state()
     assert now.second_looks == (1, 1, 1, 0) and now.wrong == 0
     assert checked(session, truth).phase == "certified"
@@ -505,7 +508,7 @@ def test_a_second_look_after_the_certificate_takes_it_back_until_somebody_decide
     now = session.checks.state()
     assert now.second_looks.disagreed == 1 and now.wrong == 1 and now.phase == "failed"
     assert session.checks.certificate() is None
-    session.resolve(ask.item, truth[ask.item])
+    session.items.resolve(ask.item, truth[ask.item])
     assert session.checks.certificate().holds
 
 
@@ -529,7 +532,7 @@ def test_an_item_that_is_relabelled_or_renamed_after_the_draw(tmp_path):
     session.checks.start(0.2, 0.9, of="column:llm")
     checked(session, truth)
     item = session.state.standing and next(iter(session.state.standing))
-    session.relabel([item], next(name for name in PETS if name != truth[item]))
+    session.items.relabel([item], next(name for name in PETS if name != truth[item]))
     now = session.checks.state()
     assert now.phase == "certified" and now.wrong == 0  # the check stands as it was answered
     session.classes.rename("owl", "owls")

@@ -283,7 +283,7 @@ def test_old_questions_serve_while_it_is_made(start: Start, iris: Pool, companio
 
 def test_nothing_to_fit(start: Start, companion: Companion) -> None:
     session = start()
-    session.label_item(int(session.pool.trainable[0]), session.classes[0])
+    session.items.label(int(session.pool.trainable[0]), session.classes[0])
     assert not refit_in_process(session, companion) and session.model is None
 
 

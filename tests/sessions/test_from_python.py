@@ -174,18 +174,18 @@ def test_labels_tables_files_and_the_model_come_out(tmp_path: Path) -> None:
     )
     assert session.labels.empty and list(session.labels.columns)[-4:] == ["label", "status", "person", "time"]
     with pytest.raises(InputError, match="no model to predict with yet"):
-        session.to_pandas(predictions=True)
+        session.items.to_pandas(predictions=True)
     with pytest.raises(InputError, match="no model to save yet"):
-        session.save_model(tmp_path / "model")
+        session.export("model", tmp_path / "model")
     asked(session, 14)
     session.refit()
     labels = session.labels
     assert len(labels) == 14 and set(labels["person"]) == {"Ada"}
     assert labels["label"].tolist() == [frame()["label"][i] for i in labels.index]
     assert labels["comment"].tolist() == [frame()["comment"][i] for i in labels.index]
-    every = session.to_pandas(predictions=True)
+    every = session.items.to_pandas(predictions=True)
     assert len(every) == N and (every["status"] == "predicted").sum() == N - 14
-    assert every["label"].notna().all() and session.to_pandas()["label"].notna().sum() == 14
+    assert every["label"].notna().all() and session.items.to_pandas()["label"].notna().sum() == 14
     assert session.export("csv", tmp_path / "deep" / "labels.csv") == 14
     assert len(pd.read_csv(tmp_path / "deep" / "labels.csv")) == 14
     session.export("bundle", tmp_path / "bundle")
@@ -199,7 +199,8 @@ def test_labels_tables_files_and_the_model_come_out(tmp_path: Path) -> None:
 
     rows = frame().head(7).drop(columns="label")
     assert session.model is not None
-    told = load_model(session.save_model(tmp_path / "model")).predict(rows)
+    session.export("model", tmp_path / "model")
+    told = load_model(tmp_path / "model").predict(rows)
     codes = session.model.probabilities[:7].argmax(axis=1)
     assert told == [session.model.classes[code] for code in codes]
     assert load_model(tmp_path / "bundle").predict(rows) == told
@@ -214,7 +215,7 @@ def test_answers_that_answer_nothing_are_refused() -> None:
     with pytest.raises(InputError, match="middle"):
         session.tell(question, "middle")
     with pytest.raises(InputError, match="There is no item 60"):
-        session.show(N)
+        session.items.show(N)
 
 
 def test_a_run_takes_what_load_pool_takes() -> None:
@@ -255,7 +256,7 @@ def test_a_session_and_a_round_show_how_far_they_are() -> None:
     assert "12 of 150 items labelled" in page and "<svg" in page and "setosa" in page
     one = session.rounds[-1]
     assert repr(one).startswith("<Round 1: 12 labels, error 0.") and "Brier score" in one._repr_html_()
-    assert "image" not in repr(session.show(0)) and "petal" in repr(session.show(0))
+    assert "image" not in repr(session.items.show(0)) and "petal" in repr(session.items.show(0))
 
 
 # --- the top of the package -----------------------------------------------------------------------
@@ -300,7 +301,7 @@ def test_two_spellings_of_the_same_letters_are_one_name(tmp_path: Path, store: S
     session = Session.create(str(path), name="cups", classes=[typed, "other"], store=store, annotator="ann")
     with pytest.raises(InputError, match="already"):
         session.classes.add(composed)
-    session.label_item(0, composed)
+    session.items.label(0, composed)
     assert session.state.classes == (typed, "other") and session.state.n_labelled == 1
     assert find(session.pool, composed).size == find(session.pool, typed).size == 20
     labels = f"id,label\n\u00e93,{composed}\n".encode()

@@ -96,7 +96,7 @@ def at_once(session: Session, first: Callable[[], Any], others: list[Callable[[]
 
 
 def label(session: Session, item: int) -> Callable[[], Any]:
-    return lambda: session.label_item(item, session.classes[0])
+    return lambda: session.items.label(item, session.classes[0])
 
 
 def test_those_who_come_at_once_share_a_commit(start: Start, store: Store) -> None:
@@ -112,14 +112,14 @@ def test_those_who_come_at_once_share_a_commit(start: Start, store: Store) -> No
     assert len(counted) == 1 and [e.item for e in found] == items
     there = Session.open(session.id, store=store)
     assert set(there.state.labels) == set(items) and there.state == session.state
-    assert [e.id for e in there.events] == list(range(1, len(there.events) + 1))
+    assert [e.id for e in there.log.events] == list(range(1, len(there.log.events) + 1))
 
 
 def test_whoever_is_alone_commits_at_once(start: Start, store: Store) -> None:
     session = start()
     with commits(store) as counted:
         for item in session.pool.trainable[:3].tolist():
-            session.label_item(item, session.classes[0])
+            session.items.label(item, session.classes[0])
             assert session._project.log._group is None
     assert len(counted) == 3
 
@@ -163,7 +163,7 @@ def test_a_block_that_fails_takes_its_own_events_and_no_others(start: Start, sto
     assert len(counted) == 1 and isinstance(found[1], RuntimeError)
     assert set(session.state.labels) == {one, three}
     assert Session.open(session.id, store=store).state == session.state
-    session.label_item(two, session.classes[0])
+    session.items.label(two, session.classes[0])
     assert [e.id for e in store.events(session.id)] == list(range(1, session.state.n_events + 1))
 
 
@@ -181,7 +181,7 @@ def test_a_commit_that_fails_is_told_to_all_and_nothing_is_stored(
         found = at_once(session, label(session, items[0]), [label(session, i) for i in items[1:]])
     assert all(isinstance(one, StorageError) for one in found)
     assert store.events(session.id) == before and not session.state.labels
-    session.label_item(items[0], session.classes[0])
+    session.items.label(items[0], session.classes[0])
     assert set(Session.open(session.id, store=store).state.labels) == {items[0]}
 
 
@@ -211,7 +211,7 @@ def test_what_is_done_together_is_one_commit_and_stays_where_the_rest_fails(
     ask, *_ = session.ask(2)
     operation = Operation("a", "label", ask=ask.id, label=session.classes[0])
     with commits(store) as counted:
-        acks, asks = session.together(lambda: (session.apply([operation]), session.ask(2)))
+        acks, asks = session.log.together(lambda: (session.apply([operation]), session.ask(2)))
     assert len(counted) == 1 and acks[0].status == "saved" and ask.id not in [a.id for a in asks]
 
     def stop() -> None:
@@ -219,7 +219,7 @@ def test_what_is_done_together_is_one_commit_and_stays_where_the_rest_fails(
         raise LookupError
 
     with pytest.raises(LookupError):
-        session.together(stop)
+        session.log.together(stop)
     assert Session.open(session.id, store=store).state.labels.keys() == {ask.item, asks[0].item}
     assert session.state.labels.keys() == {ask.item, asks[0].item}
 
@@ -232,7 +232,7 @@ def test_a_reader_sees_no_event_that_is_not_stored(
     project = session._project.log
     item, theirs = session.pool.trainable[:2].tolist()
     # somebody else's, of which the transaction knows and no view yet
-    Session.open(session.id, store=store, annotator="bob").label_item(theirs, session.classes[0])
+    Session.open(session.id, store=store, annotator="bob").items.label(theirs, session.classes[0])
     left, wait = threading.Event(), Group.wait
 
     def waiting(self: Group, settle: Callable[[], None]) -> None:

@@ -58,7 +58,7 @@ def test_a_project_asks_from_its_guess_before_any_label(session, path):
     assert model.n_labelled == 0 and (model.probabilities.argmax(axis=1) == truth).mean() > 0.8
     [ask] = session.ask()
     assert ask.role == "policy" and ask.guess and ask.guess[0][0] in PETS
-    assert session.ask_grid("owl", 4)
+    assert session.queue.grid("owl", 4)
     session.tell(ask.id, truth_of(path)[ask.item])  # one label, of one class
     assert session.refit().n_labelled == 1
     again = Session.open(session.id, annotator="ann", store=session.store)
@@ -91,11 +91,11 @@ def test_sources_are_switched_off_and_on(session, path):
 def test_predictions_taken_in_again_with_other_confidences_are_learnt_from(session):
     session.guesses.add("file:llm", [(item, PETS[item % 3], 0.99) for item in range(200)])
     session.refit()
-    before = session.predict_item(0)
+    before = session.predictions.of(0)
     doubted = [(item, PETS[item % 3], 0.5 if item < 100 else 0.99) for item in range(200)]
     session.guesses.add("file:llm", doubted)
     assert session.stale and session.refit() is not None
-    assert session.predict_item(0) != before
+    assert session.predictions.of(0) != before
 
 
 def test_a_source_that_is_gone_lets_the_project_open(session, monkeypatch):
@@ -148,9 +148,9 @@ def test_guesses_of_runs_are_part_of_their_spec(path):
 def test_what_sources_are_worth(session, path):
     truth = truth_of(path)
     session.guesses.change(["column:llm", "column:noise"])
-    session.label_items([i for i in range(120) if truth[i] == "cat"], "cat")
-    session.label_items([i for i in range(120) if truth[i] == "dog"], "dog")
-    session.label_items([i for i in range(120) if truth[i] == "owl"], "owl")
+    session.items.label([i for i in range(120) if truth[i] == "cat"], "cat")
+    session.items.label([i for i in range(120) if truth[i] == "dog"], "dog")
+    session.items.label([i for i in range(120) if truth[i] == "owl"], "owl")
     session.refit()
     good, bad = session.guesses.report()
     assert good.agreement.n == 120 and good.n_drawn == 0 and good.agreement.low > bad.agreement.high
@@ -161,7 +161,7 @@ def test_what_sources_are_worth(session, path):
     assert "on trust" in weight_words(0.5, 3)
     assert "column:llm" in session.guesses.offered() and "column:truth" in session.guesses.offered()
     item = next(i for i in range(200) if pd.read_csv(path)["llm"][i] != truth[i])
-    said = said_of(session.guesses.now(), item, session.model, session.fitted_with)
+    said = said_of(session.guesses.now(), item, session.model, session.fits.fitted_with)
     assert said[0][:2] == ("column:llm", pd.read_csv(path)["llm"][item])
 
 
@@ -171,7 +171,7 @@ def test_exports_say_what_the_guess_was(session, path):
     session.apply(
         [Operation("op1", "label", ask=ask.id, item=ask.item, label="owl", more={"guess_shown": False})]
     )
-    session.label_items([3], "cat")
+    session.items.label([3], "cat")
     rows = {row["item"]: row for row in label_table(session, "everything")}
     llm = pd.read_csv(path)["llm"]
     assert [rows[i]["guess"] for i in range(200)] == llm.tolist()
@@ -182,7 +182,7 @@ def test_exports_say_what_the_guess_was(session, path):
 def test_a_bundle_goes_on_with_the_guess(session, tmp_path):
     session.refit()
     session.guesses.change(["column:llm", "column:noise"])
-    session.label_items([3], "cat")
+    session.items.label([3], "cat")
     session.refit()
     write_project_bundle(tmp_path / "bundle", session)
     there = Store.open(tmp_path / "there.sqlite")

@@ -32,9 +32,9 @@ def test_every_row_without_a_class_can_be_asked_about_and_none_is_measured_on(
     assert len(unknown) == 700
     assert (pool.truth[pool.test.test] >= 0).all() and len(pool.test.test) == 60
     assert set(unknown) <= set(pool.trainable)
-    assert session.n_left == 700
+    assert session.queue.n_left == 700
     assert len(session.state.codes) == 240
-    measured, codes = session.held_out()
+    measured, codes = session.fits.held_out()
     assert len(measured) == 60 and set(codes) == {0, 1}
 
 
@@ -43,7 +43,7 @@ def test_few_labels_are_all_for_learning_and_the_error_is_measured_on_questions(
 ) -> None:
     path = half_labelled(tmp_path, 40, 200)
     session = Session.create(str(path), target="class", annotator="ann", store=store)
-    assert session.pool.test is None and session.n_left == 200
+    assert session.pool.test is None and session.queue.n_left == 200
     assert len(session.state.codes) == 40
     assert session.settings["evaluation_share"] == pytest.approx(0.1)
     roles = {ask.role for ask in session.ask(60)}

@@ -77,9 +77,9 @@ def test_pictures_are_kept_small_and_named_by_their_content(session):
     assert session.instructions.latest.text == f"![a](picture:{first}) ![b](picture:{second})"
     kept = session.instructions.picture(first)
     assert max(Image.open(io.BytesIO(kept.data)).size) == SIDE and kept.media == "image/png"
-    before = len(session.events)
+    before = len(session.log.events)
     session.instructions.write(f"![b](b.png) ![again](picture:{first})", {"b.png": png()})
-    assert len(session.events) == before + 1, "a picture that is kept is not kept twice"
+    assert len(session.log.events) == before + 1, "a picture that is kept is not kept twice"
     with pytest.raises(InputError, match="no picture"):
         session.instructions.picture("0" * 16)
 
@@ -103,15 +103,15 @@ def test_a_picture_of_noise_is_kept_as_jpeg():
     ],
 )
 def test_what_cannot_be_shown_is_refused_and_nothing_recorded(session, text, pictures, why):
-    before = len(session.events)
+    before = len(session.log.events)
     with pytest.raises(InputError, match=why):
         session.instructions.write(text, pictures)
-    assert len(session.events) == before
+    assert len(session.log.events) == before
 
 
 def test_examples_are_those_people_picked_else_the_nearest_to_the_middle(session):
     labelled = [i for i in session.pool.trainable.tolist() if i < 50][:6]
-    session.import_labels([(i, "setosa") for i in labelled], "test")
+    session.items.import_labels([(i, "setosa") for i in labelled], "test")
     items = [i for i, code in session.state.codes.items() if session.classes[code] == "setosa"]
     X = np.asarray(session.pool.features)[items] / np.asarray(session.pool.features)[
         list(session.state.codes)
@@ -129,13 +129,13 @@ def test_examples_are_those_people_picked_else_the_nearest_to_the_middle(session
     session.instructions.pick(others[0], "setosa", on=False)
     assert examples_of_all(session)["setosa"][0].item == others[1]
     # one that was labelled otherwise since is none any more
-    session.relabel([others[1]], "virginica")
+    session.items.relabel([others[1]], "virginica")
     assert others[1] not in {one.item for one in examples_of_all(session)["setosa"]}
 
 
 def test_an_example_is_of_its_class_one_of_three_and_not_to_measure_on(session):
     items = [i for i in session.pool.trainable.tolist() if i < 50][:4]
-    session.import_labels([(i, "setosa") for i in items], "test")
+    session.items.import_labels([(i, "setosa") for i in items], "test")
     with pytest.raises(InputError, match="labelled 'setosa'"):
         session.instructions.pick(items[0], "virginica")
     with pytest.raises(InputError, match="kept to measure on"):

@@ -70,12 +70,12 @@ def test_a_new_project_of_a_large_pool_says_what_it_is_measured_on(
         assert one.refit() is not None
     assert [one.rounds[-1].n_test for one in (before, session)] == [30, 20]
     assert set(session.rounds[-1].signs) >= {"uncertainty"}
-    items, _ = session.held_out()
+    items, _ = session.fits.held_out()
     test = session.pool.test
     assert test is not None and items.size == 20 and np.isin(items, test.test).all()
-    assert session.evaluation.where == "20 of 30 items of the test split"
-    assert before.evaluation.where == "30 items of the test split"
-    assert session.evaluation.error == session.rounds[-1].error
+    assert session.predictions.evaluation.where == "20 of 30 items of the test split"
+    assert before.predictions.evaluation.where == "30 items of the test split"
+    assert session.predictions.evaluation.error == session.rounds[-1].error
 
 
 @pytest.mark.parametrize("n", [60, 400])  # the second with the mean's own points

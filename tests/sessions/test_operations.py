@@ -20,7 +20,7 @@ Start = Callable[..., Session]
 
 
 def labels_of(session: Session) -> list[Event]:
-    return [e for e in session.events if e.kind == "label"]
+    return [e for e in session.log.events if e.kind == "label"]
 
 
 def test_a_batch_is_acknowledged_once_and_not_repeated(start: Start) -> None:
@@ -33,13 +33,13 @@ def test_a_batch_is_acknowledged_once_and_not_repeated(start: Start) -> None:
         Operation("o4", "note", item=three.item, text="blurred"),
     ]
     first = session.apply(batch)
-    n = len(session.events)
+    n = len(session.log.events)
     assert [(a.operation, a.status) for a in first] == [(f"o{i}", "saved") for i in (1, 2, 3, 4)]
-    assert session.apply(batch) == first and len(session.events) == n
+    assert session.apply(batch) == first and len(session.log.events) == n
     (label,) = labels_of(session)
     assert (label.operation, label.payload["milliseconds"]) == ("o1", 812)
     assert session.state.labels == {one.item: "setosa"} and not session.state.skipped
-    assert session.tell(one.id, "virginica", operation="o1") and len(session.events) == n
+    assert session.tell(one.id, "virginica", operation="o1") and len(session.log.events) == n
     again = Session.open(session.id, annotator="ann", store=session.store)
     assert again.apply(batch) == first
 
@@ -47,7 +47,7 @@ def test_a_batch_is_acknowledged_once_and_not_repeated(start: Start) -> None:
 def test_each_operation_of_a_batch_is_answered_for_itself(start: Start, store: Store) -> None:
     ann = start()
     one, two = ann.ask(2)
-    Session.open(ann.id, annotator="ann", store=store).label_item(one.item, "setosa")  # in another tab
+    Session.open(ann.id, annotator="ann", store=store).items.label(one.item, "setosa")  # in another tab
     found = ann.apply(
         [
             Operation("a", "label", ask=one.id, label="virginica"),
@@ -78,7 +78,7 @@ def test_each_operation_of_a_batch_is_answered_for_itself(start: Start, store: S
 def test_a_batch_is_one_transaction(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     session = start()
     asks = session.ask(3)
-    before = len(session.events)
+    before = len(session.log.events)
     from workbench.store.log import Recorder
 
     plain, calls = Recorder.add, []
@@ -93,7 +93,7 @@ def test_a_batch_is_one_transaction(start: Start, monkeypatch: pytest.MonkeyPatc
     batch = [Operation(f"o{i}", "label", ask=a.id, label="setosa") for i, a in enumerate(asks)]
     with pytest.raises(OSError, match="no space"):
         session.apply(batch)
-    assert len(session.events) == before and session.state.labels == {}
+    assert len(session.log.events) == before and session.state.labels == {}
     assert [a.status for a in session.apply(batch)] == ["saved"] * 3
     assert session.state.n_labelled == 3
 
@@ -103,7 +103,7 @@ def test_an_undo_that_names_its_event_takes_one(start: Start) -> None:
     one, two = session.ask(2)
     session.tell(one.id, "setosa")
     session.tell(two.id, "setosa")
-    last = session.events[-1].id
+    last = session.log.events[-1].id
     taken = session.undo(last)
     assert taken is not None and taken.id == last and session.undo(last) is None
     assert session.state.labels == {one.item: "setosa"}
@@ -128,8 +128,8 @@ def test_questions_given_back_are_free_and_chosen_anew(start: Start, store: Stor
     old = ann.ask(4)
     answer(bob, iris, 4)
     ann.refit()
-    assert ann.release([a.id for a in old[1:]] + ["nope"]) == [a.id for a in old[1:]]
-    assert ann.release([old[1].id]) == [] == bob.release([old[0].id])
+    assert ann.queue.release([a.id for a in old[1:]] + ["nope"]) == [a.id for a in old[1:]]
+    assert ann.queue.release([old[1].id]) == [] == bob.queue.release([old[0].id])
     new = ann.ask(4)
     assert new[0] == old[0] and {a.round for a in new[1:]} == {1}
     # an answer that was on its way is not lost while its item is free
@@ -142,7 +142,7 @@ def test_a_question_given_back_is_not_answered_over_somebody_else(start: Start, 
     ann = start()
     bob = Session.open(ann.id, annotator="bob", store=store)
     (given,) = ann.ask()
-    ann.release([given.id])
+    ann.queue.release([given.id])
     (his,) = bob.ask()
     assert his.item == given.item
     assert not ann.tell(given.id, "setosa") and bob.tell(his.id, "virginica")
@@ -158,7 +158,7 @@ def test_a_key_that_comes_late_is_one_more_vote(start: Start, store: Store) -> N
     ann = start()
     bob = Session.open(ann.id, annotator="bob", store=store)
     one, two = ann.ask(2)
-    ann.release([one.id, two.id])
+    ann.queue.release([one.id, two.id])
     his, other = bob.ask(2)
     assert [his.item, other.item] == [one.item, two.item]
     # Ann saw the first when it was given back: her key counts, and so does the one Bob presses after it
@@ -192,14 +192,14 @@ def test_a_question_still_looked_at_is_taken_back_and_comes_first(start: Start, 
     ann = start()
     bob = Session.open(ann.id, annotator="bob", store=store)
     one, two, three = ann.ask(3)
-    ann.release([one.id, two.id])
+    ann.queue.release([one.id, two.id])
     his = bob.ask()[0]
     assert his.item == one.item
-    assert ann.reclaim([one.id, two.id, three.id, "nope"]) == [two.id]  # Bob looks at the first
+    assert ann.queue.reclaim([one.id, two.id, three.id, "nope"]) == [two.id]  # Bob looks at the first
     assert [a.id for a in ann.ask(2)] == [two.id, three.id]
     assert two.item not in {a.item for a in bob.ask(4)}
-    n = len(ann.events)
-    assert ann.reclaim([two.id]) == [] == bob.reclaim([two.id]) and len(ann.events) == n
+    n = len(ann.log.events)
+    assert ann.queue.reclaim([two.id]) == [] == bob.queue.reclaim([two.id]) and len(ann.log.events) == n
     assert Session.open(ann.id, annotator="ann", store=store).state == ann.state
 
 
@@ -207,7 +207,7 @@ def test_questions_of_the_evaluation_set_are_not_given_back(start: Start, unknow
     session = start(unknown, evaluation_share=0.9)
     asks = session.ask(6)
     drawn = [a.id for a in asks if a.role == "evaluation"]
-    assert drawn and not set(session.release([a.id for a in asks])) & set(drawn)
+    assert drawn and not set(session.queue.release([a.id for a in asks])) & set(drawn)
 
 
 def test_questions_given_back_draw_no_more_items_for_measuring(start: Start, unknown: Pool) -> None:
@@ -216,7 +216,7 @@ def test_questions_given_back_draw_no_more_items_for_measuring(start: Start, unk
     for _ in range(n):
         asks = session.ask(4)
         assert session.tell(asks[0].id, "setosa")
-        session.release([a.id for a in asks[1:]])
+        session.queue.release([a.id for a in asks[1:]])
     # four cards, three given back after every answer: a quarter of the questions and not of the draws
     assert 8 <= len(session.state.evaluation) <= 24
     assert session.state.places <= session.state.most_places <= n + 12
@@ -283,29 +283,29 @@ def test_a_grid_is_confirmed_as_one_event(start: Start, store: Store, iris: Pool
     ann = start()
     bob = Session.open(ann.id, annotator="bob", store=store)
     with pytest.raises(InputError, match="no model yet"):
-        ann.ask_grid("setosa")
+        ann.queue.grid("setosa")
     answer(ann, iris, 12)
     ann.refit()
-    asks = ann.ask_grid("setosa", 8)
+    asks = ann.queue.grid("setosa", 8)
     assert len(asks) == 8 and {a.role for a in asks} == {"grid"}
     assert ann.model is not None
     p = ann.model.probabilities[[a.item for a in asks]]
     assert (p.argmax(axis=1) == 0).all() and (np.diff(p[:, 0]) >= 0).all()
     assert not {a.item for a in asks} & {
-        a.item for a in (*ann.ask(3), *bob.ask(8), *bob.ask_grid("setosa", 8))
+        a.item for a in (*ann.ask(3), *bob.ask(8), *bob.queue.grid("setosa", 8))
     }
-    bob.label_item(asks[0].item, "virginica")
+    bob.items.label(asks[0].item, "virginica")
     ids = [a.id for a in asks]
-    before = len(ann.events)
-    done = ann.confirm(ids[:6], "setosa", ids[6:], operation="g1")
+    before = len(ann.log.events)
+    done = ann.queue.confirm(ids[:6], "setosa", ids[6:], operation="g1")
     assert (done.status, done.left_out) == ("saved", (asks[0].item,))
-    assert ann.confirm(ids[:6], "setosa", ids[6:], operation="g1").status == "saved"
-    assert len(ann.events) == before + 1 and ann.events[-1].kind == "confirmed"
+    assert ann.queue.confirm(ids[:6], "setosa", ids[6:], operation="g1").status == "saved"
+    assert len(ann.log.events) == before + 1 and ann.log.events[-1].kind == "confirmed"
     labels = ann.state.labels
     assert all(labels[a.item] == "setosa" for a in asks[1:6])
     assert not {a.item for a in asks[6:]} & set(labels)
     assert {a.item for a in asks[1:6]} <= set(ann.state.training)
-    assert ann.confirm(ids[:2], "setosa").status == "conflict"
+    assert ann.queue.confirm(ids[:2], "setosa").status == "conflict"
     assert ann.undo() is not None and not {a.item for a in asks[1:6]} & set(ann.state.labels)
 
 
@@ -327,28 +327,28 @@ def test_items_of_a_class_are_confirmed_together_where_its_measured_precision_be
     mine = np.flatnonzero(model.probabilities.argmax(axis=1) == 0)[:n]
     truth = np.where(np.arange(n) < right, 0, 1)
     monkeypatch.setattr("workbench.sessions.opened.held_out", lambda *_: (mine, truth))
-    assert session.precision_of("setosa") == (n, right)
-    assert ("setosa" in {one.name for one in session.grid_classes()}) is offered
+    assert session.predictions.precision("setosa") == (n, right)
+    assert ("setosa" in {one.name for one in session.predictions.classes()}) is offered
     told = (
         "not measured yet"
         if n < 20
         else f"Of {n} measured items that the model takes for setosa, {right} are"
     )
-    assert told in session.precision_of("setosa").words("setosa")
+    assert told in session.predictions.precision("setosa").words("setosa")
     if offered:
-        assert session.ask_grid("setosa", 4)
+        assert session.queue.grid("setosa", 4)
     else:
         with pytest.raises(InputError, match="90% or more"):
-            session.ask_grid("setosa", 4)
+            session.queue.grid("setosa", 4)
 
 
 def test_confirmed_items_are_never_measured_on(start: Start, unknown: Pool, iris: Pool) -> None:
     session = start(unknown, evaluation_share=0.5)
     answer(session, iris, 20)
     session.refit()
-    asks = session.ask_grid("setosa", 10)
-    session.confirm([a.id for a in asks], "setosa")
-    assert asks and not {a.item for a in asks} & set(session.held_out()[0].tolist())
+    asks = session.queue.grid("setosa", 10)
+    session.queue.confirm([a.id for a in asks], "setosa")
+    assert asks and not {a.item for a in asks} & set(session.fits.held_out()[0].tolist())
     assert not {a.item for a in asks} & session.state.evaluation
 
 
@@ -365,7 +365,7 @@ def test_the_model_of_an_open_project_can_be_changed(start: Start, store: Store,
     assert session.model is not None and session.model.estimator.sharpness == 2.0
     (ask,) = session.ask()
     session.tell(ask.id, "setosa")
-    assert session.events[-1].payload["policy"] == "random"
+    assert session.log.events[-1].payload["policy"] == "random"
     again = Session.open(session.id, store=store)
     assert again.settings["policy"] == "random" and again.model is not None
     assert again.model.estimator.sharpness == 2.0
@@ -422,13 +422,13 @@ def test_whatever_people_do_nobody_answers_for_another(
         elif what == "redo":
             assert session.redo() == before.redoable.get(who)
         elif what == "release":
-            session.release([a.id for a in session.ask(n + 1)][1:])
+            session.queue.release([a.id for a in session.ask(n + 1)][1:])
         elif what == "again":
             session._do("requeue")
         elif what == "grid":
-            asks = session.ask_grid("setosa", n + 1)
+            asks = session.queue.grid("setosa", n + 1)
             if asks:
-                session.confirm([a.id for a in asks], "setosa")
+                session.queue.confirm([a.id for a in asks], "setosa")
         elif sent:
             who_sent, operation = sent[n % len(sent)]
             assert people[who_sent].apply([operation])[0].status == "saved"
@@ -491,7 +491,7 @@ def test_a_correction_after_a_second_look_leaves_the_first_answer(start: Start) 
     session = start()
     (ask,) = session.ask()
     session.tell(ask, "setosa")
-    session.look_again(items=[ask.item])
+    session.items.look_again(items=[ask.item])
     (again,) = session.ask()
     assert again.role == "second" and session.tell(again, "virginica")
     session._event("correct", item=ask.item, label="versicolor")
@@ -503,7 +503,7 @@ def test_classes_of_a_file_stay_apart_whatever_they_are_called(start: Start) -> 
     session = start()
     name = session.classes[0]
     session.classes.rename(name, "rest")
-    session.import_labels([(1, name), (2, f"{name}#2")], "f.csv")
+    session.items.import_labels([(1, name), (2, f"{name}#2")], "f.csv")
     labels = session.state.labels
     assert labels[1] != labels[2] and {name, f"{name}#2"} <= set(session.classes)
 
@@ -524,8 +524,10 @@ def test_a_class_that_an_act_brings_goes_with_its_undo(start: Start) -> None:
     assert [done.status for done in session.apply(steps)] == ["saved", "saved"]
     assert name not in session.classes and not session.state.labels
     assert [session.redo().item, session.redo().item] == [one.item, two.item]
-    assert (session.classes, session.state.labels) == after == (session.classes, fold(session.events).labels)
-    session.import_labels([(5, "zeta"), (6, "eta")], "f")
+    assert (
+        (session.classes, session.state.labels) == after == (session.classes, fold(session.log.events).labels)
+    )
+    session.items.import_labels([(5, "zeta"), (6, "eta")], "f")
     assert session.undo().kind == "imported"
     assert (session.classes, session.state.labels) == after
 
@@ -558,7 +560,7 @@ def test_what_is_no_operation_of_a_client_leaves_the_others_as_they_are(start: S
     with pytest.raises(InputError, match="Operation"):
         session.apply([Operation("5", "flag", item=5), "abc"])
     with pytest.raises(InputError, match="text"):
-        session.flag(3, reason=None)
+        session.items.flag(3, reason=None)
     assert list(session.state.flagged) == [3]
 
 
@@ -566,5 +568,5 @@ def test_a_grid_closes_no_question_of_somebody_else(start: Start) -> None:
     ann = start()
     bob = ann.as_annotator("bob")
     [mine], [theirs] = ann.ask(), bob.ask()
-    assert ann.confirm([mine.id], ann.classes[0], [theirs.id]).status == "saved"
+    assert ann.queue.confirm([mine.id], ann.classes[0], [theirs.id]).status == "saved"
     assert bob.tell(theirs, ann.classes[1])

@@ -41,7 +41,7 @@ def labelled(people, n=45, wrong=()):
     for person in people:
         mine = of(session, person)
         for item in items:
-            mine.label_item(item, "virginica" if person in wrong else names[truth[item]])
+            mine.items.label(item, "virginica" if person in wrong else names[truth[item]])
     return session, items
 
 
@@ -71,7 +71,7 @@ def test_a_tie_with_somebody_whom_the_others_contradict_is_learnt_from():
     names, truth = session.pool.classes, session.pool.truth
     item = next(i for i in session.pool.trainable.tolist() if truth[i] == 0 and i not in items)
     for person, name in (("ann", names[0]), ("spam", "virginica")):
-        of(session, person).label_item(item, name)
+        of(session, person).items.label(item, name)
     state = session.state
     assert item in state.undecided and item not in state.training
     assert training_of(state)[item] == 0
@@ -90,24 +90,24 @@ def test_a_reply_makes_no_consensus_to_say_whether_a_fit_would_see_anything_new(
     monkeypatch.setattr("workbench.sessions.people.item_consensus", lambda state: pytest.fail("made anew"))
     assert not session.stale and not again.stale
     mine = of(session, "eve")
-    mine.label_item(items[0], "virginica")
+    mine.items.label(items[0], "virginica")
     assert session.stale and again.stale
     mine.undo()
-    mine.note(items[1], "a remark teaches nothing")
+    mine.items.note(items[1], "a remark teaches nothing")
     assert not session.stale and not again.stale
 
 
 def test_two_who_differ_and_nothing_else_teach_nothing():
     session = project()
     (item,) = spread(session, 1)
-    of(session, "ann").label_item(item, "setosa")
-    of(session, "bob").label_item(item, "virginica")
+    of(session, "ann").items.label(item, "setosa")
+    of(session, "bob").items.label(item, "virginica")
     assert item not in training_of(session.state)
 
 
 def test_a_decision_stands_whatever_people_mean_together():
     session, items = labelled(["ann", "bob", "cia"])
-    of(session, "ann").resolve([items[0]], "virginica")
+    of(session, "ann").items.resolve([items[0]], "virginica")
     assert training_of(session.state)[items[0]] == session.state.classes.index("virginica")
 
 
@@ -119,7 +119,7 @@ def test_second_opinions_go_where_people_differ():
         mine = of(session, person)
         for item in items:
             other = person == "bob" and item == items[7]
-            mine.label_item(item, names[(truth[item] + other) % 3])
+            mine.items.label(item, names[(truth[item] + other) % 3])
     asked = of(session, "cia").ask(1)
     assert (asked[0].item, asked[0].role) == (items[7], "overlap")
 
@@ -146,7 +146,7 @@ def test_a_second_opinion_is_asked_for_where_it_is_worth_more_than_a_new_item():
     mine, truth = of(session, "ann"), session.pool.truth
     told(session, "ann", 5)
     odd = next(int(i) for i in session.pool.trainable if truth[i] == 0 and i not in mine.state.votes)
-    mine.want([odd])
+    mine.items.want([odd])
     ask = mine.ask(1)[0]
     assert ask.item == odd
     mine.tell(ask, "virginica")
@@ -161,7 +161,7 @@ def test_what_the_model_says_of_an_item_that_it_has_learnt_is_no_guess_of_before
     session = project(overlap=1.0, people=2)
     names, truth, items = session.pool.classes, session.pool.truth, spread(session, 30)
     for code, name in enumerate(names):
-        session.label_items([item for item in items if truth[item] == code], name)
+        session.items.label([item for item in items if truth[item] == code], name)
     session.refit()
     bob, codes = of(session, "bob"), {key: code for code, key in enumerate(session.state.keys)}
     asks = bob.ask(5)
@@ -171,7 +171,7 @@ def test_what_the_model_says_of_an_item_that_it_has_learnt_is_no_guess_of_before
     assert learnt and all(ask.guess for ask in asks) and first_guesses(session.state, learnt, codes) == {}
     (new,) = (ask for ask in session.ask(1) if ask.item not in items)
     session.tell(new, names[truth[new.item]])
-    bob.label_item(new.item, names[truth[new.item]])
+    bob.items.label(new.item, names[truth[new.item]])
     assert list(first_guesses(session.state, [new.item], codes)) == [new.item]
 
 
@@ -205,7 +205,7 @@ def test_agreement_of_few_items_is_a_range_and_says_how_its_items_were_chosen():
     for _ in range(12):
         (ask,) = session.ask(1)
         session.tell(ask, session.pool.classes[session.pool.truth[ask.item]])
-        of(session, "bob").label_item(ask.item, session.pool.classes[session.pool.truth[ask.item]])
+        of(session, "bob").items.label(ask.item, session.pool.classes[session.pool.truth[ask.item]])
     report = session.people.report()
     drawn = [
         ask for ask in session.state.asks.values() if ask.role == "evaluation" or ask.details.get("policy")
@@ -221,7 +221,7 @@ def test_a_change_over_time_is_told_where_it_is_more_than_chance_among_all_peopl
     for k in range(people):
         mine = of(session, f"person {k}")
         for place, item in enumerate(items[::2] + items[1::2]):
-            mine.label_item(item, names[(truth[item] + (k == 0 and place >= 14)) % 3])
+            mine.items.label(item, names[(truth[item] + (k == 0 and place >= 14)) % 3])
     drifts = {one.name: one.drift for one in session.people.report().people}
     assert drifts.pop("person 0") == ((1.0, 0.4) if told else None)
     assert set(drifts.values()) == {None}
@@ -232,7 +232,7 @@ def test_a_hundred_people_and_the_command(capsys):
     for k in range(100):
         mine = of(session, f"person {k:02}")
         for item in spread(session, 3):
-            mine.label_item(item, session.pool.classes[session.pool.truth[item]])
+            mine.items.label(item, session.pool.classes[session.pool.truth[item]])
     report = session.people.report()
     assert len(report.people) == 100 and report.alpha is not None and report.alpha.kappa == 1.0
     labelling.people(session.id)

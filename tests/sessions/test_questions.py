@@ -41,8 +41,8 @@ def test_each_question_has_its_classes_and_its_own_answers(store):
     fraud = session.question("fraud")
     assert session.questions == ("topic", "fraud")
     assert session.classes == ("refund", "delivery", "other")
-    assert (fraud.classes, fraud.question_kind) == (("yes", "no"), "yes / no")
-    fraud.label_item(3, "yes")
+    assert (fraud.classes, fraud.project.kind) == (("yes", "no"), "yes / no")
+    fraud.items.label(3, "yes")
     assert session.state.n_labelled == 0
     assert Session.open("mail", question="fraud", store=store).state.codes == {3: 0}
     assert Session.open(fraud.id, store=store).question_name == "fraud"
@@ -51,20 +51,20 @@ def test_each_question_has_its_classes_and_its_own_answers(store):
 
 def test_an_item_is_asked_about_once_with_all_its_open_questions(store):
     session = begun(store)
-    asks = session.ask_items(3)
+    asks = session.queue.items(3)
     assert [set(ask.asks) for ask in asks] == [{"topic", "fraud"}] * 3
     assert len({ask.item for ask in asks}) == 3
-    assert [ask.item for ask in session.ask_items(3)] == [ask.item for ask in asks]
-    n = len(session.events)
-    session.ask_items(3)
-    assert len(session.events) == n
-    session.question("fraud").label_item(asks[0].item, "no")
-    assert list(session.ask_items(3)[0].asks) == ["topic"]
+    assert [ask.item for ask in session.queue.items(3)] == [ask.item for ask in asks]
+    n = len(session.log.events)
+    session.queue.items(3)
+    assert len(session.log.events) == n
+    session.question("fraud").items.label(asks[0].item, "no")
+    assert list(session.queue.items(3)[0].asks) == ["topic"]
 
 
 def test_answers_to_several_questions_are_one_transaction_and_one_undo(store):
     session = begun(store)
-    ask = session.ask_items()[0]
+    ask = session.queue.items()[0]
     assert session.tell(ask, {"topic": "refund", "fraud": True})
     fraud = session.question("fraud")
     assert (session.state.codes[ask.item], fraud.state.codes[ask.item]) == (0, 0)
@@ -77,8 +77,8 @@ def test_answers_to_several_questions_are_one_transaction_and_one_undo(store):
 
 def test_one_answer_that_comes_too_late_leaves_the_others_as_they_are(store):
     session = begun(store)
-    ask = session.ask_items()[0]
-    session.question("fraud").label_item(ask.item, "no")
+    ask = session.queue.items()[0]
+    session.question("fraud").items.label(ask.item, "no")
     assert not session.tell(ask, {"topic": "refund", "fraud": True})
     assert session.state.labels[ask.item] == "refund"
     assert session.question("fraud").state.labels[ask.item] == "no"
@@ -96,28 +96,28 @@ def test_an_answer_by_the_id_of_one_question_takes_the_others_along(store):
 def test_what_is_about_the_item_stands_with_every_question(store):
     session = begun(store)
     fraud = session.question("fraud")
-    session.flag(4)
+    session.items.flag(4)
     assert 4 in fraud.state.flagged
-    session.note(4, "twice")
+    session.items.note(4, "twice")
     assert [note.text for note in fraud.state.notes[4]] == ["twice"]
     session.undo()
     assert 4 not in fraud.state.notes and 4 in fraud.state.flagged
-    ask = session.ask_items()[0]
+    ask = session.queue.items()[0]
     assert session.tell(ask, Event.skip())
     assert ask.item in session.state.skipped and ask.item in fraud.state.skipped
 
 
 def test_what_python_says_of_several_questions_is_one_act_and_no_operation_of_a_client(store):
     session = begun(store)
-    session.tell(session.ask_items()[0], {"topic": "refund", "fraud": True})
-    [act] = {one.events[-1].act for one in session.questions.sessions()}
+    session.tell(session.queue.items()[0], {"topic": "refund", "fraud": True})
+    [act] = {one.log.events[-1].act for one in session.questions.sessions()}
     assert act and not session.state.operations
     assert session.apply([Operation(act, "flag", item=3)])[0].status == "refused"
 
 
 def test_an_item_that_is_measured_on_is_set_aside_in_all_questions(store):
     session = begun(store, early_share=0.9, evaluation_share=0.9)
-    asks = session.ask_items(12)
+    asks = session.queue.items(12)
     ask = next(one for one in asks if {ask.role for ask in one.asks.values()} == {"evaluation"})
     session.apply([Operation("1", "answers", item=ask.item, text="skip")])
     assert all(ask.item in one.state.skipped for one in session.questions.sessions())
@@ -148,14 +148,14 @@ def test_the_desks_operations_are_told_to_every_question(store):
 def test_second_opinions_and_second_looks_are_taken_in_a_row(store):
     session = begun(store, overlap=1.0, people=2)
     said = {"topic": "refund", "fraud": "no"}
-    item = session.ask_items()[0].item
+    item = session.queue.items()[0].item
     session.apply([Operation("a", "answers", item=item, answers=said)])
     bob = session.as_annotator("bob")
-    assert bob.ask_items()[0].item == item
+    assert bob.queue.items()[0].item == item
     assert bob.apply([Operation("b", "answers", item=item, answers=said)])[0].status == "saved"
     assert all(set(one.state.votes[item]) == {"ann", "bob"} for one in session.questions.sessions())
-    session.look_again(items=[item])
-    assert session.ask_items()[0].item == item
+    session.items.look_again(items=[item])
+    assert session.queue.items()[0].item == item
     [ack] = session.apply([Operation("c", "answers", item=item, answers={"topic": "other"})])
     vote = session.state.votes[item]["ann"]
     assert ack.status == "saved" and (vote.first, vote.key) == ("refund", "other")
@@ -163,8 +163,8 @@ def test_second_opinions_and_second_looks_are_taken_in_a_row(store):
 
 def test_of_a_row_what_is_open_is_stored_and_the_rest_named(store):
     session = begun(store)
-    item = session.ask_items()[0].item
-    session.question("fraud").as_annotator("bob").label_item(item, "no")
+    item = session.queue.items()[0].item
+    session.question("fraud").as_annotator("bob").items.label(item, "no")
     row = Operation("a", "answers", item=item, answers={"topic": "refund", "fraud": "yes"})
     [ack] = session.apply([row])
     assert ack.status == "saved" and "'fraud'" in ack.why
@@ -186,7 +186,7 @@ def test_a_class_named_as_another_one_began_is_told_apart_in_a_row(store):
 def test_of_a_row_that_fails_half_way_nothing_stays_in_a_question_put_aside_either(store, monkeypatch):
     session = begun(store, questions=(TOPIC, "fraud", "spam"))
     session.questions.archive("spam")
-    [ask] = session.ask_items(1)
+    [ask] = session.queue.items(1)
     answer = Answers.answer
 
     def fails_of_the_topic(self, *given, **more):
@@ -205,11 +205,11 @@ def test_of_a_row_that_fails_half_way_nothing_stays_in_a_question_put_aside_eith
 
 def test_a_row_is_skipped_where_somebody_else_is_asked_by_now(store):
     session = begun(store, overlap=1.0, people=2)
-    item = session.ask_items()[0].item
+    item = session.queue.items()[0].item
     session.apply([Operation("a", "answers", item=item, answers={"topic": "refund", "fraud": "no"})])
-    session.look_again(items=[item])
-    assert session.ask_items(lease=0.0)[0].item == item  # and is away until others are asked
-    assert session.as_annotator("bob").ask_items()[0].item == item
+    session.items.look_again(items=[item])
+    assert session.queue.items(lease=0.0)[0].item == item  # and is away until others are asked
+    assert session.as_annotator("bob").queue.items()[0].item == item
     row, note = (
         Operation("b", "answers", item=item, text=SKIPPED),
         Operation("c", "note", item=item, text="?"),
@@ -232,20 +232,20 @@ def test_a_question_added_while_a_block_waits_for_its_turn_stops_nobody(store, f
         return begin(*known)
 
     monkeypatch.setattr(store, "recording", begin_after_another_was_added)
-    asks = session.together(lambda: session.ask_items(1))
+    asks = session.log.together(lambda: session.queue.items(1))
     assert set(asks[0].asks) >= {"topic"}
-    assert session.questions[-1] == "late" and "late" in session.ask_items(1)[0].asks
+    assert session.questions[-1] == "late" and "late" in session.queue.items(1)[0].asks
 
 
 def test_what_ended_counts_where_a_block_over_questions_raises(store):
     session = begun(store)
 
     def work():
-        session.flag(3)
+        session.items.flag(3)
         raise KeyError
 
     with pytest.raises(KeyError):
-        session.together(work)
+        session.log.together(work)
     assert all(3 in one.state.flagged for one in session.questions.sessions())
 
 
@@ -256,12 +256,12 @@ def test_of_a_block_that_raises_it_is_told_that_what_ended_was_not_stored(store,
         raise OSError("disk")
 
     def work():
-        session.flag(3)
+        session.items.flag(3)
         raise KeyError
 
     monkeypatch.setattr(Recorder, "flush", flush)
     with pytest.raises(OSError, match="disk"):
-        session.together(work)
+        session.log.together(work)
     monkeypatch.undo()
     assert not any(one.state.flagged for one in session.questions.sessions())
 
@@ -278,11 +278,11 @@ def test_a_question_added_when_500_items_are_labelled_has_every_item_open(store)
         early_share=0.0,
         uniform_share=0.0,
     )
-    session.label_items(range(500), "refund")
+    session.items.label(range(500), "refund")
     tone = session.questions.add(("tone", ["calm", "angry"]))
-    assert tone.n_left == 520 and session.n_left == 20
+    assert tone.queue.n_left == 520 and session.queue.n_left == 20
     assert session.questions == ("topic", "tone") and session.state.n_labelled == 500
-    asks = session.ask_items(30)
+    asks = session.queue.items(30)
     assert {frozenset(ask.asks) for ask in asks} == {frozenset({"tone"}), frozenset({"topic", "tone"})}
     assert session.tell(next(ask for ask in asks if len(ask.asks) == 1), {"tone": "calm"})
     assert (session.state.n_labelled, tone.state.n_labelled) == (500, 1)
@@ -290,13 +290,13 @@ def test_a_question_added_when_500_items_are_labelled_has_every_item_open(store)
 
 def test_a_question_put_aside_is_asked_no_more_and_keeps_its_answers(store):
     session = begun(store)
-    session.question("fraud").label_item(2, "yes")
+    session.question("fraud").items.label(2, "yes")
     with pytest.raises(InputError, match="another column 'id'"):
         session.questions.rename("fraud", "id")
     session.questions.rename("fraud", "scam")
     session.questions.archive("scam")
     assert session.questions == ("topic",)
-    assert set(session.ask_items()[0].asks) == {"topic"}
+    assert set(session.queue.items()[0].asks) == {"topic"}
     assert session.question("scam").state.n_labelled == 1
     session.questions.archive("scam", on=False)
     assert session.questions == ("topic", "scam")
@@ -308,15 +308,15 @@ def test_a_question_put_aside_is_asked_no_more_and_keeps_its_answers(store):
 def test_each_question_is_fitted_by_itself(store):
     session = begun(store)
     X = session.pool.features
-    for ask in session.ask_items(20):
+    for ask in session.queue.items(20):
         topic = "refund" if X[ask.item, 0] > 0 else "delivery"
         session.tell(ask, {"topic": topic, "fraud": bool(X[ask.item, 1] > 0)})
-    made = session.refit_all()
+    made = session.questions.refit()
     assert set(made) == {"topic", "fraud"}
     p = session.question("fraud").model.probabilities
     right = (p[:, 0] > 0.5) == (X[:, 1] > 0)
     assert right.mean() > 0.8
-    after = session.ask_items(5)
+    after = session.queue.items(5)
     assert all(set(ask.asks) == {"topic", "fraud"} for ask in after)
     # what is asked first is what one of the two models is least sure of
     sure = [max(1 - one.model.probabilities_of(after[0].item).max() for one in session.questions.sessions())]
@@ -325,7 +325,7 @@ def test_each_question_is_fitted_by_itself(store):
 
 def test_items_are_drawn_to_measure_every_question(store):
     session = begun(store, early_share=0.5, evaluation_share=0.5)
-    for ask in session.ask_items(40):
+    for ask in session.queue.items(40):
         session.tell(ask, {"topic": "refund", "fraud": False})
     topic, fraud = session.state.evaluation, session.question("fraud").state.evaluation
     assert 8 < len(topic) < 32 and 8 < len(fraud) < 32
@@ -354,7 +354,7 @@ def test_questions_that_cannot_be_asked_are_refused(store, questions, says):
 
 def test_names_there_are_not_are_refused_before_anything_is_written(store):
     session = begun(store)
-    ask = session.ask_items()[0]
+    ask = session.queue.items()[0]
     for answers, says in (
         ({"topic": "refund", "tone": "calm"}, "There is no question 'tone'"),
         ({"topic": "refund", "fraud": "maybe"}, "There is no class"),
@@ -370,7 +370,7 @@ def test_names_there_are_not_are_refused_before_anything_is_written(store):
 
 def test_two_hundred_switches(store):
     session = begun(store, [f"tag {i}" for i in range(200)])
-    ask = session.ask_items()[0]
+    ask = session.queue.items()[0]
     assert len(ask.asks) == 200
     assert session.tell(ask, {name: name.endswith("7") for name in ask.asks})
     assert sum(one.state.codes[ask.item] == 0 for one in session.questions.sessions()) == 20
@@ -412,8 +412,8 @@ def switched(store, questions=SWITCHES, upto=30, **more):
 def answer(session, X, items):
     for item in items:
         for i, one in enumerate(session.questions.sessions()):
-            one.label_item(item, "yes" if X[item, i] + X[item, (i + 1) % 6] > 0 else "no")
-    session.refit_all()
+            one.items.label(item, "yes" if X[item, i] + X[item, (i + 1) % 6] > 0 else "no")
+    session.questions.refit()
 
 
 def test_many_switches_see_the_pool_as_one_of_them_chose(store):
@@ -476,7 +476,7 @@ def test_columns_of_a_table_are_questions_and_their_cells_answers(store, tmp_pat
     assert late.state.labels == {1: "yes", 2: "yes"} and dear.state.labels == {1: "yes", 2: "no"}
     used = session.pool.uses
     assert {used[name]["use"] for name in ("tone", "fraud", "tags")} == {"leave out"}
-    assert "urgent" in session.ask_items()[0].asks
+    assert "urgent" in session.queue.items()[0].asks
     again = Session.open(session.id, store=store)
     assert again.question("dear").state.labels == dear.state.labels
     for column, says in (("place", "250 different values"), ("nothing", "no column")):
@@ -510,9 +510,9 @@ def test_a_draw_to_measure_on_is_kept_while_another_question_s_draw_is_looked_at
     """Half of one question is answered already, so the two draw different items at the same places."""
     session = begun(store, early_share=0.5, evaluation_share=0.5)
     fraud = session.question("fraud")
-    fraud.import_labels([(item, "yes" if item % 3 else "no") for item in range(30)], "a column")
+    fraud.items.import_labels([(item, "yes" if item % 3 else "no") for item in range(30)], "a column")
     drawn = 0
-    while asks := session.ask_items(1):
+    while asks := session.queue.items(1):
         open_ = set(asks[0].asks)
         drawn += "fraud" in open_
         session.tell(asks[0], {"topic": "refund"} if open_ == {"topic"} else dict.fromkeys(open_))
@@ -525,7 +525,7 @@ def test_a_draw_to_measure_on_is_kept_while_another_question_s_draw_is_looked_at
 
 def test_an_answer_is_about_the_item_of_its_question_and_is_amended_to_an_answer(store: Store) -> None:
     session = begun(store)
-    one, two = session.ask_items(2)
+    one, two = session.queue.items(2)
     asks = [two.asks["topic"].id]
     row = Operation("a", "answers", item=one.item, asks=asks, answers={"topic": "refund", "fraud": "yes"})
     (refused,) = session.apply([row])
@@ -537,13 +537,13 @@ def test_an_answer_is_about_the_item_of_its_question_and_is_amended_to_an_answer
 
 def test_an_undo_is_of_the_last_act_in_whichever_question(store):
     session = begun(store)
-    fraud, item = session.question("fraud"), session.ask_items()[0].item
+    fraud, item = session.question("fraud"), session.queue.items()[0].item
 
     def act(key, kind, **of):
         return session.apply([Operation(key, kind, **of)])[0].status
 
     assert act("a", "answers", item=item, answers={"topic": "refund", "fraud": "yes"}) == "saved"
-    fraud.label_item(30, "no")
+    fraud.items.label(30, "no")
     assert act("u", "undo", takes="a") == "conflict"
     assert session.undo().item == 30 and fraud.state.labels == {item: "yes"}
     session.questions.archive("fraud")
@@ -555,7 +555,7 @@ def test_an_undo_is_of_the_last_act_in_whichever_question(store):
     assert (session.state.labels, fraud.state.labels) == ({item: "refund"}, {item: "yes"})
     assert fraud.redo().item == 30 and act("r", "redo") == "conflict"
     assert session.undo().item == 30 and session.undo().item == item
-    session.flag(5)
+    session.items.flag(5)
     assert act("r2", "redo") == "conflict" and session.redo() is None
     again = Session.open(session.id, store=store, annotator="ann")
     assert [one.state for one in again.questions.sessions()] == [
@@ -565,14 +565,14 @@ def test_an_undo_is_of_the_last_act_in_whichever_question(store):
 
 def test_what_was_done_since_ends_a_redo_in_every_question_also_when_it_is_taken_back(store):
     session = begun(store)
-    fraud, ask = session.question("fraud"), session.ask_items()[0]
+    fraud, ask = session.question("fraud"), session.queue.items()[0]
     session.tell(ask, {"topic": "refund", "fraud": True})
     session.undo()
-    fraud.label_item(30, "no")
+    fraud.items.label(30, "no")
     assert session.redo() is None and session.undo().item == 30
     assert session.redo().item == 30 and session.redo() is None
     assert (session.state.labels, fraud.state.labels) == ({}, {30: "no"})
-    session.label_item(31, "other")
+    session.items.label(31, "other")
     session.undo(), session.undo()
     assert session.redo().item == 30 and session.redo().item == 31 and session.redo() is None
 
@@ -582,16 +582,18 @@ def test_an_undo_takes_what_another_program_did_in_a_question_that_this_one_has_
     beside = Store.open(tmp_path / "w.sqlite")
     ours = Session.open(theirs.id, store=beside, annotator="ann")
     assert ours.questions == ("topic", "fraud")
-    spam, item = theirs.questions.add("spam"), theirs.ask_items()[0]
+    spam, item = theirs.questions.add("spam"), theirs.queue.items()[0]
     theirs.tell(item, {"topic": "refund", "fraud": True, "spam": True})
-    spam.label_item(8, "yes")
+    spam.items.label(8, "yes")
     [late] = ours.apply([Operation("u", "undo", takes="other")])
     assert late.status == "conflict" and "in 'spam' since" in late.why
     assert ours.undo().item == 8 and ours.undo().item == item.item
     assert not any(question.state.labels for question in theirs.questions.sessions())
     assert ours.redo().item == item.item and spam.state.labels == {item.item: "yes"}
     top = theirs.state.undoable["ann"].id
-    assert theirs.undo(theirs.events[0].id) is None and ours.undo(spam.state.undoable["ann"].id) is not None
+    assert (
+        theirs.undo(theirs.log.events[0].id) is None and ours.undo(spam.state.undoable["ann"].id) is not None
+    )
     assert ours.undo(top) is None and not spam.state.labels
     beside.close()
 
@@ -615,7 +617,7 @@ def test_an_id_is_of_one_operation_of_the_project(store):
 
 def test_a_skip_is_one_event_of_the_item_and_counts_where_it_was_open(store):
     session = begun(store, [TOPIC, "fraud", "spam"])
-    session.question("fraud").label_item(5, "yes")
+    session.question("fraud").items.label(5, "yes")
     n = len(store.news(session.id).events)
     session.apply([Operation("a", "answers", item=5, text=SKIPPED), Operation("b", "flag", item=5)])
     events = store.news(session.id).events[n:]
@@ -634,7 +636,7 @@ def test_a_skip_is_one_event_of_the_item_and_counts_where_it_was_open(store):
 
 def test_a_skip_of_some_questions_beside_answers_to_others_is_one_act(store):
     session = begun(store)
-    fraud, ask = session.question("fraud"), session.ask_items()[0]
+    fraud, ask = session.question("fraud"), session.queue.items()[0]
     assert session.tell(ask, {"topic": Event.skip(), "fraud": True})
     assert ask.item in session.state.skipped and ask.item in fraud.state.labels
     session.undo()
@@ -643,13 +645,13 @@ def test_a_skip_of_some_questions_beside_answers_to_others_is_one_act(store):
 
 def test_a_wish_for_every_question_is_one_event_and_gives_back_what_waits(store):
     session = begun(store)
-    session.ask_items(2)
+    session.queue.items(2)
     n = len(store.news(session.id).events)
     for _ in range(2):  # sent again it is not done again
         assert session.apply([Operation("w", "want", items=[40], every=True)])[0].status == "saved"
     events = store.news(session.id).events[n:]
     assert [(event.kind, event.question) for event in events] == [("released", None), ("wanted", None)]
-    [ask] = session.ask_items()
+    [ask] = session.queue.items()
     assert ask.item == 40 and {one.role for one in ask.asks.values()} == {"chosen"}
     assert not session.questions.add("late").state.wanted  # which nobody wished anything of
     session.undo()
@@ -658,10 +660,10 @@ def test_a_wish_for_every_question_is_one_event_and_gives_back_what_waits(store)
 
 def test_a_skip_beside_others_labels_is_told_as_taken(store):
     session = begun(store, overlap=1.0, people=2)
-    ask = session.ask_items()[0]
+    ask = session.queue.items()[0]
     session.tell(ask, {"topic": "refund", "fraud": True})
     bob = session.as_annotator("bob")
-    again = bob.ask_items()[0]
+    again = bob.queue.items()[0]
     assert again.item == ask.item and set(again.asks) == {"topic", "fraud"}
     assert bob.tell(again, Event.skip())
     assert all(of.events[-1].kind == "skip" for of in session.questions.sessions())
@@ -669,7 +671,7 @@ def test_a_skip_beside_others_labels_is_told_as_taken(store):
 
 def test_what_was_taken_back_can_be_skipped_before_it_is_asked_about_again(store):
     session = begun(store, early_share=0.9, evaluation_share=0.9)
-    asks = session.ask_items(12)
+    asks = session.queue.items(12)
     ask = next(one for one in asks if {ask.role for ask in one.asks.values()} == {"evaluation"})
     session.tell(ask, {"topic": "refund", "fraud": True})
     session.undo()
@@ -679,24 +681,24 @@ def test_what_was_taken_back_can_be_skipped_before_it_is_asked_about_again(store
 
 def test_the_last_act_is_taken_back_also_where_its_question_is_put_aside(store):
     session = begun(store, [TOPIC, "fraud", "spam"])
-    session.label_item(4, "refund")
+    session.items.label(4, "refund")
     fraud = session.question("fraud")
-    fraud.label_item(5, "yes")
-    asked = next(event for event in (session.ask(), session.events)[1] if event.kind == "asked")
+    fraud.items.label(5, "yes")
+    asked = next(event for event in (session.ask(), session.log.events)[1] if event.kind == "asked")
     session.questions.archive("fraud")
-    last, _ = session.last_acts
+    last, _ = session.log.last_acts
     assert last is not None and (last.item, last.question) == (5, fraud.id)
     # what is no act, or not the last one, takes nothing
     assert [session.undo(of=of) for of in (asked.id, last.id - 1, 9999, "x", [])] == [None] * 5
     assert session.undo(of=last.id) == last and not fraud.state.labels
-    assert session.last_acts[0].item == 4 and session.redo() == last
+    assert session.log.last_acts[0].item == 4 and session.redo() == last
     [done] = session.apply([Operation("z", "undo", takes=str(last.act))])
     assert done.status == "saved" and not fraud.state.labels and session.state.labels == {4: "refund"}
 
 
 def test_a_row_that_is_sent_again_is_told_as_before(store):
     session = begun(store)
-    session.label_item(5, "refund")
+    session.items.label(5, "refund")
     row = Operation("a", "answers", item=5, answers={"topic": "other", "fraud": "no"})
     [first], [again] = session.apply([row]), session.apply([row])
     assert first == again and (first.status, "'topic'" in first.why) == ("saved", True)
@@ -711,11 +713,11 @@ def test_a_row_that_is_sent_again_is_told_as_before(store):
     "wrong",
     [
         lambda session: session.tell(
-            session.ask_items()[0], {"fraud": "yes", session.questions.ids[1]: "no"}
+            session.queue.items()[0], {"fraud": "yes", session.questions.ids[1]: "no"}
         ),
-        lambda session: session.import_labels([5], "f"),
-        lambda session: session.import_labels([(1.5, "refund")], "f"),
-        lambda session: session.import_labels([(1, "refund", "", "", False, 0)], "f"),
+        lambda session: session.items.import_labels([5], "f"),
+        lambda session: session.items.import_labels([(1.5, "refund")], "f"),
+        lambda session: session.items.import_labels([(1, "refund", "", "", False, 0)], "f"),
         lambda session: session._do("requeue", items=5),
         lambda session: session._do("requeue", items=["3"]),
     ],
@@ -731,7 +733,7 @@ def test_what_has_another_shape_is_refused_by_a_sentence(store, wrong):
 
 def test_whoever_is_interrupted_while_events_are_folded_finds_the_log_as_it_is(store, monkeypatch):
     session = begun(store, [TOPIC, "fraud", "spam"])
-    session.note(3, "first")
+    session.items.note(3, "first")
     push = EventFold._push
     calls = iter((False, True))
 
@@ -743,8 +745,8 @@ def test_whoever_is_interrupted_while_events_are_folded_finds_the_log_as_it_is(s
     with monkeypatch.context() as patch:
         patch.setattr(EventFold, "_push", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            session.note(3, "second")
-    session.note(3, "third")
+            session.items.note(3, "second")
+    session.items.note(3, "third")
     for of in session.questions.sessions():
         assert [note.text for note in of.state.notes[3]] == ["first", "third"]
 
@@ -759,7 +761,7 @@ def test_what_fails_after_the_commit_hangs_nobody(store, monkeypatch):
 
     monkeypatch.setattr(OpenProject, "_publish", fails)
     with pytest.raises(RuntimeError, match="no memory"):
-        session.flag(3)
+        session.items.flag(3)
     assert OpenProject._publish is publish and 3 in session.state.flagged
-    session.flag(4)
+    session.items.flag(4)
     assert session.question("fraud").state.flagged.keys() == {3, 4}

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.oracles import step
 from tests.sessions.conftest import answer
 from tests.sessions.fakes import FAKE, NearestMean
 from workbench.errors import InputError
@@ -31,15 +32,15 @@ def test_the_default_looks_for_a_declared_class_that_nobody_has_seen(start: Star
         fitted = session.model
         for ask in session.ask():
             session.tell(ask.id, oracle(ask.item))
-            payload = session.events[-1].payload
+            payload = session.log.events[-1].payload
         if payload["role"] == "policy" and fitted is not None:
             asked_by[bool(missing)] = payload["policy"]
         session.refit()
     assert asked_by[False] == "margin" and asked_by.get(True, "variance") == "variance"
     other = start(policy="entropy", uniform_share=0.0)
     for _ in range(4):
-        other.step(oracle)
-    told = [e.payload for e in other.events if e.kind == "label" and e.payload["role"] == "policy"]
+        step(other, oracle)
+    told = [e.payload for e in other.log.events if e.kind == "label" and e.payload["role"] == "policy"]
     assert {p["policy"] for p in told} <= {"entropy"}
 
 
@@ -49,17 +50,17 @@ def test_what_is_recorded_is_what_chose_also_where_a_fit_comes_before_the_answer
     of = [session.pool.trainable[truth[session.pool.trainable] == code] for code in range(3)]
     for code in (0, 0, 1, 1):  # nobody has seen the third
         item = next(i for i in of[code].tolist() if i not in session.state.labels)
-        session.label_item(item, session.classes[code])
+        session.items.label(item, session.classes[code])
     session.refit()
     (ask,) = session.ask()
     assert (ask.role, ask.policy, ask.n_labelled) == ("policy", "variance", 4)
     for item in of[2][:2].tolist():
         if item != ask.item:
-            session.label_item(item, session.classes[2])
+            session.items.label(item, session.classes[2])
     session.change_model(classifier="logistic-regression", policy="entropy")
     session.refit()
     assert session.tell(ask.id, session.classes[int(truth[ask.item])])
-    said = session.events[-1].payload
+    said = session.log.events[-1].payload
     assert (said["policy"], said["classifier"], said["n_labelled"]) == ("variance", FAKE, 4)
     assert said["utility"] == pytest.approx(ask.utility) and said["round"] == 0
     # reopened, or asked for again, it is still that question's
@@ -70,7 +71,7 @@ def test_what_is_recorded_is_what_chose_also_where_a_fit_comes_before_the_answer
 def test_the_loop_with_an_oracle_learns(start: Start) -> None:
     session = start()
     oracle = ArrayOracle(session.pool)
-    rounds = [session.step(oracle) for _ in range(25)]
+    rounds = [step(session, oracle) for _ in range(25)]
     done = [r for r in rounds if r is not None]
     assert done[-1].n_labelled == 25 and done[-1].error < 0.2
     assert [r.number for r in session.rounds] == list(range(len(done)))
@@ -93,7 +94,7 @@ def test_cold_start_spreads_until_two_classes_are_seen_and_says_so(start: Start,
     third = session.ask()[0]
     assert third.role == "policy" and third.round == 0 and third.utility is not None
     session.tell(third.id, Event.skip())
-    told = [e for e in session.events if e.kind in ("label", "skip")]
+    told = [e for e in session.log.events if e.kind in ("label", "skip")]
     assert [e.payload["role"] for e in told] == ["cold-start", "cold-start", "policy"]
     # the third class has no label yet, so the default looks for it
     assert told[-1].payload["policy"] == "variance" and told[-1].payload["n_labelled"] == 2
@@ -185,21 +186,21 @@ def test_undo_is_ones_own(start: Start, store: Store) -> None:
 def test_a_click_on_the_map_labels_and_closes_the_question(start: Start) -> None:
     session = start()
     ask = session.ask()[0]
-    session.label_item(ask.item, "virginica")
+    session.items.label(ask.item, "virginica")
     assert session.state.labels == {ask.item: "virginica"}
     assert not session.tell(ask.id, "setosa")
-    session.label_item(ask.item, "setosa")
+    session.items.label(ask.item, "setosa")
     assert session.state.labels == {ask.item: "setosa"} and session.state.n_labelled == 1
     test = int(session.pool.test.test[0])  # type: ignore[union-attr]
     with pytest.raises(InputError, match="test split"):
-        session.label_item(test, "setosa")
+        session.items.label(test, "setosa")
     for wrong in (-1, 150):
         with pytest.raises(InputError, match=f"no item {wrong}"):
-            session.label_item(wrong, "setosa")
+            session.items.label(wrong, "setosa")
     train = session.pool.trainable[:3].tolist()
     with pytest.raises(InputError, match="no item 900"):
-        session.label_items([*train, 900], "setosa")
-    assert len(session.label_items(train, "setosa")) == 1
+        session.items.label([*train, 900], "setosa")
+    assert len(session.items.label(train, "setosa")) == 1
 
 
 def test_reopening_finds_the_model_as_it_was(start: Start, store: Store, iris: Pool) -> None:
@@ -212,7 +213,7 @@ def test_reopening_finds_the_model_as_it_was(start: Start, store: Store, iris: P
     assert again.model is not None and session.model is not None
     assert again.model.number == 1 and again.model.n_labelled == 11 and not again.stale
     assert np.array_equal(again.model.probabilities, session.model.probabilities)
-    assert again.evaluation == session.evaluation
+    assert again.predictions.evaluation == session.predictions.evaluation
     assert [a.item for a in again.ask(4)] == [a.item for a in session.ask(4)]
     # the first round is fitted again on the labels it had then
     first = again.fits.model_at(0)
@@ -241,8 +242,8 @@ def test_a_fit_that_cannot_be_read_is_made_again_and_the_reason_is_said(
     session = start()
     answer(session, iris, 8)
     session.refit()
-    number, record = 0, store.rounds(session.id)[0].record
-    store.save_round(session.id, number, record, state)
+    number, record = 0, store.rounds.all(session.id)[0].record
+    store.rounds.save(session.id, number, record, state)
     again = Session.open(session.id, annotator="ann", store=store)
     assert again.model is None and again.stale and again.ask()
     assert problem in again.fits.problem
@@ -298,7 +299,7 @@ def test_undo_and_relabel_reach_the_training_set(start: Start, iris: Pool) -> No
     assert session.model is not None and items[-1] not in session.model.items
     assert [r.n_labelled for r in session.rounds] == [6, 5]
     other = next(c for c in iris.classes if c != session.state.labels[items[0]])
-    session.label_item(items[0], other)
+    session.items.label(items[0], other)
     assert session.stale
     session.refit()
     assert session.model.codes[session.model.items.tolist().index(items[0])] == iris.classes.index(other)
@@ -320,7 +321,7 @@ def test_rows_that_come_with_a_class_are_labels_and_are_not_asked(start: Start, 
     assert session.stale and session.refit() is not None
     asks = session.ask(10)
     assert not {a.item for a in asks} & known and all(truth[a.item] < 0 for a in asks)
-    assert all(truth[i] >= 0 for i in session.held_out()[0])
+    assert all(truth[i] >= 0 for i in session.fits.held_out()[0])
 
 
 def test_classes_can_be_added_renamed_and_merged_while_labelling(start: Start, iris: Pool) -> None:
@@ -332,7 +333,7 @@ def test_classes_can_be_added_renamed_and_merged_while_labelling(start: Start, i
     session.refit()
     assert session.model is not None and session.model.probabilities.shape == (150, 4)
     session.classes.rename("tulip", "rose")
-    session.label_item(int(session.pool.trainable[-1]), "rose")
+    session.items.label(int(session.pool.trainable[-1]), "rose")
     assert session.state.counts["rose"] == 1
     session.classes.merge("rose", "setosa")
     session.refit()
@@ -355,20 +356,20 @@ def test_classes_can_be_added_renamed_and_merged_while_labelling(start: Start, i
 def test_a_file_whose_name_has_a_slash_between_spaces_is_no_person(start: Start) -> None:
     session = start("iris")
     item = int(session.pool.trainable[0])
-    session.import_labels([(item, "setosa")], "mine / old.csv")
-    session.label_item(item, "virginica")
+    session.items.import_labels([(item, "setosa")], "mine / old.csv")
+    session.items.label(item, "virginica")
     assert session.state.labels[item] == "virginica" and item not in session.state.undecided
 
 
 def test_imported_labels_bring_their_classes_and_go_with_one_undo(start: Start) -> None:
     session = start()
     items = session.pool.trainable[:4].tolist()
-    session.import_labels([(items[0], "setosa"), (items[1], "tulip"), (items[2], "tulip")], "old.csv")
+    session.items.import_labels([(items[0], "setosa"), (items[1], "tulip"), (items[2], "tulip")], "old.csv")
     assert session.state.counts["tulip"] == 2 and session.state.n_labelled == 3
     session.undo()
     assert session.state.n_labelled == 0
     with pytest.raises(InputError, match="no item 1000"):
-        session.import_labels([(1000, "setosa")], "x")
+        session.items.import_labels([(1000, "setosa")], "x")
 
 
 def test_imported_labels_of_the_test_split_are_never_learnt_from(
@@ -378,7 +379,7 @@ def test_imported_labels_of_the_test_split_are_never_learnt_from(
     assert session.pool.test is not None
     test = session.pool.test.test[:20].tolist()
     truth = np.asarray(iris.truth)
-    session.import_labels([(i, iris.classes[truth[i]]) for i in test], "all.csv")
+    session.items.import_labels([(i, iris.classes[truth[i]]) for i in test], "all.csv")
     assert session.state.n_labelled == 20 and not session.stale and session.refit() is None
     answer(session, iris, 8)
     assert session.stale and session.refit() is not None and not session.stale
@@ -421,11 +422,11 @@ def test_rows_may_be_appended_and_nothing_else(start: Start, store: Store, iris:
 
 def test_everything_can_be_labelled_and_then_nothing_is_asked(start: Start, iris: Pool) -> None:
     session = start(test_fraction=0.8)
-    n = session.n_left
+    n = session.queue.n_left
     answer(session, iris, n)
     assert session.refit() is not None
-    assert session.ask() == [] and session.n_left == 0
-    assert session.step(ArrayOracle(session.pool)) is None
+    assert session.ask() == [] and session.queue.n_left == 0
+    assert step(session, ArrayOracle(session.pool)) is None
 
 
 @pytest.mark.parametrize(

@@ -61,8 +61,8 @@ def test_a_slow_classifier_scores_as_many_items_as_there_is_time_for(start: Call
     np.testing.assert_allclose(model.scored.probabilities, model.predict_proba(model.scored.items))
     (ask,) = [ask for ask in session.ask(6) if ask.role == "policy"][:1]
     assert model.among is not None and ask.item in model.among
-    assert session.evaluation.n == np.isin(model.scored.items, session.pool.test.test).sum() > 0
-    session.predict_item(ask.item)
+    assert session.predictions.evaluation.n == np.isin(model.scored.items, session.pool.test.test).sum() > 0
+    session.predictions.of(ask.item)
     assert InContextClassifier.seconds - before < 0.05 * 400
     again = Session.open(session.id, store=session.store)
     assert again.model is not None and again.model.scored is not None

@@ -27,7 +27,7 @@ def test_a_stored_fit_is_looked_for_again_when_the_database_was_busy(
     session.refit()
     again = Session.open(session.id, store=store)
     with monkeypatch.context() as patch:
-        patch.setattr(store, "round_state", busy)
+        patch.setattr(store.rounds, "state", busy)
         with pytest.raises(StorageError):
             _ = again.model
     assert again.model is not None and not again.stale
@@ -47,7 +47,7 @@ def test_a_fit_that_could_not_be_saved_is_saved_and_not_made_again(
         patch.setattr("workbench.sessions.fitting.fit_measure_query", busy)  # no second fit
         done = session.refit()
     assert done is not None and [r.number for r in session.rounds] == [0] and not session.stale
-    assert session.model is not None and store.round_state(session.id) is not None
+    assert session.model is not None and store.rounds.state(session.id) is not None
     answer(session, iris, 2)
     again = session.refit()
     assert again is not None and again.number == 1 and again.n_labelled == 10
@@ -78,13 +78,13 @@ def test_a_grid_that_was_left_does_not_wait_for_ever(start: Start, iris: Pool) -
     answer(session, iris, 8)
     session.refit()
     name = session.classes[0]
-    first = session.ask_grid(name, 6)
-    second = session.ask_grid(name, 6)
+    first = session.queue.grid(name, 6)
+    second = session.queue.grid(name, 6)
     asks, waiting = session.state.asks, session.state.waiting["ann"]
     assert [asks[a.id].released for a in first] == [True] * 6 and not asks[second[0].id].released
     assert [i for i in waiting if asks[i].role == "grid"] == [a.id for a in second]
     # two tabs: what is confirmed in the first is taken all the same
-    assert session.confirm([a.id for a in first], name).status == "saved"
+    assert session.queue.confirm([a.id for a in first], name).status == "saved"
     assert set(session.state.labels) >= {a.item for a in first}
 
 
@@ -94,4 +94,4 @@ def test_nobody_is_called_as_the_pools_own_labels_are(start: Start, store: Store
         session.as_annotator(f" {SOURCE} ")
     with pytest.raises(InputError, match="choose another"):
         Session.open(session.id, store=store, annotator=SOURCE)
-    assert store.known_as("eve@x", SOURCE) == f"{SOURCE} (eve@x)"
+    assert store.people.known_as("eve@x", SOURCE) == f"{SOURCE} (eve@x)"

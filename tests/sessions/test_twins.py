@@ -41,7 +41,7 @@ def _answered(session: Session, n: int) -> list[int]:
 
 def test_one_of_each_group_is_asked_about(start: Start, copies: Pool) -> None:
     session = start(copies, classes=["a", "b"], evaluation_share=0.3)
-    assert session.twins.n_groups == 10
+    assert session.items.twins.n_groups == 10
     asked = _answered(session, 60)
     assert len(asked) == 30 and len({item % 30 for item in asked}) == 30
     apart = start(copies, classes=["a", "b"], evaluation_share=0.3, twins=False)
@@ -50,8 +50,8 @@ def test_one_of_each_group_is_asked_about(start: Start, copies: Pool) -> None:
 
 def test_a_copy_that_a_person_chooses_can_be_asked_about_all_the_same(start: Start, copies: Pool) -> None:
     session = start(copies, classes=["a", "b"], evaluation_share=0.0, early_share=0.0)
-    session.label_item(4, "a")
-    session.want([34], "it is another one")
+    session.items.label(4, "a")
+    session.items.want([34], "it is another one")
     [ask] = session.ask(1)
     assert ask.item == 34 and session.tell(ask, "b")
     assert session.state.standing[34].key == "b"
@@ -59,16 +59,16 @@ def test_a_copy_that_a_person_chooses_can_be_asked_about_all_the_same(start: Sta
 
 def test_a_label_is_offered_for_the_copies_and_one_undo_takes_it_back(start: Start, copies: Pool) -> None:
     session = start(copies, classes=["a", "b"], evaluation_share=0.0, early_share=0.0)
-    session.label_item(4, "a")
-    assert session.open_twins(4) == [34]
+    session.items.label(4, "a")
+    assert session.queue.twins(4) == [34]
     [done] = session.apply([Operation("same", "twins", item=4, label="a")])
     assert done.status == "saved"
     vote = session.state.standing[34]
-    assert (vote.key, vote.role) == ("a", "twin") and session.open_twins(4) == []
+    assert (vote.key, vote.role) == ("a", "twin") and session.queue.twins(4) == []
     with pytest.raises(InputError, match="no copy that is without a label"):
         session._event("twins", item=4, label="a")
     session.undo()
-    assert session.open_twins(4) == [34] and 4 in session.state.standing
+    assert session.queue.twins(4) == [34] and 4 in session.state.standing
 
 
 def test_a_copy_of_what_is_measured_on_is_never_learnt_from(start: Start, copies: Pool) -> None:
@@ -82,14 +82,14 @@ def test_a_copy_of_what_is_measured_on_is_never_learnt_from(start: Start, copies
     model = session.model
     assert model is not None
     assert not {i % 30 for i in model.items.tolist()} & {i % 30 for i in session.state.evaluation}
-    assert len(session.held_out()[0]) == len(session.state.evaluation)
+    assert len(session.fits.held_out()[0]) == len(session.state.evaluation)
 
 
 def test_a_group_of_copies_teaches_once_and_people_go_before_others(start: Start, copies: Pool) -> None:
     """Else a model that is judged on a label it did not see has seen it on the copy."""
     session = start(copies, classes=["a", "b"], evaluation_share=0.0, early_share=0.0)
     for item in range(10):
-        session.want([item], "in turn")
+        session.items.want([item], "in turn")
         session.tell(session.ask(1)[0], "ab"[item % 2])
         session._event("twins", item=item, label="ab"[item % 2])
 
@@ -99,9 +99,9 @@ def test_a_group_of_copies_teaches_once_and_people_go_before_others(start: Start
         return dict(zip(session.model.items.tolist(), session.model.codes.tolist(), strict=True))
 
     assert learnt() == {item: item % 2 for item in range(10)}
-    session.label_item(31, "a", role="review")  # another class than item 1's: the two teach nothing
+    session.items.label(31, "a", role="review")  # another class than item 1's: the two teach nothing
     assert learnt() == {item: item % 2 for item in range(10) if item != 1}
-    session.label_item(30, "b")  # with others, as on the map: what a person said of item 0 stands
+    session.items.label(30, "b")  # with others, as on the map: what a person said of item 0 stands
     assert learnt()[0] == 0 and len(session.state.codes) == 20
 
 
@@ -150,6 +150,9 @@ def test_a_run_asks_about_one_of_each_group_and_measures_on_no_copy(initial: Any
 def test_a_project_finds_its_groups_again(start: Start, copies: Pool) -> None:
     session = start(copies, classes=["a", "b"])
     again = Session(session.store, session.store.project(session.id), copies, "ben")
-    assert again.twins.groups == session.twins.groups and "20 items are copies" in again.twins.say()
+    assert (
+        again.items.twins.groups == session.items.twins.groups
+        and "20 items are copies" in again.items.twins.say()
+    )
     # a reply that looks at the settings walks through no number of the groups
     assert again.settings["twins"] is again.project.settings["twins"]

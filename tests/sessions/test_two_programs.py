@@ -189,17 +189,17 @@ def rows_of(iris: Pool, n: int) -> Pool:
 
 
 def ask_of(session: Session, item: int) -> None:
-    session.want([item])
+    session.items.want([item])
     assert item in [ask.item for ask in session.ask(3)]
 
 
 @pytest.mark.parametrize(
     "elsewhere",
     [
-        lambda session: session.label_item(140, "setosa"),
+        lambda session: session.items.label(140, "setosa"),
         lambda session: ask_of(session, 140),
-        lambda session: session.import_labels([(140, "setosa")], "file"),
-        lambda session: session.flag(140, reason="look"),
+        lambda session: session.items.import_labels([(140, "setosa")], "file"),
+        lambda session: session.items.flag(140, reason="look"),
         lambda session: session.refit(),  # about no new item, but over all of the longer pool
     ],
     ids=["label", "question", "import", "flag", "fit"],
@@ -215,13 +215,13 @@ def test_what_was_stored_on_a_longer_pool_is_used_only_there(
         lambda: short.ask(3),
         lambda: short.stale,
         lambda: short.model,
-        lambda: short.label_item(5, "setosa"),
+        lambda: short.items.label(5, "setosa"),
         lambda: short.refit(),
     ]
     for read in reads:
         with pytest.raises(OutgrownError, match="has grown since it was opened here, where it has 100 items"):
             read()
-    assert short.outgrown and not long.outgrown
+    assert short.log.outgrown and not long.log.outgrown
     again = Session.open(short.id, pool=rows_of(iris, 150), store=store, annotator="ann")
     answer(again, iris, 2)
     assert again.refit() is not None and again.model is not None

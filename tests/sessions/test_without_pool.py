@@ -42,7 +42,7 @@ def session(store: Store, file: Path) -> Session:
     for _ in range(6):
         (ask,) = made.ask()
         made.tell(ask.id, ("even", "odd")[ask.item % 2])
-    made.note(ask.item, "sure")
+    made.items.note(ask.item, "sure")
     return made
 
 

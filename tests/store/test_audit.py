@@ -19,27 +19,27 @@ def test_what_was_done_is_read_newest_first_and_outlives_its_project(store: Stor
         AuditEntry("deleted", "Ann", "k1", project, "Petals", "3 labels"),
     ]
     for entry in entries[:3]:
-        store.record_deed(entry)
+        store.audit.record(entry)
     store.delete_project(project)
-    store.record_deed(entries[3])
-    found = store.audited()
+    store.audit.record(entries[3])
+    found = store.audit.entries()
     assert {(one.what, one.name, one.detail, one.octets) for one in found} == {
         (one.what, one.name, one.detail, one.octets) for one in entries
     }
     assert [one.time for one in found] == sorted((one.time for one in found), reverse=True)
-    assert {one.what for one in store.audited(project=project)} == {"made", "opened", "deleted"}
-    assert [one.octets for one in store.audited(person="k2", what="uploaded")] == [2**40]
-    assert len(store.audited(most=2)) == 2
+    assert {one.what for one in store.audit.entries(project=project)} == {"made", "opened", "deleted"}
+    assert [one.octets for one in store.audit.entries(person="k2", what="uploaded")] == [2**40]
+    assert len(store.audit.entries(most=2)) == 2
 
 
 def test_a_backup_has_it(store: Store, tmp_path: Path) -> None:
-    store.record_deed(AuditEntry("opened", "Ann", detail="\N{SNOWMAN}"))
+    store.audit.record(AuditEntry("opened", "Ann", detail="\N{SNOWMAN}"))
     store.backup(tmp_path / "copy.sqlite")
     with database("sqlite", tmp_path) as other:
         other.restore(tmp_path / "copy.sqlite")
-        assert other.audited() == store.audited()
-        other.record_deed(AuditEntry("opened", "Bob"))
-        assert len(other.audited()) == 2
+        assert other.audit.entries() == store.audit.entries()
+        other.audit.record(AuditEntry("opened", "Bob"))
+        assert len(other.audit.entries()) == 2
 
 
 @pytest.mark.parametrize("into", KINDS)
@@ -49,8 +49,8 @@ def test_every_deed_event_and_role_is_kept_and_moves_to_either_database(
     long = "\N{SNOWMAN}" * 200  # as a bundle may hold; SQLite looks at no length
     project = new_project(store).id
     for deed in DEEDS:
-        store.record_deed(AuditEntry(deed, long, long * 2, project, long * 9, long * 9))
-    store.known_as(long, long, long)
+        store.audit.record(AuditEntry(deed, long, long * 2, project, long * 9, long * 9))
+    store.people.known_as(long, long, long)
     with store.recording(project) as recorder:
         for event in EVENTS:
             recorder.add(event)
@@ -60,9 +60,9 @@ def test_every_deed_event_and_role_is_kept_and_moves_to_either_database(
     store.backup(tmp_path / "copy.sqlite")
     with database(into, tmp_path / "other") as other:
         other.restore(tmp_path / "copy.sqlite")
-        assert (other.audited(), other.events(project), other.people()) == (
-            store.audited(),
+        assert (other.audit.entries(), other.events(project), other.people.names()) == (
+            store.audit.entries(),
             kept,
-            store.people(),
+            store.people.names(),
         )
-        assert {entry.what for entry in other.audited()} == set(DEEDS)
+        assert {entry.what for entry in other.audit.entries()} == set(DEEDS)

@@ -39,7 +39,7 @@ def test_a_home_that_was_copied_finds_its_uploads(tmp_path: Path, monkeypatch: p
     session = new_project(store, str(place), target="y")
     options = {"target": "y", "features": f"embeddings:{beside}"}
     other = Session.create(str(place), pool_options=options, store=store, classifier="logistic-regression")
-    session.label_item(int(session.pool.trainable[0]), "x")
+    session.items.label(int(session.pool.trainable[0]), "x")
     labels = {one.id: one.state.labels for one in (session, other)}
     store.close()
     shutil.copytree(tmp_path / "here", tmp_path / "there")

@@ -12,6 +12,7 @@ from sqlalchemy import event as happening
 from sqlalchemy.exc import OperationalError
 
 from tests.databases import SERVER, address, database, new_project, written_meanwhile
+from tests.oracles import step
 from workbench.errors import InputError
 from workbench.sessions import ArrayOracle, Event, Session
 from workbench.store import Store, retry
@@ -56,7 +57,7 @@ def ended_at(store: Store, statement: int) -> Iterator[list[str]]:
 def test_a_project_and_a_run_live_there(store: Store) -> None:
     session = new_project(store)
     for _ in range(4):
-        session.step(ArrayOracle(session.pool))
+        step(session, ArrayOracle(session.pool))
     other = Session.open(session.id, annotator="ann", store=store)
     assert other.state == session.state and other.model is not None
     ask = session.ask()[0]
@@ -70,15 +71,15 @@ def test_a_project_and_a_run_live_there(store: Store) -> None:
     for teller in tellers:
         teller.join()
     assert sorted(answers) == [False] * 7 + [True]
-    run = store.start_run({"a": 1}, "print").id
-    store.save_round(run, 0, {"n": 0}, {"x": np.ones(3)})
-    assert store.run(run).n_rounds == 1 and store.round_state(run) is not None
+    run = store.runs.start({"a": 1}, "print").id
+    store.rounds.save(run, 0, {"n": 0}, {"x": np.ones(3)})
+    assert store.runs.get(run).n_rounds == 1 and store.rounds.state(run) is not None
 
 
 def test_refits_at_once_get_numbers_of_their_own(store: Store) -> None:
     first = new_project(store)
     for _ in range(5):
-        first.step(ArrayOracle(first.pool))
+        step(first, ArrayOracle(first.pool))
     start = len(first.rounds)
     sessions = [Session.open(first.id, annotator=f"a{i}", store=store) for i in range(4)]
     problems: list[BaseException] = []
@@ -87,7 +88,7 @@ def test_refits_at_once_get_numbers_of_their_own(store: Store) -> None:
     def work(session: Session) -> None:
         try:
             for _ in range(4):
-                done = session.step(ArrayOracle(session.pool))
+                done = step(session, ArrayOracle(session.pool))
                 assert done is not None
                 acknowledged.append((done.number, done.n_labelled))
         except BaseException as error:
@@ -129,7 +130,7 @@ def test_an_answer_is_five_ways_to_the_server_and_back(store: Store, monkeypatch
     (ask,) = session.ask()
     sent: list[str] = []
     happening.listen(store._engine, "before_cursor_execute", lambda *given: sent.append(given[2]))
-    session.together(lambda: session.tell(ask.id, "setosa"))
+    session.log.together(lambda: session.tell(ask.id, "setosa"))
     # and the beginning and the end of the transaction; which questions there are is looked up now and then
     assert [s.split()[0] for s in sent if "FROM questions" not in s] == ["SELECT", "INSERT", "UPDATE"]
 
@@ -149,13 +150,13 @@ def test_whatever_statement_it_is_ended_at_an_answer_is_stored_once(store: Store
     # its lock, the answer, how far the project is
     assert n > 3
     again = Session.open(session.id, annotator="ann", store=store)
-    assert [e.item for e in again.events if e.kind == "label"] == list(answered)
+    assert [e.item for e in again.log.events if e.kind == "label"] == list(answered)
 
 
 def test_whatever_statement_it_is_ended_at_a_fit_is_stored_once(store: Store) -> None:
     session = new_project(store)
     for _ in range(6):
-        session.step(ArrayOracle(session.pool))
+        step(session, ArrayOracle(session.pool))
     n, fitted = 0, len(session.rounds)
     while True:
         n += 1
@@ -167,8 +168,8 @@ def test_whatever_statement_it_is_ended_at_a_fit_is_stored_once(store: Store) ->
         if not ended:
             break
     assert n > 6
-    assert [r.number for r in store.rounds(session.id)] == list(range(fitted))
-    assert sum(e.kind == "round" for e in session.events) == fitted
+    assert [r.number for r in store.rounds.all(session.id)] == list(range(fitted))
+    assert sum(e.kind == "round" for e in session.log.events) == fitted
 
 
 @pytest.mark.parametrize("stored", [True, False])
@@ -193,10 +194,10 @@ def test_ended_while_it_commits_the_server_is_asked_what_became_of_it(
             other.execute("SELECT pg_terminate_backend(%s, 10000)", [pid])
         driver.driver_connection.execute("SELECT 1")
 
-    before = len(session.events)
+    before = len(session.log.events)
     monkeypatch.setattr(store._engine.dialect, "do_commit", cut)
     assert session.tell(ask.id, "setosa")
-    assert ended and len(session.events) == before + 1
+    assert ended and len(session.log.events) == before + 1
     assert len(store.events(session.id)) == before + 1
 
 
@@ -205,12 +206,12 @@ def test_lists_and_copies_are_read_again(
 ) -> None:
     monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path / "home"))  # no uploads of somebody's
     session = new_project(store)
-    run = store.start_run({"a": 1}, "print").id
+    run = store.runs.start({"a": 1}, "print").id
     for work in (
         lambda: [p.id for p in store.projects()] == [session.id],
         lambda: store.project(session.id).name == session.project.name,
-        lambda: [r.id for r in store.runs()] == [run],
-        lambda: len(store.events(session.id)) == len(session.events),
+        lambda: [r.id for r in store.runs.all()] == [run],
+        lambda: len(store.events(session.id)) == len(session.log.events),
         lambda: store.backup(tmp_path / "copy.sqlite") == 0,
     ):
         with ended_at(store, 1) as ended:
@@ -278,7 +279,7 @@ def test_a_project_deleted_while_somebody_labels_leaves_nothing(store: Store) ->
 def test_a_copy_of_a_server_opens_as_a_file_and_goes_back(store: Store, tmp_path: Path) -> None:
     session = new_project(store)
     for _ in range(5):
-        session.step(ArrayOracle(session.pool))
+        step(session, ArrayOracle(session.pool))
     with written_meanwhile(store, session.id):
         store.backup(tmp_path / "copy.sqlite")
     events = store.events(session.id)

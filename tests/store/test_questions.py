@@ -107,13 +107,13 @@ def test_answers_are_counted_over_the_questions_that_are_asked(store):
         classifier="logistic-regression",
         policy="margin",
     )
-    session.label_item(0, "a")
+    session.items.label(0, "a")
     for name in ("fraud", "late"):
         for item in (1, 2):
-            session.question(name).label_item(item, "yes")
+            session.question(name).items.label(item, "yes")
     [record] = store.projects()
     assert store.n_answers([record.id]) == {record.id: (5, 3)}
     session.questions.archive("late")
     assert store.n_answers([record.id]) == {record.id: (3, 2)}
     fraud = session.question("fraud")
-    assert "twins" not in fraud.settings and fraud.twins.n_groups == session.twins.n_groups == 2
+    assert "twins" not in fraud.settings and fraud.items.twins.n_groups == session.items.twins.n_groups == 2

@@ -230,23 +230,23 @@ def test_runs_and_comparisons_are_not_overwritten_by_a_copy(
 ) -> None:
     monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path / "home"))
     store.backup(tmp_path / "copy.sqlite")
-    run = store.start_run({"a": 1}, "print").id
-    store.save_study("ab", {"name": "x"})
+    run = store.runs.start({"a": 1}, "print").id
+    store.runs.save_study("ab", {"name": "x"})
     with pytest.raises(InputError, match=r"holds 1 run\(s\) and 1 comparison\(s\)"):
         store.restore(tmp_path / "copy.sqlite")
-    assert [r.id for r in store.runs()] == [run]
+    assert [r.id for r in store.runs.all()] == [run]
     aside = store.restore(tmp_path / "copy.sqlite", replace=True)
-    assert aside is not None and store.runs() == []
+    assert aside is not None and store.runs.all() == []
     before = Store.open(aside)
     assert [r.id for r in before.runs()] == [run] and [s.id for s in before.studies()] == ["ab"]
     before.close()
-    store.end_run(run, "failed")
+    store.runs.end(run, "failed")
 
 
 def test_a_run_of_a_machine_that_is_gone_is_interrupted_when_its_lease_ends(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = store.start_run({"a": 1}, "print").id
+    run = store.runs.start({"a": 1}, "print").id
 
     def heard(owner: str, seconds_ago: float) -> None:
         moment = datetime.fromtimestamp(time.time() - seconds_ago, UTC).isoformat(timespec="milliseconds")
@@ -256,16 +256,16 @@ def test_a_run_of_a_machine_that_is_gone_is_interrupted_when_its_lease_ends(
             )
 
     heard("a-container:1:7", LEASE / 2)
-    assert store.run(run).status == "running" and not store.claim_run(run)
-    store.renew_runs()  # it is not ours: nothing is renewed
+    assert store.runs.get(run).status == "running" and not store.runs.claim(run)
+    store.runs.renew()  # it is not ours: nothing is renewed
     heard("a-container:1:7", 2 * LEASE)
-    assert store.run(run).status == "interrupted" and store.claim_run(run)
+    assert store.runs.get(run).status == "interrupted" and store.runs.claim(run)
     heard(this_process(), 2 * LEASE)
-    assert store.run(run).status == "running"  # here it is seen whether a program lives
-    store.renew_runs()
-    moment = datetime.fromisoformat(store.run(run).updated)
+    assert store.runs.get(run).status == "running"  # here it is seen whether a program lives
+    store.runs.renew()
+    moment = datetime.fromisoformat(store.runs.get(run).updated)
     assert time.time() - moment.timestamp() < LEASE
-    store.end_run(run, "finished")
+    store.runs.end(run, "finished")
     assert store._lease is None
 
 
@@ -328,35 +328,35 @@ def test_threads_lose_nothing_and_see_events_in_order(store: Store) -> None:
 
 
 def test_rounds_keep_the_last_posterior(store: Store) -> None:
-    run = store.start_run({"a": 1}, "print").id
+    run = store.runs.start({"a": 1}, "print").id
     for n in range(3):
-        store.save_round(run, n, {"n": n}, {"x": np.full(2, n)})
-    assert [r.record for r in store.rounds(run)] == [{"n": 0}, {"n": 1}, {"n": 2}]
-    found = store.round_state(run)
+        store.rounds.save(run, n, {"n": n}, {"x": np.full(2, n)})
+    assert [r.record for r in store.rounds.all(run)] == [{"n": 0}, {"n": 1}, {"n": 2}]
+    found = store.rounds.state(run)
     assert found is not None and found[0] == 2 and found[1]["x"].tolist() == [2, 2]
-    assert store.round_state(run, 0) is None and store.round_state(run, 1) is None
+    assert store.rounds.state(run, 0) is None and store.rounds.state(run, 1) is None
 
 
 def test_a_run_whose_process_died_is_interrupted_and_can_be_claimed_once(store: Store) -> None:
     code = (
         "import sys; from workbench.store import Store\n"
-        "print(Store.open(sys.argv[1]).start_run({'a': 1}, 'print').id)"
+        "print(Store.open(sys.argv[1]).runs.start({'a': 1}, 'print').id)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, store.url], cwd=ROOT, capture_output=True, text=True, check=True
     )
     dead = done.stdout.strip()
-    mine = store.start_run({"a": 2}, "print").id
-    found = {r.id: r.status for r in store.runs()}
+    mine = store.runs.start({"a": 2}, "print").id
+    found = {r.id: r.status for r in store.runs.all()}
     assert found == {dead: "interrupted", mine: "running"}
     # a read: what the table holds has not changed
     with store._read() as connection:
         assert set(connection.execute(text("SELECT status FROM runs")).scalars()) == {"running"}
-    assert store.run(dead).message == "The program that ran it ended before the run did."
-    assert store.claim_run(dead)
-    assert not store.claim_run(dead)
-    store.end_run(dead, "finished")
-    assert store.run(dead).status == "finished"
+    assert store.runs.get(dead).message == "The program that ran it ended before the run did."
+    assert store.runs.claim(dead)
+    assert not store.runs.claim(dead)
+    store.runs.end(dead, "finished")
+    assert store.runs.get(dead).status == "finished"
 
 
 def test_arrays_give_the_same_bytes_and_come_back(tmp_path: Path) -> None:
@@ -449,29 +449,29 @@ def test_a_round_gets_the_next_number_when_it_is_written(store: Store) -> None:
     for n in range(3):
         with store.recording(id_) as recorder:
             assert recorder.add_round({"number": 7, "n": n}, {"x": np.full(2, n)}) == n
-    assert [(r.number, r.record) for r in store.rounds(id_, after=0)] == [
+    assert [(r.number, r.record) for r in store.rounds.all(id_, after=0)] == [
         (1, {"number": 1, "n": 1}),
         (2, {"number": 2, "n": 2}),
     ]
-    assert [n for n in range(3) if store.round_state(id_, n)] == [2]
-    assert store.round(id_, 1) == {"number": 1, "n": 1} and store.round(id_, 9) is None
+    assert [n for n in range(3) if store.rounds.state(id_, n)] == [2]
+    assert store.rounds.get(id_, 1) == {"number": 1, "n": 1} and store.rounds.get(id_, 9) is None
     with pytest.raises(RuntimeError), store.recording(id_) as recorder:
         recorder.add_round({}, {})
         raise RuntimeError
-    assert len(store.rounds(id_)) == 3
+    assert len(store.rounds.all(id_)) == 3
 
 
 def test_a_duplicate_keeps_the_last_rounds_model_and_no_other(store: Store) -> None:
     first = project(store)
     for n in range(2):
-        store.save_round(first, n, {"n": n}, {"x": np.full(2, n)})
+        store.rounds.save(first, n, {"n": n}, {"x": np.full(2, n)})
     store.archive_project(first)
     second = store.duplicate_project(first, "again").id
-    found = store.round_state(second)
+    found = store.rounds.state(second)
     assert found is not None and found[0] == 1
     np.testing.assert_array_equal(found[1]["x"], [1, 1])
-    assert [r.record for r in store.rounds(second)] == [{"n": 0}, {"n": 1}]
-    assert store.round_state(second, 0) is None and not store.project(second).archived
+    assert [r.record for r in store.rounds.all(second)] == [{"n": 0}, {"n": 1}]
+    assert store.rounds.state(second, 0) is None and not store.project(second).archived
     listed = {p.id: p.n_items for p in store.projects()}
     assert listed[second] == 3 and isinstance(listed[second], int)
 
@@ -489,12 +489,12 @@ def test_the_last_fit_checks_and_certificate_of_a_project_are_told_in_their_orde
 
 
 def test_the_address_of_a_person_is_the_one_they_logged_in_with_last(store: Store) -> None:
-    assert store.address_of("key-of-ann") == ""
+    assert store.people.address_of("key-of-ann") == ""
     for address in ("ann@example.org", "ann@other.org", "ann@other.org"):
-        assert store.known_as("key-of-ann", "Ann", address=address) == "Ann"
-        assert store.address_of("key-of-ann") == address
-    assert store.known_as("key-of-bob", "Ann", "bob", "bob@example.org") == "Ann (bob)"
-    assert store.address_of("key-of-ann") == "ann@other.org"
+        assert store.people.known_as("key-of-ann", "Ann", address=address) == "Ann"
+        assert store.people.address_of("key-of-ann") == address
+    assert store.people.known_as("key-of-bob", "Ann", "bob", "bob@example.org") == "Ann (bob)"
+    assert store.people.address_of("key-of-ann") == "ann@other.org"
 
 
 def test_a_project_lets_in_whom_its_owner_says(store: Store) -> None:
@@ -527,13 +527,13 @@ def test_a_project_lets_in_whom_its_owner_says(store: Store) -> None:
 
 
 def test_two_people_never_share_a_name(store: Store) -> None:
-    assert store.known_as("ann@x", " Ann  Lee ") == "Ann Lee"
-    assert store.known_as("ann@y", "Ann Lee") == "Ann Lee (ann@y)"
+    assert store.people.known_as("ann@x", " Ann  Lee ") == "Ann Lee"
+    assert store.people.known_as("ann@y", "Ann Lee") == "Ann Lee (ann@y)"
     # the name events carry stays, whatever the log-in calls them later
-    assert store.known_as("ann@x", "Ann Smith") == "Ann Lee"
-    assert store.known_as("bob@x", "Ann Lee (ann@y)") == "Ann Lee (ann@y) (bob@x)"
-    assert store.known_as("eve@x", "") == "eve@x"
-    names = store.people()
+    assert store.people.known_as("ann@x", "Ann Smith") == "Ann Lee"
+    assert store.people.known_as("bob@x", "Ann Lee (ann@y)") == "Ann Lee (ann@y) (bob@x)"
+    assert store.people.known_as("eve@x", "") == "eve@x"
+    names = store.people.names()
     assert set(names) == {"ann@x", "ann@y", "bob@x", "eve@x"} and len(set(names.values())) == 4
 
 
@@ -541,7 +541,7 @@ def test_people_who_come_at_once_are_known_once(store: Store) -> None:
     names: dict[int, str] = {}
 
     def come(i: int) -> None:
-        names[i] = store.known_as(f"k{i % 3}", "Ann")
+        names[i] = store.people.known_as(f"k{i % 3}", "Ann")
 
     threads = [threading.Thread(target=come, args=(i,)) for i in range(9)]
     for thread in threads:
@@ -549,7 +549,7 @@ def test_people_who_come_at_once_are_known_once(store: Store) -> None:
     for thread in threads:
         thread.join()
     assert len(names) == 9 and all(names[i] == names[i % 3] for i in names)
-    assert len(set(names.values())) == 3 and len(store.people()) == 3
+    assert len(set(names.values())) == 3 and len(store.people.names()) == 3
 
 
 def test_who_knows_the_last_event_looks_for_no_news_and_who_does_not_gets_them(store: Store) -> None:

@@ -37,7 +37,7 @@ def test_a_comparison_in_a_folder_or_the_database_does_not_go_on_over_other_data
     table(path)
     for place in places:
         assert run_study(study(path, "margin"), **place).status == "finished"
-    [record] = store.runs(study="s")
+    [record] = store.runs.all(study="s")
     assert pool_of_run(record).fingerprint == record.fingerprint
     table(path, flipped=True)
     for place in places:

@@ -50,27 +50,27 @@ def test_a_run_kept_nowhere(pool: Pool) -> None:
 
 def test_rounds_are_in_the_database_before_anybody_hears_of_them(store: Store, pool: Pool) -> None:
     def heard(r: Round) -> None:
-        (record,) = store.runs()
+        (record,) = store.runs.all()
         assert record.status == "running" and record.n_rounds == r.number + 1
 
     result = run(SPEC, heard, pool=pool, store=store, study="s")
     assert result.run_id is not None
-    record = store.run(result.run_id)
+    record = store.runs.get(result.run_id)
     assert (record.status, record.n_rounds, record.study) == ("finished", 9, "s")
-    assert facts([Round.from_json(r.record) for r in store.rounds(record.id)]) == facts(result.rounds)
-    assert [n for n in range(9) if store.round_state(record.id, n)] == [8]
+    assert facts([Round.from_json(r.record) for r in store.rounds.all(record.id)]) == facts(result.rounds)
+    assert [n for n in range(9) if store.rounds.state(record.id, n)] == [8]
 
 
 def test_a_failed_run_in_the_database_goes_on_to_the_same_rounds(store: Store, pool: Pool) -> None:
     whole = run(SPEC, pool=pool)
     with pytest.raises(DiedError):
         run(SPEC, dying(3), pool=pool, store=store)  # type: ignore[arg-type]
-    (record,) = store.runs()
+    (record,) = store.runs.all()
     assert record.status == "failed" and record.n_rounds == 4
     heard: list[int] = []
     result = run(SPEC, lambda r: heard.append(r.number), pool=pool, store=store, run_id=record.id)
     assert heard == [4, 5, 6, 7, 8] and facts(result.rounds) == facts(whole.rounds)
-    assert store.run(record.id).status == "finished"
+    assert store.runs.get(record.id).status == "finished"
     with pytest.raises(InputError, match="another specification"):
         run(
             RunSpec("iris", classifier=FAKE, policy="random", budget=9),
@@ -183,7 +183,7 @@ def test_told_to_stop_it_stops_and_can_go_on(store: Store, tmp_path: Path, pool:
     heard: list[int] = []
     result = run(SPEC, lambda r: heard.append(r.number), lambda: len(heard) >= 3, pool=pool, store=store)
     assert result.status == "cancelled" and heard == [0, 1, 2]
-    assert result.run_id is not None and store.run(result.run_id).status == "cancelled"
+    assert result.run_id is not None and store.runs.get(result.run_id).status == "cancelled"
     rest = run(SPEC, pool=pool, store=store, run_id=result.run_id)
     assert facts(rest.rounds) == facts(run(SPEC, pool=pool).rounds)
     stopped = run(
@@ -221,7 +221,7 @@ def test_where_a_run_is_kept_must_make_sense(store: Store, tmp_path: Path, pool:
         run(SPEC, pool=pool, store=store, out=tmp_path / "x")
     with pytest.raises(InputError, match="go with a store"):
         run(SPEC, pool=pool, study="s")
-    mine = store.start_run(SPEC.to_json(), pool.fingerprint).id
+    mine = store.runs.start(SPEC.to_json(), pool.fingerprint).id
     with pytest.raises(InputError, match="running already"):
         run(SPEC, pool=pool, store=store, run_id=mine)
 
@@ -230,7 +230,7 @@ def test_what_goes_wrong_is_recorded(store: Store, pool: Pool) -> None:
     spec = RunSpec("iris", classifier=FAKE, policy="nope", budget=2)
     with pytest.raises(InputError, match="no policy"):
         run(spec, pool=pool, store=store)
-    (record,) = store.runs()
+    (record,) = store.runs.all()
     assert record.status == "failed" and "no policy" in record.message
 
 

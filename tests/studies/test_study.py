@@ -222,7 +222,7 @@ def test_a_classifier_that_fails_leaves_the_rest_of_a_study_standing(tmp_path: P
     heard: list[RunSpec] = []
     for _ in range(2):
         run_study(spec, lambda one, r: heard.append(one), store=store)
-    failed = [r for r in store.runs(study="s") if r.status == "failed"]
+    failed = [r for r in store.runs.all(study="s") if r.status == "failed"]
     assert len(failed) == 4 and {r.message for r in failed} == {"ArithmeticError: no root"}
 
 
@@ -251,13 +251,13 @@ def test_in_the_database(whole: Path, store: Store) -> None:
         SPEC, lambda one, r: heard.append(r.number), lambda: len(heard) >= 8, store=store, project=None
     )
     assert part.status == "cancelled"
-    assert sorted({r.status for r in store.runs(study="s")}) == ["cancelled", "finished"]
+    assert sorted({r.status for r in store.runs.all(study="s")}) == ["cancelled", "finished"]
     result = run_study(SPEC, store=store)
-    assert [r.status for r in store.runs(study="s")] == ["finished"] * 8
+    assert [r.status for r in store.runs.all(study="s")] == ["finished"] * 8
     assert [row[:7] for row in result.rows()] == [row[:7] for row in read_study(whole).rows()]
     heard.clear()
     run_study(SPEC, lambda one, r: heard.append(r.number), store=store)
-    assert len(heard) == 40 and len(store.runs(study="s")) == 8
+    assert len(heard) == 40 and len(store.runs.all(study="s")) == 8
 
 
 @pytest.mark.parametrize("kept", ["folder", "database"])

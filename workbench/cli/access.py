@@ -22,7 +22,7 @@ def access(
 ) -> None:
     """Show or change whose a project is and who may open it."""
     record, store = project_named(project)
-    names = store.people()
+    names = store.people.names()
     if access or owner or people:
         key = record.owner if owner is None else _key(owner, names)
         kind = access or ("shared" if people else record.access)
@@ -45,21 +45,21 @@ def program_keys(
     """Keys with which programs label and ask over HTTP."""
     record, store = project_named(project)
     if revoke is not None:
-        old_key = store.revoke_key(record.family, revoke)
+        old_key = store.keys.revoke(record.family, revoke)
         done(store, "opened to programs", record, f"key {old_key.id} of {old_key.name} revoked")
         print(f"The key {old_key.id} of {old_key.name} opens nothing any more.")
         return
     if person is not None:
         if record.owner:
             raise InputError("This project belongs to somebody: they make its keys on the Data page.")
-        new_key, secret = store.make_key(record.family, person, purpose=purpose)
+        new_key, secret = store.keys.make(record.family, person, purpose=purpose)
         done(store, "opened to programs", record, f"key {new_key.id} for {new_key.name}")
         print(
             f"A key for {new_key.name} in {record.name} (/api/v1/projects/{record.family}), told here once:"
         )
         print(secret)
         return
-    keys = store.keys_of(record.family)
+    keys = store.keys.of(record.family)
     if not keys:
         print("No program has a key of this project; --person NAME makes one.")
         return
@@ -80,10 +80,10 @@ def audit_log(
         raise InputError(f"--count must be at least 1; got {count}.")
     store = Store.open()
     if project is None:
-        entries = store.audited(most=count)
+        entries = store.audit.entries(most=count)
     else:
         deletions = [
-            entry for entry in store.audited(what="deleted") if project in (entry.project, entry.called)
+            entry for entry in store.audit.entries(what="deleted") if project in (entry.project, entry.called)
         ]
         try:
             project_id = project_named(project)[0].id
@@ -91,7 +91,7 @@ def audit_log(
             if not deletions or deletions[0].project is None:
                 raise
             project_id = deletions[0].project
-        entries = store.audited(project=project_id, most=count)
+        entries = store.audit.entries(project=project_id, most=count)
     rows = [
         (entry.time[:19], entry.name, entry.what, entry.called, entry.project or "", entry.detail)
         for entry in entries

@@ -89,7 +89,7 @@ def _database() -> tuple[str, str, str]:
 
     try:
         store = Store.open()
-        return "database", f"{len(store.projects())} projects, {len(store.runs())} runs", ""
+        return "database", f"{len(store.projects())} projects, {len(store.runs.all())} runs", ""
     except InputError as error:
         return "database", "-", str(error)
 

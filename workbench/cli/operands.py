@@ -303,4 +303,4 @@ def done(store: Store, what: Deed, project: ProjectSummary, detail: str) -> None
         name = "command line"
     # a home that cannot be written keeps nobody from their labels
     with suppress(InputError):
-        store.record_deed(AuditEntry(what, name, project=project.id, called=project.name, detail=detail))
+        store.audit.record(AuditEntry(what, name, project=project.id, called=project.name, detail=detail))

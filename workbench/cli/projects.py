@@ -107,8 +107,8 @@ def new_project(
         print(f"{take_votes(session, answers, Path(pool).name)}: workbench people {session.id}")
     with_classes = f", {len(session.classes)} classes" if session.classes else ""
     print(f"{session.project.name}: {len(session.pool):,} items{with_classes}, project {session.id}")
-    if session.twins.n_groups:
-        print(session.twins.say())
+    if session.items.twins.n_groups:
+        print(session.items.twins.say())
     sources = [str(entry["source"]) for entry in session.settings.get("guesses") or ()]
     if sources:
         print(
@@ -218,7 +218,7 @@ def import_project(
     if take_instructions(session, data, form):
         print(f"The file's instructions were taken over: workbench instructions {session.id} prints them.")
     before = session.state.n_labelled
-    session.import_labels(labels, file.name, corrects=True)
+    session.items.import_labels(labels, file.name, corrects=True)
     state = session.state
     print(
         f"{session.project.name}: {len(labels)} labels read, "
@@ -331,7 +331,7 @@ def export_project(
     n_labelled = session.state.n_labelled
     # the last fit does not know the labels that were imported
     if what == PREDICTED and isinstance(session, Session):
-        session.refit_all()
+        session.questions.refit()
     elif (what == "predictions" or format == PREDICTOR) and getattr(session, "stale", False):
         session.refit()
     done(store, "exported", record, format if format in (BUNDLE, PREDICTOR) else f"{what}, {format}")

@@ -182,7 +182,7 @@ def _kept(spec: RunSpec, pool: Pool, progress: _Progress) -> RunResult:
     document = spec.to_json()
     unfinished = [
         r.id
-        for r in store.runs()
+        for r in store.runs.all()
         if r.spec == document
         and r.fingerprint == pool.fingerprint
         and r.status in ("interrupted", "cancelled")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from workbench.errors import InputError
 from workbench.exchange.bundles import may_be_written
 from workbench.exchange.labels import write_labels
+from workbench.exchange.models import save_model_of
 from workbench.exchange.projects import write_project_bundle
 from workbench.exchange.rows import LabelRows, StoredLabels
 from workbench.store.needed_files import files_in_use
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from workbench.store import Store
 
 BUNDLE = "bundle"
+MODEL = "model"
 PREDICTOR = "predictor"
 
 
@@ -77,6 +79,11 @@ def export_to(
         from workbench.exchange.predictor import predictor_of, write_predictor
 
         write_predictor(path, predictor_of(session))
+        return session.model.n_labelled if session.model is not None else 0
+    if format == MODEL:
+        if isinstance(session, StoredLabels):
+            raise InputError("A model is of a pool, and the pool is not at hand.")
+        save_model_of(session, path, replace=replace)
         return session.model.n_labelled if session.model is not None else 0
     store = getattr(session, "store", None) if store is None else store
     with chosen_file(path, protected=() if store is None else files_in_use(store), replace=replace) as file:

@@ -71,8 +71,8 @@ def import_labels(
         notes: takes what is to be told of how the file was read.
 
     Returns:
-        (item, class name) pairs, for `Session.import_labels`. Rows without a label are left out. Of Label
-        Studio, whose annotations name persons, a vote of each; where nothing decides, they differ.
+        (item, class name) pairs, for `Session.items.import_labels`. Rows without a label are left out. Of
+        Label Studio, whose annotations name persons, a vote of each; where nothing decides, they differ.
 
     Raises:
         InputError: an unknown format, a file of another form, labels that are no names or codes of
@@ -171,7 +171,7 @@ def take_votes(session: Session, votes: Votes, source: str) -> str:
     """
     place = {str(key): item for item, key in enumerate(session.pool.items.ids)}
     rows = [FileVote(place[key], answer, who) for (key, who), answer in votes.items() if key in place]
-    session.import_labels(rows, source)
+    session.items.import_labels(rows, source)
     return f"{len(rows):,} answers of {len({row.person for row in rows}):,} persons"
 
 

@@ -167,7 +167,7 @@ class _History:
                 f"{format} holds labels and no history; use {', '.join(CARRIED_BY)}, or the bundle."
             )
         ids = session.ids if isinstance(session, StoredLabels) else session.pool.items.ids
-        self._rows = history_rows(session.events, ids, session.state.class_names)
+        self._rows = history_rows(session.log.events, ids, session.state.class_names)
         self.items = range(0)  # as many as were written
 
     def chunks(self) -> Iterator[list[dict[str, Any]]]:

@@ -54,7 +54,7 @@ class ImportPlan:
         keep_mine: bool = False,
         named: Mapping[str, str] | None = None,
     ) -> list[tuple[int, str] | FileVote]:
-        """The labels to take in, for `Session.import_labels`.
+        """The labels to take in, for `Session.items.import_labels`.
 
         Args:
             leave_out_unknown: go on without the rows whose item the pool does not have.

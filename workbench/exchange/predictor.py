@@ -228,7 +228,7 @@ def _features(export: _Made, feature_map: FeatureMap) -> str:
         return "vectors(M, rows)"
     raise InputError(
         "Its features come from an encoder or a network, which NumPy alone cannot run. Save the model "
-        "instead (session.save_model, or --format bundle): workbench predict reads that."
+        'instead (session.export("model", FOLDER), or --format bundle): workbench predict reads that.'
     )
 
 
@@ -281,7 +281,7 @@ def _guess(export: _Made, saved: SavedModel) -> bool:
             raise InputError(
                 f"The model begins with the guess {source['source']!r}, which a predictor cannot make on new "
                 "rows. Take it off (workbench guess PROJECT --off SOURCE), let the model fit again, "
-                "and export then; or save the model (session.save_model), which keeps it."
+                'and export then; or save the model (session.export("model", FOLDER)), which keeps it.'
             )
     terms: Terms = guesses.terms  # type: ignore[assignment]
     described = descriptions(saved.classes, guesses.guidance)
@@ -335,7 +335,7 @@ def _classifier(export: _Made, saved: SavedModel, guess: str) -> None:
     if not (isinstance(estimator, LargeMarginClassifier) or softmax or logistic):
         raise InputError(
             f"{saved.name} cannot be taken away for NumPy alone; {CAN} can. Save the model "
-            "instead (session.save_model, or --format bundle): workbench predict reads that."
+            'instead (session.export("model", FOLDER), or --format bundle): workbench predict reads that.'
         )
     export.use("covariance")
     _latents(export, estimator.predictor_)
@@ -363,7 +363,7 @@ def _latents(export: _Made, predictor: Predictor) -> None:
     if isinstance(predictor.kernel, GPflowKernel) or predictor.binary:
         raise InputError(
             "Its kernel is a GPflow object, which NumPy alone cannot run. Use a kernel by its name, or save "
-            "the model (session.save_model)."
+            'the model (session.export("model", FOLDER)).'
         )
     _scaling(export, predictor.shift, predictor.scale, predictor.clip, predictor.representation)
     kernel = predictor.kernel.to_arrays()

@@ -69,14 +69,16 @@ class AnswerRows(RowsOut):
         self.pool, self._format = session.pool, format
         questions = session.questions.sessions()
         self._labels = {question.question_name: question.state.decided for question in questions}
-        kinds = {question.question_name: question.question_kind for question in questions}
+        kinds = {question.question_name: question.project.kind for question in questions}
         self.switches = [name for name, kind in kinds.items() if kind == YES_NO]
         # yes is 1: what drops the names of the codes, as to_csv does, still says what was answered
         self.classes: dict[str, Sequence[str]] = {
-            question.question_name: (NO, YES) if question.question_kind == YES_NO else question.classes
+            question.question_name: (NO, YES) if question.project.kind == YES_NO else question.classes
             for question in questions
         }
-        predictors = {q.question_name: q.item_predictor(all_items=True) for q in questions if predicted}
+        predictors = {
+            q.question_name: q.predictions.predictor(all_items=True) for q in questions if predicted
+        }
         self._predictors = {name: predict for name, predict in predictors.items() if predict is not None}
         if predicted and not self._predictors:
             raise InputError(
@@ -286,11 +288,11 @@ def take_answers(session: Session, answers: Answers, source: str) -> tuple[dict[
             question = session.question(name)
             before = question.state.n_labelled
             if pairs:
-                last = question.import_labels(pairs, source, corrects=True, operation=operation) or last
+                last = question.items.import_labels(pairs, source, corrects=True, operation=operation) or last
             counts[name] = question.state.n_labelled - before
         return counts, last
 
-    return session.together(work, whole=True)
+    return session.log.together(work, whole=True)
 
 
 def _answer(cell: Any, kind: str, name: str, where: str) -> str | None:

@@ -92,6 +92,11 @@ class StoredLabels:
         events = store.events(project_id)
         return cls(fold(events), store.item_ids(project_id), events)
 
+    @property
+    def log(self) -> StoredLabels:
+        """Itself: its events are all of the project's, as those of `Session.log`."""
+        return self
+
 
 class RowsOut:
     """Rows that the writers of files take, an item each.
@@ -145,14 +150,15 @@ class LabelRows(RowsOut):
         self.state: ProjectState = session.state
         self.pool: Any = session.pool
         self._what = what
-        self._events = list(session.events)
+        self._events = list(session.log.events)
         self._payloads = {event.id: event.payload for event in self._events}
         self._model = getattr(session, "model", None)
         self._model_name = ""
-        predictor = getattr(session, "item_predictor", None)
-        self._predict_item: Any = None if predictor is None else predictor(all_items=True)
+        self._predict_item: Any = (
+            None if isinstance(session, StoredLabels) else session.predictions.predictor(all_items=True)
+        )
         if self._model is not None:
-            self._model_name = str(session.fitted_with["classifier"])  # type: ignore[union-attr]
+            self._model_name = str(session.fits.fitted_with["classifier"])  # type: ignore[union-attr]
         if what not in (PAIRS, "labels", FINISHED) and self.pool is None:
             raise InputError(f"The pool is not at hand; without it only labels can be exported, not {what}.")
         if what == "predictions" and self._model is None:
@@ -166,7 +172,7 @@ class LabelRows(RowsOut):
             if what in (PAIRS, "labels", FINISHED)
             else range(0 if self.pool is None else len(self.pool))
         )
-        self._first = None if isinstance(session, StoredLabels) else session.twins.first
+        self._first = None if isinstance(session, StoredLabels) else session.items.twins.first
         self._cells = {} if self.pool is None else own_cells(self.pool)
         if typed and self.pool is not None:
             self._cells |= number_cells(self.pool)
@@ -335,7 +341,7 @@ def flat(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _heaviest_first(session: Session) -> list[tuple[str, Ints]]:
     """(source, [N] the class codes it says, -1 for none) of the guesses in use, the most trusted first."""
-    weights = weights_of(session.model, session.fitted_with)
+    weights = weights_of(session.model, session.fits.fitted_with)
     pairs = [
         (entry.source, entry.guess) for entry in session.guesses.now() if entry.on and entry.guess is not None
     ]

@@ -66,7 +66,7 @@ class Checks(Part):
         if not items.size:
             raise InputError("Every item has a label of a person's: nothing is left for the machine.")
         p = published.model.probabilities_at(items)
-        measured, truth = session.held_out(state)
+        measured, truth = session.fits.held_out(state)
         q = published.model.probabilities_at(measured) if measured.size else np.empty((0, p.shape[1]))
         calibration = q.max(axis=1), q.argmax(axis=1) != truth
         return _surest_first(

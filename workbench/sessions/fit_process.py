@@ -181,7 +181,7 @@ def opened(url: str, project: str) -> Session:
         if key[0] == url and project in (candidate.id, *candidate.questions.ids)
     )
     key = next(keys, None)
-    if key is not None and _OPEN[key].outgrown:
+    if key is not None and _OPEN[key].log.outgrown:
         del _OPEN[key]
         key = None
     if key is None:

@@ -241,6 +241,24 @@ class Fits:
         """The newest fit that was taken up so far; never reads a stored one, so it takes no time."""
         return self._published
 
+    @property
+    def fitted_with(self) -> Mapping[str, Any]:
+        """Classifier, options and policy of the published fit; the present settings before the first."""
+        published = self.published()
+        return self._project.settings() if published is None else published.chosen
+
+    def held_out(self, state: ProjectState | None = None) -> tuple[Ints, Ints]:
+        """Items to measure on and their codes among the classes of `model`; never trained on.
+
+        A merge or a new class since the fit changes none of the codes; items of classes that the model does
+        not know are left out until it does. Before the first fit they are the project's codes.
+
+        Args:
+            state: to take the evaluation set from; the present one unless given.
+        """
+        state = self._project.state() if state is None else state
+        return held_out(self._project.pool, state, self._project.record.settings, self.published(state))
+
     def is_stale(self) -> bool:
         """True if a refit would see labels, classes or settings that the published model has not seen."""
         state = self._project.state()
@@ -394,14 +412,14 @@ class Fits:
             InputError: there is no such round.
         """
         project = self._project
-        record = project.store.round(project.id, number)
+        record = project.store.rounds.get(project.id, number)
         if record is None:
             raise InputError(f"Project {project.record.name!r} has no round {number}.")
         items, codes = self._training_of(record)
         learner = self._learner_of(self._chosen_in(record), tuple(record["classes"]))
         if state is not None:
             return learner.model(state, number, items, codes)
-        snapshot = project.store.round_state(project.id, number)
+        snapshot = project.store.rounds.state(project.id, number)
         if snapshot is not None:
             model = self._stored(learner, snapshot[1], number, items, codes)
             if model is not None:
@@ -415,7 +433,7 @@ class Fits:
             InputError: there is no such round.
         """
         project = self._project
-        record = project.store.round(project.id, number)
+        record = project.store.rounds.get(project.id, number)
         if record is None:
             raise InputError(f"Project {project.record.name!r} has no round {number}.")
         return self._chosen_in(record)
@@ -591,11 +609,11 @@ class Fits:
         items of a round; stored are the utilities of its queue.
         """
         project = self._project
-        snapshot = project.store.round_state(project.id)
+        snapshot = project.store.rounds.state(project.id)
         if snapshot is None or (self._published is not None and self._published.model.number >= snapshot[0]):
             return
         number, arrays = snapshot
-        record = project.store.round(project.id, number)
+        record = project.store.rounds.get(project.id, number)
         assert record is not None
         project.log.check_length(int(record.get("n_items", 0)))
         is_scored = fit is not None and fit.number == number and fit.probabilities is not None

@@ -95,7 +95,7 @@ def report(
         now: the sources with what they say.
         state: of the project.
         model: the published one, or None.
-        fitted: what that was fitted with, as `Session.fitted_with`.
+        fitted: what that was fitted with, as `Session.fits.fitted_with`.
     """
     weights = weights_of(model, fitted)
     items = np.fromiter(state.codes, dtype=np.int64, count=len(state.codes))

@@ -62,7 +62,7 @@ def _foretold(session: Session, items: Ints, codes: Ints, n_classes: int) -> Flo
     if len(np.unique(codes)) < 2:
         raise InputError("All of these labels are of one class: nothing tells which of them is wrong.")
     rng = generator(int(session.settings["seed"]), 0, CHECKS)
-    groups, place = np.unique(session.twins.first[items], return_inverse=True)
+    groups, place = np.unique(session.items.twins.first[items], return_inverse=True)
     fold = rng.permutation(np.arange(len(groups)) % FOLDS)[place]
     p = np.empty((len(items), n_classes))
     X = session.pool.features

@@ -32,7 +32,7 @@ def _standing(session: Any) -> str:
         f"{state.n_labelled:,} of {counted(len(session.pool), 'item')} labelled",
         class_words(session.classes),
     ]
-    measured = session.evaluation
+    measured = session.predictions.evaluation
     if measured.enough:
         parts.append(f"error {measured.error:.3f} ({measured.low:.3f} to {measured.high:.3f})")
     elif session.model is None:

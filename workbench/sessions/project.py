@@ -440,7 +440,7 @@ class OpenQuestion:
                     rounds = ()
                 if len(rounds) < n:
                     last = rounds[-1].number if rounds else -1
-                    rows = self.store.rounds(self.id, last)
+                    rows = self.store.rounds.all(self.id, last)
                     rounds += tuple(Round.from_json(r.record) for r in rows)
                     self._rounds = (self.log.epoch, rounds)
         return list(rounds[:n])

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
+from workbench.errors import InputError
+from workbench.progress import FitCallback
+from workbench.sessions.lead_question import rarer
 from workbench.sessions.opening import further_question
 from workbench.sessions.questions import Question, question_name, several
+from workbench.sessions.rounds import Round
 from workbench.sessions.several import Names, Several
-from workbench.store import ProjectSummary
+from workbench.store import Event, ProjectSummary
 
 S = TypeVar("S", bound=Several)
+MOST_ASKED = 200  # characters of the question at the desk
 
 
 class QuestionNames(Names, Generic[S]):
@@ -75,6 +80,37 @@ class QuestionNames(Names, Generic[S]):
             InputError: there is none of this name, or it is the last one that is asked.
         """
         self._change(name, aside=on)
+
+    def reword(self, question: str) -> Event | None:
+        """Put the question of the session in other words at the desk.
+
+        Args:
+            question: of 200 characters at most; "" for the one that the project comes with.
+
+        Returns:
+            The recorded event, or None when nothing changes.
+
+        Raises:
+            InputError: a longer one.
+        """
+        words = " ".join(question.split())
+        if len(words) > MOST_ASKED:
+            raise InputError(f"The question is {len(words)} characters long; {MOST_ASKED} can be shown.")
+        if words == str(self._session.settings.get("question") or ""):
+            return None
+        return self._session._event("ask-in-words", text=words)
+
+    def refit(self, callback: FitCallback | None = None) -> dict[str, Round]:
+        """Fit the model of each question that has new labels; their rounds by the question's name.
+
+        Of yes / no questions that share a geometry the one that chooses it comes first.
+        """
+        waiting = [session for session in self.sessions() if session.stale]
+        waiting.sort(key=lambda session: -rarer(session.fits.present))
+        rounds = {
+            session.question_name: session.fits.refit(session.annotator, callback) for session in waiting
+        }
+        return {name: round_or_none for name, round_or_none in rounds.items() if round_or_none is not None}
 
     def _change(self, question: str, **fields: Any) -> None:
         session = self._session

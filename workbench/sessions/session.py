@@ -3,38 +3,49 @@
 from __future__ import annotations
 
 import getpass
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 from workbench.errors import InputError
 from workbench.policies.effective import DEFAULT_POLICY, UNIFORM_SHARE
 from workbench.pools.pool import Pool
 from workbench.progress import FitCallback
-from workbench.registry import trust_typed
+from workbench.registry import Entry, trust_typed
+from workbench.sessions.asking import LEASE_SECONDS, Ask
 from workbench.sessions.classes import Classes
-from workbench.sessions.exporting import Exporting
 from workbench.sessions.finishing import Checks
 from workbench.sessions.guess_sources import GuessSources
 from workbench.sessions.instructions import InstructionSheet
-from workbench.sessions.labelling import Labelling
-from workbench.sessions.lead_question import rarer
+from workbench.sessions.items import Items
 from workbench.sessions.learner import Learner
+from workbench.sessions.log import Log
+from workbench.sessions.notebooks import session_html, session_words
 from workbench.sessions.opening import create_project
 from workbench.sessions.operations import made_id
 from workbench.sessions.policy import check_policy
+from workbench.sessions.predictions import Predictions
 from workbench.sessions.question_names import QuestionNames
 from workbench.sessions.questions import Question
+from workbench.sessions.queue import Queue
 from workbench.sessions.reopening import open_pool
 from workbench.sessions.rounds import Round
-from workbench.sessions.smoothing import NeighbourhoodBuild
+from workbench.sessions.several import Several
 from workbench.sessions.spec import EARLY_SHARE, EVALUATION_SHARE, with_choice
 from workbench.sessions.team import Team
 from workbench.store import Event, Store
+from workbench.store.retry import retried
 
-MOST_ASKED = 200  # characters of the question at the desk
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Formats stand a floor higher and are found by name, as a classifier or a policy is.
+_FILE = Entry("file", "workbench.exchange.exporting:export_to", "The project as a file")
+_SHOWN = ("label", "status", "person", "time")
 
 
-class Session(Labelling, Exporting):
+class Session(Several):
     """A project opened by one annotator.
 
     Safe to use from several threads; several sessions of one project, in one process or in many,
@@ -154,10 +165,10 @@ class Session(Labelling, Exporting):
 
         def work() -> None:
             for name, pairs in answers.items():
-                self.question(name).import_labels(pairs, self.pool.name, operation=operation)
+                self.question(name).items.import_labels(pairs, self.pool.name, operation=operation)
 
         if answers:
-            self.together(work, whole=True)
+            self.log.together(work, whole=True)
 
     @classmethod
     def open(
@@ -200,6 +211,26 @@ class Session(Labelling, Exporting):
     def questions(self) -> QuestionNames[Self]:
         """Names of the questions that are asked, in their order."""
         return QuestionNames((q.question for q in self._family.listed() if not q.aside), self)
+
+    @property
+    def items(self) -> Items:
+        """Items of the pool, and acts about those of one's own choosing."""
+        return Items(self)
+
+    @property
+    def queue(self) -> Queue:
+        """Questions to this annotator, and what is left to ask."""
+        return Queue(self)
+
+    @property
+    def predictions(self) -> Predictions:
+        """Predictions of the newest fit, and what they are worth."""
+        return Predictions(self)
+
+    @property
+    def log(self) -> Log:
+        """Everything that was done in the project."""
+        return Log(self)
 
     @property
     def people(self) -> Team:
@@ -258,30 +289,6 @@ class Session(Labelling, Exporting):
         value = {"classifier": name, "options": new_options, "policy": chooses}
         return self._event("model", value=value)
 
-    def change_question(self, question: str) -> Event | None:
-        """Put the question at the desk in other words.
-
-        Args:
-            question: of 200 characters at most; "" for the one that the project comes with.
-
-        Returns:
-            The recorded event, or None when nothing changes.
-
-        Raises:
-            InputError: a longer one.
-        """
-        words = " ".join(question.split())
-        if len(words) > MOST_ASKED:
-            raise InputError(f"The question is {len(words)} characters long; {MOST_ASKED} can be shown.")
-        if words == str(self.settings.get("question") or ""):
-            return None
-        return self._event("ask-in-words", text=words)
-
-    @property
-    def neighbours(self) -> NeighbourhoodBuild:
-        """The pool's graph of neighbours that models can lean on, and how far its making is."""
-        return self.fits.making
-
     def refit(self, callback: FitCallback | None = None) -> Round | None:
         """Fit the model on the labels as they are now, score the pool and publish the result.
 
@@ -297,30 +304,74 @@ class Session(Labelling, Exporting):
         """
         return self.fits.refit(self.annotator, callback)
 
-    def refit_all(self, callback: FitCallback | None = None) -> dict[str, Round]:
-        """Fit the model of each question that has new labels; their rounds by the question's name.
+    @retried
+    def ask(self, k: int = 1, *, lease: float = LEASE_SECONDS) -> list[Ask]:
+        """Questions for this annotator, best first.
 
-        Of yes / no questions that share a geometry the one that chooses it comes first.
-        """
-        waiting = [session for session in self._asked() if session.stale]
-        waiting.sort(key=lambda session: -rarer(session.fits.present))
-        rounds = {session.question_name: session.refit(callback) for session in waiting}
-        return {name: round_or_none for name, round_or_none in rounds.items() if round_or_none is not None}
-
-    def step(self, oracle: Callable[[int], str], k: int = 1) -> Round | None:
-        """One round with an oracle in the person's place: ask, tell, refit.
+        Items whose answer they took back come first, then questions of theirs that are still open (so
+        a reload or a second tab shows the same item), then items that were set aside and asked for
+        anew, then new ones. Never waits for a fit.
 
         Args:
-            oracle: item -> class name, such as `ArrayOracle(pool)`.
-            k: how many questions before the refit.
+            k: how many.
+            lease: seconds during which nobody else is asked about the items.
 
         Returns:
-            The round; None when there are not two classes yet or nothing is left to ask.
+            At most k asks, recorded; fewer, or none, when little is left.
         """
-        asks = self.ask(k)
-        for ask in asks:
-            self.tell(ask.id, oracle(ask.item))
-        return self.refit() if asks else None
+        if k < 1:
+            raise InputError(f"At least one item must be asked for; got k={k}.")
+        state = self.state
+        published = self._prepare(state)
+        moment = time.time()
+        # A reload asks for what it was shown: nothing to record.
+        leased_items = self._questions.leased(state, moment, self.annotator)
+        asks = self._questions.standing(state, self.annotator, leased_items)[:k]
+        if len(asks) == k and all(a.expires > moment for a in asks):
+            return asks
+        with self._project.recording() as transaction:
+            state = transaction.state
+            leased_items = self._questions.leased(state, moment, self.annotator)
+            asks = self._questions.standing(state, self.annotator, leased_items)[:k]
+            if len(asks) < k:
+                exclusions = leased_items | {a.item for a in asks}
+                asks += self._questions.fresh(state, self.annotator, k - len(asks), exclusions, published)
+            return self._answers.lease(transaction, asks, moment, lease)
+
+    # --- outputs ------------------------------------------------------------------------------
+
+    @property
+    def labels(self) -> pd.DataFrame:
+        """The labelled items: id, their own columns, label, status, person and time; indexed by item."""
+        table = self.items.to_pandas(what="labels")
+        columns = list(table.columns[: table.columns.get_loc("label")])
+        return table[columns + list(_SHOWN)]
+
+    def export(self, format: str, path: str | Path, what: str = "labels", *, replace: bool = False) -> int:
+        """Write the labels as a file, or the project as a bundle.
+
+        Args:
+            format: "csv", "parquet", "jsonl", "npz", "label-studio", "huggingface", "folders", "coco",
+                "bundle", a folder with the project's whole history, "model", a folder for `load_model`,
+                or "predictor", the model as a folder that needs NumPy alone.
+            path: of the file or folder; folders above it are made.
+            what: "labels", "everything", "predictions" or "history".
+            replace: write over another file that is there; a file of a project's pool is never written.
+
+        Returns:
+            How many rows were written; of a folder, labels.
+
+        Raises:
+            InputError: no such format, one that cannot hold this pool, or a place that cannot be written or
+                where something is.
+        """
+        return int(_FILE.load()(self, format, Path(path), what, replace=replace))
+
+    def __repr__(self) -> str:
+        return f"<{session_words(self)}>"
+
+    def _repr_html_(self) -> str:
+        return session_html(self)
 
 
 def _login() -> str:

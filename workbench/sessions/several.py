@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Self, TypeVar
-
-import numpy as np
 
 from workbench.errors import InputError, StorageError
 from workbench.reading import listed
 from workbench.sessions.answering import CLOSING
-from workbench.sessions.asking import LEASE_SECONDS, Ask
-from workbench.sessions.asking_items import Candidate, ItemAsk, plan
-from workbench.sessions.file_votes import file_vote
+from workbench.sessions.asking import Ask
+from workbench.sessions.asking_items import ItemAsk
 from workbench.sessions.opened import Opened
 from workbench.sessions.operations import (
     SKIPPED,
@@ -29,9 +25,8 @@ from workbench.sessions.operations import (
 )
 from workbench.sessions.published import Published
 from workbench.sessions.questions import NO, YES, unknown_question
-from workbench.sessions.randomness import SECOND, generator
 from workbench.sessions.taxonomy import name_of, new_name
-from workbench.store import YES_NO, Event, FileVote, ProjectState, ProjectSummary
+from workbench.store import YES_NO, Event, ProjectState, ProjectSummary
 from workbench.store.retry import retried
 
 T = TypeVar("T")
@@ -47,11 +42,6 @@ class Several(Opened):
     def question_name(self) -> str:
         """Name of the question that this session is of."""
         return self._summary.question
-
-    @property
-    def question_kind(self) -> str:
-        """One of `QUESTION_KINDS` of the store: one class, or yes / no."""
-        return self._summary.kind
 
     def question(self, name: str) -> Self:
         """The session of a question of this project: its own answers, model, rounds and figures.
@@ -81,80 +71,12 @@ class Several(Opened):
 
     # --- asking -------------------------------------------------------------------------------
 
-    @retried
-    def ask_items(self, k: int = 1, *, lease: float = LEASE_SECONDS) -> list[ItemAsk]:
-        """Items to be looked at once, each with all of its open questions.
-
-        Every question proposes what it would ask; of these comes first what is drawn to measure on, and
-        then the item about which the models expect to be wrong most.
-
-        Args:
-            k: how many items.
-            lease: seconds during which nobody else is asked about the items.
-
-        Returns:
-            At most k items; fewer, or none, when little is left.
-        """
-        if k < 1:
-            raise InputError(f"At least one item must be asked for; got k={k}.")
-        sessions = self._asked()
-        prepared = [(one, one._prepare(one.state)) for one in sessions]
-        moment = time.time()
-
-        def planned() -> list[ItemAsk]:
-            candidates = [
-                Candidate(session.question_name, session._questions, session.state, published)
-                for session, published in prepared
-            ]
-            return plan(candidates, self.annotator, k, moment)
-
-        asks = planned()
-        if len(asks) == k and all(one.expires > moment for item in asks for one in item.asks.values()):
-            return asks
-        with self._project.log.together():
-            asks = planned()
-            leased: dict[str, dict[int, Ask]] = {}
-            for one in sessions:
-                own_asks = [item.asks[one.question_name] for item in asks if one.question_name in item.asks]
-                with one._project.recording() as transaction:
-                    own_asks = one._answers.lease(transaction, own_asks, moment, lease)
-                leased[one.question_name] = {ask.item: ask for ask in own_asks}
-        return [ItemAsk(item.item, {name: leased[name][item.item] for name in item.asks}) for item in asks]
-
     def _prepare(self, state: ProjectState) -> Published | None:
         """The published fit; what takes a while is made, while nobody waits for it in a transaction."""
         published = self.fits.published(state)
         if published is None or len(state.trained_classes) < 2:
             self._questions.cold_items()  # k-means
         return published
-
-    @retried
-    def release(self, ask_ids: Iterable[str]) -> list[str]:
-        """Give questions back unanswered, so that their items are free for anybody.
-
-        Those of the evaluation set are kept: they were drawn at random and do not grow old.
-
-        Args:
-            ask_ids: of questions of this annotator.
-
-        Returns:
-            The ids that were given back; ones that are answered, unknown or somebody else's are not
-            among them. An answer that comes for one all the same is taken while its item is free.
-        """
-        with self._project.recording() as transaction:
-            asks = transaction.state.asks
-            records = [asks[i] for i in dict.fromkeys(ask_ids) if i in asks]
-            ids = [
-                a.id
-                for a in records
-                if a.annotator == self.annotator
-                and a.role != "evaluation"
-                and not a.released
-                and self._questions.is_open(a, transaction.state)
-            ]
-            if ids:
-                self._add(transaction, Event.released(ids))
-            return ids
 
     # --- answers ------------------------------------------------------------------------------
 
@@ -243,13 +165,13 @@ class Several(Opened):
         if value is None:
             return Event.unsure()
         if isinstance(value, bool):
-            if self.question_kind != YES_NO:
+            if self.project.kind != YES_NO:
                 raise InputError(
                     f"{self.question_name!r} has classes: {', '.join(self.state.classes)}; got {value}."
                 )
             value = YES if value else NO
         if isinstance(value, str):
-            if new and self.question_kind == YES_NO:
+            if new and self.project.kind == YES_NO:
                 raise InputError(f"{self.question_name!r} is answered by {YES} or {NO}: it gets no class.")
             return Event.label(new_name(self.state, value) if new else name_of(self.state, value))
         if isinstance(value, Event) and value.kind in CLOSING:
@@ -263,160 +185,6 @@ class Several(Opened):
         )
 
     # --- acts, each one operation -------------------------------------------------------------
-
-    def flag(self, item: int | Sequence[int], on: bool = True, reason: str = "") -> Event:
-        """Mark an item for attention, or (`on=False`) take the mark away; of several, as one event."""
-        return self._event("flag", **_of_items(item), on=on, text=reason)
-
-    def note(self, item: int | Sequence[int], text: str) -> Event:
-        """Keep a remark about an item, or one about each of several."""
-        return self._event("note", **_of_items(item), text=text)
-
-    def resolve(self, item: int | Sequence[int], name: str) -> Event:
-        """End a disagreement about an item, or about each of several at once."""
-        items = [item] if isinstance(item, int | np.integer) else item
-        return self._event("resolve", items=items, label=name)
-
-    def label_item(self, item: int, name: str, *, role: str = "map") -> Event:
-        """Label an item of one's own choosing, such as a point clicked on a map.
-
-        Args:
-            item: index into the pool.
-            name: of the class.
-            role: how it was chosen: "map", or "review" for a label that is looked at again.
-
-        Returns:
-            The recorded event. An earlier label of this annotator is replaced.
-
-        Raises:
-            InputError: no such item or class, or an item of the test split.
-        """
-        return self.label_items([item], name, role=role)[0]
-
-    def label_items(self, items: Sequence[int], name: str, *, role: str = "map") -> list[Event]:
-        """Label several items at once (a lasso): all or none, and one undo takes all back.
-
-        Returns:
-            The recorded events: one, or none of no items.
-
-        Raises:
-            InputError: as `label_item`.
-        """
-        self.fits.published()  # taken up while nobody waits for it
-        return [self._event("choose", items=items, label=name, text=role)] if len(items) else []
-
-    def relabel(self, items: Sequence[int], name: str) -> Event:
-        """Decide the class of items in review, whatever was said before; one undo takes all back.
-
-        Raises:
-            InputError: no items, no such item or class.
-        """
-        return self._event("relabel", items=items, label=name)
-
-    def clear(self, items: Sequence[int]) -> Event:
-        """Take away whatever anybody decided about items, so that they may be asked about again.
-
-        Raises:
-            InputError: nothing is decided about any of them.
-        """
-        return self._event("clear", items=items)
-
-    def want(self, items: Sequence[int], how: str = "") -> Event:
-        """Be asked about these items before anything else, in their order.
-
-        They are recorded as chosen by a person; those that are answered or kept to measure on are left out.
-
-        Args:
-            items: indices into the pool.
-            how: they were found, for the record.
-
-        Raises:
-            InputError: none of them can be asked about.
-        """
-        return self._event("want", items=items, text=how)
-
-    def look_again(self, n: int = 20, *, items: Sequence[int] | None = None) -> Event:
-        """Be asked a second time about labels of one's own, without seeing them.
-
-        How far the two agree is in `Vote.first` and `Vote.key`; the second counts from then on.
-
-        Args:
-            n: how many, drawn at random from those not looked at twice yet.
-            items: which, instead.
-
-        Raises:
-            InputError: there is no such label.
-        """
-        if items is None:
-            state = self.state
-            own_items = [
-                item
-                for item, votes in state.votes.items()
-                if self.annotator in votes
-                and not votes[self.annotator].first
-                and not votes[self.annotator].final
-            ]
-            rng = generator(int(self.settings["seed"]), state.n_events, SECOND)
-            items = rng.permutation(np.asarray(own_items, dtype=np.int64))[:n].tolist()
-        return self._event("want", items=items, text="a second pass", second=True)
-
-    def import_labels(
-        self,
-        labels: Iterable[tuple[int, str] | FileVote],
-        source: str,
-        *,
-        corrects: bool = False,
-        operation: str | None = None,
-    ) -> Event | None:
-        """Take in labels made elsewhere, as one event that one undo takes back.
-
-        What an item is labelled already says nothing new: of one's own export nothing is recorded, and who
-        gave a label, when and why stays known. The file is a rater of its own, `file SOURCE`, and a person in
-        it `file SOURCE / PERSON`; where votes of an item differ and none is final, it is undecided. Who
-        labels an item after the file has the last word.
-
-        Args:
-            labels: (item, class name) pairs, or votes of persons; classes not there yet are added.
-            source: where they come from, for the record.
-            corrects: the file decides where an item has another label, whatever people said.
-            operation: of imports into several questions, which one undo takes back; `made_id`.
-
-        Returns:
-            The event; None where all of the labels are there already.
-
-        Raises:
-            InputError: no such item. One of the test split is labelled and never learnt from.
-        """
-        source = source.replace(" / ", "/")  # what follows " / " is a person
-        votes, labels_now = [file_vote(row, source) for row in labels], self.state.labels
-        if corrects:
-            final = [vote.final or (not vote.person and vote.item in labels_now) for vote in votes]
-            votes = [vote._replace(final=last) for vote, last in zip(votes, final, strict=True)]
-        return self._do("import", operation or "", text=source, value=votes).event
-
-    def confirm(
-        self,
-        ask_ids: Sequence[str],
-        name: str,
-        rejected: Sequence[str] = (),
-        *,
-        operation: str | None = None,
-    ) -> Acknowledgement:
-        """Label the items of a grid as one event, which one undo takes back.
-
-        Args:
-            ask_ids: questions from `ask_grid` whose items are of the class.
-            name: of the class.
-            rejected: the questions whose items are not; these items stay open.
-            operation: an id of the caller's, as in `tell`.
-
-        Returns:
-            What became of it; items that somebody else answered or holds are left out and named.
-
-        Raises:
-            InputError: no such question or class.
-        """
-        return self._do("confirm", given_id(operation), label=name, asks=ask_ids, rejected=rejected)
 
     def _event(self, kind: str, **fields: Any) -> Event:
         """Do one operation; the event that records it."""
@@ -470,23 +238,6 @@ class Several(Opened):
         log = self._project.log
         with log.together(), log.whole():  # who come at once share a transaction
             yield list({session.id: session for session in (self, *other_sessions, *also)}.values())
-
-    @retried
-    def together(self, work: Callable[[], T], *, whole: bool = False) -> T:
-        """Do several things within one transaction, over all questions; on disk when it returns.
-
-        Args:
-            work: calls methods of this session; what of it was done counts also where it raises. It is done
-                again where the database server cut it off, so its operations have ids. What takes time (a fit
-                that is taken up, pictures) stays outside: others who write wait meanwhile.
-            whole: nothing of it counts where it raises.
-        """
-        for session in (self, *self._others()):
-            # the transaction begins with what others have stored: no need to look for it twice
-            session._prepare(session._project.known())
-        log = self._project.log
-        with log.together(), log.whole() if whole else nullcontext():
-            return work()
 
     @retried
     def apply(self, operations: Sequence[Operation]) -> list[Acknowledgement]:
@@ -695,9 +446,8 @@ class Several(Opened):
         """Put back what the annotator's last undo took; returns it, or None when there is nothing."""
         return self._do("redo").about
 
-    @property
-    def last_acts(self) -> tuple[Event | None, Event | None]:
-        """Events that an undo of this annotator takes back and that a redo puts back, of any question."""
+    def _last_acts(self) -> tuple[Event | None, Event | None]:
+        """Events that an undo takes back and that a redo puts back, of any question."""
         states, annotator = self._project.log.states().values(), self.annotator
         # whatever was done since ends a redo, in whichever question, also where it is taken back by now
         newest = max((state.newest.get(annotator, 0) for state in states), default=0)
@@ -718,7 +468,7 @@ class Several(Opened):
         for question in sorted(log.recorded(operation.id), key=lambda id_: id_ != self.id):
             with log.recording(question) as transaction:
                 return self._answers.operate(transaction, operation)
-        last = self.last_acts[not undo]
+        last = self._last_acts()[not undo]
         if last is None:
             return Acknowledgement(operation.id, "conflict", f"There is nothing to {operation.kind}.")
         if operation.takes and last.act != operation.takes:
@@ -766,8 +516,3 @@ class Names(tuple[str, ...]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return tuple, (tuple(self),)
-
-
-def _of_items(item: int | Sequence[int]) -> dict[str, Any]:
-    """Fields of an operation about an item, or about several."""
-    return {"item": item} if isinstance(item, int | np.integer) else {"items": item}

@@ -12,7 +12,7 @@ class Team(Part):
 
     def report(self) -> PeopleReport:
         """Agreement of the people of the project, their consensus, and each person's own figures."""
-        return people_report(self._session.state, self._session.events)
+        return people_report(self._session.state, self._session._project.events())
 
     def hide_names(self, on: bool = True) -> Event | None:
         """Number people instead of naming them, where it is said how each of them does.

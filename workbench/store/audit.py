@@ -6,7 +6,7 @@ import secrets
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from workbench.store.database import Database, tables
+from workbench.store.database import Tables, tables
 from workbench.store.events import now
 from workbench.store.retry import retried
 
@@ -39,11 +39,11 @@ class AuditEntry:
     time: str = ""
 
 
-class Audit(Database):
+class Audit(Tables):
     """Audit for owners and administrators; nothing of it is ever changed."""
 
     @retried
-    def record_deed(self, entry: AuditEntry) -> None:
+    def record(self, entry: AuditEntry) -> None:
         """Record that somebody did something, now."""
         t = tables()
         with self._write() as connection:
@@ -62,7 +62,7 @@ class Audit(Database):
             )
 
     @retried
-    def audited(
+    def entries(
         self,
         *,
         project: str | None = None,

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class Database:
-    """Connections and transactions; each part of the store inherits them and adds the tables it knows."""
+    """Connections and transactions."""
 
     def __init__(self, address: str) -> None:
         self._engine = _connect(address)
@@ -130,6 +130,18 @@ class Database:
 
 _BEGUN = 1.0
 """Seconds in which a database that another program has begun is more than nothing."""
+
+
+class Tables:
+    """Tables about one matter, as a part of the store.
+
+    Args:
+        database: they are in.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._read, self._write = database._read, database._write
 
 
 def tables() -> Any:

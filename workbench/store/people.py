@@ -6,12 +6,12 @@ import secrets
 from contextlib import suppress
 
 from workbench.reading import valid_text
-from workbench.store.database import Database, tables
+from workbench.store.database import Tables, tables
 from workbench.store.events import SOURCE, now
 from workbench.store.retry import retried
 
 
-class People(Database):
+class People(Tables):
     """Those who were seen, by the key that the log-in knows them by."""
 
     @retried
@@ -53,7 +53,7 @@ class People(Database):
         raise AssertionError("unreachable")
 
     @retried
-    def people(self) -> dict[str, str]:
+    def names(self) -> dict[str, str]:
         """Names of everybody who logged in once, by key."""
         from sqlalchemy import select
 

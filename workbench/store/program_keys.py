@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 
 from workbench.errors import InputError
-from workbench.store.database import Database, tables
+from workbench.store.database import Tables, tables
 from workbench.store.events import now
 from workbench.store.retry import retried
 
@@ -40,11 +40,11 @@ class ApiKey:
     used: str | None = None
 
 
-class ProgramKeys(Database):
+class ProgramKeys(Tables):
     """Keys of programs; what is secret of a key is hashed before it is stored."""
 
     @retried
-    def make_key(self, project: str, name: str, *, person: str = "", purpose: str = "") -> tuple[ApiKey, str]:
+    def make(self, project: str, name: str, *, person: str = "", purpose: str = "") -> tuple[ApiKey, str]:
         """A new key for one person in one project.
 
         Args:
@@ -79,7 +79,7 @@ class ProgramKeys(Database):
         return api_key, secret
 
     @retried
-    def keys_of(self, project: str) -> list[ApiKey]:
+    def of(self, project: str) -> list[ApiKey]:
         """The keys of a project, newest first."""
         from sqlalchemy import select
 
@@ -92,7 +92,7 @@ class ProgramKeys(Database):
         return [ApiKey(*row) for row in rows]
 
     @retried
-    def holder_of(self, secret: str) -> ApiKey | None:
+    def holder(self, secret: str) -> ApiKey | None:
         """Whom a key stands for; None for one that is none, or was revoked. That it was used is noted."""
         from sqlalchemy import select
 
@@ -111,13 +111,13 @@ class ProgramKeys(Database):
         return api_key
 
     @retried
-    def revoke_key(self, project: str, key_id: str) -> ApiKey:
+    def revoke(self, project: str, key_id: str) -> ApiKey:
         """A key that opens nothing any more.
 
         Raises:
             InputError: the project has none of this id.
         """
-        api_key = next((key for key in self.keys_of(project) if key.id == key_id), None)
+        api_key = next((key for key in self.of(project) if key.id == key_id), None)
         if api_key is None:
             raise InputError(f"The project has no key {key_id!r}.")
         c = tables().program_keys.c

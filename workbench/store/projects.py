@@ -17,7 +17,6 @@ from workbench.store.database import tables
 from workbench.store.events import Event, now
 from workbench.store.fold import fold
 from workbench.store.log import Log, all_events
-from workbench.store.people import People
 from workbench.store.project_rows import (
     insert_project,
     insert_question,
@@ -36,7 +35,7 @@ from workbench.store.records import (
     WholeProject,
 )
 from workbench.store.retry import retried
-from workbench.store.rounds import Rounds, insert_round, round_state_of, rounds_of
+from workbench.store.rounds import insert_round, round_state_of, rounds_of
 from workbench.store.state import arrays_to_bytes
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ OWN = ("archived",)
 """Settings of a project that no copy of it takes over."""
 
 
-class Projects(Log, Rounds, People):
+class Projects(Log):
     """Projects with their events and rounds."""
 
     @retried

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from workbench.arrays import Array
-from workbench.store.database import Database, tables
+from workbench.store.database import Tables, tables
 from workbench.store.events import now
 from workbench.store.records import RoundRecord
 from workbench.store.retry import retried
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 
-class Rounds(Database):
+class Rounds(Tables):
     """Rounds by their owner, a run or a project."""
 
     @retried
-    def save_round(
+    def save(
         self,
         owner: str,
         number: int,
@@ -49,19 +49,19 @@ class Rounds(Database):
             insert_round(connection, owner, number, record, blob)
             connection.execute(t.runs.update().where(t.runs.c.id == owner).values(updated=now()))
 
-    def round(self, owner: str, number: int) -> Mapping[str, Any] | None:
+    def get(self, owner: str, number: int) -> Mapping[str, Any] | None:
         """The record of one round of a run or a project; None where there is none."""
-        rounds = self.rounds(owner, number - 1, until=number)
+        rounds = self.all(owner, number - 1, until=number)
         return rounds[0].record if rounds else None
 
     @retried
-    def rounds(self, owner: str, after: int = -1, *, until: int | None = None) -> list[RoundRecord]:
+    def all(self, owner: str, after: int = -1, *, until: int | None = None) -> list[RoundRecord]:
         """The rounds of a run or a project with numbers above `after` and up to `until`, in order."""
         with self._read() as connection:
             return rounds_of(connection, owner, after, until)
 
     @retried
-    def round_state(self, owner: str, number: int | None = None) -> tuple[int, dict[str, Array]] | None:
+    def state(self, owner: str, number: int | None = None) -> tuple[int, dict[str, Array]] | None:
         """The stored posterior of a round.
 
         Args:
@@ -78,7 +78,7 @@ class Rounds(Database):
 def rounds_of(
     connection: Connection, owner: str, after: int = -1, until: int | None = None
 ) -> list[RoundRecord]:
-    """See `Rounds.rounds`."""
+    """See `Rounds.all`."""
     from sqlalchemy import select
 
     c = tables().rounds.c
@@ -91,7 +91,7 @@ def rounds_of(
 def round_state_of(
     connection: Connection, owner: str, number: int | None = None
 ) -> tuple[int, dict[str, Array]] | None:
-    """See `Rounds.round_state`."""
+    """See `Rounds.state`."""
     from sqlalchemy import select
 
     c = tables().rounds.c

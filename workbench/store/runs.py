@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from workbench.errors import InputError
-from workbench.store.database import Database, tables
+from workbench.store.database import Database, Tables, tables
 from workbench.store.events import now
 from workbench.store.pool_files import found_here
 from workbench.store.processes import Lease, is_alive, this_process
@@ -18,17 +18,17 @@ from workbench.store.records import RUN_STATES, RunRecord, StudyRecord
 from workbench.store.retry import retried
 
 
-class Runs(Database):
+class Runs(Tables):
     """Runs, each owned by the process that computes it, and studies."""
 
-    def __init__(self, address: str) -> None:
-        super().__init__(address)
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
         self._beginning = threading.Lock()
         self._at_work: set[str] = set()
         self._lease: Lease | None = None
 
     @retried
-    def start_run(
+    def start(
         self,
         spec: Mapping[str, Any],
         fingerprint: str,
@@ -59,7 +59,7 @@ class Runs(Database):
         return RunRecord(run_id, dict(spec), fingerprint, "running", "", project, study, 0, moment, moment)
 
     @retried
-    def claim_run(self, run_id: str) -> bool:
+    def claim(self, run_id: str) -> bool:
         """Make this process the owner of a run that is not running; False if another has it."""
         from sqlalchemy import select
 
@@ -68,7 +68,7 @@ class Runs(Database):
             query = select(c.status, c.owner, c.updated).where(c.id == run_id).with_for_update()
             row = connection.execute(query).one_or_none()
             if row is None:
-                raise InputError(f"There is no run {run_id!r} in {self._shown}.")
+                raise InputError(f"There is no run {run_id!r} in {self._database._shown}.")
             if row.status == "running" and _is_at_work(row):
                 return False
             connection.execute(
@@ -80,7 +80,7 @@ class Runs(Database):
         return True
 
     @retried
-    def end_run(self, run_id: str, status: str, message: str = "") -> None:
+    def end(self, run_id: str, status: str, message: str = "") -> None:
         """Say how a run ended: one of "finished", "interrupted", "cancelled", "failed"."""
         if status not in RUN_STATES:
             raise ValueError(f"A run cannot end as {status!r}; known: {', '.join(RUN_STATES)}.")
@@ -101,9 +101,9 @@ class Runs(Database):
         with self._beginning:
             self._at_work.add(run_id)
             if self._lease is None:
-                self._lease = Lease(self.renew_runs)
+                self._lease = Lease(self.renew)
 
-    def renew_runs(self) -> None:
+    def renew(self) -> None:
         """Say that this process is still at work on the runs that it began or took over."""
         c = (t := tables()).runs.c
         with self._beginning:
@@ -113,7 +113,7 @@ class Runs(Database):
             with self._write() as connection:
                 connection.execute(t.runs.update().where(*conditions).values(updated=now()))
 
-    def run(self, run_id: str) -> RunRecord:
+    def get(self, run_id: str) -> RunRecord:
         """One run.
 
         Raises:
@@ -121,10 +121,10 @@ class Runs(Database):
         """
         records = self._runs(tables().runs.c.id == run_id)
         if not records:
-            raise InputError(f"There is no run {run_id!r} in {self._shown}.")
+            raise InputError(f"There is no run {run_id!r} in {self._database._shown}.")
         return records[0]
 
-    def runs(self, *, project: str | None = None, study: str | None = None) -> list[RunRecord]:
+    def all(self, *, project: str | None = None, study: str | None = None) -> list[RunRecord]:
         """All runs (of a project, of a study), newest first; those whose program died are "interrupted"."""
         c = tables().runs.c
         conditions = ((c.project, project), (c.study, study))
@@ -186,7 +186,7 @@ class Runs(Database):
         """
         record = next((study for study in self.studies() if study.id == study_id), None)
         if record is None:
-            raise InputError(f"There is no study {study_id!r} in {self._shown}.")
+            raise InputError(f"There is no study {study_id!r} in {self._database._shown}.")
         return record
 
     @retried

@@ -11,12 +11,28 @@ from threading import Lock
 from workbench.store.audit import Audit
 from workbench.store.copies import Copies
 from workbench.store.database import address_of
+from workbench.store.people import People
 from workbench.store.program_keys import ProgramKeys
+from workbench.store.rounds import Rounds
 from workbench.store.runs import Runs
 
 
-class Store(Copies, Runs, Audit, ProgramKeys):
-    """The database. Build with `Store.open`; safe to share between threads and processes."""
+class Store(Copies):
+    """The database. Build with `Store.open`; safe to share between threads and processes.
+
+    Attributes:
+        url: of the database.
+        rounds: fits of runs and of projects.
+        runs: runs and studies.
+        people: those who logged in.
+        audit: who did what to a project.
+        keys: keys of programs.
+    """
+
+    def __init__(self, address: str) -> None:
+        super().__init__(address)
+        self.rounds, self.runs = Rounds(self), Runs(self)
+        self.people, self.audit, self.keys = People(self), Audit(self), ProgramKeys(self)
 
     @classmethod
     def open(cls, url: str | Path | None = None) -> Store:

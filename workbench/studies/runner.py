@@ -238,30 +238,32 @@ class _StoreSink:
     ) -> None:
         self._store = store
         if run_id is None:
-            self.run_id: str | None = store.start_run(
+            self.run_id: str | None = store.runs.start(
                 spec.to_json(), pool.fingerprint, project=project, study=study
             ).id
             return
-        present = store.run(run_id)
+        present = store.runs.get(run_id)
         if RunSpec.from_json(present.spec) != spec:
             raise InputError(f"Run {run_id} has another specification.")
         _check_same_data(present, pool)
-        if not store.claim_run(run_id):
+        if not store.runs.claim(run_id):
             raise InputError(f"Run {run_id} is running already.")
         self.run_id = run_id
 
     def progress(self) -> Checkpoint | None:
         assert self.run_id is not None
-        entry = self._store.round_state(self.run_id)
+        entry = self._store.rounds.state(self.run_id)
         if entry is None:
             return None
         number, state = entry
-        return Checkpoint([Round.from_json(r.record) for r in self._store.rounds(self.run_id)], state, number)
+        return Checkpoint(
+            [Round.from_json(r.record) for r in self._store.rounds.all(self.run_id)], state, number
+        )
 
     def add(self, finished: Round) -> None:
         assert self.run_id is not None
-        self._store.save_round(self.run_id, finished.number, finished.to_json(), finished.state)
+        self._store.rounds.save(self.run_id, finished.number, finished.to_json(), finished.state)
 
     def end(self, status: str, message: str, rounds: list[Round]) -> None:
         assert self.run_id is not None
-        self._store.end_run(self.run_id, status, message)
+        self._store.runs.end(self.run_id, status, message)

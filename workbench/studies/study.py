@@ -354,10 +354,10 @@ def _finished(
         return _with_measures([_light(r) for r in bundle.rounds], more)
     if store is not None:
         run_id = earlier.get(_key(run.to_json()))
-        record = None if run_id is None else store.run(run_id)
+        record = None if run_id is None else store.runs.get(run_id)
         if record is not None and record.status == "finished":
             data.check(run, record.fingerprint)
-            return [Round.from_json(r.record) for r in store.rounds(record.id)]
+            return [Round.from_json(r.record) for r in store.rounds.all(record.id)]
     return None
 
 
@@ -383,7 +383,7 @@ def _stored(store: Store | None, study: str | None) -> dict[str, str]:
     """Spec -> id of the runs of a study that are in the database and not running."""
     if store is None or study is None:
         return {}
-    return {_key(r.spec): r.id for r in store.runs(study=study) if r.status != "running"}
+    return {_key(r.spec): r.id for r in store.runs.all(study=study) if r.status != "running"}
 
 
 def _key(document: Any) -> str:

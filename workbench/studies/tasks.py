@@ -116,7 +116,7 @@ def attacked(say: Say, spec: AttackSpec, database: str, project: str | None, fre
         return attack_experiment(spec, report, pool=session.pool)
     items: Ints
     codes: Ints | None
-    items, codes = session.held_out()
+    items, codes = session.fits.held_out()
     if not len(items):
         # nobody knows their classes, so what the model says of the clean image counts as right
         items, codes = np.setdiff1d(session.pool.trainable, model.items), None
@@ -210,8 +210,8 @@ def advised_run(say: Say, spec: RunSpec, database: str, run: str) -> tuple[list[
     trust_typed(spec.classifier, spec.policy, spec.options)
     report = Report(say)
     store = Store.open(database)
-    rounds = [Round.from_json(r.record) for r in store.rounds(run)]
-    pool, history = pool_of_run(store.run(run)), []
+    rounds = [Round.from_json(r.record) for r in store.rounds.all(run)]
+    pool, history = pool_of_run(store.runs.get(run)), []
     for entry in replay(spec, pool, rounds, lambda fraction, objective: report.should_stop()):
         history.append(entry)
         report(len(history) / len(rounds), f"round {len(history)} of {len(rounds)}")
@@ -335,8 +335,8 @@ def state_of_run(say: Say, spec: RunSpec, database: str, run: str, number: int) 
 
     trust_typed(spec.classifier, spec.policy, spec.options)
     store = Store.open(database)
-    rounds = [Round.from_json(r.record) for r in store.rounds(run)]
-    return run_model(spec, pool_of_run(store.run(run)), rounds, number).state
+    rounds = [Round.from_json(r.record) for r in store.rounds.all(run)]
+    return run_model(spec, pool_of_run(store.runs.get(run)), rounds, number).state
 
 
 def random_runs(
@@ -555,7 +555,7 @@ def labels_taken_in(
     pairs = plan_import(data, session, kind, column).labels(**chosen)
     report(0.7, "taking them in")
     take_instructions(session, data, kind)
-    imported = session.import_labels(pairs, name, corrects=True)
+    imported = session.items.import_labels(pairs, name, corrects=True)
     return (0, None) if imported is None else (len(imported.payload["labels"]), imported.id)
 
 

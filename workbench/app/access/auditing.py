@@ -57,7 +57,7 @@ def record(
     actor = by.name if by is not None else name or current.person(_user())
     entry = AuditEntry(what, actor, "" if by is None else by.key, project, called, detail, octets)
     try:
-        Store.open().record_deed(entry)
+        Store.open().audit.record(entry)
     except InputError as error:
         _log.error("What %s did (%s) could not be recorded: %s", actor, what, error)
     else:
@@ -89,7 +89,7 @@ def table(project: ProjectSummary) -> None:
 
     from workbench.store import Store
 
-    entries = Store.open().audited(project=project.id, most=MOST)
+    entries = Store.open().audit.entries(project=project.id, most=MOST)
     if not entries:
         st.caption("Nothing yet.")
         return
@@ -148,7 +148,8 @@ def room_for_upload(octets: int) -> None:
     if quota is None or person is None:
         return
     sizes = {
-        entry.detail: entry.octets or 0 for entry in Store.open().audited(person=person.key, what="uploaded")
+        entry.detail: entry.octets or 0
+        for entry in Store.open().audit.entries(person=person.key, what="uploaded")
     }
     usage = sum(n for place, n in sizes.items() if Path(place).is_file())
     if usage + octets > quota << 20:
@@ -172,7 +173,7 @@ def kept(name: str, data: bytes) -> Path:
     if person is None:
         return uploads.keep(name, data)
     uploads.check(name, data)
-    files = [Path(entry.detail) for entry in Store.open().audited(person=person.key, what="uploaded")]
+    files = [Path(entry.detail) for entry in Store.open().audit.entries(person=person.key, what="uploaded")]
     same = sha256(data).hexdigest()
     again = any(same.startswith(file.parent.name) and file.is_file() for file in files)
     if not again:

@@ -118,7 +118,7 @@ def opened(project: str) -> Session:
         opening = _OPENING.setdefault(project, threading.Lock())
     with opening:
         with _LOCK:
-            for one in [id_ for id_, open_session in _OPEN.items() if open_session.outgrown]:
+            for one in [id_ for id_, open_session in _OPEN.items() if open_session.log.outgrown]:
                 del _OPEN[one]  # the pool is opened again, as long as it is now
             present = _OPEN.get(project)
             if present is not None:
@@ -152,7 +152,7 @@ def page_run() -> Iterator[None]:
     if opened_now is None:
         yield
     else:
-        with opened_now.snapshot():
+        with opened_now.log.snapshot():
             yield
 
 

@@ -323,7 +323,7 @@ def person_of(claims: Mapping[str, Any]) -> Person | None:
         from workbench.store import Store
 
         full_name = str(claims.get("name") or claims.get("preferred_username") or email or subject)
-        name = Store.open().known_as(key, full_name, email or subject, person.address)
+        name = Store.open().people.known_as(key, full_name, email or subject, person.address)
         _KNOWN[key] = name, person.address
     return replace(person, name=name)
 
@@ -339,7 +339,7 @@ def of_key(key: str, name: str) -> Person | None:
         return None
     from workbench.store import Store
 
-    return Person(key, name, address=Store.open().address_of(key))
+    return Person(key, name, address=Store.open().people.address_of(key))
 
 
 def _listed(address: str) -> bool:

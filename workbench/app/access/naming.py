@@ -34,7 +34,7 @@ def is_open(session: Session) -> bool:
     if login.required() or current.is_named() or st.session_state.get(_SEATED) == session.id:
         return False
     # only what was done at a desk tells of a browser
-    if any(event.operation and event.annotator == session.annotator for event in session.events):
+    if any(event.operation and event.annotator == session.annotator for event in session.log.events):
         return True
     if another_sits(session.id, session.annotator, _browser(), time.monotonic()):
         return True

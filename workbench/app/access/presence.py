@@ -20,8 +20,8 @@ def table(shared: Session) -> None:
     """Who is there and how fast they are; looks again by itself."""
     import pandas as pd
 
-    with shared.snapshot():
-        people, moment = people_of(shared.state, shared.events), datetime.now(UTC)
+    with shared.log.snapshot():
+        people, moment = people_of(shared.state, shared.log.events), datetime.now(UTC)
     if not people:
         return
     n_active = sum(person.last is not None and moment - person.last <= LATELY for person in people)

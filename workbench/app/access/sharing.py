@@ -36,7 +36,7 @@ def names() -> dict[str, str]:
     """Names of the people of this server by their keys; without a log-in none."""
     from workbench.store import Store
 
-    return Store.open().people() if login.required() else {}
+    return Store.open().people.names() if login.required() else {}
 
 
 def facts(record: ProjectSummary, names: Mapping[str, str]) -> list[str]:

@@ -124,7 +124,7 @@ def form() -> None:
                     help="Models without gradients cannot be attacked here.",
                 )
         default = usual_attacks(classifier, project)
-        measured = 0 if project is None else len(project.held_out()[0])
+        measured = 0 if project is None else len(project.fits.held_out()[0])
         n_test = right.number_input(
             "Images to attack",
             10,
@@ -239,7 +239,7 @@ def model_title(classifier: str) -> str:
 
 def own_model(opened: Session, classifier: str) -> None:
     """Model of the open project that is attacked, and the images."""
-    items, _ = opened.held_out()
+    items, _ = opened.fits.held_out()
     images = (
         f"{plural(len(items), 'image')} it never learns from, with known classes"
         if len(items)

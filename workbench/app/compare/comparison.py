@@ -111,7 +111,7 @@ def start(spec: StudySpec, project: str | None = None, *, workers: int = 1) -> s
     trust_typed(spec.classifiers, spec.policies, spec.options)
 
     person = login.of_page() if login.required() else None
-    study = Store.open().save_study(
+    study = Store.open().runs.save_study(
         secrets.token_hex(4),
         study_document(spec),
         workers=workers,
@@ -192,9 +192,9 @@ def all_of() -> list[Comparison]:
         return study.owner == person.key or (study.project is None and study.owner is None)
 
     runs: dict[str | None, list[RunRecord]] = {}
-    for record in store.runs():
+    for record in store.runs.all():
         runs.setdefault(record.study, []).append(record)
-    for study in store.studies():
+    for study in store.runs.studies():
         if not shown(study):
             continue
         try:
@@ -220,7 +220,7 @@ def rounds_of(record: RunRecord) -> list[Round]:
     from workbench.sessions import Round
     from workbench.store import Store
 
-    return [Round.from_json(row.record) for row in Store.open().rounds(record.id)]
+    return [Round.from_json(row.record) for row in Store.open().rounds.all(record.id)]
 
 
 def _round_model(record: RunRecord, number: int) -> FittedModel:

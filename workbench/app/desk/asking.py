@@ -31,7 +31,7 @@ def usual(session: Session) -> str:
 
     if len(session.questions.every) > 1:
         name = " ".join(session.question_name.split())
-        return f"{name}: yes or no?" if session.question_kind == YES_NO else f"Which {name} is this?"
+        return f"{name}: yes or no?" if session.project.kind == YES_NO else f"Which {name} is this?"
 
     pool = session.project.pool
     name = str(pool["name"])

@@ -90,7 +90,7 @@ def card(sessions: Sequence[Session], of: ItemAsk, picture: str) -> dict[str, An
     if session.pool.n_features == 2:
         document["at"] = _on_plane(session.pool)[ask.item].tolist()
     if len(sessions) == 1:
-        document["twins"] = len(session.open_twins(ask.item))
+        document["twins"] = len(session.queue.twins(ask.item))
         return document | _opinion(session, ask, picture) | {"questions": [{"name": name}]}
     document["questions"] = [{"name": n} | _guess(by_name[n], one) for n, one in of.asks.items()]
     if any("guess" in about for about in document["questions"]):
@@ -104,7 +104,7 @@ def _guess(session: Session, ask: Ask) -> dict[str, Any]:
     """The likeliest class of one question among several; nothing where the model is not to be seen."""
     if session.model is None or ask.role in BLIND:
         return {}
-    name, p = max(session.predict_item(ask.item).items(), key=lambda pair: pair[1])
+    name, p = max(session.predictions.of(ask.item).items(), key=lambda pair: pair[1])
     return {"guess": [[name, round(p, 3)]], "unsure": p < SURE}
 
 
@@ -113,12 +113,12 @@ def _opinion(session: Session, ask: Ask, picture: str) -> dict[str, Any]:
     model = session.model
     if model is None or ask.role in BLIND:
         return {}
-    foretold = sorted(session.predict_item(ask.item).items(), key=lambda pair: -pair[1])
+    foretold = sorted(session.predictions.of(ask.item).items(), key=lambda pair: -pair[1])
     # whole per cents, rounded as the sentence above them is: the two say one number
     document: dict[str, Any] = {"guess": [[name, round(100 * p) / 100] for name, p in foretold[:_GUESSES]]}
     document["guess_order"] = [name for name, _ in foretold[:_LISTED]]
     if model.mean is not None:
-        said_now = said_of(session.guesses.now(), ask.item, model, session.fitted_with)
+        said_now = said_of(session.guesses.now(), ask.item, model, session.fits.fitted_with)
         document["early"] = model.n_labelled < FEW
         document["sources"] = [
             [source_words(source), name, weight_words(weight, model.n_labelled)]

@@ -75,8 +75,8 @@ def like(session: Session, item: int, k: int) -> Ints:
 
     if not 0 <= item < len(session.pool):
         raise InputError(f"There is no item {item}.")
-    graph = session.neighbours.neighbourhood
-    if len(session.pool) > _LARGE and session.neighbours.at_hand and item in graph:
+    graph = session.fits.making.neighbourhood
+    if len(session.pool) > _LARGE and session.fits.making.at_hand and item in graph:
         return graph.around(item, k)
     everything = np.arange(len(session.pool))
     return insight.nearest_among(explanations.space(session), everything, item, k)[0]

@@ -97,7 +97,7 @@ class Desk:
             newer: whether its items were chosen by older models.
         """
         checks = self.session.checks.state() if self.checking else None
-        open_ids = {ask for session in self.sessions for ask in session.still_open(have)}
+        open_ids = {ask for session in self.sessions for ask in session.queue.still_open(have)}
         known = [ask for ask in have if ask in open_ids]
         if not self.checking:
             if screen in known:
@@ -118,7 +118,7 @@ class Desk:
 
     def _next(self, n: int, checks: FinishState | None) -> list[ItemAsk]:
         if len(self.sessions) > 1:
-            return self.session.ask_items(n)
+            return self.session.queue.items(n)
         session = self.session
         asks = checking.next_cards(session, checks, n, self.on) if self.checking else session.ask(n)
         return [ItemAsk(ask.item, {session.question_name: ask}) for ask in asks]
@@ -139,7 +139,7 @@ class Desk:
                 ids = asks if shown.released else session.state.waiting.get(session.annotator, ())
                 own = shown.item, session.annotator
                 own_asks = [i for i in ids if (asks[i].item, asks[i].annotator) == own]
-            session.reclaim(own_asks[-1:], first=first)
+            session.queue.reclaim(own_asks[-1:], first=first)
 
     def _give_back(self, known: Sequence[str], screen: str) -> None:
         """Give back what older models chose, but for the item on screen; of a new page, for the first one."""
@@ -147,7 +147,7 @@ class Desk:
         for session in self.sessions:
             state = session.state
             ids = [i for i in state.waiting.get(session.annotator, ()) if not state.asks[i].released]
-            waiting += [(session, state.asks[i]) for i in session.still_open(ids)]
+            waiting += [(session, state.asks[i]) for i in session.queue.still_open(ids)]
         shown = next((ask.item for _, ask in waiting if ask.id == screen or not known), -1)
         numbers = {
             session.id: -1 if (model := session.model) is None else model.number for session in self.sessions
@@ -159,7 +159,7 @@ class Desk:
             or (not known and ask.role in _BY_MODEL and ask.details.get("round") != numbers[session.id])
         } - {shown}
         for session in self.sessions:
-            session.release([ask.id for of, ask in waiting if of is session and ask.item in old])
+            session.queue.release([ask.id for of, ask in waiting if of is session and ask.item in old])
 
     # --- what is shown ------------------------------------------------------------------------
 
@@ -186,7 +186,7 @@ class Desk:
         documents = []
         for question in self.sessions:
             about = _about(question)
-            if question.question_kind == YES_NO:
+            if question.project.kind == YES_NO:
                 about["key"] = of_switches.get(question.question_name, "")
             else:
                 classes, _ = class_keys(question)
@@ -203,7 +203,7 @@ class Desk:
         about: dict[str, Any] = {
             "labelled": len({item for state in states for item in state.codes}),
             "total": int(self.session.pool.trainable.size),
-            "left": max((session.n_left for session in self.sessions), default=0),
+            "left": max((session.queue.n_left for session in self.sessions), default=0),
             "skipped": max((len(state.skipped) for state in states), default=0),
             "unsure": max((len(state.unsure) for state in states), default=0),
             **acts.steps(self.session),
@@ -276,7 +276,7 @@ class Desk:
         times: dict[int, str] = {}
         for session in self.sessions:
             answered, n_items = session.state.answered, 0
-            for event in reversed(session.events):
+            for event in reversed(session.log.events):
                 is_own = event.annotator == session.annotator and event.kind in ("label", "skip", "unsure")
                 if not is_own or event.item is None or event.item not in answered:
                     continue
@@ -306,7 +306,7 @@ class Desk:
         groups, why = [], "There is no question."
         for session in self.sessions:
             try:
-                groups += [(session, group) for group in session.grid_classes()]
+                groups += [(session, group) for group in session.predictions.classes()]
             except InputError as error:
                 why = str(error)
         if not groups:
@@ -314,7 +314,7 @@ class Desk:
 
         def order(entry: tuple[Session, Any]) -> tuple[bool, float]:
             session, group = entry
-            return session.question_kind == YES_NO and group.name != YES, -group.sure
+            return session.project.kind == YES_NO and group.name != YES, -group.sure
 
         groups.sort(key=order)
         matches = [
@@ -325,7 +325,7 @@ class Desk:
             {"question": session.question_name, "class": one.name, "n": one.n_items}
             for session, one in groups[:MOST_GRIDS]
         ]
-        is_switch = of.question_kind == YES_NO
+        is_switch = of.project.kind == YES_NO
         return of, group.name, {"question": of.question_name, "switch": is_switch, "others": alternatives}
 
 
@@ -345,16 +345,16 @@ _CALLED = {"image": "picture", "text": "text", "table": "row"}
 def _about(session: Session) -> dict[str, Any]:
     return {
         "name": session.question_name,
-        "kind": session.question_kind,
+        "kind": session.project.kind,
         "words": str(session.settings.get("question") or ""),
     }
 
 
 def _in_need(sessions: Sequence[Session]) -> tuple[int, list[str]]:
     """Number of keys that the classes of these questions share, and the switches, which have one each."""
-    counts = [len(session.classes) for session in sessions if session.question_kind != YES_NO]
+    counts = [len(session.classes) for session in sessions if session.project.kind != YES_NO]
     n_keys = max((n if n <= MAX_BUTTONS else FEW_KEYS for n in counts), default=0)
-    return n_keys, [session.question_name for session in sessions if session.question_kind == YES_NO]
+    return n_keys, [session.question_name for session in sessions if session.project.kind == YES_NO]
 
 
 def _fitting(session: Session) -> bool:

@@ -186,5 +186,5 @@ def _shut_by(project: str, person: login.Person) -> str:
     record = store.summary(project)
     if record is None or not record.owner or not login.who_may(person, None, "use"):
         return ""
-    owner = store.people().get(record.owner, "Its owner")
+    owner = store.people.names().get(record.owner, "Its owner")
     return f"{owner} does not share this project with you any more."

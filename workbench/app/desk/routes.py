@@ -119,7 +119,7 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
     if not isinstance(ops, list):
         raise InputError("The field ops must be a list of operations.")
     screen, turned = str(body.get("screen") or ""), bool(body.get("turned"))
-    with session.snapshot():
+    with session.log.snapshot():
         acks: list[dict[str, Any]] = []
         ops = ops[:MOST_OPERATIONS]
         number = desk.number
@@ -131,10 +131,10 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
 
         while len(ops) > MOST_TOGETHER:  # others come between
             before, ops = ops[:MOST_TOGETHER], ops[MOST_TOGETHER:]
-            acks += session.together(partial(perform, session, before, check=desk.checking))
+            acks += session.log.together(partial(perform, session, before, check=desk.checking))
         # a page that only looks again writes nothing, and waits for nobody who does; checks take time
         writes = not desk.checking and (ops or want or newer)
-        last, given = session.together(exchange) if writes else exchange()
+        last, given = session.log.together(exchange) if writes else exchange()
         picture = f"{ADDRESS}/{project}/image/{{item}}?k={token}"
         asks = {questions.first_of(ask): ask for ask in given.asks}
         known = set(given.known)
@@ -211,7 +211,7 @@ def grid(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
     """
     desk = questions.Desk.of(session_of(project, person), body)
     session, name, about = desk.grid(body.get("question"), body.get("class"))
-    asks = session.ask_grid(name, operations.field(body, "n", most=operations.MOST_IN_GRID, default=24))
+    asks = session.queue.grid(name, operations.field(body, "n", most=operations.MOST_IN_GRID, default=24))
     picture = f"{ADDRESS}/{project}/image/{{item}}?k={token}"
     items = [
         {
@@ -223,7 +223,11 @@ def grid(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
         }
         for ask in asks
     ]
-    return about | {"class": name, "items": items, "measured": session.precision_of(name).words(name)}
+    return about | {
+        "class": name,
+        "items": items,
+        "measured": session.predictions.precision(name).words(name),
+    }
 
 
 def instructions(project: str, person: str, body: Mapping[str, Any], token: str) -> dict[str, Any]:

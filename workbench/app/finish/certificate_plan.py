@@ -54,9 +54,8 @@ def lead(session: Session, of: str, n: int) -> str:
     steps = "Decide how wrong they may be, check some at random, and take them with a bound that holds."
     if of != MODEL:
         return f"**{title_of(of).capitalize()} has {plural(n, 'label')} that nobody has looked at.** {steps}"
-    return (
-        f"**The machine can label the other {plural(n, 'item')}, {session.verdict.of_the_rest(n)}.** {steps}"
-    )
+    verdict = session.predictions.verdict.of_the_rest(n)
+    return f"**The machine can label the other {plural(n, 'item')}, {verdict}.** {steps}"
 
 
 def counts(session: Session, of: str, n: int) -> None:
@@ -73,10 +72,10 @@ def counts(session: Session, of: str, n: int) -> None:
 def _expected(session: Session, of: str) -> tuple[str, str]:
     if of != MODEL:
         return "unknown", "Nobody has looked at these labels yet: the checks say how wrong they are."
-    rate = session.evaluation
-    if not session.verdict.told:
+    rate = session.predictions.evaluation
+    if not session.predictions.verdict.told:
         value = f"{percent(rate.low, 0)} to {percent(rate.high, 0)}" if rate.n else "unknown"
-        return value, f"Too few to tell: {session.verdict.between}."
+        return value, f"Too few to tell: {session.predictions.verdict.between}."
     return (
         f"{percent(rate.error)} ({percent(rate.low)} to {percent(rate.high)})",
         f"95 % interval {percent(rate.low)} to {percent(rate.high)}, on {rate.where}; a forecast for the "
@@ -129,7 +128,7 @@ def start(session: Session) -> None:
         st.info(verbatim(problem), icon=":material/check_circle:")
         return
     st.markdown(lead(session, of, n))
-    rare = labelling_speed.of_rare_classes(session.verdict) if of == MODEL else ""
+    rare = labelling_speed.of_rare_classes(session.predictions.verdict) if of == MODEL else ""
     if rare:
         st.markdown(rare)
     counts(session, of, n)
@@ -251,7 +250,7 @@ def watched(job: Job, first: bool, place: str, words: str) -> None:
 def nothing(session: Session) -> None:
     """There is nothing to freeze: what is missing, and the way there."""
     with st.container(border=True, key="finish-empty"):
-        if session.n_left == 0 and session.state.codes:
+        if session.queue.n_left == 0 and session.state.codes:
             st.markdown("**Every item has a label.** Nothing is left for the machine.")
             frame.link("history", "Download the labels", ":material/arrow_forward:")
             return

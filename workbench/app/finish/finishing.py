@@ -122,7 +122,7 @@ def least_sure(session: Session, now: FinishState, n: int) -> list[int]:
 def ask_about(session: Session, items: list[int], how: str) -> None:
     """Have the person asked about items, at the desk."""
     try:
-        session.want(items, how)
+        session.items.want(items, how)
     except InputError as error:
         st.error(verbatim(error), icon=":material/error:")
         return

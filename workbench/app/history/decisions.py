@@ -99,8 +99,8 @@ class Opinion:
 def decisions(session: Session) -> list[Decision]:
     """One decision for each item that was labelled, set aside, flagged or noted; newest first."""
     state = session.state
-    payloads = {event.id: event.payload for event in session.events}
-    aside = {e.item: e for e in session.events if e.kind in ("skip", "unsure")}
+    payloads = {event.id: event.payload for event in session.log.events}
+    aside = {e.item: e for e in session.log.events if e.kind in ("skip", "unsure")}
     disputed = frozenset(state.conflicts)
     marked_items = sorted({*state.skipped, *state.unsure, *state.flagged, *state.notes})
     items = dict.fromkeys((*state.votes, *marked_items))

@@ -36,7 +36,7 @@ def event_rows(session: Any, state: Any, most: int) -> list[dict[str, Any]]:
         state: of the project, for the names its classes have now.
         most: this many.
     """
-    decided = (event for event in reversed(session.events) if event.kind not in _QUESTIONS)
+    decided = (event for event in reversed(session.log.events) if event.kind not in _QUESTIONS)
     ids = session.pool.items.ids
     return [
         {

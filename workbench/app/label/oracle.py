@@ -129,7 +129,9 @@ def baseline(session: Session, reach: int) -> tuple[Points, Job | None]:
         int(settings.get("measured", 0)),
         int(settings["seed"]),
         reach - len(start),
-        tuple(source["source"] for source in (session.fitted_with.get("guess") or {}).get("sources", ())),
+        tuple(
+            source["source"] for source in (session.fits.fitted_with.get("guess") or {}).get("sources", ())
+        ),
         session,
         options,
     )

@@ -136,7 +136,7 @@ def curve(shared: Session) -> None:
         shared: the room.
     """
     current.keep_fitting(shared)
-    with shared.snapshot():
+    with shared.log.snapshot():
         state, rounds = shared.state, labelling_speed.measured_rounds(shared.rounds)
         people = {vote.annotator for votes in state.votes.values() for vote in votes.values()}
         words = f"**{plural(len(state.codes), 'label')}**"

@@ -46,7 +46,7 @@ def dialog(record: ProjectSummary) -> None:
 
 
 def _keys(store: Store, record: ProjectSummary) -> None:
-    keys = store.keys_of(record.id)
+    keys = store.keys.of(record.id)
     # a form is good for one key: a second press of it is of a form that is there no more
     key_ids = tuple(key.id for key in keys)
     form = f"new-key-{record.id}-{len(key_ids)}-{''.join(key_ids[:1])}"
@@ -78,7 +78,7 @@ def _keys(store: Store, record: ProjectSummary) -> None:
             )
             st.markdown(words)
             if st.button("Revoke", key=f"revoke-{key.id}", type="tertiary", icon=":material/key_off:"):
-                store.revoke_key(record.id, key.id)
+                store.keys.revoke(record.id, key.id)
                 detail = f"key {key.id} of {key.name} revoked"
                 auditing.record("opened to programs", project=record.id, called=record.name, detail=detail)
                 st.rerun(scope="fragment")
@@ -95,12 +95,12 @@ def _make(record: ProjectSummary, form: str, key_ids: tuple[str, ...]) -> None:
     from workbench.store import Store
 
     store = Store.open()
-    if tuple(key.id for key in store.keys_of(record.id)) != key_ids:
+    if tuple(key.id for key in store.keys.of(record.id)) != key_ids:
         return
     person = login.of_page() if login.required() else None
     name, purpose = (str(st.session_state.get(f"{form}-{field}", "")) for field in ("name", "purpose"))
     try:
-        api_key, secret = store.make_key(
+        api_key, secret = store.keys.make(
             record.id,
             name if person is None else person.name,
             person="" if person is None else person.key,

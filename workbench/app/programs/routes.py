@@ -144,7 +144,7 @@ def _holder(request: Request) -> ApiKey:
     scheme, _, secret = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not secret.strip():
         raise RefusedError(401, "Send the key: Authorization: Bearer wb_...")
-    key = Store.open().holder_of(secret.strip())
+    key = Store.open().keys.holder(secret.strip())
     if key is None:
         raise RefusedError(401, "There is no such key; it may have been revoked.")
     project_id = str(request.path_params["project"])
@@ -184,7 +184,7 @@ def progress(key: ApiKey, body: Mapping[str, Any]) -> dict[str, Any]:
     """Progress of the project."""
     session = _session(key)
     state, model = session.state, session.model
-    measured = session.evaluation
+    measured = session.predictions.evaluation
     return {
         "name": session.project.name,
         "question": session.question_name,
@@ -194,13 +194,13 @@ def progress(key: ApiKey, body: Mapping[str, Any]) -> dict[str, Any]:
         "classes": list(session.classes),
         "labelled": len(state.codes),
         "items": int(session.pool.trainable.size),
-        "left": session.n_left,
+        "left": session.queue.n_left,
         "model": None
         if model is None
         else {
             "round": model.number,
             "labels": model.n_labelled,
-            "classifier": str(session.fitted_with["classifier"]),
+            "classifier": str(session.fits.fitted_with["classifier"]),
         },
         "error": {"error": measured.error, "low": measured.low, "high": measured.high, "n": measured.n}
         if measured.enough
@@ -219,7 +219,7 @@ def items(key: ApiKey, body: Mapping[str, Any]) -> dict[str, Any]:
     """The next items of this person with all that is open about each, recorded as asked."""
     session = _session(key)
     n = max(1, _number(body, "n", 1, MOST_QUESTIONS))
-    cards = session.ask_items(n)
+    cards = session.queue.items(n)
     # also a question that was added, or put aside, meanwhile
     sessions = {name: session.question(name) for card in cards for name in card.asks}
     rows = []
@@ -256,7 +256,7 @@ def _guessed(session: Session, ask: Ask) -> dict[str, Any]:
     """Predictions for an item, surest first, where that may be said."""
     if session.model is None or ask.role in cards.BLIND:
         return {}
-    probabilities = sorted(session.predict_item(ask.item).items(), key=lambda pair: -pair[1])
+    probabilities = sorted(session.predictions.of(ask.item).items(), key=lambda pair: -pair[1])
     return {"guess": [[name, round(p, 4)] for name, p in probabilities[:5]]}
 
 

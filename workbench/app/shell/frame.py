@@ -258,7 +258,7 @@ def first_fit(session: Any) -> str:
         return "The first fit comes with labels of two classes."
     only = verbatim(state.classes[codes[0]], 40)
     so_far = f"The only label is {only}" if n == 1 else f"All {n:,} labels are {only}"
-    if session.n_left:
+    if session.queue.n_left:
         return f"{so_far}; the first fit comes with one of another class."
     return (
         f"{so_far} and nothing is left to ask, so no model can be fitted: it needs labels of two classes. "
@@ -271,7 +271,7 @@ def no_model(session: Any) -> NoReturn:
     with st.container(border=True, key="no-model"):
         st.markdown("**There is no model yet.**")
         st.markdown(first_fit(session))
-        if session.n_left:
+        if session.queue.n_left:
             link("label", "Label some items", ":material/arrow_forward:")
         else:
             link("history", "Look at the labels", ":material/arrow_forward:")
@@ -344,7 +344,7 @@ def _project(opened: Session | None) -> None:
     if opened is None:
         st.caption("No project is open.")
         return
-    with opened.snapshot():
+    with opened.log.snapshot():
         _facts(opened)
 
 
@@ -380,7 +380,7 @@ def _error(opened: Session) -> None:
     from workbench.figures.sparkline import sparkline
     from workbench.sessions.verdict import TOLD
 
-    evaluation = opened.evaluation
+    evaluation = opened.predictions.evaluation
     if opened.model is None:
         st.caption("Error: known after the first fit.")
         return

@@ -167,7 +167,7 @@ def of_rare_classes(verdict: ModelVerdict) -> str:
 
 def progress(session: Session) -> tuple[str, str]:
     """Progress of a project and quality of its model, in a sentence; and what to do about it."""
-    state, evaluation = session.state, session.evaluation
+    state, evaluation = session.state, session.predictions.evaluation
     n, total = len(state.codes), int(session.pool.trainable.size)
     coverage = f"{n:,} of {plural(total, 'item')} labelled"
     if not n:
@@ -183,11 +183,11 @@ def progress(session: Session) -> tuple[str, str]:
         )
     ends = f"{percent(1 - evaluation.high)} to {percent(1 - evaluation.low)}"
     # few items bear no figure, only its ends
-    right = f"{percent(1 - evaluation.error)} ({ends})" if session.verdict.told else ends
-    hint = advice(session.rounds, session.verdict)
+    right = f"{percent(1 - evaluation.error)} ({ends})" if session.predictions.verdict.told else ends
+    hint = advice(session.rounds, session.predictions.verdict)
     if n >= total:
         meaning = "All is labelled: look at the labels again on History, or take them away there."
-    elif session.verdict.told and hint.endswith("enough"):
+    elif session.predictions.verdict.told and hint.endswith("enough"):
         meaning = f"{hint[0].upper()}{hint[1:]}. Finish says what the rest would be worth."
     elif hint:
         meaning = f"{hint[0].upper()}{hint[1:]}."
@@ -230,7 +230,7 @@ def kept_apart(pool: Pool) -> str:
 def left(session: Session) -> int:
     """Number of items nobody has answered: those that may be asked about and those drawn to measure on."""
     state = session.state
-    return session.n_left + sum(1 for item in state.evaluation if item not in state.answered)
+    return session.queue.n_left + sum(1 for item in state.evaluation if item not in state.answered)
 
 
 def line(

@@ -353,9 +353,9 @@ def neighbour_lines(session: Session, chosen: list[int], shown: int) -> Ints | N
     Returns:
         Pairs of items; None where there is no graph yet.
     """
-    if not session.neighbours.at_hand:
+    if not session.fits.making.at_hand:
         return None
-    neighbourhood = session.neighbours.neighbourhood
+    neighbourhood = session.fits.making.neighbourhood
     if not chosen and len(neighbourhood) > MOST_LINES:
         chosen = [shown]
     from workbench.pools.neighbours.graph import lines

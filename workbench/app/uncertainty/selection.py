@@ -70,7 +70,7 @@ def forget() -> None:
 def ask_about(session: Session, chosen: tuple[int, ...]) -> None:
     """Be asked about what is selected, on Label."""
     try:
-        session.want(chosen, "chosen on the map")
+        session.items.want(chosen, "chosen on the map")
     except InputError as error:
         st.session_state["map-problem"] = str(error)
         return

@@ -83,7 +83,7 @@ def take_back(session: Session, act: int | None) -> tuple[Event | None, str]:
     Returns:
         The event that was taken back, if any, and a sentence.
     """
-    last, _ = session.last_acts
+    last, _ = session.log.last_acts
     event = None if act is None else session.undo(of=act)
     if event is None and last is not None:
         since = in_words(_of(session, last), last)
@@ -106,7 +106,7 @@ def steps(session: Session) -> dict[str, Any]:
         undoable and redoable (whether there is one), last and put (`operation` of what an undo takes back and
         of what a redo puts back).
     """
-    last, put = session.last_acts
+    last, put = session.log.last_acts
     return {
         "undoable": last is not None,
         "redoable": put is not None,

@@ -1,0 +1,53 @@
+"""Log of a project: its events, read as of one moment, and several acts as one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import TypeVar
+
+from workbench.sessions.several import Part
+from workbench.store import Event
+from workbench.store.retry import retried
+
+T = TypeVar("T")
+
+
+class Log(Part):
+    """Everything that was done in a project: `Session.log`."""
+
+    @property
+    def events(self) -> list[Event]:
+        """All events so far, oldest first."""
+        return self._session._project.events()
+
+    @property
+    def last_acts(self) -> tuple[Event | None, Event | None]:
+        """Events that an undo of this annotator takes back and that a redo puts back, of any question."""
+        return self._session._last_acts()
+
+    @property
+    def outgrown(self) -> bool:
+        """True if the pool has grown since it was opened here: then the project has to be opened again."""
+        return self._session._project.log.outgrown
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Within the block this thread reads the events once, at first need; a transaction reads as ever."""
+        return self._session._project.log.snapshot()
+
+    @retried
+    def together(self, work: Callable[[], T], *, whole: bool = False) -> T:
+        """Do several things within one transaction, over all questions; on disk when it returns.
+
+        Args:
+            work: calls methods of this session; what of it was done counts also where it raises. It is done
+                again where the database server cut it off, so its operations have ids. What takes time (a fit
+                that is taken up, pictures) stays outside: others who write wait meanwhile.
+            whole: nothing of it counts where it raises.
+        """
+        for session in (self._session, *self._session._others()):
+            # the transaction begins with what others have stored: no need to look for it twice
+            session._prepare(session._project.known())
+        log = self._session._project.log
+        with log.together(), log.whole() if whole else nullcontext():
+            return work()

@@ -1,0 +1,210 @@
+"""Predictions of the newest fit, and what they are worth by items that it never learnt from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from heapq import nlargest
+from typing import NamedTuple
+
+import numpy as np
+
+from workbench.arrays import Ints
+from workbench.errors import InputError
+from workbench.sessions.fitting import held_out
+from workbench.sessions.measure import ENOUGH, Evaluation
+from workbench.sessions.published import Published
+from workbench.sessions.several import Part
+from workbench.sessions.verdict import ASKED_LATELY, ModelVerdict, class_recalls
+from workbench.store import ProjectState
+
+LEAST_PRECISION = 0.9
+"""Measured precision below which no items of a class are shown to be confirmed together."""
+
+
+class Taken(NamedTuple):
+    """Open items that a model takes for one class.
+
+    Attributes:
+        name: of the class.
+        n_items: how many.
+        sure: the sum of the fourth powers of their probabilities.
+        precision: of the model where it says this class, on measured items.
+    """
+
+    name: str
+    n_items: int
+    sure: float
+    precision: Precision
+
+
+class Precision(NamedTuple):
+    """Share of the measured items that a model takes for a class and that are of it.
+
+    Attributes:
+        n: how many it takes for the class.
+        right: how many of them are of the class.
+    """
+
+    n: int
+    right: int
+
+    @property
+    def told(self) -> bool:
+        """True where n allows to tell (20 or more)."""
+        return self.n >= ENOUGH
+
+    @property
+    def bears(self) -> bool:
+        """True where many items of the class may be confirmed at once."""
+        return not self.told or self.right >= LEAST_PRECISION * self.n
+
+    def words(self, name: str) -> str:
+        """Sentence on what was measured.
+
+        Args:
+            name: of the class.
+        """
+        if not self.told:
+            return (
+                f"How often the model is right about {name} is not measured yet "
+                f"({self.n} of the {ENOUGH} items that it takes)."
+            )
+        return f"Of {self.n:,} measured items that the model takes for {name}, {self.right:,} are."
+
+
+class Predictions(Part):
+    """The published fit as it speaks of items: `Session.predictions`."""
+
+    def of(self, item: int) -> dict[str, float]:
+        """Predictions of the published fit for an item: name of a class as it is now -> probability."""
+        predictor = self.predictor()
+        return {} if predictor is None else predictor(item)
+
+    def predictor(self, *, all_items: bool = False) -> Callable[[int], dict[str, float]] | None:
+        """`of` by the fit and the classes as they are at this moment; None before the first fit.
+
+        Args:
+            all_items: most items are asked about, so their probabilities are made at once.
+        """
+        published, state = self._session.fits.published(), self._session.state
+        if published is not None and all_items:
+            published.model.probabilities  # noqa: B018  kept with the model
+        return None if published is None else partial(published.predict_item, state)
+
+    def _precisions(self) -> dict[str, Precision]:
+        """Class, as it is called now -> how often the published fit was right where it said so."""
+        published, state = self._session.fits.published(), self._session.state
+        if published is None:
+            return {}
+        items, truth = self._held_out(state, published)
+        if not items.size:
+            return {}
+        names = np.asarray(published.names(state), dtype=object)
+        says, true = names[published.model.probabilities_at(items).argmax(axis=1)], names[truth]
+        return {
+            name: Precision(int((says == name).sum()), int((true[says == name] == name).sum()))
+            for name in dict.fromkeys(names.tolist())
+        }
+
+    def precision(self, name: str) -> Precision:
+        """Share of the measured items that the published fit takes for a class and that are of it.
+
+        Args:
+            name: of the class, as it is called now.
+        """
+        return self._precisions().get(name, Precision(0, 0))
+
+    def classes(self) -> list[Taken]:
+        """The classes of which the published fit takes open items to be, as they are called now.
+
+        A class of which the measured precision is below 90 % is none of them.
+
+        Raises:
+            InputError: there is no fit, nothing is left to ask, or the fit is too often wrong of every class.
+        """
+        published, state = self._session.fits.published(), self._session.state
+        if published is None:
+            two = len(state.trained_classes) > 1 or self._session.stale
+            wait = "the first fit is under way." if two else "label items of two classes first."
+            raise InputError(f"There is no model yet: {wait}")
+        askable = self._session._questions.askable(state)
+        p = published.model.probabilities_kept(published.model.in_time(askable))
+        if not len(p):
+            raise InputError("Nothing is left to ask.")
+        n_classes, code = p.shape[1], p.argmax(axis=1)
+        counts = np.bincount(code, minlength=n_classes)
+        sure = np.bincount(code, weights=p.max(axis=1) ** 4, minlength=n_classes)
+        rows = zip(published.names(state), counts, sure, strict=True)
+        precisions = self._precisions()
+        classes = [
+            Taken(name, int(n), float(worth), precisions.get(name, Precision(0, 0)))
+            for name, n, worth in rows
+            if n
+        ]
+        bearing = [candidate for candidate in classes if candidate.precision.bears]
+        if not bearing:
+            raise InputError(
+                f"Of what the model takes for a class, fewer than {LEAST_PRECISION:.0%} of the measured "
+                "items are of it: label more before many are confirmed at once."
+            )
+        return bearing
+
+    @property
+    def evaluation(self) -> Evaluation:
+        """The published model's error on items it never trained on, with its 95 % interval.
+
+        On the test split where the pool has truth, else on the evaluation set; before 20 items
+        `.enough` is False and the error says nothing.
+        """
+        return self._evaluation(*self._measured_codes(self._session.fits.published()))
+
+    def _measured_codes(self, published: Published | None) -> tuple[Ints, Ints]:
+        """[n] codes of the measured items, and those that a published model gives them."""
+        none = np.empty(0, dtype=np.int64)
+        if published is None:
+            return none, none
+        model = published.model
+        items, truth = self._held_out(self._session.state, published)
+        if not items.size:
+            return none, none
+        p = model.probabilities_at(items) if self._is_drawn else model.probabilities_kept(items)
+        return truth, p.argmax(axis=1)
+
+    @property
+    def _is_drawn(self) -> bool:
+        """True where an error is measured on some of the test split only."""
+        return self._session.pool.test is not None and "measured" in self._session.project.settings
+
+    def _evaluation(self, truth: Ints, codes: Ints) -> Evaluation:
+        test = self._session.pool.test
+        among = 0 if test is None or not self._is_drawn else int(test.test.size)
+        source = "evaluation set" if test is None else "test split"
+        return Evaluation.of(int(truth.size), int((codes != truth).sum()), source, among)
+
+    @property
+    def verdict(self) -> ModelVerdict:
+        """Verdict on the published model, by its measured error, its own doubt and its classes."""
+        rounds, state, published = self._session.rounds, self._session.state, self._session.fits.published()
+        truth, codes = self._measured_codes(published)
+        keys = () if published is None else published.keys
+        names = [state.class_names.get(state.resolve(key), key) for key in keys]
+        event_ids = (vote.event for vote in state.standing.values() if vote.role == "policy")
+        lately = set(nlargest(ASKED_LATELY, event_ids))
+        recent_labels = [
+            state.labels[i] for i, v in state.standing.items() if v.event in lately and i in state.labels
+        ]
+        return ModelVerdict(
+            self._evaluation(truth, codes),
+            rounds[-1].signs.get("uncertainty", math.nan) if rounds else math.nan,
+            class_recalls(
+                state.classes,
+                state.labels.values(),
+                [(names[a], names[b]) for a, b in zip(truth.tolist(), codes.tolist(), strict=True)],
+                recent_labels,
+            ),
+        )
+
+    def _held_out(self, state: ProjectState, published: Published | None) -> tuple[Ints, Ints]:
+        return held_out(self._session.pool, state, self._session.project.settings, published)

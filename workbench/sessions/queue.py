@@ -1,0 +1,196 @@
+"""Queue of one annotator: items they are asked about, how long these are theirs, and what is left."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+
+from workbench.errors import InputError
+from workbench.sessions.asking import LEASE_SECONDS, Ask
+from workbench.sessions.asking_items import Candidate, ItemAsk, plan
+from workbench.sessions.operations import Acknowledgement, given_id
+from workbench.sessions.predictions import LEAST_PRECISION, Predictions
+from workbench.sessions.several import Part
+from workbench.sessions.taxonomy import key_of
+from workbench.store import Event
+from workbench.store.retry import retried
+
+
+class Queue(Part):
+    """Questions to one annotator: `Session.queue`."""
+
+    @retried
+    def items(self, k: int = 1, *, lease: float = LEASE_SECONDS) -> list[ItemAsk]:
+        """Items to be looked at once, each with all of its open questions.
+
+        Every question proposes what it would ask; of these comes first what is drawn to measure on, and
+        then the item about which the models expect to be wrong most.
+
+        Args:
+            k: how many items.
+            lease: seconds during which nobody else is asked about the items.
+
+        Returns:
+            At most k items; fewer, or none, when little is left.
+        """
+        if k < 1:
+            raise InputError(f"At least one item must be asked for; got k={k}.")
+        sessions = self._session._asked()
+        prepared = [(one, one._prepare(one.state)) for one in sessions]
+        moment = time.time()
+
+        def planned() -> list[ItemAsk]:
+            candidates = [
+                Candidate(session.question_name, session._questions, session.state, published)
+                for session, published in prepared
+            ]
+            return plan(candidates, self._session.annotator, k, moment)
+
+        asks = planned()
+        if len(asks) == k and all(one.expires > moment for item in asks for one in item.asks.values()):
+            return asks
+        with self._session._project.log.together():
+            asks = planned()
+            leased: dict[str, dict[int, Ask]] = {}
+            for one in sessions:
+                own_asks = [item.asks[one.question_name] for item in asks if one.question_name in item.asks]
+                with one._project.recording() as transaction:
+                    own_asks = one._answers.lease(transaction, own_asks, moment, lease)
+                leased[one.question_name] = {ask.item: ask for ask in own_asks}
+        return [ItemAsk(item.item, {name: leased[name][item.item] for name in item.asks}) for item in asks]
+
+    @retried
+    def grid(self, name: str, k: int = 24, *, lease: float = LEASE_SECONDS) -> list[Ask]:
+        """The surest items that the model takes for one class, to be confirmed together; doubtful ones first.
+
+        Args:
+            name: of the class.
+            k: how many, at most.
+            lease: seconds during which nobody else is asked about the items.
+
+        Returns:
+            Asks with the role "grid", recorded; for `confirm`.
+
+        Raises:
+            InputError: no such class, no model that knows it yet, or one that is too often wrong about it.
+        """
+        published = self._session.fits.published()
+        if published is None:
+            raise InputError("There is no model yet: label items of two classes first.")
+        precision = Predictions(self._session).precision(name)
+        if not precision.bears:
+            raise InputError(
+                f"{precision.words(name)} Many are confirmed at once where {LEAST_PRECISION:.0%} or more are."
+            )
+        moment = time.time()
+        with self._session._project.recording() as transaction:
+            state = transaction.state
+            key = key_of(state, name)
+            if key not in published.keys:
+                raise InputError(f"The model does not know class {name!r} yet; it does after the next fit.")
+            exclusions = self._session._questions.leased(state, moment, self._session.annotator)
+            exclusions |= {a.item for a in self._session._questions.waiting(state, self._session.annotator)}
+            code = published.keys.index(key)
+            waiting = (state.asks[i] for i in state.waiting.get(self._session.annotator, ()))
+            before = [a.id for a in waiting if a.role == "grid" and not a.released]
+            if before:  # an earlier grid that was left; what is confirmed in it all the same is taken
+                self._session._add(transaction, Event.released(before))
+            asks = self._session._questions.grid(state, k, exclusions, published, code)
+            return self._session._answers.lease(transaction, asks, moment, lease)
+
+    def confirm(
+        self,
+        ask_ids: Sequence[str],
+        name: str,
+        rejected: Sequence[str] = (),
+        *,
+        operation: str | None = None,
+    ) -> Acknowledgement:
+        """Label the items of a grid as one event, which one undo takes back.
+
+        Args:
+            ask_ids: questions from `grid` whose items are of the class.
+            name: of the class.
+            rejected: the questions whose items are not; these items stay open.
+            operation: an id of the caller's, as in `Session.tell`.
+
+        Returns:
+            What became of it; items that somebody else answered or holds are left out and named.
+
+        Raises:
+            InputError: no such question or class.
+        """
+        return self._session._do("confirm", given_id(operation), label=name, asks=ask_ids, rejected=rejected)
+
+    def still_open(self, ask_ids: Iterable[str]) -> list[str]:
+        """Those of some questions whose answer would be taken: also second opinions and second looks.
+
+        Args:
+            ask_ids: of any questions; unknown ones are not open.
+        """
+        state, questions = self._session.state, self._session._questions
+        return [i for i in ask_ids if i in state.asks and questions.is_open(state.asks[i], state)]
+
+    @retried
+    def reclaim(
+        self, ask_ids: Iterable[str], *, lease: float = LEASE_SECONDS, first: bool = False
+    ) -> list[str]:
+        """Take questions back that were given back, or ran out, while somebody still looks at them.
+
+        They come first again, before what was asked meanwhile.
+
+        Args:
+            ask_ids: of questions of this annotator.
+            lease: seconds during which nobody else is asked about the items.
+            first: put them first also where they were not given back and stand behind others.
+
+        Returns:
+            The ids that were taken back; ones that are answered, still held, unknown, somebody else's, or
+            whose item somebody else is being asked about are not among them.
+        """
+        asks, moment = list(dict.fromkeys(ask_ids)), time.time()
+        state = self._session.state
+        records = state.asks
+        behind = first and self._session._answers.stands_behind(state, asks, moment)
+        leases = (i in records and not records[i].released and records[i].expires > moment for i in asks)
+        if not behind and all(leases):
+            return []
+        with self._session._project.recording() as transaction:
+            return self._session._answers.reclaim(transaction, asks, moment, lease, first=first)
+
+    @retried
+    def release(self, ask_ids: Iterable[str]) -> list[str]:
+        """Give questions back unanswered, so that their items are free for anybody.
+
+        Those of the evaluation set are kept: they were drawn at random and do not grow old.
+
+        Args:
+            ask_ids: of questions of this annotator.
+
+        Returns:
+            The ids that were given back; ones that are answered, unknown or somebody else's are not
+            among them. An answer that comes for one all the same is taken while its item is free.
+        """
+        with self._session._project.recording() as transaction:
+            asks = transaction.state.asks
+            records = [asks[i] for i in dict.fromkeys(ask_ids) if i in asks]
+            ids = [
+                a.id
+                for a in records
+                if a.annotator == self._session.annotator
+                and a.role != "evaluation"
+                and not a.released
+                and self._session._questions.is_open(a, transaction.state)
+            ]
+            if ids:
+                self._session._add(transaction, Event.released(ids))
+            return ids
+
+    def twins(self, item: int) -> list[int]:
+        """Copies of an item that wait for a label."""
+        return self._session._questions.open_twins(self._session.state, item)
+
+    @property
+    def n_left(self) -> int:
+        """Number of items that could still be asked about."""
+        return int(self._session._questions.askable(self._session.state).size)
