@@ -18,6 +18,7 @@ from workbench.app.words.glossary import explain
 from workbench.app.words.text import one_line, percent, plural, verbatim
 from workbench.errors import InputError
 from workbench.pools import POOLS, present_sets
+from workbench.store import Store
 
 UNITS = {"image": "image", "table": "row", "text": "text"}
 MOST_PROJECTS = 60
@@ -232,15 +233,10 @@ def go_on(project: str, page: str = "label") -> None:
 
 def more_of(record: Any) -> None:
     """Acts on a project beside going on with it."""
-    from workbench.store import Store
-
     store = Store.open()
-    person = login.of_page() if login.required() else None
     if st.button("Duplicate", key=f"duplicate-{record.id}", icon=":material/content_copy:", width="stretch"):
         auditing.room_for_project()
-        copy = store.duplicate_project(
-            record.id, f"{record.name} (copy)"[:80], owner="" if person is None else person.key
-        )
+        copy = store.duplicate_project(record.id, f"{record.name} (copy)"[:80], owner=login.key_of_page())
         auditing.record("copied", project=record.id, called=record.name, detail=copy.name)
         st.rerun()
     if not login.may_change(record):
@@ -270,8 +266,6 @@ def more_of(record: Any) -> None:
 
 @st.dialog("Delete this project?")
 def delete(record: Any) -> None:
-    from workbench.store import Store
-
     n_labelled, _ = Store.open().n_answers([record.id])[record.id]
     st.markdown(
         f"**{verbatim(record.name, 60)}** and its {plural(n_labelled, 'label')} will be gone for good. "
@@ -301,8 +295,6 @@ def ask_no_more() -> None:
 @st.dialog("There is a project on this data", on_dismiss=ask_no_more)
 def which_project() -> None:
     """Asked before a second project is made on the same data."""
-    from workbench.store import Store
-
     project_id, source, settings, options = st.session_state[forms.EXISTING]
     record = next((p for p in Store.open().projects() if p.id == project_id), None)
     if record is None:
@@ -351,8 +343,6 @@ def source_of(record: Any) -> str:
 
 
 def projects() -> None:
-    from workbench.store import Store
-
     records = sharing.visible(Store.open().projects())
     records.sort(key=lambda record: record.changed or record.created, reverse=True)
     if not records:

@@ -71,7 +71,7 @@ def entered(project: str) -> Session:
     Raises:
         InputError: as `session`.
     """
-    login.admit(project, login.of_page() if login.required() else None)
+    login.admit(project, login.of_page())
     return opened(project)
 
 

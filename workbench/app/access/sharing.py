@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import streamlit as st
 
 from workbench.app.access import auditing, login
 from workbench.app.words.text import plural, verbatim
 from workbench.errors import InputError
-
-if TYPE_CHECKING:
-    from workbench.store import ProjectSummary
+from workbench.store import ProjectSummary, Store
 
 R = TypeVar("R", bound="ProjectSummary")
 WORDS = {
@@ -34,8 +32,6 @@ def visible(records: Iterable[R]) -> list[R]:
 
 def names() -> dict[str, str]:
     """Names of the people of this server by their keys; without a log-in none."""
-    from workbench.store import Store
-
     return Store.open().people() if login.required() else {}
 
 
@@ -46,7 +42,7 @@ def facts(record: ProjectSummary, names: Mapping[str, str]) -> list[str]:
         record: the project, as listed.
         names: of the people, by their keys; asked for once a page.
     """
-    person = login.of_page() if login.required() else None
+    person = login.of_page()
     if person is None or not record.owner:
         return []
     if record.owner != person.key:
@@ -66,7 +62,7 @@ def control(record: ProjectSummary, names: Mapping[str, str]) -> None:
         record: the project, as listed.
         names: of the people, by their keys; asked for once a page.
     """
-    person = login.of_page() if login.required() else None
+    person = login.of_page()
     if person is None:
         return
     name, icon, _ = WORDS[record.access]
@@ -112,8 +108,6 @@ def _form(record: ProjectSummary, person: login.Person, names: Mapping[str, str]
         )
     saved = st.button("Save", type="primary", key=f"access-save-{record.id}")
     if saved:
-        from workbench.store import Store
-
         store = Store.open()
         summary = store.summary(record.id)
         if summary is None or not login.may_change(summary):

@@ -17,11 +17,11 @@ from workbench.app.serving.jobs import DAY, Job, manager
 from workbench.app.serving.stamps import stamp
 from workbench.errors import InputError
 from workbench.progress import duration
+from workbench.store import RunRecord, Store, StudyRecord
 
 if TYPE_CHECKING:
     from workbench.sessions import FittedModel, Round
     from workbench.sessions.stopping import Advised
-    from workbench.store import RunRecord, StudyRecord
     from workbench.studies import StudyResult, StudySpec
     from workbench.studies.study import Expected
 
@@ -103,20 +103,18 @@ def start(spec: StudySpec, project: str | None = None, *, workers: int = 1) -> s
     """
     from workbench.registry import trust_typed
     from workbench.sessions.policy import check_policy
-    from workbench.store import Store
     from workbench.studies.study import study_document
 
     for policy in spec.policies:
         check_policy(policy, spec.classifiers[0])
     trust_typed(spec.classifiers, spec.policies, spec.options)
 
-    person = login.of_page() if login.required() else None
     study = Store.open().save_study(
         secrets.token_hex(4),
         study_document(spec),
         workers=workers,
         project=project,
-        owner=None if person is None else person.key,
+        owner=login.key_of_page() or None,
     )
     _submit(study.id, spec, project, workers)
     return study.id
@@ -176,20 +174,19 @@ def all_of() -> list[Comparison]:
     those of a project that was deleted, by whoever started them. One that was started without a project and
     without a log-in, as on the command line, is everybody's.
     """
-    from workbench.store import Store
     from workbench.studies.study import study_from
 
     store, comparisons = Store.open(), []
     projects = store.projects()
     present, visible = {p.id for p in projects}, {p.id for p in sharing.visible(projects)}
-    person = login.of_page() if login.required() else None
+    own_key = login.key_of_page()
 
     def shown(study: StudyRecord) -> bool:
         if not login.required() or study.project in visible:
             return True
-        if person is None or study.project in present:
+        if not own_key or study.project in present:
             return False
-        return study.owner == person.key or (study.project is None and study.owner is None)
+        return study.owner == own_key or (study.project is None and study.owner is None)
 
     runs: dict[str | None, list[RunRecord]] = {}
     for record in store.runs():
@@ -218,7 +215,6 @@ def round_model(comparison: Comparison, policy: str, seed: int, number: int) -> 
 def rounds_of(record: RunRecord) -> list[Round]:
     """The rounds of a run, as far as it is."""
     from workbench.sessions import Round
-    from workbench.store import Store
 
     return [Round.from_json(row.record) for row in Store.open().rounds(record.id)]
 
@@ -226,7 +222,6 @@ def rounds_of(record: RunRecord) -> list[Round]:
 def _round_model(record: RunRecord, number: int) -> FittedModel:
     from workbench.sessions import RunSpec
     from workbench.sessions.insight import run_model
-    from workbench.store import Store
     from workbench.studies.runner import pool_of_run
 
     spec, rounds = RunSpec.from_json(record.spec), rounds_of(record)
@@ -259,7 +254,6 @@ def advice(comparison: Comparison, policy: str, seed: int) -> Job:
 
     def work(job: Job) -> tuple[list[int], list[Advised]]:
         from workbench.sessions import RunSpec
-        from workbench.store import Store
 
         spec = RunSpec.from_json(record.spec)
         outcome: tuple[list[int], list[Advised]] = jobs.compute(
@@ -280,7 +274,6 @@ def _record(comparison: Comparison, policy: str, seed: int) -> RunRecord:
 def _submit(token: str, spec: StudySpec, project: str | None, workers: int) -> Job:
     def work(job: Job) -> StudyResult:
         from workbench.sessions import RunSpec
-        from workbench.store import Store
         from workbench.studies import StudyResult
 
         planned = spec.runs()

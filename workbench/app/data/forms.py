@@ -16,6 +16,7 @@ from workbench.app.words.text import verbatim
 from workbench.errors import InputError
 from workbench.policies.effective import DEFAULT_POLICY, UNIFORM_SHARE
 from workbench.pools.pool import Kind
+from workbench.store import Store
 
 if TYPE_CHECKING:
     from workbench.pools import Pool
@@ -336,8 +337,6 @@ def start(
         st.session_state[EXISTING] = (project, source, chosen, pool_options)
         st.rerun()
 
-    person = login.of_page() if login.required() else None
-
     def now(words: str) -> None:
         if stages is not None:
             stages.update(label=words)
@@ -352,7 +351,7 @@ def start(
             chosen = replace(chosen, classes=None)
         settings: dict[str, Any] = vars(chosen) | {
             "source": source,
-            "owner": "" if person is None else person.key,
+            "owner": login.key_of_page(),
             "name": _unused(chosen.name),
             "pool_options": pool_options,
             "questions": list(chosen.questions) or None,
@@ -385,7 +384,6 @@ def start(
 def _unused(name: str | None) -> str | None:
     """A project's name, with a number behind it where there is a project of that name."""
     from workbench.app.access import sharing
-    from workbench.store import Store
 
     if name is None:
         return None
@@ -397,7 +395,6 @@ def _unused(name: str | None) -> str | None:
 def existing(source: Any, options: Mapping[str, Any]) -> str | None:
     """The project on the same data that was used last, or None."""
     from workbench.app.access import sharing
-    from workbench.store import Store
 
     same = [
         record

@@ -64,9 +64,8 @@ def pool_of(path: str, options: Mapping[str, Any]) -> Pool | None:
 
 
 def _key(path: str, options: Mapping[str, Any]) -> str:
-    person = login.of_page() if login.required() else None
-    who = "" if person is None else person.key
-    return sha256(repr((path, stamp(path, options), sorted(options.items()), who)).encode()).hexdigest()[:16]
+    inputs = path, stamp(path, options), sorted(options.items()), login.key_of_page()
+    return sha256(repr(inputs).encode()).hexdigest()[:16]
 
 
 def _submit(path: str, options: Mapping[str, Any], key: str) -> Job:

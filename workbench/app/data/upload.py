@@ -170,8 +170,7 @@ def bundle(path: str) -> None:
     if needs.fetch:
         fetch = "Fetch its pictures from the web addresses in its table"
         options["fetch"] = st.checkbox(fetch, key="bundle-fetch")
-    person = login.of_page() if login.required() else None
-    arguments = Store.open().url, place or None, options, "" if person is None else person.key
+    arguments = Store.open().url, place or None, options, login.key_of_page()
     pressed = st.button("Open the project", type="primary", key="open-bundle", icon=":material/folder_open:")
     key = f"bundle-{path}-{arguments!r}"
     if pressed:
@@ -301,9 +300,8 @@ def _report(path: str, options: Mapping[str, Any]) -> TableReport:
 
 def _table_beside(path: str, options: Mapping[str, Any] | None) -> tuple[TableReport, dict[str, Any]]:
     """Content of a table, and the options that were guessed; the page ends while it is read."""
-    person = login.of_page() if login.required() else None
-    who = "" if person is None else person.key
-    kind = sha256(repr((path, stamp(path, options or {}), options, who)).encode()).hexdigest()[:16]
+    inputs = path, stamp(path, options or {}), options, login.key_of_page()
+    kind = sha256(repr(inputs).encode()).hexdigest()[:16]
     contents = background_files.read(
         "files", f"table-{kind}", "table_looked_at", path, options, title="Reading the table"
     )

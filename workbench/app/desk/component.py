@@ -55,7 +55,7 @@ def _common(session: Session) -> dict[str, Any]:
     """Inputs of both components: who sits here, where to send, classes and keys."""
     token, _ = _held(session)
     classes, commands = class_keys(session)
-    person = login.of_page() if login.required() else None
+    person = login.of_page()
     return {
         "project": session.id,
         "person": session.annotator,

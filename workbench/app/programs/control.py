@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import streamlit as st
 
 from workbench.app.access import auditing, current, login
@@ -11,9 +9,7 @@ from workbench.app.programs import BASE
 from workbench.app.serving.frontend import from_root
 from workbench.app.words.text import verbatim
 from workbench.errors import InputError
-
-if TYPE_CHECKING:
-    from workbench.store import ProjectSummary, Store
+from workbench.store import ProjectSummary, Store
 
 _MADE = "programs-made-keys"
 """State: the secrets of keys made since the dialog was opened, by the key's id."""
@@ -31,8 +27,6 @@ def dialog(record: ProjectSummary) -> None:
     Args:
         record: the project; whoever may change it sees this.
     """
-    from workbench.store import Store
-
     store = Store.open()
     if not login.may_change(record):
         st.caption("Its owner opens it to programs.")
@@ -50,7 +44,7 @@ def _keys(store: Store, record: ProjectSummary) -> None:
     # a form is good for one key: a second press of it is of a form that is there no more
     key_ids = tuple(key.id for key in keys)
     form = f"new-key-{record.id}-{len(key_ids)}-{''.join(key_ids[:1])}"
-    person = login.of_page() if login.required() else None
+    person = login.of_page()
     with st.form(form, border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         default = person.name if person is not None else current.person("")
         st.text_input(
@@ -92,12 +86,10 @@ def _make(record: ProjectSummary, form: str, key_ids: tuple[str, ...]) -> None:
         form: key of the form.
         key_ids: ids of the project's keys then.
     """
-    from workbench.store import Store
-
     store = Store.open()
     if tuple(key.id for key in store.keys_of(record.id)) != key_ids:
         return
-    person = login.of_page() if login.required() else None
+    person = login.of_page()
     name, purpose = (str(st.session_state.get(f"{form}-{field}", "")) for field in ("name", "purpose"))
     try:
         api_key, secret = store.make_key(

@@ -155,8 +155,7 @@ def button(
     offer.taken = taken
     offer.drawn = time.monotonic()
     if login.required():
-        person = login.of_page()
-        offer.person, offer.project = "" if person is None else person.key, current.project_id()
+        offer.person, offer.project = login.key_of_page(), current.project_id()
     if isinstance(make, Making) and make.is_long and not disabled:
         if not _is_there(offer, make, label, key, icon, help):
             return

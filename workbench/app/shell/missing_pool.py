@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -13,9 +12,7 @@ from workbench.app.shell.background_files import Making
 from workbench.app.words.text import plural, verbatim
 from workbench.errors import InputError, StorageError
 from workbench.pools import POOLS
-
-if TYPE_CHECKING:
-    from workbench.store import ProjectSummary
+from workbench.store import ProjectSummary, Store
 
 
 def is_gone(record: ProjectSummary) -> bool:
@@ -32,8 +29,6 @@ def is_gone(record: ProjectSummary) -> bool:
 
 def is_kept(project: str) -> bool:
     """True if a project of this id is stored; a store that cannot be read may hold it."""
-    from workbench.store import Store
-
     try:
         store = Store.open()
     except InputError:
@@ -55,7 +50,6 @@ def panel(project: str) -> None:
     """
     from workbench.exchange import StoredLabels
     from workbench.sessions.opening import relocate
-    from workbench.store import Store
 
     store = Store.open()
     try:
