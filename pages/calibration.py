@@ -164,8 +164,10 @@ def readings(session: Session, model: FittedModel, found: tuple[Any, Any, Any, s
         found: what `measured` gave.
     """
     verdict, picture = st.container(key="verdict"), st.container(key="cal-picture")
+    from workbench.sessions import insight
+
     items, codes, crossed, where = found
-    versions = evaluation.probability_versions(model) if crossed is None else {"own": "As the model predicts"}
+    versions = insight.probability_versions(model) if crossed is None else {"own": "As the model predicts"}
     # on a phone the readings of the latents wrap
     widgets.style(".st-key-cal-version [role=radiogroup] { flex-wrap: wrap; }")
     with st.expander("Look at one class, or in finer steps", key="cal-controls"):

@@ -14,7 +14,7 @@ from workbench.app.compare.comparison_tables import named, ranks, summary
 from workbench.app.data import forms
 from workbench.app.shell import downloads, widgets
 from workbench.app.words.glossary import explain
-from workbench.app.words.text import one_line, plural, verbatim
+from workbench.app.words.text import one_line, plural, show_error, verbatim
 from workbench.classifiers import CLASSIFIERS
 from workbench.classifiers import title_of as model_title
 from workbench.errors import InputError
@@ -115,7 +115,7 @@ def form() -> None:
                 spec = spec_of(source, classifier, policies, seeds, int(budget), batch)
                 choose(comparison.start_with(spec, guesses, current.project_id(), workers=workers))
             except InputError as error:
-                st.error(verbatim(error), icon=":material/error:")
+                show_error(error)
                 return
             st.rerun()
         runs = (1 + len(policies)) * seeds
@@ -337,7 +337,7 @@ def shown(token: str) -> None:
     if n_left:
         with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="comparison-rest"):
             if job is not None and job.status == "failed":
-                st.error(verbatim(job.error), icon=":material/error:")
+                show_error(job.error)
             else:
                 st.info(
                     f"Stopped with {plural(n_left, 'run')} to go. What was finished is kept.",
@@ -461,7 +461,7 @@ if token is not None:
         shown(token)
     except InputError as error:
         choose(None)
-        st.error(verbatim(error), icon=":material/error:")
+        show_error(error)
         form()
 else:
     form()

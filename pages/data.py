@@ -15,7 +15,7 @@ from workbench.app.programs import control
 from workbench.app.serving import uploads
 from workbench.app.shell import frame, labelling_speed, missing_pool, widgets
 from workbench.app.words.glossary import explain
-from workbench.app.words.text import one_line, percent, plural, verbatim
+from workbench.app.words.text import one_line, percent, plural, show_error, verbatim
 from workbench.errors import InputError
 from workbench.pools import POOLS, present_sets
 from workbench.store import Store
@@ -495,7 +495,7 @@ def learning() -> None:
             forms.start(name, settings, options=options, stages=stages, pool=pool)
     except InputError as error:
         leave()
-        st.error(verbatim(error), icon=":material/error:")
+        show_error(error)
 
 
 cards = " grid-template-columns: repeat(auto-fill, minmax(max(13rem, 30%), 1fr)); }"

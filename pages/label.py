@@ -15,7 +15,7 @@ from workbench.app.label import instructing, oracle
 from workbench.app.serving.jobs import manager
 from workbench.app.shell import frame, labelling_speed, widgets
 from workbench.app.words.glossary import explain
-from workbench.app.words.text import percent, plural, verbatim
+from workbench.app.words.text import percent, plural, show_error, verbatim
 from workbench.classifiers.protocols import choice_of
 from workbench.errors import InputError
 from workbench.sessions.measure import ENOUGH
@@ -90,7 +90,7 @@ def model_popover(session: Any) -> None:
                         words = f"It {verb}{verbatim(choice)}. Chosen at {choice.labels:,} labels."
                         st.caption(words, help=explain(word))
         if PROBLEM in st.session_state:
-            st.error(verbatim(st.session_state.pop(PROBLEM)), icon=":material/error:")
+            show_error(st.session_state.pop(PROBLEM))
 
 
 def change_model(session: Any, model: str, policy: str) -> None:
@@ -327,7 +327,7 @@ def classes_dialog(session: Any) -> None:
         help="Stands above every item. Empty: the one in grey.",
     )
     for problem in st.session_state.pop("classes-problems", ()):
-        st.error(verbatim(problem), icon=":material/error:")
+        show_error(problem)
     # the table tells of a change a moment after it was typed
     unsaved = classes.n_changes(st.session_state["classes-editor"])
     if unsaved:
@@ -376,7 +376,7 @@ def changed(change: Any) -> None:
     try:
         change()
     except InputError as error:
-        st.error(verbatim(error))
+        show_error(error)
     else:
         classes_closed()
         st.rerun()

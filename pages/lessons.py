@@ -13,7 +13,7 @@ from workbench.app.data import cards
 from workbench.app.lessons import guesses, lessons, stage, teaching, together
 from workbench.app.shell import frame, widgets
 from workbench.app.words.glossary import explain, used_in
-from workbench.app.words.text import verbatim
+from workbench.app.words.text import show_error
 from workbench.errors import InputError
 
 
@@ -210,7 +210,7 @@ def show_together() -> None:
     try:
         shared = together.shared_project()
     except InputError as error:
-        st.error(verbatim(error), icon=":material/error:")
+        show_error(error)
         shared = None
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lesson-bar"):
         if not joining.is_guest():
@@ -273,7 +273,7 @@ TERMS = ("pool", "policy", "inducing point", "argmax frequency")
 if lesson is None:
     st.title(title, help=explain(*TERMS))
 if problem:
-    st.error(verbatim(problem), icon=":material/error:")
+    show_error(problem)
 if lesson is not None:
     show(lesson)
 elif wanted == together.NAME:

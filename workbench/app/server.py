@@ -178,11 +178,10 @@ def on_script_error(error: Exception) -> bool:
     """
     if not isinstance(error, InputError):
         return False
-    import streamlit as st
 
-    from workbench.app.words.text import verbatim
+    from workbench.app.words.text import show_error
 
-    st.error(verbatim(str(error)), icon=":material/error:")
+    show_error(error)
     return True
 
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 import streamlit as st
 
 from workbench.app.access import auditing, login
-from workbench.app.words.text import plural, verbatim
+from workbench.app.words.text import plural, show_error, verbatim
 from workbench.errors import InputError
 from workbench.store import ProjectSummary, Store
 
@@ -119,7 +119,7 @@ def _form(record: ProjectSummary, person: login.Person, names: Mapping[str, str]
             words = " with ".join([access or "private", *([", ".join(member_names)] if member_names else [])])
             auditing.record("shared", project=record.id, called=record.name, detail=words, by=person)
         except InputError as error:
-            st.error(verbatim(error), icon=":material/error:")
+            show_error(error)
             return
         st.session_state[_saved(record)] = st.session_state.get(_saved(record), 0) + 1
         st.toast(

@@ -12,7 +12,7 @@ from workbench.app.compare import robustness
 from workbench.app.data import forms
 from workbench.app.shell import widgets
 from workbench.app.words.glossary import explain
-from workbench.app.words.text import plural, verbatim
+from workbench.app.words.text import plural, show_error, verbatim
 from workbench.attacks import ATTACKS, LOSSES
 from workbench.classifiers import CLASSIFIERS
 from workbench.classifiers import title_of as classifier_title
@@ -174,7 +174,7 @@ def form() -> None:
                     seed,
                 )
             except InputError as error:
-                st.error(verbatim(error), icon=":material/error:")
+                show_error(error)
                 return
             st.rerun()
 

@@ -12,7 +12,7 @@ import streamlit as st
 
 from workbench.app.access import auditing, current, login
 from workbench.app.shell import frame
-from workbench.app.words.text import verbatim
+from workbench.app.words.text import show_error, verbatim
 from workbench.errors import InputError
 from workbench.policies.effective import DEFAULT_POLICY, UNIFORM_SHARE
 from workbench.pools.pool import Kind
@@ -372,7 +372,7 @@ def start(
         if stages is not None:
             stages.update(label="Not started", state="error")
             raise
-        st.error(verbatim(error), icon=":material/error:")
+        show_error(error)
         return
     auditing.record("made", project=session.id, called=session.project.name)
     current.keep(session)

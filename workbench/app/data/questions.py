@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from workbench.app.access import current, login
-from workbench.app.words.text import plural, verbatim
+from workbench.app.words.text import plural, show_error, verbatim
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -82,6 +82,6 @@ def _done(work: Callable[[], object]) -> None:
     try:
         work()
     except InputError as error:
-        st.error(verbatim(error), icon=":material/error:")
+        show_error(error)
         return
     st.rerun(scope="fragment")

@@ -30,7 +30,7 @@ from workbench.app.serving import uploads
 from workbench.app.serving.caching import computed
 from workbench.app.serving.stamps import stamp
 from workbench.app.shell import background_files, frame, widgets
-from workbench.app.words.text import for_people, plural, verbatim
+from workbench.app.words.text import for_people, plural, show_error, verbatim
 from workbench.errors import InputError, install_command
 from workbench.pools.formats import endings_of, format_of
 from workbench.pools.formats.files import File
@@ -86,7 +86,7 @@ def drop_zone() -> None:
         try:
             bring(str(auditing.kept(file.name, file.getvalue())))
         except InputError as error:
-            said(error)
+            show_error(error)
     if not login.may_name_paths():
         return  # the machine's files are not for everybody who reaches the server
     with st.popover("A folder on this machine", icon=":material/folder_open:", type="tertiary", key="folder"):
@@ -124,11 +124,6 @@ def leave() -> None:
         st.session_state.pop(name, None)
 
 
-def said(error: object) -> None:
-    """Problems, in the words of the pages."""
-    st.error(verbatim(for_people(error)), icon=":material/error:")
-
-
 def page() -> None:
     """Upload: its table of choices or its images, and the button that starts."""
     path = st.session_state[PLACE]
@@ -153,7 +148,7 @@ def page() -> None:
         else:
             whole(path, file)
     except InputError as error:
-        said(error)
+        show_error(error)
 
 
 def bundle(path: str) -> None:
@@ -447,7 +442,7 @@ def images(path: str, file: File) -> None:
             with st.spinner("Reading the images"):
                 pool = read_whole(path, options)
     except InputError as error:
-        said(error)
+        show_error(error)
         if "resize=" in str(error) or "mode=" in str(error):
             st.caption("Size and colours above bring all images to one; shapes take them as they are.")
         return
@@ -530,13 +525,13 @@ def start(
             forms.start(path, project_settings, options=options, pool=pool, then=then, page=page)
         except InputError as error:
             st.session_state.pop(state_key, None)
-            said(error)
+            show_error(error)
         return
     if asked is None:
         try:
             asked = extra_questions.chosen(f"{key}-further")
         except InputError as error:
-            said(error)
+            show_error(error)
             return
     typed = typed_classes(example, bool(asked), bool(guesses)) if ask_classes else ""
     of_vectors = kind != "text" and pool is not None and knows_classes(pool)
@@ -578,7 +573,7 @@ def start(
                     path, project_settings, options=options, stages=stages, pool=pool, then=then, page=page
                 )
         except InputError as error:
-            said(error)
+            show_error(error)
 
 
 def _begun(path: str, votes: tuple[str, str, str] | None, options: Mapping[str, Any]) -> None:

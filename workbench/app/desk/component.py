@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,19 +22,11 @@ _HERE = Path(__file__).resolve().parent
 AHEAD = 4  # cards in the browser: more make the policy's choices old, fewer run dry
 
 
-@cache
 def _registered(name: str) -> Any:
     """The component whose own script is `name`.js, after what they share."""
-    import streamlit as st
-
-    parts = ("keyboard", "parts", "told", "checks", name)
-    scripts = [(_HERE / f"{part}.js").read_text(encoding="utf-8") for part in parts]
-    return st.components.v2.component(
-        f"workbench_{name}",
-        html='<div class="desk-place"></div>',
-        css=(_HERE / "desk.css").read_text(encoding="utf-8"),
-        js="\n".join(scripts),
-    )
+    scripts = [_HERE / f"{part}.js" for part in ("keyboard", "parts", "told", "checks", name)]
+    html = '<div class="desk-place"></div>'
+    return frontend.component(name, *scripts, style=_HERE / "desk.css", html=html)
 
 
 def _held(session: Session) -> tuple[str, tokens.Bearer]:

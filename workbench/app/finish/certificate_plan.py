@@ -13,7 +13,7 @@ from workbench.app.serving.caching import computed
 from workbench.app.serving.jobs import HOUR, Job, manager
 from workbench.app.shell import frame, labelling_speed, widgets
 from workbench.app.words.glossary import explain
-from workbench.app.words.text import percent, plural, verbatim
+from workbench.app.words.text import percent, plural, show_error, verbatim
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -268,7 +268,7 @@ def begin(session: Session, of: str, error: float, confidence: float, per_class:
     try:
         session.checks.start(error, confidence, of=of, per_class=per_class)
     except InputError as problem:
-        st.error(verbatim(problem), icon=":material/error:")
+        show_error(problem)
         return
     for name in (ANEW, ON):
         st.session_state.pop(name, None)

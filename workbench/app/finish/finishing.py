@@ -14,7 +14,7 @@ from workbench.app.finish.certificate_plan import ANEW, MODEL, ON, title_of
 from workbench.app.history.exports import NAMES, format_box, stem
 from workbench.app.serving.caching import computed
 from workbench.app.shell import background_files, downloads, frame, widgets
-from workbench.app.words.text import percent, plural, verbatim
+from workbench.app.words.text import percent, plural, show_error, verbatim
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def ask_about(session: Session, items: list[int], how: str) -> None:
     try:
         session.want(items, how)
     except InputError as error:
-        st.error(verbatim(error), icon=":material/error:")
+        show_error(error)
         return
     st.switch_page(frame.page("label"))
 
@@ -137,7 +137,7 @@ def mend(session: Session, of: str) -> None:
         try:
             items = doubtful_labels(session, of).tolist()
         except InputError as error:
-            st.error(verbatim(error), icon=":material/error:")
+            show_error(error)
             return
     ask_about(session, items, f"likely wrong in {title_of(of)}")
 
@@ -341,6 +341,6 @@ def classes(certificate: Any) -> None:
 
 def void(session: Session, now: FinishState) -> None:
     """Message that what was frozen is not there any more."""
-    st.error(verbatim(now.why), icon=":material/error:")
+    show_error(now.why)
     if any(event.payload["started"] == now.frozen.started for event in session.state.certified):
         st.markdown("The certificate that was issued is void: do not hand it on.")

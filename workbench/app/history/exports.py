@@ -11,7 +11,7 @@ from workbench.app.access import auditing
 from workbench.app.serving import uploads
 from workbench.app.shell import background_files
 from workbench.app.shell.downloads import button
-from workbench.app.words.text import one_line, plural, verbatim
+from workbench.app.words.text import one_line, plural, show_error, verbatim
 from workbench.errors import InputError
 from workbench.exchange import CARRIED_BY, FORMATS, SCOPES, ImportPlan
 from workbench.exchange.answers import IMPORTS
@@ -212,7 +212,7 @@ def _importer(session: Any) -> None:
             st.session_state[_TAKEN] = key, choice, column
             _take_in(session, file, kind, key, choice, column)
     except InputError as error:
-        st.error(verbatim(error), icon=":material/error:")
+        show_error(error)
 
 
 def _looked_at(session: Any, file: Any, kind: str, column: str) -> Looked | None:

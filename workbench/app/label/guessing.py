@@ -10,7 +10,7 @@ from workbench.app.access import login
 from workbench.app.serving import uploads
 from workbench.app.serving.jobs import DAY, manager
 from workbench.app.shell import background_files, widgets
-from workbench.app.words.text import one_line, percent, plural, verbatim
+from workbench.app.words.text import one_line, percent, plural, show_error, verbatim
 from workbench.errors import InputError
 from workbench.sessions.guessing import source_words, takes_guess, weight_words
 from workbench.sessions.people import picked_words
@@ -62,7 +62,7 @@ def dialog(session: Session) -> None:
     _file(session)
     _language_model(session)
     if _PROBLEM in st.session_state:
-        st.error(verbatim(st.session_state.pop(_PROBLEM)), icon=":material/error:")
+        show_error(st.session_state.pop(_PROBLEM))
 
 
 def _source(session: Session, report: SourceReport, n_labelled: int, place: int, on: list[str]) -> None:
@@ -161,7 +161,7 @@ def _file(session: Session) -> None:
     try:
         plan = _plan(session, file)
     except InputError as error:
-        st.error(verbatim(error), icon=":material/error:")
+        show_error(error)
         return
     if plan is None:
         return  # how far it is stands in its place
@@ -204,7 +204,7 @@ def _language_model(session: Session) -> None:
             server = language_model.server_of(source, any_address=login.may_name_paths())
             questions = language_model.questions_about(session)
         except InputError as error:
-            st.error(verbatim(error), icon=":material/error:")
+            show_error(error)
             return
         st.caption(f"{questions.words()} They go to {verbatim(server.address)}.")
         st.button(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from workbench.app.words.text import one_line, plural, verbatim
+from workbench.app.words.text import one_line, plural, show_error, verbatim
 from workbench.errors import InputError
 from workbench.pools.instructions import LONGEST, MOST_OCTETS, PICTURE, read_instructions
 from workbench.sessions.instruction_texts import MOST_PICTURES, as_kept
@@ -93,7 +93,7 @@ def dialog(session: Session) -> None:
             _preview(session, draft)
     _bring(draft)
     if _PROBLEM in st.session_state:
-        st.error(verbatim(st.session_state.pop(_PROBLEM)), icon=":material/error:")
+        show_error(st.session_state.pop(_PROBLEM))
     unsaved = draft["text"].strip() != (versions[-1].text if versions else "")
     with st.container(horizontal=True, vertical_alignment="bottom", key="instructions-actions"):
         words = "Save as a new version" if versions else "Save"

@@ -15,7 +15,7 @@ from workbench.app.serving.jobs import Job
 from workbench.app.shell import widgets
 from workbench.app.shell.downloads import button, figure_downloads
 from workbench.app.words.glossary import explain, used_in
-from workbench.app.words.text import plural, verbatim
+from workbench.app.words.text import plural, show_error, verbatim
 from workbench.errors import InputError
 
 
@@ -239,7 +239,7 @@ def ask_guess(lesson: lessons.Lesson) -> None:
             )
             st.button("Show without a guess", key="guess-skip", type="tertiary", on_click=show, args=(False,))
         if "guess-problem" in st.session_state:
-            st.error(verbatim(st.session_state.pop("guess-problem")), icon=":material/error:")
+            show_error(st.session_state.pop("guess-problem"))
 
 
 def answer(lesson: lessons.Lesson) -> float | None:

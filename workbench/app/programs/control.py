@@ -7,7 +7,7 @@ import streamlit as st
 from workbench.app.access import auditing, current, login
 from workbench.app.programs import BASE
 from workbench.app.serving.frontend import from_root
-from workbench.app.words.text import verbatim
+from workbench.app.words.text import show_error, verbatim
 from workbench.errors import InputError
 from workbench.store import ProjectSummary, Store
 
@@ -58,7 +58,7 @@ def _keys(store: Store, record: ProjectSummary) -> None:
             args=(record, form, key_ids),
         )
     if problem := st.session_state.pop(_PROBLEM, None):
-        st.error(verbatim(problem), icon=":material/error:")
+        show_error(problem)
     secrets = st.session_state.get(_MADE, {})
     if new_keys := [key for key in keys if key.id in secrets]:
         st.success("Copy it now: it is shown until this is closed, and kept nowhere.", icon=":material/key:")

@@ -7,6 +7,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, is_dataclass
+from functools import partial, wraps
 from hashlib import sha256
 from typing import Any, TypeVar
 from weakref import ref
@@ -14,6 +15,7 @@ from weakref import ref
 import numpy as np
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
 _MOST = 250_000_000
 _FEWEST = 8
 
@@ -93,6 +95,11 @@ def computed(make: Callable[..., T], *inputs: Any, at: Hashable = None, known: T
                     for computation in [entry for entry in shelf if entry.is_over]:
                         shelf.drop(computation)
     return value
+
+
+def kept(make: F) -> F:
+    """The function with its values kept as `computed` keeps them; its inputs are given in their order."""
+    return wraps(make)(partial(computed, make))  # type: ignore[return-value]
 
 
 def _recorded(value: Any) -> Hashable:

@@ -8,7 +8,7 @@ from weakref import proxy
 
 import numpy as np
 
-from workbench.app.serving.caching import computed
+from workbench.app.serving.caching import computed, kept
 from workbench.app.serving.neighbours import Nearby
 from workbench.arrays import Array, Floats, Ints
 
@@ -179,7 +179,7 @@ def nearest_labelled(session: Session, item: int, k: int = 5) -> list[tuple[int,
         return space(session)[of] if model is None else model.scaled_at(of)
 
     if model is not None and items.size * session.pool.n_features <= _MOST_NEAR:
-        items = items[computed(_nearby, model).likely(items, item, k + 1)]
+        items = items[_nearby(model).likely(items, item, k + 1)]
     of_them = points(np.append(items, item))
     places, distances = insight.nearest_among(of_them, np.arange(len(items)), len(items), k + 1)
     mask = items[places] != item
@@ -189,6 +189,7 @@ def nearest_labelled(session: Session, item: int, k: int = 5) -> list[tuple[int,
     ]
 
 
+@kept
 def _nearby(model: FittedModel) -> Nearby:
     weak = proxy(model)  # what is kept for a model must not keep it alive
     return Nearby(lambda items: weak.scaled_at(items))
@@ -199,9 +200,10 @@ def space(session: Session) -> Array:
     model = session.model
     if model is not None:
         return np.asarray(model.scaled)
-    return computed(_standardised, session.pool)
+    return _standardised(session.pool)
 
 
+@kept
 def _standardised(pool: Pool) -> Array:
     from workbench.sessions.start import standardised
 

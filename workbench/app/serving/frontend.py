@@ -160,6 +160,24 @@ def picture_address(file: Path) -> str:
     return f".{path}"
 
 
+@cache
+def component(name: str, *scripts: Path, style: Path | str, html: str = "<div></div>") -> Any:
+    """A component of ours, registered once.
+
+    Args:
+        name: of the component.
+        scripts: its files of JavaScript, one after the other.
+        style: its file of CSS, or the rules.
+        html: what it begins with.
+    """
+    return st.components.v2.component(
+        f"workbench_{name}",
+        html=html,
+        css=style if isinstance(style, str) else style.read_text(encoding="utf-8"),
+        js="\n".join(script.read_text(encoding="utf-8") for script in scripts) or None,
+    )
+
+
 def prepared(index: str) -> str:
     """The page as it is sent: with its little files in one piece.
 

@@ -9,7 +9,7 @@ import streamlit as st
 from workbench.app.access import auditing, current, login
 from workbench.app.shell import downloads
 from workbench.app.shell.background_files import Making
-from workbench.app.words.text import plural, verbatim
+from workbench.app.words.text import plural, show_error
 from workbench.errors import InputError, StorageError
 from workbench.pools import POOLS
 from workbench.store import ProjectSummary, Store
@@ -75,7 +75,7 @@ def panel(project: str) -> None:
                         raise InputError("Type where its file or folder lies.")
                     relocate(project, place.strip(), store=store)
                 except InputError as error:
-                    st.error(verbatim(error), icon=":material/error:")
+                    show_error(error)
                 else:
                     current.forget(project)
                     st.rerun()

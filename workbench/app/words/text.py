@@ -47,6 +47,13 @@ def for_people(message: object) -> str:
     return re.sub(r'missing="(drop|impute|error)"', lambda match: _CHOICES[match[1]], without)
 
 
+def show_error(problem: object) -> None:
+    """Show what went wrong on the page, in its words."""
+    import streamlit as st
+
+    st.error(verbatim(for_people(problem)), icon=":material/error:")
+
+
 NOTHING = "empty"
 """In the place of an empty cell."""
 
