@@ -282,17 +282,8 @@ def watched(token: str, policies: tuple[str, ...], measure: str) -> None:
     job = comparison.job_of(token)
     if job is None or not job.active:
         st.rerun()
-    bar(job)
+    widgets.bar(job, "comparison")
     picture(job.partial, policies, measure, "comparison-curve")
-
-
-def bar(job: Any) -> None:
-    words = "stopping" if job.cancelling else job.message or "waiting for its turn"
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="comparison-bar"):
-        st.progress(job.fraction, text=f"{job.fraction:.0%} · {verbatim(words)}")
-        if st.button("Cancel", key="cancel-comparison", icon=":material/stop:", disabled=job.cancelling):
-            job.cancel()
-            st.rerun()
 
 
 def shown(token: str) -> None:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import secrets
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from time import monotonic
 from typing import TYPE_CHECKING
 
 from workbench.app.access import login, sharing
 from workbench.app.compare.comparison_sources import title_of_pool
 from workbench.app.serving import jobs
 from workbench.app.serving.caching import computed
-from workbench.app.serving.jobs import DAY, Job, manager
+from workbench.app.serving.jobs import DAY, Countdown, Job, manager
 from workbench.app.serving.stamps import stamp
 from workbench.errors import InputError
-from workbench.progress import duration
 from workbench.store import RunRecord, Store, StudyRecord
 
 if TYPE_CHECKING:
@@ -280,12 +277,12 @@ def _submit(token: str, spec: StudySpec, project: str | None, workers: int) -> J
         total = sum(run.n_rounds for run in planned)
         histories: dict[tuple[str, int], tuple[RunSpec, list[Round]]] = {}
         done = ended = 0
-        speed = _Speed(total)
+        countdown = Countdown(job)
 
         def hear(news: list[tuple[RunSpec, Round]]) -> None:
-            nonlocal done, ended, speed
+            nonlocal done, ended
             if not news:
-                done, ended, speed = 0, 0, _Speed(total)
+                done = ended = 0
                 histories.clear()
                 return
             for run, finished in news:
@@ -294,8 +291,8 @@ def _submit(token: str, spec: StudySpec, project: str | None, workers: int) -> J
                 ended += not finished.queried.size
             # copies: the page reads while the next round is added
             runs = [(run, list(rounds)) for run, rounds in histories.values()]
-            words = f"{ended} of {len(planned)} runs finished{speed(monotonic(), done)}"
-            job.report(done / total, words, partial=StudyResult(spec, runs, "cancelled"))
+            words = f"{ended} of {len(planned)} runs finished"
+            countdown(done / total, words, StudyResult(spec, runs, "cancelled"))
 
         job.report(0.0, "starting")
         outcome: StudyResult = jobs.compute(
@@ -315,22 +312,3 @@ def _submit(token: str, spec: StudySpec, project: str | None, workers: int) -> J
     import pandas  # noqa: F401
 
     return manager().submit(token, KIND, work, title="Comparison", lane="study", limit=30 * DAY)
-
-
-class _Speed:
-    """Rounds a second over the last half minute, and the time that is left at that rate."""
-
-    def __init__(self, total: int) -> None:
-        self._total = total
-        self._marks: deque[tuple[float, int]] = deque()
-
-    def __call__(self, moment: float, done: int) -> str:
-        self._marks.append((moment, done))
-        while moment - self._marks[0][0] > 30:
-            self._marks.popleft()
-        start, before = self._marks[0]
-        if moment - start < 1 or done == before:
-            return ""
-        rate = (done - before) / (moment - start)
-        seconds = (self._total - done) / rate
-        return f" · {rate:.1f} rounds a second · about {duration(seconds)} left"

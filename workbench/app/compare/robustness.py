@@ -43,13 +43,14 @@ def start(spec: AttackSpec, session: Session | None = None, fresh: Session | Non
     arguments = (spec, "", None) if of is None else (spec, of.store.url, of.id)
 
     def work(job: Job) -> Any:
+        countdown = Countdown(job)
         return jobs.compute(
             job,
             "attacked",
             *arguments,
             session is None,
             where=jobs.long_work,
-            hear=Countdown(job).hear,
+            hear=lambda report: countdown(*report[:2]),
             session=of,
         )
 

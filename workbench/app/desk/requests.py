@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -53,15 +53,14 @@ async def pictured(request: Request, work: Callable[..., tuple[bytes, str]], *gi
 
 
 async def answered(request: Request, work: Any) -> Response:
-    """The reply to what a page of the desk sends, or what is wrong with it and whether to send it again.
+    """The reply to what a page of the desk sends.
 
     Args:
         request: JSON, with a token.
         work: bearer of the token and the body -> the reply, and what is done after it has left.
     """
-    from starlette.requests import ClientDisconnect
 
-    try:
+    async def attempt() -> Response:
         if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
             raise RefusedError(415, "The desk takes JSON only.")
         holder = _allowed(request, request.headers.get("x-desk-token", ""))
@@ -72,27 +71,34 @@ async def answered(request: Request, work: Any) -> Response:
             await threaded(_admitted, dict(request.cookies), holder)
             reply, background = await work(holder, body)
             return json_reply(reply, 200, background)
+
+    return await guarded(attempt)
+
+
+async def guarded(attempt: Callable[[], Awaitable[Response]]) -> Response:
+    """The reply of an attempt, or what is wrong with the request and whether to send it again."""
+    from starlette.requests import ClientDisconnect
+
+    try:
+        return await attempt()
     except limits.TooMuchError as error:
-        # the browser keeps what it has, says so and comes again
+        # whoever sent it keeps what they have, says so and comes again
         return json_reply({"why": str(error), "wait": error.seconds}, 429)
     except RefusedError as refused:
         # sent again it would be refused again, unlike what a person can do something about
         refusal = {"why": refused.why, "never": refused.status in (400, 413), "shut": refused.shut}
         return json_reply(refusal, refused.status)
     except StorageError as error:
-        # the browser keeps what it has and tries again
         return json_reply({"why": f"the server cannot store answers ({error})"}, 503)
     except InputError as error:
         return json_reply({"why": str(error)}, 409)
     except ClientDisconnect:
         # a tab that was closed while it sent: nobody reads this, and its answers wait in the browser
         return json_reply({"why": "The request ended before all of it had come."}, 400)
-    except (
-        Exception
-    ) as error:  # a full disk, a database that is gone: the browser keeps what it has and tries again
-        _log.exception("The desk could not answer")
+    except Exception as error:  # a full disk, a database that is gone: it is kept and sent again
+        _log.exception("A request could not be answered")
         reason = cut(" ".join(str(getattr(error, "orig", None) or error).split()))
-        return json_reply({"why": f"the server cannot store answers ({reason})"}, 503)
+        return json_reply({"why": f"the server cannot answer ({reason})"}, 503)
 
 
 async def threaded(work: Any, *given: Any) -> Any:

@@ -290,17 +290,7 @@ def streaming(lesson: lessons.Lesson, values: lessons.Values, job: Job, *, cance
     if not job.active:
         st.rerun()
     with st.container(height=lesson.height + 150, border=False, key="lesson-computing"):
-        with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-            words = "Stopping…" if job.cancelling else job.message or "Waiting for its turn"
-            st.progress(job.fraction, text=verbatim(words))
-            if cancel:
-                st.button(
-                    "Cancel",
-                    key="lesson-cancel",
-                    icon=":material/stop:",
-                    disabled=job.cancelling,
-                    on_click=job.cancel,
-                )
+        widgets.bar(job, "lesson-job", cancel=cancel)
         if job.partial is not None:
             draw(lesson, job.partial, values, finished=False)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -14,11 +13,11 @@ from workbench.app.access import login
 from workbench.app.desk import cards
 from workbench.app.desk.acknowledgements import MOST_OPERATIONS, keep_fitting, perform, session_of
 from workbench.app.desk.pictures import picture
-from workbench.app.desk.requests import RefusedError, json_body, json_reply
+from workbench.app.desk.requests import RefusedError, guarded, json_body, json_reply, threaded
 from workbench.app.programs import BASE
 from workbench.app.serving import limits
 from workbench.app.serving.frontend import from_root
-from workbench.errors import InputError, StorageError
+from workbench.errors import InputError
 from workbench.reading import cut
 
 if TYPE_CHECKING:
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 MOST_QUESTIONS = 16
 MOST_LABELS = 1_000
 MOST_ROWS = 1_000
-_log = logging.getLogger(__name__)
 
 
 def routes() -> list[Any]:
@@ -99,30 +97,19 @@ async def _image(request: Request) -> Response:
 
 async def _guarded(request: Request, work: Callable[[ApiKey, Mapping[str, Any]], Any]) -> Response:
     """Let in who shows a key, within the limits of their person; whatever goes wrong is a sentence."""
-    from starlette.concurrency import run_in_threadpool
 
-    try:
-        key = await run_in_threadpool(_holder, request)
+    async def attempt() -> Response:
+        key = await threaded(_holder, request)
         limits.LIMITS.requests(key.name)
         body = await _body(request)
         operations = body.get("answers")
         limits.LIMITS.operations(key.name, len(operations) if isinstance(operations, list) else 0)
         async with limits.LIMITS.turn(key.project, key.name):
-            reply, arguments = await run_in_threadpool(work, key, body)
+            reply, arguments = await threaded(work, key, body)
             response: Response = reply(*arguments)
             return response
-    except limits.TooMuchError as error:
-        return json_reply({"why": str(error), "wait": error.seconds}, 429)
-    except RefusedError as refused:
-        return json_reply({"why": refused.why}, refused.status)
-    except StorageError as error:
-        return json_reply({"why": f"The server cannot store answers ({error})."}, 503)
-    except InputError as error:
-        return json_reply({"why": str(error)}, 409)
-    except Exception as error:
-        _log.exception("A program could not be answered")
-        reason = cut(" ".join(str(getattr(error, "orig", None) or error).split()))
-        return json_reply({"why": f"The server failed ({reason})."}, 503)
+
+    return await guarded(attempt)
 
 
 async def _body(request: Request) -> Mapping[str, Any]:

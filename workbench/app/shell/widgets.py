@@ -63,16 +63,7 @@ def job_panel(job: Job, key: str, *, height: int = 96, again: bool = False) -> N
 def _panel(job: Job, key: str, height: int, again: bool) -> None:
     with st.container(height=height, border=False, key=f"{key}-panel"):
         if job.active:
-            words = "Stopping…" if job.cancelling else job.message or "Waiting for its turn"
-            with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-                st.progress(job.fraction, text=f"{verbatim(job.title)} · {verbatim(words)}")
-                st.button(
-                    "Cancel",
-                    key=f"{key}-cancel",
-                    icon=":material/stop:",
-                    disabled=job.cancelling,
-                    on_click=job.cancel,
-                )
+            bar(job, key, title=f"{job.title} · ")
         elif job.status in ("failed", "cancelled"):
             with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
                 if job.status == "failed":
@@ -84,6 +75,21 @@ def _panel(job: Job, key: str, height: int, again: bool) -> None:
                     )
                 if again:
                     try_again(job, f"{key}-again")
+
+
+def bar(job: Job, key: str, *, title: str = "", cancel: bool = True) -> None:
+    """Progress of a job, and the button that cancels it."""
+    words = "Stopping…" if job.cancelling else job.message or "Waiting for its turn"
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium", key=f"{key}-bar"):
+        st.progress(job.fraction, text=verbatim(title + words))
+        if cancel:
+            st.button(
+                "Cancel",
+                key=f"{key}-cancel",
+                icon=":material/stop:",
+                disabled=job.cancelling,
+                on_click=job.cancel,
+            )
 
 
 def try_again(job: Job, key: str) -> None:
