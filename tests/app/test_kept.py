@@ -122,7 +122,7 @@ def test_labels_are_judged_by_the_model_they_are_shown_for(home: Path, tmp_path:
     job = evaluation.cross_validation(session, model)
     assert job.wait(600) and job.status == "done", job.error
     same = evaluation.CrossValidationInputs(
-        model.uid, "logistic-regression", repr([]), 0, model.number, {}, session
+        model.uid, "logistic-regression", {}, 0, model.number, session
     )
     assert job.result[2] == pytest.approx(evaluation._crossed(job, same)[2])
     session.refit()

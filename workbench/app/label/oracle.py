@@ -73,26 +73,24 @@ class Rival:
     Attributes:
         pool: fingerprint.
         classifier: registry name.
-        options: of the classifier, printed.
+        options: of the classifier, by name.
         start: the items of the person's first fit, from which these runs begin too.
         measured: test items the error is measured on; 0 for all.
         seed: of the project: the same test items.
         budget: labels asked for after the start.
         guess: the sources that the person's fits begin with.
         session: of the project.
-        given: the options.
     """
 
     pool: str
     classifier: str
-    options: str
+    options: Mapping[str, Any]
     start: tuple[int, ...]
     measured: int
     seed: int
     budget: int
     guess: tuple[str, ...]
     session: Session = field(repr=False, compare=False)
-    given: Mapping[str, Any] = field(repr=False, compare=False)
 
 
 def knows_all(pool: Pool) -> bool:
@@ -120,18 +118,16 @@ def baseline(session: Session, reach: int) -> tuple[Points, Job | None]:
     if len(set(pool.truth[list(start)].tolist())) < 2 or reach <= len(start):
         return [], None
     settings = session.settings
-    options = dict(settings["options"])
     rival = Rival(
         pool.fingerprint,
         str(settings["classifier"]),
-        repr(sorted(options.items())),
+        dict(sorted(settings["options"].items())),
         start,
         int(settings.get("measured", 0)),
         int(settings["seed"]),
         reach - len(start),
         tuple(source["source"] for source in (session.fitted_with.get("guess") or {}).get("sources", ())),
         session,
-        options,
     )
     job = manager().compute(
         session.id, rival, _run_rival, title="Random questions", lane="baseline", limit=7 * DAY
@@ -162,7 +158,7 @@ def _run_rival(job: Job, rival: Rival) -> Points:
         session.id,
         BASELINE_SEEDS,
         rival.classifier,
-        dict(rival.given),
+        rival.options,
         settings,
         where=jobs.long_work,
         session=session,

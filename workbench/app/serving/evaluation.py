@@ -57,19 +57,17 @@ class CrossValidationInputs:
     Attributes:
         uid: of the model whose training set is predicted.
         classifier: it was made with, not the one that was chosen since.
-        options: of the classifier, printed.
+        options: of the classifier, by name.
         seed: of the project.
         number: of the model's round.
-        given: the options.
         session: of the project.
     """
 
     uid: str
     classifier: str
-    options: str
+    options: Mapping[str, Any]
     seed: int
     number: int = field(repr=False, compare=False)
-    given: Mapping[str, Any] = field(repr=False, compare=False)
     session: Session = field(repr=False, compare=False)
 
 
@@ -85,14 +83,12 @@ def cross_validation(session: Session, model: FittedModel) -> Job:
         stays until it is let go of.
     """
     settings = session.fits.made_with(model.number)
-    options = settings["options"]
     inputs = CrossValidationInputs(
         model.uid,
         str(settings["classifier"]),
-        repr(sorted(options.items())),
+        dict(sorted(settings["options"].items())),
         int(session.settings["seed"]),
         model.number,
-        options,
         session,
     )
     return manager().compute(session.id, inputs, _crossed, title="Comparing labels", lane="short", limit=DAY)
@@ -107,6 +103,6 @@ def _crossed(job: Job, inputs: CrossValidationInputs) -> Any:
         session.id,
         inputs.number,
         inputs.classifier,
-        dict(inputs.given),
+        inputs.options,
         session=session,
     )
