@@ -467,7 +467,7 @@ def list_experiments() -> None:
 
 @contextmanager
 def steps(quiet: bool) -> Iterator[OnProgress]:
-    """A bar of fractions on a terminal's stderr; a line now and then elsewhere."""
+    """A bar of fractions on a terminal's stderr; nothing elsewhere."""
     from rich.console import Console
 
     console = Console(stderr=True)
@@ -479,35 +479,30 @@ def steps(quiet: bool) -> Iterator[OnProgress]:
     columns = (BarColumn(), TaskProgressColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("starting", total=1.0)
-        yield lambda fraction, message: bar.update(task, completed=fraction, description=message[:60])
+        yield lambda fraction, message: bar.update(task, completed=fraction, description=message[:100])
 
 
 class _Progress:
     """Progress of a run: its rounds in a bar, and the time of a fit that takes long.
 
     Args:
-        show: changes the words beside the bar, or None where there is no terminal: then a fit that takes
-            long is told in lines, the first as soon as that is known and one for each quarter of it.
-        move: one round further.
+        report: moves the bar and changes the words beside it, or None where there is no terminal: then a fit
+            that takes long is told in lines, the first as soon as that is known and one for each quarter.
+        total: rounds.
     """
 
-    def __init__(
-        self, show: Callable[[str], None] | None = None, move: Callable[[], None] = lambda: None
-    ) -> None:
-        self._show = show
-        self._move = move
+    def __init__(self, report: OnProgress | None = None, total: int = 1) -> None:
+        self._report, self._total, self._n_rounds = report, total, 0
         self._words = "loading"
-        self._timing = TimeLeft()
-        self._quarter = -1
+        self._timing, self._quarter = TimeLeft(), -1
 
     def round(self, finished: Round) -> None:
         """A round has ended."""
         from workbench.sessions.notebooks import error_words
 
         self._words = f"{finished.n_labelled} labels, {error_words(finished.error, finished.n_test)}"
-        self._move()
-        if self._show is not None:
-            self._show(self._words)
+        self._n_rounds += 1
+        self._show(self._words)
 
     def fit(self, fraction: float) -> None:
         """A fit is so far; 0 when it begins."""
@@ -517,30 +512,18 @@ class _Progress:
         words = self._timing.words(fraction)
         if not words:
             return
-        if self._show is not None:
-            self._show(f"{self._words}; this fit: {fraction:.0%}, {words}")
-        elif int(4 * fraction) > self._quarter:
+        self._show(f"{self._words}; this fit: {fraction:.0%}, {words}")
+        if self._report is None and int(4 * fraction) > self._quarter:
             self._quarter = int(4 * fraction)
             print(f"This fit takes long: {fraction:.0%} done, {words}. Ctrl-C stops it.", file=sys.stderr)
+
+    def _show(self, words: str) -> None:
+        if self._report is not None:
+            self._report(self._n_rounds / self._total, words)
 
 
 @contextmanager
 def _progress(total: int, quiet: bool) -> Iterator[_Progress]:
     """A bar on a terminal's stderr; elsewhere only what takes long is told."""
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    if quiet:
-        yield _Progress(lambda words: None)
-        return
-    if not console.is_terminal:
-        yield _Progress()
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("loading", total=total)
-        yield _Progress(
-            lambda words: bar.update(task, description=words), lambda: bar.update(task, advance=1)
-        )
+    with steps(quiet) as report:
+        yield _Progress(report if quiet or sys.stderr.isatty() else None, total)
