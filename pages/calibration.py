@@ -128,7 +128,7 @@ def run_experiment(name: str) -> None:
 
 def controls(model: Any, versions: dict[str, str]) -> tuple[int, int, str]:
     """Choice of a confidence, its bins, and the reading of the model."""
-    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+    with widgets.row(align="bottom", gap="medium"):
         names = ["The prediction", *model.classes]
         which = st.selectbox(
             "Confidence in",

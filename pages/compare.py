@@ -89,7 +89,7 @@ def form() -> None:
             seeds = how_many_seeds()
         # side by side where there is room; no name of a field is broken
         guesses = begin_with(source, classifier)
-        row = st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="compare-numbers")
+        row = widgets.row("compare-numbers", align="bottom", gap="medium")
         # a small pool has fewer to ask about than a person asked for before
         limit = min(2000, source.n_asked)
         st.session_state["compare-budget"] = min(int(st.session_state.get("compare-budget", 60)), limit)
@@ -290,7 +290,7 @@ def shown(token: str) -> None:
     record = comparison.find(token)
     spec = record.spec
     title = comparison_sources.title_of_pool(spec.pools[0])
-    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+    with widgets.row(horizontal_alignment="distribute"):
         st.header(verbatim(title, 60))
         if st.button("New comparison", key="new-comparison", type="tertiary", icon=":material/add:"):
             choose(None)
@@ -326,7 +326,7 @@ def shown(token: str) -> None:
     results = comparison_results.results(record)
     n_left = len(spec.runs()) - record.n_finished
     if n_left:
-        with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="comparison-rest"):
+        with widgets.row("comparison-rest", gap="medium"):
             if job is not None and job.status == "failed":
                 show_error(job.error)
             else:
@@ -421,13 +421,7 @@ def earlier(token: str | None) -> None:
         return
     st.header("Earlier comparisons")
     for record in records[:8]:
-        with st.container(
-            horizontal=True,
-            vertical_alignment="center",
-            border=True,
-            key=f"comparison-{record.id}",
-            gap="medium",
-        ):
+        with widgets.row(f"comparison-{record.id}", border=True, gap="medium"):
             with st.container(width="stretch", gap=None):
                 name = comparison_sources.title_of_pool(record.spec.pools[0])
                 titles = [title_of(p) for p in record.spec.policies]

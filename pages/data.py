@@ -81,7 +81,7 @@ def lead(opened: Any) -> None:
         with words:
             st.markdown(f"**{verbatim(opened.project.name, 80)}**: {sentence}")
             st.markdown(verbatim(meaning))
-            with st.container(horizontal=True, vertical_alignment="center"):
+            with widgets.row():
                 if st.button("Go on labelling", key="go-on-open", type="primary"):
                     go_on(opened.id)
                 frame.link("finish", "Let the machine finish", ":material/verified:")
@@ -375,9 +375,7 @@ def none_alone(grid: str, n: int) -> None:
 
 def listed(records: list[Any], about: About) -> None:
     """Many projects: a line each, the last used first, and a field that finds some."""
-    with st.container(
-        horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="projects-head"
-    ):
+    with widgets.row("projects-head", horizontal_alignment="distribute"):
         st.header("Go on with a project", width="content")
         words = st.text_input(
             "Find a project",
@@ -403,7 +401,7 @@ def called(record: Any) -> str:
 
 def project_line(record: Any, about: About) -> None:
     n_labelled, n_questions = about.answers[record.id]
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"project-{record.id}"):
+    with widgets.row(f"project-{record.id}"):
         share = how_far(record, n_labelled, n_questions) if record.n_askable else ""
         words = " · ".join(filter(None, [share, *facts_of(record, about)]))
         title = f"**{verbatim(record.name, 60)}**{mark(record)} {next_step(record, about)[0]}"
@@ -432,7 +430,7 @@ def known_sets() -> None:
 
     st.header("Known sets on this machine")
     order = sorted(present, key=lambda name: (present[name].group != "images", name))
-    with st.container(horizontal=True, vertical_alignment="bottom", key="known"):
+    with widgets.row("known", align="bottom"):
         name = st.selectbox("Set", order, format_func=line, key="known-set", width="stretch")
         if st.button("Start labelling", key="start-known"):
             start_known(name, forms.Settings(name=present[name].name.replace("_", " ")))

@@ -138,12 +138,12 @@ def oracle_controls(session: Any) -> None:
         st.caption("This pool knows its classes, so they can answer in your place.")
         # with nothing left to ask nobody can answer
         busy = (job is not None and job.active) or not session.n_left
-        with st.container(horizontal=True, vertical_alignment="bottom", key="oracle-controls", gap="small"):
+        with widgets.row("oracle-controls", align="bottom"):
             for n, label in ((1, "Step"), (10, "Run 10")):
                 if st.button(label, key=f"oracle-{n}", disabled=busy):
                     oracle.answer_by_oracle(session, n)
                     st.rerun()
-        with st.container(horizontal=True, vertical_alignment="bottom", key="oracle-budget-row", gap="small"):
+        with widgets.row("oracle-budget-row", align="bottom"):
             budget = st.number_input(
                 "Budget, labels",
                 min_value=1,
@@ -245,7 +245,7 @@ def rival_line(job: Any) -> None:
         )
         st.caption(f"Random questions from the same start: {how_far}")
         return
-    with st.container(horizontal=True, vertical_alignment="center", key="rival-again"):
+    with widgets.row("rival-again"):
         why = f" could not be computed: {verbatim(job.error)}" if job.error else " were cancelled."
         st.caption(f"Random questions{why}")
         widgets.try_again(job, "rival-try-again")
@@ -434,9 +434,7 @@ widgets.style(
     # beside the app's own menu, which stands in the corner
     "@media (min-width: 769px) and (max-width: 1000px) { .st-key-label-head { padding-right: 2.25rem; } }"
 )
-with st.container(
-    horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="label-head"
-):
+with widgets.row("label-head", horizontal_alignment="distribute"):
     st.title("Label", width="content", help=explain("pool", "policy", "evaluation set"))
     with st.container(
         horizontal=True, horizontal_alignment="right", width="content", gap="small", key="label-tools"

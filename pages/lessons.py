@@ -108,9 +108,7 @@ def beside(lesson: lessons.Lesson, values: lessons.Values, said: str, *, found: 
 
 def head(lesson: lessons.Lesson) -> tuple[Any, Any]:
     """The title and what stands beside it; returns as `bar`."""
-    with st.container(
-        horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="lesson-head"
-    ):
+    with widgets.row("lesson-head", horizontal_alignment="distribute"):
         # the link to data of one's own speaks of a pool
         terms = used_in(*lessons.written(lesson), "pool")
         st.title(lesson.title, width="content", help=explain(*terms))
@@ -123,7 +121,7 @@ def bar(lesson: lessons.Lesson) -> tuple[Any, Any]:
     Buttons here leave the lesson or change its frame, so that they run the whole page.
     """
     place, share = lessons.LESSONS.index(lesson), None
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lesson-bar"):
+    with widgets.row("lesson-bar"):
         if st.button("All lessons", key="lesson-list", type="tertiary", icon=":material/arrow_back:"):
             go(None)
             st.rerun()
@@ -212,7 +210,7 @@ def show_together() -> None:
     except InputError as error:
         show_error(error)
         shared = None
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lesson-bar"):
+    with widgets.row("lesson-bar"):
         if not joining.is_guest():
             st.button(
                 "All lessons",

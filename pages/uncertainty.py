@@ -225,7 +225,7 @@ def making(job: Any) -> None:
     if job.active:
         widgets.job_panel(job, "neighbour-map")
         return
-    with st.container(horizontal=True, vertical_alignment="center", key="no-neighbour-map"):
+    with widgets.row("no-neighbour-map"):
         why = f"could not be made: {verbatim(job.error)}" if job.status == "failed" else "was cancelled."
         st.caption(f"The neighbour map {why}")
         st.button("Make it", key="make-map", on_click=lambda: st.session_state.update({"map-again": True}))
@@ -455,7 +455,7 @@ if st.session_state.pop("map-go", False):
     st.switch_page(frame.page("label"), query_params={current.PARAMETER: str(current.project_id())})
 shared = frame.needed("see where the model is unsure", "Uncertainty", example="doubt")
 session = current.mine(shared)
-with st.container(horizontal=True, vertical_alignment="center", gap="large", key="map-head"):
+with widgets.row("map-head", gap="large"):
     st.title("Uncertainty", width="content")
     shown_as = st.segmented_control(
         "Show",

@@ -145,7 +145,7 @@ def form() -> None:
         )
         tried = st.empty()
         # the button that starts stands first, whatever is decided before it is pressed
-        row = st.container(horizontal=True, vertical_alignment="center", gap="medium", key="attack-start")
+        row = widgets.row("attack-start", gap="medium")
         go = row.container(width="content")
         with row.popover("Attacks and more", icon=":material/tune:", key="attack-more"):
             attacks = which_attacks(default)

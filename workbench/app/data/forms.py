@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from workbench.app.access import auditing, current, login
-from workbench.app.shell import frame
+from workbench.app.shell import frame, widgets
 from workbench.app.words.text import show_error, verbatim
 from workbench.errors import InputError
 from workbench.policies.effective import DEFAULT_POLICY, UNIFORM_SHARE
@@ -207,7 +207,7 @@ def settings(key: str, name: str, kind: Kind, n_classes: int, measures: bool = F
 
 def _numbers(key: str, title: str, classifier: str, policy: str, measures: bool) -> Settings:
     """The settings that are good as they are."""
-    numbers = st.container(horizontal=True, vertical_alignment="bottom", key=f"{key}-numbers")
+    numbers = widgets.row(f"{key}-numbers", align="bottom")
     seed = _number(
         numbers,
         "Seed",
@@ -242,7 +242,7 @@ def _numbers(key: str, title: str, classifier: str, policy: str, measures: bool)
             "until 20 are answered, since before that no error can be told; 0 for none.",
         )
         settings = replace(settings, evaluation_share=evaluation_percent / 100)
-    several = st.container(horizontal=True, vertical_alignment="bottom", key=f"{key}-several")
+    several = widgets.row(f"{key}-several", align="bottom")
     worth = st.session_state.get(f"{key}-worth", False)
     shared = _number(
         several,

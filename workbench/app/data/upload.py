@@ -128,7 +128,7 @@ def page() -> None:
     """Upload: its table of choices or its images, and the button that starts."""
     path = st.session_state[PLACE]
     file = File.of(path)
-    with st.container(horizontal=True, vertical_alignment="center", key="brought-head"):
+    with widgets.row("brought-head"):
         st.header(verbatim(file.name, 60), width="stretch")
         if st.button("Back to the pools", key="leave-upload", type="tertiary", icon=":material/arrow_back:"):
             leave()

@@ -249,7 +249,7 @@ def takeaway(session: Session, certificate: Any) -> None:
     """Downloads of the finished set and of the certificate."""
     from workbench.exchange import FORMATS
 
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="finish-downloads"):
+    with widgets.row("finish-downloads"):
         file_format = format_box(session, "finish-format", width=150, label_visibility="collapsed")
         downloads.button(
             "Download the finished set",

@@ -9,7 +9,7 @@ import streamlit as st
 
 from workbench.app.access import auditing
 from workbench.app.serving import uploads
-from workbench.app.shell import background_files
+from workbench.app.shell import background_files, widgets
 from workbench.app.shell.downloads import button
 from workbench.app.words.text import one_line, plural, show_error, verbatim
 from workbench.errors import InputError
@@ -116,14 +116,7 @@ def downloads(session: Any, state: Any) -> None:
         session: of whoever looks at the page; labels taken in are theirs.
         state: of its project.
     """
-    with st.container(
-        horizontal=True,
-        vertical_alignment="center",
-        horizontal_alignment="right",
-        key="downloads",
-        gap="small",
-        width="content",
-    ):
+    with widgets.row("downloads", horizontal_alignment="right", width="content"):
         with st.popover("Download", icon=":material/download:", key="export"):
             file_format = format_box(session, "format", width="stretch")
             barred_scopes = {

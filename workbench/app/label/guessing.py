@@ -138,7 +138,7 @@ def _another(session: Session, present_sources: list[str]) -> None:
     offered = [source for source in session.guesses.offered() if source not in present_sources]
     if not offered:
         return
-    with st.container(horizontal=True, vertical_alignment="bottom", key="guess-another"):
+    with widgets.row("guess-another", align="bottom"):
         choice = st.selectbox(
             "One more", offered, format_func=source_words, key="guess-chosen", width="stretch"
         )

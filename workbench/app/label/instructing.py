@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from workbench.app.shell import widgets
 from workbench.app.words.text import one_line, plural, show_error, verbatim
 from workbench.errors import InputError
 from workbench.pools.instructions import LONGEST, MOST_OCTETS, PICTURE, read_instructions
@@ -95,7 +96,7 @@ def dialog(session: Session) -> None:
     if _PROBLEM in st.session_state:
         show_error(st.session_state.pop(_PROBLEM))
     unsaved = draft["text"].strip() != (versions[-1].text if versions else "")
-    with st.container(horizontal=True, vertical_alignment="bottom", key="instructions-actions"):
+    with widgets.row("instructions-actions", align="bottom"):
         words = "Save as a new version" if versions else "Save"
         st.button(words, type="primary", key="instructions-save", on_click=_save, args=(session, draft))
         if unsaved:
@@ -120,7 +121,7 @@ def _preview(session: Session, draft: dict[str, Any]) -> None:
 
 def _bring(draft: dict[str, Any]) -> None:
     """Pictures by drag, and another tool's file."""
-    with st.container(horizontal=True, vertical_alignment="bottom", key="instructions-bring"):
+    with widgets.row("instructions-bring", align="bottom"):
         st.file_uploader(
             "Pictures: drop them here",
             type=["png", "jpg", "jpeg", "gif", "webp", "bmp"],

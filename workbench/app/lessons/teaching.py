@@ -28,7 +28,7 @@ def controls(lesson: lessons.Lesson) -> lessons.Values:
     """Draw the controls in a row; their values go into the address."""
     wrong = _begun(lesson)
     values: lessons.Values = {}
-    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom", key="lesson-controls"):
+    with widgets.row("lesson-controls", align="bottom", gap="medium"):
         for control in lesson.controls:
             values[control.name] = _control(control, key_of(lesson, control))
             st.query_params[control.name] = str(values[control.name])
@@ -227,7 +227,7 @@ def ask_guess(lesson: lessons.Lesson) -> None:
 
     with st.container(border=True, key="guess"):
         st.markdown(f"**Guess first.** {verbatim(lesson.guess.ask)}")
-        with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        with widgets.row(align="bottom"):
             st.text_input(f"Your guess, {lesson.guess.unit}", key=key, width=220)
             st.button(
                 "Show it",
@@ -325,7 +325,7 @@ def wall_code(query: dict[str, str]) -> None:
     """
     address = f"{joining.base_address()}?{urlencode(query)}"
     picture = joining.qr_code(address)
-    with st.container(key="lesson-wall-code", horizontal=True, vertical_alignment="center", gap="medium"):
+    with widgets.row("lesson-wall-code", gap="medium"):
         if picture:
             st.image(picture, alt=f"QR code of {address}")
         with st.container(gap="xsmall"):

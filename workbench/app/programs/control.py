@@ -7,6 +7,7 @@ import streamlit as st
 from workbench.app.access import auditing, current, login
 from workbench.app.programs import BASE
 from workbench.app.serving.frontend import from_root
+from workbench.app.shell import widgets
 from workbench.app.words.text import show_error, verbatim
 from workbench.errors import InputError
 from workbench.store import ProjectSummary, Store
@@ -45,7 +46,7 @@ def _keys(store: Store, record: ProjectSummary) -> None:
     key_ids = tuple(key.id for key in keys)
     form = f"new-key-{record.id}-{len(key_ids)}-{''.join(key_ids[:1])}"
     person = login.of_page()
-    with st.form(form, border=False), st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.form(form, border=False), widgets.row(align="bottom"):
         default = person.name if person is not None else current.person("")
         st.text_input(
             "Whose answers", default, max_chars=120, disabled=person is not None, key=f"{form}-name"
@@ -65,7 +66,7 @@ def _keys(store: Store, record: ProjectSummary) -> None:
         for key in new_keys:
             st.code(secrets[key.id], language=None)
     for key in keys:
-        with st.container(horizontal=True, vertical_alignment="center", key=f"key-{key.id}"):
+        with widgets.row(f"key-{key.id}"):
             use = "never used" if key.used is None else f"last used {key.used[:10]}"
             words = (
                 f"**{verbatim(key.name, 40)}** · {verbatim(key.purpose or 'no purpose given', 60)} · {use}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 
@@ -65,7 +65,7 @@ def _panel(job: Job, key: str, height: int, again: bool) -> None:
         if job.active:
             bar(job, key, title=f"{job.title} · ")
         elif job.status in ("failed", "cancelled"):
-            with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+            with row(gap="medium"):
                 if job.status == "failed":
                     st.error(f"{verbatim(job.title)}: {verbatim(job.error)}", icon=":material/error:")
                 else:
@@ -80,7 +80,7 @@ def _panel(job: Job, key: str, height: int, again: bool) -> None:
 def bar(job: Job, key: str, *, title: str = "", cancel: bool = True) -> None:
     """Progress of a job, and the button that cancels it."""
     words = "Stopping…" if job.cancelling else job.message or "Waiting for its turn"
-    with st.container(horizontal=True, vertical_alignment="center", gap="medium", key=f"{key}-bar"):
+    with row(f"{key}-bar", gap="medium"):
         st.progress(job.fraction, text=verbatim(title + words))
         if cancel:
             st.button(
@@ -119,6 +119,11 @@ def figure(fig: Any, key: str, alt: str, **more: Any) -> Any:
 def style(css: str) -> None:
     """A few rules no option covers; selectors start with one of our own keys."""
     st.html(f"<style>{css}</style>")
+
+
+def row(key: str | None = None, *, align: Literal["center", "bottom"] = "center", **more: Any) -> Any:
+    """A container whose elements stand side by side; further arguments are those of `st.container`."""
+    return st.container(horizontal=True, vertical_alignment=align, key=key, **more)
 
 
 def held(**heights: str) -> None:
