@@ -14,7 +14,7 @@ from workbench.app.compare.comparison_tables import named, ranks, summary
 from workbench.app.data import forms
 from workbench.app.shell import downloads, widgets
 from workbench.app.words.glossary import explain
-from workbench.app.words.text import one_line, plural, show_error, verbatim
+from workbench.app.words.text import one_line, plural, refused, show_error, verbatim
 from workbench.classifiers import CLASSIFIERS
 from workbench.classifiers import title_of as model_title
 from workbench.errors import InputError
@@ -111,13 +111,11 @@ def form() -> None:
             if not policies:
                 st.error("Choose at least one policy to hold against random.", icon=":material/error:")
                 return
-            try:
+            with refused():
                 spec = spec_of(source, classifier, policies, seeds, int(budget), batch)
                 choose(comparison.start_with(spec, guesses, current.project_id(), workers=workers))
-            except InputError as error:
-                show_error(error)
-                return
-            st.rerun()
+                st.rerun()
+            return
         runs = (1 + len(policies)) * seeds
         st.caption(
             f"{plural(runs, 'run')} of {1 + -(-int(budget) // batch)} rounds. Runs of one seed share "

@@ -15,9 +15,8 @@ from workbench.app.label import instructing, oracle
 from workbench.app.serving.jobs import manager
 from workbench.app.shell import frame, labelling_speed, widgets
 from workbench.app.words.glossary import explain
-from workbench.app.words.text import percent, plural, show_error, verbatim
+from workbench.app.words.text import percent, plural, refused, show_error, show_kept_error, verbatim
 from workbench.classifiers.protocols import choice_of
-from workbench.errors import InputError
 from workbench.sessions.measure import ENOUGH
 
 EVERY, ONE, TOGETHER = "All questions", "One question", "questions-together"
@@ -89,17 +88,13 @@ def model_popover(session: Any) -> None:
                     if choice:
                         words = f"It {verb}{verbatim(choice)}. Chosen at {choice.labels:,} labels."
                         st.caption(words, help=explain(word))
-        if PROBLEM in st.session_state:
-            show_error(st.session_state.pop(PROBLEM))
+        show_kept_error(PROBLEM)
 
 
 def change_model(session: Any, model: str, policy: str) -> None:
     """Go on with what was chosen, or say why not where it was chosen."""
-    try:
+    with refused(PROBLEM):
         session.change_model(classifier=model, policy=policy)
-    except InputError as error:
-        st.session_state[PROBLEM] = str(error)
-    else:
         st.session_state[MODEL] = False
 
 
@@ -373,11 +368,8 @@ def instructions_dialog(session: Any) -> None:
 
 def changed(change: Any) -> None:
     """Change the classes and draw the page anew, or say why not."""
-    try:
+    with refused():
         change()
-    except InputError as error:
-        show_error(error)
-    else:
         classes_closed()
         st.rerun()
 

@@ -17,7 +17,7 @@ from workbench.app.shell import frame, widgets
 from workbench.app.shell.downloads import figure_downloads
 from workbench.app.uncertainty import mapping, pointer, selection
 from workbench.app.words.glossary import explain
-from workbench.app.words.text import one_line, plural, show_error, verbatim
+from workbench.app.words.text import one_line, plural, show_kept_error, verbatim
 from workbench.classifiers import title_of
 from workbench.errors import InputError
 from workbench.sessions.uncertainty import DOUBT
@@ -117,8 +117,7 @@ def inspect_many(chosen: list[int], values: Any, title: str) -> None:
             args=(session, tuple(to_ask)),
             help="They come next on Label, one after the other.",
         )
-        if "map-problem" in st.session_state:
-            show_error(st.session_state.pop("map-problem"))
+        show_kept_error("map-problem")
         if len(chosen) > MOST_IN_GALLERY:
             st.caption(f"The first {MOST_IN_GALLERY} of them stand here, and the keys are of these.")
         gallery(tuple(chosen), view.model)

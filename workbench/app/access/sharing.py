@@ -8,8 +8,7 @@ from typing import TypeVar
 import streamlit as st
 
 from workbench.app.access import auditing, login
-from workbench.app.words.text import plural, show_error, verbatim
-from workbench.errors import InputError
+from workbench.app.words.text import plural, refused, verbatim
 from workbench.store import ProjectSummary, Store
 
 R = TypeVar("R", bound="ProjectSummary")
@@ -113,17 +112,14 @@ def _form(record: ProjectSummary, person: login.Person, names: Mapping[str, str]
         if summary is None or not login.may_change(summary):
             st.error("The project is not yours to share.", icon=":material/error:")
             return
-        try:
+        with refused():
             store.share_project(record.id, person.key, access or "private", members)
             member_names = [names.get(key, key) for key in members] if access == "shared" else []
             words = " with ".join([access or "private", *([", ".join(member_names)] if member_names else [])])
             auditing.record("shared", project=record.id, called=record.name, detail=words, by=person)
-        except InputError as error:
-            show_error(error)
-            return
-        st.session_state[_saved(record)] = st.session_state.get(_saved(record), 0) + 1
-        st.toast(
-            f"Saved: {WORDS[access or 'private'][0].lower()}"
-            + (f", with {plural(len(members), 'person', 'people')}" if access == "shared" else "")
-        )
-        st.rerun()
+            st.session_state[_saved(record)] = st.session_state.get(_saved(record), 0) + 1
+            st.toast(
+                f"Saved: {WORDS[access or 'private'][0].lower()}"
+                + (f", with {plural(len(members), 'person', 'people')}" if access == "shared" else "")
+            )
+            st.rerun()

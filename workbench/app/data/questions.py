@@ -9,8 +9,7 @@ import streamlit as st
 
 from workbench.app.access import current, login
 from workbench.app.shell import widgets
-from workbench.app.words.text import plural, show_error, verbatim
-from workbench.errors import InputError
+from workbench.app.words.text import plural, refused, verbatim
 
 if TYPE_CHECKING:
     from workbench.sessions import Session
@@ -80,9 +79,6 @@ def _another(session: Session) -> None:
 
 
 def _done(work: Callable[[], object]) -> None:
-    try:
+    with refused():
         work()
-    except InputError as error:
-        show_error(error)
-        return
-    st.rerun(scope="fragment")
+        st.rerun(scope="fragment")

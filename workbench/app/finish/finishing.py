@@ -14,8 +14,7 @@ from workbench.app.finish.certificate_plan import ANEW, MODEL, ON, title_of
 from workbench.app.history.exports import NAMES, format_box, stem
 from workbench.app.serving.caching import computed
 from workbench.app.shell import background_files, downloads, frame, widgets
-from workbench.app.words.text import percent, plural, show_error, verbatim
-from workbench.errors import InputError
+from workbench.app.words.text import percent, plural, refused, show_error, verbatim
 
 if TYPE_CHECKING:
     from workbench.sessions import Session
@@ -121,25 +120,19 @@ def least_sure(session: Session, now: FinishState, n: int) -> list[int]:
 
 def ask_about(session: Session, items: list[int], how: str) -> None:
     """Have the person asked about items, at the desk."""
-    try:
+    with refused():
         session.want(items, how)
-    except InputError as error:
-        show_error(error)
-        return
-    st.switch_page(frame.page("label"))
+        st.switch_page(frame.page("label"))
 
 
 def mend(session: Session, of: str) -> None:
     """Have the person asked about the labels of a column that are most likely wrong, the likeliest first."""
     from workbench.sessions.label_errors import doubtful_labels
 
-    with st.spinner("Looking for labels that their neighbours contradict"):
-        try:
+    with refused():
+        with st.spinner("Looking for labels that their neighbours contradict"):
             items = doubtful_labels(session, of).tolist()
-        except InputError as error:
-            show_error(error)
-            return
-    ask_about(session, items, f"likely wrong in {title_of(of)}")
+        ask_about(session, items, f"likely wrong in {title_of(of)}")
 
 
 def falling(now: FinishState) -> None:

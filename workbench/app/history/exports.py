@@ -11,7 +11,7 @@ from workbench.app.access import auditing
 from workbench.app.serving import uploads
 from workbench.app.shell import background_files, widgets
 from workbench.app.shell.downloads import button
-from workbench.app.words.text import one_line, plural, show_error, verbatim
+from workbench.app.words.text import one_line, plural, refused, verbatim
 from workbench.errors import InputError
 from workbench.exchange import CARRIED_BY, FORMATS, SCOPES, ImportPlan
 from workbench.exchange.answers import IMPORTS
@@ -188,7 +188,7 @@ def _importer(session: Any) -> None:
         return
     key = f"take-{session.id}-{session.annotator}-{file.file_id}-{kind}"
     pending_import = st.session_state.get(_TAKEN)
-    try:
+    with refused():
         if pending_import is not None and pending_import[0] == key:
             _take_in(session, file, kind, *pending_import)
             return
@@ -204,8 +204,6 @@ def _importer(session: Any) -> None:
         if st.button("Import", key="import", type="primary", disabled=choice is None) and choice is not None:
             st.session_state[_TAKEN] = key, choice, column
             _take_in(session, file, kind, key, choice, column)
-    except InputError as error:
-        show_error(error)
 
 
 def _looked_at(session: Any, file: Any, kind: str, column: str) -> Looked | None:

@@ -15,8 +15,7 @@ from workbench.app.serving.jobs import Job
 from workbench.app.shell import widgets
 from workbench.app.shell.downloads import button, figure_downloads
 from workbench.app.words.glossary import explain, used_in
-from workbench.app.words.text import plural, show_error, verbatim
-from workbench.errors import InputError
+from workbench.app.words.text import plural, refused, show_kept_error, verbatim
 
 
 def key_of(lesson: lessons.Lesson, control: lessons.Control) -> str:
@@ -217,13 +216,10 @@ def ask_guess(lesson: lessons.Lesson) -> None:
     key = f"guess-{lesson.name}"
 
     def show(typed: bool) -> None:
-        try:
+        with refused("guess-problem"):
             if typed:
                 guesses.give(lesson.name, who(), guesses.parse(str(st.session_state.get(key) or "")))
-        except InputError as error:
-            st.session_state["guess-problem"] = str(error)
-            return
-        st.session_state[f"shown-{lesson.name}"] = True
+            st.session_state[f"shown-{lesson.name}"] = True
 
     with st.container(border=True, key="guess"):
         st.markdown(f"**Guess first.** {verbatim(lesson.guess.ask)}")
@@ -238,8 +234,7 @@ def ask_guess(lesson: lessons.Lesson) -> None:
                 args=(True,),
             )
             st.button("Show without a guess", key="guess-skip", type="tertiary", on_click=show, args=(False,))
-        if "guess-problem" in st.session_state:
-            show_error(st.session_state.pop("guess-problem"))
+        show_kept_error("guess-problem")
 
 
 def answer(lesson: lessons.Lesson) -> float | None:

@@ -8,8 +8,7 @@ from workbench.app.access import auditing, current, login
 from workbench.app.programs import BASE
 from workbench.app.serving.frontend import from_root
 from workbench.app.shell import widgets
-from workbench.app.words.text import show_error, verbatim
-from workbench.errors import InputError
+from workbench.app.words.text import refused, show_kept_error, verbatim
 from workbench.store import ProjectSummary, Store
 
 _MADE = "programs-made-keys"
@@ -58,8 +57,7 @@ def _keys(store: Store, record: ProjectSummary) -> None:
             on_click=_make,
             args=(record, form, key_ids),
         )
-    if problem := st.session_state.pop(_PROBLEM, None):
-        show_error(problem)
+    show_kept_error(_PROBLEM)
     secrets = st.session_state.get(_MADE, {})
     if new_keys := [key for key in keys if key.id in secrets]:
         st.success("Copy it now: it is shown until this is closed, and kept nowhere.", icon=":material/key:")
@@ -92,16 +90,13 @@ def _make(record: ProjectSummary, form: str, key_ids: tuple[str, ...]) -> None:
         return
     person = login.of_page()
     name, purpose = (str(st.session_state.get(f"{form}-{field}", "")) for field in ("name", "purpose"))
-    try:
+    with refused(_PROBLEM):
         api_key, secret = store.make_key(
             record.id,
             name if person is None else person.name,
-            person="" if person is None else person.key,
+            person=login.key_of_page(),
             purpose=purpose,
         )
-    except InputError as error:
-        st.session_state[_PROBLEM] = str(error)
-        return
-    st.session_state[_MADE] = st.session_state.get(_MADE, {}) | {api_key.id: secret}
-    detail = f"key {api_key.id} for {api_key.name}"
-    auditing.record("opened to programs", project=record.id, called=record.name, detail=detail)
+        st.session_state[_MADE] = st.session_state.get(_MADE, {}) | {api_key.id: secret}
+        detail = f"key {api_key.id} for {api_key.name}"
+        auditing.record("opened to programs", project=record.id, called=record.name, detail=detail)

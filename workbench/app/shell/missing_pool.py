@@ -9,7 +9,7 @@ import streamlit as st
 from workbench.app.access import auditing, current, login
 from workbench.app.shell import downloads
 from workbench.app.shell.background_files import Making
-from workbench.app.words.text import plural, show_error
+from workbench.app.words.text import plural, refused
 from workbench.errors import InputError, StorageError
 from workbench.pools import POOLS
 from workbench.store import ProjectSummary, Store
@@ -70,13 +70,10 @@ def panel(project: str) -> None:
             )
         with st.container(horizontal=True, gap="small"):
             if local and st.button("Use this file", key=f"relocate-{project}", type="primary"):
-                try:
+                with refused():
                     if not place.strip():
                         raise InputError("Type where its file or folder lies.")
                     relocate(project, place.strip(), store=store)
-                except InputError as error:
-                    show_error(error)
-                else:
                     current.forget(project)
                     st.rerun()
             downloads.button(
