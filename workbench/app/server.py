@@ -51,11 +51,8 @@ _HEADERS = [
 ]
 
 
-class SecurityHeaders:
+class SecurityHeaders(frontend.Layer):
     """ASGI middleware: the headers above on every response that does not set them itself."""
-
-    def __init__(self, app: Any) -> None:
-        self.app = app
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Pass the request on, adding the headers to the start of its response."""
@@ -70,16 +67,13 @@ class SecurityHeaders:
         await self.app(scope, receive, with_headers if scope["type"] == "http" else send)
 
 
-class Gate:
+class Gate(frontend.Layer):
     """ASGI middleware: only names this server is known by, and only its own pages, reach anything.
 
     A page of another site, or of another port of this machine, can open a socket here or send a form
     from the person's browser; the browser tells its origin, and that must be the host it asked for. A name
     of another's that resolves to this machine (DNS rebinding) is no name of ours.
     """
-
-    def __init__(self, app: Any) -> None:
-        self.app = app
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Pass the request on, or refuse it with 403 (a socket: before it is accepted)."""
@@ -106,11 +100,8 @@ class Gate:
             await send({"type": "http.response.body", "body": body})
 
 
-class BelowBase:
+class BelowBase(frontend.Layer):
     """ASGI middleware: the app's own routes stand below the server's prefix, where Streamlit puts its own."""
-
-    def __init__(self, app: Any) -> None:
-        self.app = app
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Pass the request on, to a route of the app without the prefix."""

@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 import streamlit as st
 
 from workbench.app.serving import streamlit_private
-from workbench.app.serving.frontend import below_base
+from workbench.app.serving.frontend import Layer, below_base
 from workbench.app.words.text import verbatim
 from workbench.errors import InputError, install_command
 from workbench.reading import reason
@@ -410,7 +410,7 @@ def may_change(record: ProjectSummary) -> bool:
 # --------------------------------------------------------------------------- the page
 
 
-class Entrance:
+class Entrance(Layer):
     """ASGI middleware: what is not a page (pictures, downloads, uploads, the desk) is for who is logged in.
 
     Pages come over the socket, and their script asks for the log-in itself. Programs show a key instead.
@@ -418,9 +418,6 @@ class Entrance:
 
     _INSIDE = ("/media/", "/_stcore/upload_file", "/api/")
     _PROGRAMS = "/api/v1/"
-
-    def __init__(self, app: Any) -> None:
-        self.app = app
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Pass the request on, or answer 403."""

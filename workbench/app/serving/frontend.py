@@ -59,14 +59,18 @@ def from_root(path: str) -> str:
     return f"/{base}{path}" if base else path
 
 
-class FrontEnd:
+class Layer:
+    """ASGI middleware around an app."""
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+
+
+class FrontEnd(Layer):
     """ASGI middleware: answers for the front end's files whose names change with their content.
 
     Whatever it does not know (parts of a file, the index, another folder) is passed on to Streamlit.
     """
-
-    def __init__(self, app: Any) -> None:
-        self.app = app
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Send the file, or pass the request on."""
