@@ -31,22 +31,6 @@ if TYPE_CHECKING:
 HEIGHT = 430
 
 
-def choose(token: str | None) -> None:
-    if token is None:
-        st.query_params.pop(comparison.PARAMETER, None)
-        st.session_state.pop("comparison", None)
-    else:
-        st.query_params[comparison.PARAMETER] = token
-        st.session_state["comparison"] = token
-
-
-def chosen() -> str | None:
-    comparison_token = st.query_params.get(comparison.PARAMETER) or st.session_state.get("comparison")
-    if comparison_token:
-        choose(comparison_token)
-    return comparison_token
-
-
 def form() -> None:
     st.header("A new comparison")
     with st.container(border=True, key="comparison-form"):
@@ -113,7 +97,8 @@ def form() -> None:
                 return
             with refused():
                 spec = spec_of(source, classifier, policies, seeds, int(budget), batch)
-                choose(comparison.start_with(spec, guesses, current.project_id(), workers=workers))
+                study = comparison.start_with(spec, guesses, current.project_id(), workers=workers)
+                current.show(comparison.PARAMETER, study)
                 st.rerun()
             return
         runs = (1 + len(policies)) * seeds
@@ -291,7 +276,7 @@ def shown(token: str) -> None:
     with widgets.row(horizontal_alignment="distribute"):
         st.header(verbatim(title, 60))
         if st.button("New comparison", key="new-comparison", type="tertiary", icon=":material/add:"):
-            choose(None)
+            current.show(comparison.PARAMETER, None)
             st.rerun()
     facts = [
         model_title(spec.classifiers[0]),
@@ -429,7 +414,7 @@ def earlier(token: str | None) -> None:
                     f"{verbatim(record.created[:16].replace('T', ' '))} UTC"
                 )
             if st.button("Show", key=f"show-{record.id}"):
-                choose(record.id)
+                current.show(comparison.PARAMETER, record.id)
                 st.rerun()
 
 
@@ -438,12 +423,12 @@ st.markdown(
     "Does it pay to choose what you are asked? Several ways of choosing label the same items side by side, "
     "and the known classes answer."
 )
-token = chosen()
+token = current.shown(comparison.PARAMETER)
 if token is not None:
     try:
         shown(token)
     except InputError as error:
-        choose(None)
+        current.show(comparison.PARAMETER, None)
         show_error(error)
         form()
 else:

@@ -10,7 +10,7 @@ import streamlit as st
 from workbench.app import desk
 from workbench.app.access import current, login, naming
 from workbench.app.data import forms
-from workbench.app.desk import asking
+from workbench.app.desk import questions
 from workbench.app.label import instructing, oracle
 from workbench.app.serving.jobs import manager
 from workbench.app.shell import frame, labelling_speed, widgets
@@ -316,7 +316,7 @@ def classes_dialog(session: Any) -> None:
     st.text_input(
         "The question at the desk",
         value=str(session.settings.get("question") or ""),
-        placeholder=asking.usual(session),
+        placeholder=questions.usual(session),
         max_chars=200,
         key="question-words",
         help="Stands above every item. Empty: the one in grey.",

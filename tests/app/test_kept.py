@@ -19,8 +19,8 @@ from workbench.app.label import oracle
 from workbench.app.lessons import together
 from workbench.app.server import serve
 from workbench.app.serving import evaluation, uploads
+from workbench.app.serving.caching import stamp
 from workbench.app.serving.jobs import Job, JobManager, manager
-from workbench.app.serving.stamps import stamp
 from workbench.app.shell import missing_pool
 from workbench.errors import InputError
 from workbench.pools import load_pool

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from workbench.app.access import login, way_back
-from workbench.app.serving import early, engine_state, fit_process, frontend, host_names, jobs, logs
+from workbench.app.serving import early, engine_state, fit_process, frontend, jobs, logs
 from workbench.app.serving.jobs import manager
 from workbench.errors import InputError
 from workbench.reading import cut
@@ -125,7 +125,7 @@ def why_refused(scope: Mapping[str, Any], hosts: Sequence[str], origins: Sequenc
     headers = [(name.lower(), value.decode("latin-1")) for name, value in scope.get("headers", [])]
     host_headers = [value for name, value in headers if name == b"host"]
     host = host_headers[0] if len(host_headers) == 1 else ""
-    if not host_names.is_known(host, hosts):
+    if not frontend.is_known_host(host, hosts):
         return "This server does not go by that name (server.allowedHosts)."
     reads = scope["type"] == "http" and scope.get("method", "GET") in ("GET", "HEAD", "OPTIONS")
     origin_headers = [value for name, value in headers if name == b"origin"]

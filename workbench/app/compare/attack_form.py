@@ -29,24 +29,6 @@ ALONE = (
 )
 
 
-def choose(token: str | None) -> None:
-    """Have the page show an experiment, by its id in the address; None goes back to the form."""
-    if token is None:
-        st.query_params.pop(robustness.PARAMETER, None)
-        st.session_state.pop("attack", None)
-    else:
-        st.query_params[robustness.PARAMETER] = token
-        st.session_state["attack"] = token
-
-
-def chosen() -> str | None:
-    """The id of the experiment that the page shows, if any."""
-    experiment = st.query_params.get(robustness.PARAMETER) or st.session_state.get("attack")
-    if experiment:
-        choose(experiment)
-    return experiment
-
-
 def sources() -> dict[str, str]:
     """Images to fit on: of the open project, if it has pixels; bundled and known sets, other projects."""
     pools = robustness.pools()
@@ -304,4 +286,4 @@ def begin(
         seed=int(seed),
         project="" if project is None else str(project.project.name),
     )
-    choose(robustness.start(spec, project, fresh))
+    current.show(robustness.PARAMETER, robustness.start(spec, project, fresh))

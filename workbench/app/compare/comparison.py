@@ -5,22 +5,19 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workbench.app.access import login, sharing
 from workbench.app.compare.comparison_sources import title_of_pool
 from workbench.app.serving import jobs
-from workbench.app.serving.caching import computed
+from workbench.app.serving.caching import computed, stamp
 from workbench.app.serving.jobs import DAY, Countdown, Job, manager
-from workbench.app.serving.stamps import stamp
 from workbench.errors import InputError
 from workbench.store import RunRecord, Store, StudyRecord
 
 if TYPE_CHECKING:
     from workbench.sessions import FittedModel, Round
-    from workbench.sessions.stopping import Advised
-    from workbench.studies import StudyResult, StudySpec
-    from workbench.studies.study import Expected
+    from workbench.studies import StudySpec
 
 PARAMETER = "comparison"
 KIND = "comparison"
@@ -135,9 +132,8 @@ def expected(spec: StudySpec, workers: int, *, begin: bool) -> Job | None:
     if not begin or (present is not None and (present.active or present.status == "done")):
         return present
 
-    def work(job: Job) -> Expected:
-        estimate: Expected = jobs.compute(job, "expected", spec, workers, where=jobs.long_work)
-        return estimate
+    def work(job: Job) -> Any:
+        return jobs.compute(job, "expected", spec, workers, where=jobs.long_work)
 
     return manager().submit(owner, EXPECTED, work, title="Timing a few rounds", lane="study", limit=DAY)
 
@@ -249,14 +245,10 @@ def advice(comparison: Comparison, policy: str, seed: int) -> Job:
     if present is not None and present.status != "cancelled":
         return present
 
-    def work(job: Job) -> tuple[list[int], list[Advised]]:
+    def work(job: Job) -> Any:
         from workbench.sessions import RunSpec
 
-        spec = RunSpec.from_json(record.spec)
-        outcome: tuple[list[int], list[Advised]] = jobs.compute(
-            job, "advised_run", spec, Store.open().url, record.id
-        )
-        return outcome
+        return jobs.compute(job, "advised_run", RunSpec.from_json(record.spec), Store.open().url, record.id)
 
     return manager().submit(owner, ADVICE, work, title="Stopping advice", lane="short", limit=DAY)
 
@@ -269,7 +261,7 @@ def _record(comparison: Comparison, policy: str, seed: int) -> RunRecord:
 
 
 def _submit(token: str, spec: StudySpec, project: str | None, workers: int) -> Job:
-    def work(job: Job) -> StudyResult:
+    def work(job: Job) -> Any:
         from workbench.sessions import RunSpec
         from workbench.studies import StudyResult
 
@@ -295,7 +287,7 @@ def _submit(token: str, spec: StudySpec, project: str | None, workers: int) -> J
             countdown(done / total, words, StudyResult(spec, runs, "cancelled"))
 
         job.report(0.0, "starting")
-        outcome: StudyResult = jobs.compute(
+        return jobs.compute(
             job,
             "compared",
             spec,
@@ -306,7 +298,6 @@ def _submit(token: str, spec: StudySpec, project: str | None, workers: int) -> J
             where=jobs.long_work,
             hear=hear,
         )
-        return outcome
 
     # here, before the work imports it: Plotly stumbles over a pandas that another thread is importing
     import pandas  # noqa: F401

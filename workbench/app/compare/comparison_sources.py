@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.app.access import sharing
-from workbench.app.serving.caching import computed
-from workbench.app.serving.stamps import stamp
+from workbench.app.serving.caching import computed, stamp
 from workbench.errors import InputError
 from workbench.store import Store
 

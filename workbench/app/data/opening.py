@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from workbench.app.access import login
-from workbench.app.serving.caching import computed
+from workbench.app.serving.caching import computed, stamp
 from workbench.app.serving.jobs import DAY, Job, manager
-from workbench.app.serving.stamps import stamp
 from workbench.app.shell import widgets
 from workbench.errors import InputError
 from workbench.pools.features.vectors import is_vectors

@@ -27,8 +27,7 @@ from workbench.app.data.column_uses import (
     summary,
 )
 from workbench.app.serving import uploads
-from workbench.app.serving.caching import computed
-from workbench.app.serving.stamps import stamp
+from workbench.app.serving.caching import computed, stamp
 from workbench.app.shell import background_files, frame, widgets
 from workbench.app.words.text import for_people, plural, show_error, verbatim
 from workbench.errors import InputError, install_command

@@ -102,18 +102,25 @@ def card(sessions: Sequence[Session], of: ItemAsk, picture: str) -> dict[str, An
 
 def _guess(session: Session, ask: Ask) -> dict[str, Any]:
     """The likeliest class of one question among several; nothing where the model is not to be seen."""
-    if session.model is None or ask.role in BLIND:
+    predictions = predicted(session, ask)
+    if not predictions:
         return {}
-    name, p = max(session.predict_item(ask.item).items(), key=lambda pair: pair[1])
+    name, p = predictions[0]
     return {"guess": [[name, round(p, 3)]], "unsure": p < SURE}
+
+
+def predicted(session: Session, ask: Ask) -> list[tuple[str, float]]:
+    """Classes of an item with their probabilities, the likeliest first; none where that is not to be seen."""
+    if session.model is None or ask.role in BLIND:
+        return []
+    return sorted(session.predict_item(ask.item).items(), key=lambda pair: -pair[1])
 
 
 def _opinion(session: Session, ask: Ask, picture: str) -> dict[str, Any]:
     """All that the model of a question says of an item, and the labelled items it is near to."""
-    model = session.model
-    if model is None or ask.role in BLIND:
+    model, foretold = session.model, predicted(session, ask)
+    if model is None or not foretold:
         return {}
-    foretold = sorted(session.predict_item(ask.item).items(), key=lambda pair: -pair[1])
     # whole per cents, rounded as the sentence above them is: the two say one number
     document: dict[str, Any] = {"guess": [[name, round(100 * p) / 100] for name, p in foretold[:_GUESSES]]}
     document["guess_order"] = [name for name, _ in foretold[:_LISTED]]
@@ -430,3 +437,43 @@ def _sorted(pool: Pool) -> list[Array]:
     """Each column's values of at most 20,000 rows, sorted."""
     step = max(1, len(pool) // 20_000)
     return list(np.sort(np.asarray(pool.features[::step], dtype=np.float64), axis=0).T)
+
+
+def picture(project: str, item: int, side: int = 0) -> tuple[bytes, str]:
+    """A picture's bytes and media type.
+
+    Args:
+        project: id of the project.
+        item: index into the pool.
+        side: pixels of its longer side, at most; 0 for all.
+
+    Raises:
+        InputError: there is no such picture.
+    """
+    from workbench.app.access import current
+
+    pool = current.opened(project).pool
+    inside = 0 <= item < len(pool)
+    if inside and side and isinstance(pool.items, PhotoItems) and pool.items.photos.longest(item) > side:
+        return encoded(pool.items.photos.brought(side=side)[item], "JPEG"), "image/jpeg"
+    view = pool.items.show(item) if inside else None
+    if view is None or view.image is None:
+        raise InputError(f"There is no picture of item {item}.")
+    form = "PNG" if view.image.size <= 200_000 else "JPEG"
+    return encoded(view.image, form, side), f"image/{form.lower()}"
+
+
+def picture_told(project: str, name: str) -> tuple[bytes, str]:
+    """A picture of the instructions: its bytes and media type.
+
+    Args:
+        project: id of the project.
+        name: that it is kept under.
+
+    Raises:
+        InputError: there is no such picture.
+    """
+    from workbench.app.access import current
+
+    picture = current.opened(project).instructions.picture(name)
+    return picture.data, picture.media

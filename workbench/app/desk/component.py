@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from workbench.app.access import login, tokens
 from workbench.app.access.current import PERSON_COOKIE
 from workbench.app.desk import checking, instruction_sheet, questions
-from workbench.app.desk.asking import question
 from workbench.app.desk.keys import MAX_BUTTONS, class_keys
 from workbench.app.desk.operations import EVERY
 from workbench.app.desk.requests import ADDRESS
@@ -141,7 +140,7 @@ def mount(
     data = _common(session) | {
         "cookie": PERSON_COOKIE,
         "ahead": AHEAD,
-        "question": questions.words(session) if every else question(session),
+        "question": questions.words(session) if every else questions.question(session),
         "mode": mode,
         "asked": asked,
         "classes": [] if every else asked[0]["classes"],

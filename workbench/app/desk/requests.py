@@ -10,7 +10,8 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from workbench.app.access import login, tokens
-from workbench.app.serving import host_names, limits
+from workbench.app.serving import limits
+from workbench.app.serving.frontend import is_known_host
 from workbench.errors import InputError, StorageError
 from workbench.reading import cut
 
@@ -156,7 +157,7 @@ def _allowed(request: Request, token: str, use: str = "desk") -> tokens.Bearer:
 
     host = request.headers.get("host")
     names = st.get_option("server.allowedHosts")
-    if names and not host_names.is_known(host, names):
+    if names and not is_known_host(host, names):
         raise RefusedError(403, "This server is not known by that name.")
     if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
         raise RefusedError(403, "Only this server's own pages may use the desk.")

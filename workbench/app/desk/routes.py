@@ -16,7 +16,6 @@ from workbench.app.desk import (
     questions,
 )
 from workbench.app.desk.acknowledgements import MOST_CARDS, MOST_OPERATIONS, keep_fitting, perform, session_of
-from workbench.app.desk.pictures import picture, picture_told
 from workbench.app.desk.requests import ADDRESS, BASE, answered, pictured, threaded
 from workbench.app.serving import limits
 from workbench.errors import InputError
@@ -78,11 +77,11 @@ def _posted(answer: Callable[[str, str, Mapping[str, Any], str], Any]) -> Callab
 async def _image(request: Request) -> Response:
     text = str(request.query_params.get("side", "0"))
     side = min(int(text), 4096) if text.isascii() and text.isdigit() and len(text) < 6 else 0
-    return await pictured(request, picture, request.path_params["item"], side)
+    return await pictured(request, cards.picture, request.path_params["item"], side)
 
 
 async def _picture_told(request: Request) -> Response:
-    return await pictured(request, picture_told, request.path_params["name"])
+    return await pictured(request, cards.picture_told, request.path_params["name"])
 
 
 # --------------------------------------------------------------------------- the work

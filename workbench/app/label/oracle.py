@@ -142,7 +142,7 @@ def first_items(session: Session) -> tuple[int, ...]:
     return tuple(rounds[0].queried.tolist()) if rounds else ()
 
 
-def _run_rival(job: Job, rival: Rival) -> Points:
+def _run_rival(job: Job, rival: Rival) -> Any:
     session = rival.session
     settings = {
         "initial": rival.start,
@@ -151,7 +151,7 @@ def _run_rival(job: Job, rival: Rival) -> Points:
         "budget": rival.budget,
         "guess": rival.guess or None,
     }
-    points: Points = jobs.compute(
+    return jobs.compute(
         job,
         "random_runs",
         session.store.url,
@@ -163,7 +163,6 @@ def _run_rival(job: Job, rival: Rival) -> Points:
         where=jobs.long_work,
         session=session,
     )
-    return points
 
 
 def reach_for(n_labelled: int) -> int:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from workbench.app.access import login
 from workbench.app.desk import cards
 from workbench.app.desk.acknowledgements import MOST_OPERATIONS, keep_fitting, perform, session_of
-from workbench.app.desk.pictures import picture
 from workbench.app.desk.requests import RefusedError, guarded, json_body, json_reply, threaded
 from workbench.app.programs import BASE
 from workbench.app.serving import limits
@@ -89,7 +88,7 @@ async def _image(request: Request) -> Response:
     from starlette.responses import Response as Plain
 
     def work(key: ApiKey, body: Mapping[str, Any]) -> Any:
-        octets, kind = picture(key.project, int(request.path_params["item"]))
+        octets, kind = cards.picture(key.project, int(request.path_params["item"]))
         return (lambda: Plain(octets, media_type=kind)), ()
 
     return await _guarded(request, work)
@@ -241,10 +240,8 @@ def _shown_item(session: Session, item: int) -> dict[str, Any]:
 
 def _guessed(session: Session, ask: Ask) -> dict[str, Any]:
     """Predictions for an item, surest first, where that may be said."""
-    if session.model is None or ask.role in cards.BLIND:
-        return {}
-    probabilities = sorted(session.predict_item(ask.item).items(), key=lambda pair: -pair[1])
-    return {"guess": [[name, round(p, 4)] for name, p in probabilities[:5]]}
+    predictions = cards.predicted(session, ask)[:5]
+    return {"guess": [[name, round(p, 4)] for name, p in predictions]} if predictions else {}
 
 
 def _plain(value: Any) -> Any:

@@ -17,6 +17,7 @@ import hashlib
 import json
 import mimetypes
 import re
+from collections.abc import Iterable
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,6 +30,7 @@ WIDGETS = ("Html", "Button", "BidiComponent", "Selectbox", "FileUploader", "Imag
 """Widgets that pages begin with, as the front end names their files."""
 FIGURES = ("PlotlyChart",)
 """Those of a figure: five megabytes, which come when one is shown."""
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\[\]:/@\s]+)(?::[0-9]{1,5})?")
 _IMPORTED = re.compile(r"(?:\bfrom|\bimport)\"\./([\w.-]+\.js)\"")
 _LINKED = re.compile(r'\s*<link rel="modulepreload" crossorigin href="\./static/js/([\w.-]+\.js)">')
 _MOST_LITTLE = 1 << 13
@@ -51,6 +53,28 @@ def below_base(path: str) -> str:
     base = st.get_option("server.baseUrlPath").strip("/")
     path = "/" + path.lstrip("/")
     return path[len(base) + 1 :] if base and path.startswith(f"/{base}/") else path
+
+
+def hostname(host: str) -> str:
+    """A Host header without its port, in small letters; "" where it is not a name and a port alone.
+
+    Args:
+        host: "labels.example:443", "[::1]:8501".
+    """
+    match = _HOST.fullmatch(host.lower())
+    return match[1] if match else ""
+
+
+def is_known_host(host: str | None, names: Iterable[str]) -> bool:
+    """True if a request names this server by a name it is known by.
+
+    Args:
+        host: the Host header.
+        names: the option `server.allowedHosts`; "*" for any.
+    """
+    known_names = {str(name).lower() for name in names}
+    name = hostname(host or "")
+    return "*" in known_names or (bool(name) and name in known_names)
 
 
 def from_root(path: str) -> str:
