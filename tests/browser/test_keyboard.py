@@ -692,6 +692,28 @@ def test_an_undo_before_the_desk_has_looked_again_is_of_whatever_was_last(page: 
     assert targets == ["old", None]
 
 
+def test_a_key_that_means_nothing_says_so(page: Any, server: Server) -> None:
+    """A letter of no class stores nothing; a key that is a view's own, such as an arrow, says nothing."""
+    page.goto(f"{server.url}/_stcore/health")
+    whole = script("keyboard.js", "parts.js", "told.js", "checks.js", "desk.js")
+    page.evaluate(
+        whole.replace("window.component = function", "window.desks = desks; window.component = function")
+    )
+    classes = "[{ name: 'cat', key: '1' }, { name: 'dog', key: '2' }]"
+    page.evaluate(STAND_IN.replace("[{ name: 'cat', key: '1' }]", classes), keys_for(["cat", "dog"]).commands)
+    page.locator(".desk .title", has_text="1").wait_for()
+    page.evaluate("window.desk = [...window.desks.values()].at(-1)")
+    shown = "desk.message.hidden ? '' : desk.message.textContent"
+    for key, words in (("ArrowDown", ""), ("j", "J means nothing here. ? shows the keys.")):
+        page.keyboard.press(key)
+        assert page.evaluate(shown) == words
+    assert page.evaluate("desk.sends().length") == 0 and page.evaluate("desk.card.item") == 1
+    # what was said is not talked over, and a key that means something takes its place
+    page.keyboard.press("1")
+    page.locator(".desk .title", has_text="2").wait_for()
+    assert "means nothing" not in page.evaluate(shown)
+
+
 def test_a_held_key_a_lost_item_and_a_look_back_store_nothing_unread(page: Any, server: Server) -> None:
     page.goto(f"{server.url}/_stcore/health")
     whole = script("keyboard.js", "parts.js", "told.js", "checks.js", "desk.js")
