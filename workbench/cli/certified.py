@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Exit, Option
 
-from workbench.cli.operands import files_kept, parse_settings
+from workbench.cli.operands import files_kept, parse_settings, project_named
 from workbench.cli.options import Project, Read, Replace
 from workbench.errors import InputError
 
@@ -199,7 +199,6 @@ def finish_project(
     replace: Replace = False,
 ) -> None:
     """Check at random what the machine would label, and write what it is worth; alone: the checks so far."""
-    from workbench.cli.operands import project_named
     from workbench.sessions import Session
 
     acts = {"start": start, "forecast": forecast, "next": next, "answer": answer, "certificate": certificate}
@@ -280,7 +279,6 @@ def _answer(session: Session, answer: str) -> None:
 
 
 def _write(session: Session, file: Path, replace: bool) -> None:
-    from workbench.cli.operands import files_kept
     from workbench.writing import chosen_file
 
     certificate = session.checks.certificate()

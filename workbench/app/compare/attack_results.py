@@ -277,24 +277,19 @@ def detection(outcome: AttackOutcome, k: int, names: dict[str, str], attack: str
 
 def counts(table: Any) -> None:
     """Images flagged and let through at a threshold."""
-    import pandas as pd
-
     clean, attacked = table.clean_flagged + table.clean_passed, table.attacked_flagged + table.attacked_passed
-    st.dataframe(
-        pd.DataFrame(
-            {
-                "Images": ["Clean", "Attacked"],
-                "Flagged": [
-                    f"{table.clean_flagged:,} ({percent(table.clean_flagged / clean)})",
-                    f"{table.attacked_flagged:,} ({percent(table.attacked_flagged / attacked)})",
-                ],
-                "Let through": [
-                    f"{table.clean_passed:,} ({percent(table.clean_passed / clean)})",
-                    f"{table.attacked_passed:,} ({percent(table.attacked_passed / attacked)})",
-                ],
-            }
-        ),
-        hide_index=True,
-        key="confusion",
-        alt="Images flagged and let through at this threshold",
+    widgets.grid(
+        {
+            "Images": ["Clean", "Attacked"],
+            "Flagged": [
+                f"{table.clean_flagged:,} ({percent(table.clean_flagged / clean)})",
+                f"{table.attacked_flagged:,} ({percent(table.attacked_flagged / attacked)})",
+            ],
+            "Let through": [
+                f"{table.clean_passed:,} ({percent(table.clean_passed / clean)})",
+                f"{table.attacked_passed:,} ({percent(table.attacked_passed / attacked)})",
+            ],
+        },
+        "confusion",
+        "Images flagged and let through at this threshold",
     )

@@ -7,17 +7,17 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
 
 from workbench.app.access import login, tokens
 from workbench.app.serving import limits
 from workbench.app.serving.frontend import is_known_host
 from workbench.errors import InputError, StorageError
 from workbench.reading import cut
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
 
 BASE = "/api/desk"
 ADDRESS = f".{BASE}"
@@ -39,18 +39,16 @@ class RefusedError(Exception):
 
 async def pictured(request: Request, work: Callable[..., tuple[bytes, str]], *given: Any) -> Response:
     """A picture, for whoever holds a token of this project's pictures and may open it."""
-    from starlette.responses import Response as Plain
-
     try:
         holder = _allowed(request, str(request.query_params.get("k", "")), "pictures")
-        await threaded(_admitted, dict(request.cookies), holder)
-        octets, kind = await threaded(work, holder.project, *given)
+        await run_in_threadpool(_admitted, dict(request.cookies), holder)
+        octets, kind = await run_in_threadpool(work, holder.project, *given)
     except RefusedError as refused:
         return json_reply({"why": refused.why}, refused.status)
     except InputError as error:
         return json_reply({"why": str(error)}, 404)
     headers = {"cache-control": "private, max-age=3600", "x-content-type-options": "nosniff"}
-    return Plain(octets, media_type=kind, headers=headers)
+    return Response(octets, media_type=kind, headers=headers)
 
 
 async def answered(request: Request, work: Any) -> Response:
@@ -69,7 +67,7 @@ async def answered(request: Request, work: Any) -> Response:
         # before a turn is taken: whoever sends slowly keeps nobody else waiting
         body = await json_body(request)
         async with limits.LIMITS.turn(holder.project, holder.person):
-            await threaded(_admitted, dict(request.cookies), holder)
+            await run_in_threadpool(_admitted, dict(request.cookies), holder)
             reply, background = await work(holder, body)
             return json_reply(reply, 200, background)
 
@@ -78,8 +76,6 @@ async def answered(request: Request, work: Any) -> Response:
 
 async def guarded(attempt: Callable[[], Awaitable[Response]]) -> Response:
     """The reply of an attempt, or what is wrong with the request and whether to send it again."""
-    from starlette.requests import ClientDisconnect
-
     try:
         return await attempt()
     except limits.TooMuchError as error:
@@ -102,13 +98,6 @@ async def guarded(attempt: Callable[[], Awaitable[Response]]) -> Response:
         return json_reply({"why": f"the server cannot answer ({reason})"}, 503)
 
 
-async def threaded(work: Any, *given: Any) -> Any:
-    """Result of `work` with these arguments, in a thread of the server's pool."""
-    from starlette.concurrency import run_in_threadpool
-
-    return await run_in_threadpool(work, *given)
-
-
 def json_reply(document: Any, status: int = 200, background: Any = None) -> Response:
     """A document as the reply to a request; of 429 with the time to wait in its header.
 
@@ -117,13 +106,11 @@ def json_reply(document: Any, status: int = 200, background: Any = None) -> Resp
         status: of HTTP.
         background: done after the reply has left.
     """
-    from starlette.responses import Response as Plain
-
     octets = json.dumps(document, allow_nan=False, separators=(",", ":")).encode()
     headers = {"cache-control": "no-store"}
     if status == 429:
         headers["retry-after"] = str(document["wait"])
-    return Plain(octets, status, headers, media_type="application/json", background=background)
+    return Response(octets, status, headers, media_type="application/json", background=background)
 
 
 async def json_body(request: Request) -> dict[str, Any]:

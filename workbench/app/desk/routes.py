@@ -6,6 +6,12 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from starlette.background import BackgroundTask
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
 from workbench.app.access import tokens
 from workbench.app.desk import (
     cards,
@@ -16,14 +22,11 @@ from workbench.app.desk import (
     questions,
 )
 from workbench.app.desk.acknowledgements import MOST_CARDS, MOST_OPERATIONS, keep_fitting, perform, session_of
-from workbench.app.desk.requests import ADDRESS, BASE, answered, pictured, threaded
+from workbench.app.desk.requests import ADDRESS, BASE, answered, pictured
 from workbench.app.serving import limits
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
-
     from workbench.sessions import Session
 
 MOST_TOGETHER = 25  # operations of one person in a transaction
@@ -33,8 +36,6 @@ MOST_SHOWN = 60  # found items with their faces
 
 def routes() -> list[Any]:
     """Starlette routes for `st.App(routes=...)`."""
-    from starlette.routing import Route
-
     return [
         Route(BASE + "/{project}/sync", _sync, methods=["POST"]),
         Route(BASE + "/{project}/grid", _posted(grid), methods=["POST"]),
@@ -49,14 +50,14 @@ def routes() -> list[Any]:
 
 
 async def _sync(request: Request) -> Response:
-    from starlette.background import BackgroundTask
-
     async def work(holder: tokens.Bearer, body: dict[str, Any]) -> tuple[Any, Any]:
         ops = body.get("ops")
         limits.LIMITS.operations(holder.person, len(ops) if isinstance(ops, list) else 0)
-        reply = await threaded(sync, holder.project, holder.person, body, tokens.for_pictures(holder))
+        reply = await run_in_threadpool(
+            sync, holder.project, holder.person, body, tokens.for_pictures(holder)
+        )
         # whether a fit is due is looked at after the reply has left
-        return reply, BackgroundTask(threaded, keep_fitting, holder.project, holder.person)
+        return reply, BackgroundTask(keep_fitting, holder.project, holder.person)
 
     return await answered(request, work)
 
@@ -67,7 +68,7 @@ def _posted(answer: Callable[[str, str, Mapping[str, Any], str], Any]) -> Callab
     async def handler(request: Request) -> Response:
         async def work(holder: tokens.Bearer, body: dict[str, Any]) -> tuple[Any, Any]:
             pictures = tokens.for_pictures(holder)
-            return await threaded(answer, holder.project, holder.person, body, pictures), None
+            return await run_in_threadpool(answer, holder.project, holder.person, body, pictures), None
 
         return await answered(request, work)
 

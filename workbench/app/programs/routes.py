@@ -9,10 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+from starlette.routing import Match, Route
+
 from workbench.app.access import login
 from workbench.app.desk import cards
 from workbench.app.desk.acknowledgements import MOST_OPERATIONS, keep_fitting, perform, session_of
-from workbench.app.desk.requests import RefusedError, guarded, json_body, json_reply, threaded
+from workbench.app.desk.requests import RefusedError, guarded, json_body, json_reply
 from workbench.app.programs import BASE
 from workbench.app.serving import limits
 from workbench.app.serving.frontend import from_root
@@ -20,9 +25,6 @@ from workbench.errors import InputError
 from workbench.reading import cut
 
 if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
-
     from workbench.sessions import Ask, Session
     from workbench.store.program_keys import ApiKey
 
@@ -33,8 +35,6 @@ MOST_ROWS = 1_000
 
 def routes() -> list[Any]:
     """Starlette routes for `st.App(routes=...)`."""
-    from starlette.routing import Route
-
     project = f"{BASE}/projects/{{project}}"
     api_routes = [
         Route(project, _answering(progress), methods=["GET"]),
@@ -54,7 +54,6 @@ def routes() -> list[Any]:
 
 def _refusing(ways: Sequence[Any]) -> Callable[[Request], Any]:
     """The answer to what is no way of the API: 405 where another method is one, otherwise 404."""
-    from starlette.routing import Match
 
     async def handler(request: Request) -> Response:
         methods = {
@@ -72,8 +71,6 @@ def _refusing(ways: Sequence[Any]) -> Callable[[Request], Any]:
 
 
 async def _described(request: Request) -> Response:
-    from starlette.responses import FileResponse
-
     return FileResponse(Path(__file__).with_name("openapi.json"))
 
 
@@ -85,11 +82,9 @@ def _answering(work: Callable[..., Any]) -> Callable[[Request], Any]:
 
 
 async def _image(request: Request) -> Response:
-    from starlette.responses import Response as Plain
-
     def work(key: ApiKey, body: Mapping[str, Any]) -> Any:
         octets, kind = cards.picture(key.project, int(request.path_params["item"]))
-        return (lambda: Plain(octets, media_type=kind)), ()
+        return (lambda: Response(octets, media_type=kind)), ()
 
     return await _guarded(request, work)
 
@@ -98,13 +93,13 @@ async def _guarded(request: Request, work: Callable[[ApiKey, Mapping[str, Any]],
     """Let in who shows a key, within the limits of their person; whatever goes wrong is a sentence."""
 
     async def attempt() -> Response:
-        key = await threaded(_holder, request)
+        key = await run_in_threadpool(_holder, request)
         limits.LIMITS.requests(key.name)
         body = await _body(request)
         operations = body.get("answers")
         limits.LIMITS.operations(key.name, len(operations) if isinstance(operations, list) else 0)
         async with limits.LIMITS.turn(key.project, key.name):
-            reply, arguments = await threaded(work, key, body)
+            reply, arguments = await run_in_threadpool(work, key, body)
             response: Response = reply(*arguments)
             return response
 

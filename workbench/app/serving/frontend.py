@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import streamlit as st
+from starlette.concurrency import run_in_threadpool
 
 from workbench.app.serving import streamlit_private
 
@@ -137,8 +138,6 @@ def _comes_far(scope: Any) -> bool:
 
 async def _in_few_octets(path: str, content: bytes) -> bytes:
     """A file as gzip has it, made once; its path changes with its content."""
-    from starlette.concurrency import run_in_threadpool
-
     if path not in _FEW:
         _FEW[path] = await run_in_threadpool(gzip.compress, content, 6, mtime=0)
     return _FEW[path]
@@ -150,8 +149,6 @@ _HELD: dict[Path, bytes] = {}
 
 async def _content(path: str) -> bytes | None:
     """A file of the front end, or its little ones together; None for what is neither."""
-    from starlette.concurrency import run_in_threadpool
-
     file = _files().get(path)
     try:
         if file is not None:

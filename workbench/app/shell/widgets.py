@@ -116,6 +116,13 @@ def figure(fig: Any, key: str, alt: str, **more: Any) -> Any:
     return st.plotly_chart(fig, key=key, alt=alt, **{"config": {"displayModeBar": False}} | more)
 
 
+def grid(rows: Any, key: str, alt: str, **more: Any) -> None:
+    """A table of rows, with a text for those who cannot see it; further arguments are of `st.dataframe`."""
+    import pandas as pd
+
+    st.dataframe(pd.DataFrame(rows), hide_index=True, key=key, alt=alt, **more)
+
+
 def style(css: str) -> None:
     """A few rules no option covers; selectors start with one of our own keys."""
     st.html(f"<style>{css}</style>")
