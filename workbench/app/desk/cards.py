@@ -401,12 +401,14 @@ def _cells(pool: Pool, item: int) -> dict[str, str]:
     return {str(name): plain(value) for name, value in row.items()}
 
 
+@kept
 def _used(pool: Pool) -> frozenset[str]:
     """Columns the model looks at; all of them where the pool does not say."""
     sources = getattr(pool.feature_map, "sources", None) or dict(pool.items.show(0).row or {})
     return frozenset(map(str, sources))
 
 
+@kept
 def _naming(pool: Pool) -> frozenset[str]:
     """Columns that hold the items' ids and nothing else, and that the model does not look at."""
     sample = range(0, len(pool), max(1, len(pool) // 20))

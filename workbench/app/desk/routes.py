@@ -118,30 +118,35 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
     ops = body.get("ops", [])
     if not isinstance(ops, list):
         raise InputError("The field ops must be a list of operations.")
+
+    def is_newer(number: int | None) -> bool:
+        """True if there is another model than that of the browser's cards."""
+        return number not in (None, body.get("model"))
+
     screen, turned = str(body.get("screen") or ""), bool(body.get("turned"))
     with session.snapshot():
         acks: list[dict[str, Any]] = []
         ops = ops[:MOST_OPERATIONS]
-        number = desk.number
-        newer = number not in (None, body.get("model"))
 
-        def exchange() -> tuple[list[dict[str, Any]], questions.Given]:
-            last = perform(session, ops, check=desk.checking)
-            return last, desk.exchange(have, want, screen, turned=turned, newer=newer)
+        def exchange() -> tuple[list[dict[str, Any]], questions.Given, int | None]:
+            # the model is looked at here, where the project is read once
+            last, number = perform(session, ops, check=desk.checking), desk.number
+            newer = is_newer(number)
+            return last, desk.exchange(have, want, screen, turned=turned, newer=newer), number
 
         while len(ops) > MOST_TOGETHER:  # others come between
             before, ops = ops[:MOST_TOGETHER], ops[MOST_TOGETHER:]
             acks += session.together(partial(perform, session, before, check=desk.checking))
         # a page that only looks again writes nothing, and waits for nobody who does; checks take time
-        writes = not desk.checking and (ops or want or newer)
-        last, given = session.together(exchange) if writes else exchange()
+        writes = not desk.checking and (ops or want or is_newer(desk.number))
+        last, given, number = session.together(exchange) if writes else exchange()
         picture = f"{ADDRESS}/{project}/image/{{item}}?k={token}"
         asks = {questions.first_of(ask): ask for ask in given.asks}
         known = set(given.known)
         queue = [cards.card(desk.sessions, ask, picture) for name, ask in asks.items() if name not in known]
         numbers = desk.numbers(number, given.checks) | instruction_sheet.numbers(session)
         alone = len(desk.sessions) == 1 and not desk.checking
-        plane = cards.plane(session) if alone and (number is None or newer) else None
+        plane = cards.plane(session) if alone and (number is None or is_newer(number)) else None
         asked, commands = desk.asked()
     return {
         "plane": plane,
