@@ -109,6 +109,25 @@ def test_a_face_is_made_once_and_its_picture_has_the_address_of_whoever_asks(
     assert face(Session.create("digits", annotator="ann").pool, 7, "{item}")["src"] == "7"
 
 
+def test_a_further_card_looks_at_its_own_item_and_at_those_beside_it(
+    flowers: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is true of the whole pool is asked of it once, however many cards come."""
+    fitted(flowers)
+    asks = flowers.ask(8)
+    show, shown = type(flowers.pool.items).show, []
+
+    def counted(items: Any, item: int) -> Any:
+        shown.append(item)
+        return show(items, item)
+
+    monkeypatch.setattr(type(flowers.pool.items), "show", counted)
+    for ask in asks:
+        shown.clear()
+        cards.card([flowers], ItemAsk(ask.item, {flowers.question_name: ask}), "/{item}")
+    assert len(shown) <= 6, "the last item, and five beside it"
+
+
 def test_the_column_that_names_an_item_is_its_title_and_not_said_again(home: Path, tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
     lines = [f"n{i},{i % 7},{i * 3 % 30}" for i in range(30)]
