@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from workbench.app.access import current
 from workbench.app.compare import attack_form, attack_results, robustness
 from workbench.app.shell import widgets
 from workbench.app.words.glossary import explain
@@ -13,10 +14,10 @@ st.markdown(
     "Small changes of the pixels, chosen to mislead, turn right answers into wrong ones. See how well the "
     "model notices that a picture was tampered with."
 )
-token = attack_form.chosen()
+token = current.shown(robustness.PARAMETER)
 job = robustness.job_of(token) if token is not None else None
 if token is not None and job is None:
-    attack_form.choose(None)
+    current.show(robustness.PARAMETER, None)
     st.info(
         "That experiment is gone: results live as long as the server. Start it again.", icon=":material/info:"
     )
@@ -25,7 +26,7 @@ if job is not None and (job.active or job.status in ("failed", "cancelled")):
 if job is not None and job.status == "done":
     with st.container(horizontal=True, horizontal_alignment="right"):
         if st.button("New attack", key="new-attack", type="tertiary", icon=":material/add:"):
-            attack_form.choose(None)
+            current.show(robustness.PARAMETER, None)
             st.rerun()
     attack_results.shown(job.result)
 elif job is None or not job.active:

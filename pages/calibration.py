@@ -128,7 +128,7 @@ def run_experiment(name: str) -> None:
 
 def controls(model: Any, versions: dict[str, str]) -> tuple[int, int, str]:
     """Choice of a confidence, its bins, and the reading of the model."""
-    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+    with widgets.row(align="bottom", gap="medium"):
         names = ["The prediction", *model.classes]
         which = st.selectbox(
             "Confidence in",
@@ -164,8 +164,10 @@ def readings(session: Session, model: FittedModel, found: tuple[Any, Any, Any, s
         found: what `measured` gave.
     """
     verdict, picture = st.container(key="verdict"), st.container(key="cal-picture")
+    from workbench.sessions import insight
+
     items, codes, crossed, where = found
-    versions = evaluation.probability_versions(model) if crossed is None else {"own": "As the model predicts"}
+    versions = insight.probability_versions(model) if crossed is None else {"own": "As the model predicts"}
     # on a phone the readings of the latents wrap
     widgets.style(".st-key-cal-version [role=radiogroup] { flex-wrap: wrap; }")
     with st.expander("Look at one class, or in finer steps", key="cal-controls"):

@@ -14,7 +14,7 @@ from workbench.app.compare.comparison_tables import named, ranks, summary
 from workbench.app.data import forms
 from workbench.app.shell import downloads, widgets
 from workbench.app.words.glossary import explain
-from workbench.app.words.text import one_line, plural, verbatim
+from workbench.app.words.text import one_line, plural, refused, show_error, verbatim
 from workbench.classifiers import CLASSIFIERS
 from workbench.classifiers import title_of as model_title
 from workbench.errors import InputError
@@ -29,22 +29,6 @@ if TYPE_CHECKING:
     from workbench.studies import StudyResult, StudySpec
 
 HEIGHT = 430
-
-
-def choose(token: str | None) -> None:
-    if token is None:
-        st.query_params.pop(comparison.PARAMETER, None)
-        st.session_state.pop("comparison", None)
-    else:
-        st.query_params[comparison.PARAMETER] = token
-        st.session_state["comparison"] = token
-
-
-def chosen() -> str | None:
-    comparison_token = st.query_params.get(comparison.PARAMETER) or st.session_state.get("comparison")
-    if comparison_token:
-        choose(comparison_token)
-    return comparison_token
 
 
 def form() -> None:
@@ -89,7 +73,7 @@ def form() -> None:
             seeds = how_many_seeds()
         # side by side where there is room; no name of a field is broken
         guesses = begin_with(source, classifier)
-        row = st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="compare-numbers")
+        row = widgets.row("compare-numbers", align="bottom", gap="medium")
         # a small pool has fewer to ask about than a person asked for before
         limit = min(2000, source.n_asked)
         st.session_state["compare-budget"] = min(int(st.session_state.get("compare-budget", 60)), limit)
@@ -111,13 +95,12 @@ def form() -> None:
             if not policies:
                 st.error("Choose at least one policy to hold against random.", icon=":material/error:")
                 return
-            try:
+            with refused():
                 spec = spec_of(source, classifier, policies, seeds, int(budget), batch)
-                choose(comparison.start_with(spec, guesses, current.project_id(), workers=workers))
-            except InputError as error:
-                st.error(verbatim(error), icon=":material/error:")
-                return
-            st.rerun()
+                study = comparison.start_with(spec, guesses, current.project_id(), workers=workers)
+                current.show(comparison.PARAMETER, study)
+                st.rerun()
+            return
         runs = (1 + len(policies)) * seeds
         st.caption(
             f"{plural(runs, 'run')} of {1 + -(-int(budget) // batch)} rounds. Runs of one seed share "
@@ -282,27 +265,18 @@ def watched(token: str, policies: tuple[str, ...], measure: str) -> None:
     job = comparison.job_of(token)
     if job is None or not job.active:
         st.rerun()
-    bar(job)
+    widgets.bar(job, "comparison")
     picture(job.partial, policies, measure, "comparison-curve")
-
-
-def bar(job: Any) -> None:
-    words = "stopping" if job.cancelling else job.message or "waiting for its turn"
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="comparison-bar"):
-        st.progress(job.fraction, text=f"{job.fraction:.0%} · {verbatim(words)}")
-        if st.button("Cancel", key="cancel-comparison", icon=":material/stop:", disabled=job.cancelling):
-            job.cancel()
-            st.rerun()
 
 
 def shown(token: str) -> None:
     record = comparison.find(token)
     spec = record.spec
     title = comparison_sources.title_of_pool(spec.pools[0])
-    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+    with widgets.row(horizontal_alignment="distribute"):
         st.header(verbatim(title, 60))
         if st.button("New comparison", key="new-comparison", type="tertiary", icon=":material/add:"):
-            choose(None)
+            current.show(comparison.PARAMETER, None)
             st.rerun()
     facts = [
         model_title(spec.classifiers[0]),
@@ -335,9 +309,9 @@ def shown(token: str) -> None:
     results = comparison_results.results(record)
     n_left = len(spec.runs()) - record.n_finished
     if n_left:
-        with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="comparison-rest"):
+        with widgets.row("comparison-rest", gap="medium"):
             if job is not None and job.status == "failed":
-                st.error(verbatim(job.error), icon=":material/error:")
+                show_error(job.error)
             else:
                 st.info(
                     f"Stopped with {plural(n_left, 'run')} to go. What was finished is kept.",
@@ -430,13 +404,7 @@ def earlier(token: str | None) -> None:
         return
     st.header("Earlier comparisons")
     for record in records[:8]:
-        with st.container(
-            horizontal=True,
-            vertical_alignment="center",
-            border=True,
-            key=f"comparison-{record.id}",
-            gap="medium",
-        ):
+        with widgets.row(f"comparison-{record.id}", border=True, gap="medium"):
             with st.container(width="stretch", gap=None):
                 name = comparison_sources.title_of_pool(record.spec.pools[0])
                 titles = [title_of(p) for p in record.spec.policies]
@@ -446,7 +414,7 @@ def earlier(token: str | None) -> None:
                     f"{verbatim(record.created[:16].replace('T', ' '))} UTC"
                 )
             if st.button("Show", key=f"show-{record.id}"):
-                choose(record.id)
+                current.show(comparison.PARAMETER, record.id)
                 st.rerun()
 
 
@@ -455,13 +423,13 @@ st.markdown(
     "Does it pay to choose what you are asked? Several ways of choosing label the same items side by side, "
     "and the known classes answer."
 )
-token = chosen()
+token = current.shown(comparison.PARAMETER)
 if token is not None:
     try:
         shown(token)
     except InputError as error:
-        choose(None)
-        st.error(verbatim(error), icon=":material/error:")
+        current.show(comparison.PARAMETER, None)
+        show_error(error)
         form()
 else:
     form()

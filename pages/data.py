@@ -15,9 +15,10 @@ from workbench.app.programs import control
 from workbench.app.serving import uploads
 from workbench.app.shell import frame, labelling_speed, missing_pool, widgets
 from workbench.app.words.glossary import explain
-from workbench.app.words.text import one_line, percent, plural, verbatim
+from workbench.app.words.text import one_line, percent, plural, show_error, verbatim
 from workbench.errors import InputError
 from workbench.pools import POOLS, present_sets
+from workbench.store import Store
 
 UNITS = {"image": "image", "table": "row", "text": "text"}
 MOST_PROJECTS = 60
@@ -80,7 +81,7 @@ def lead(opened: Any) -> None:
         with words:
             st.markdown(f"**{verbatim(opened.project.name, 80)}**: {sentence}")
             st.markdown(verbatim(meaning))
-            with st.container(horizontal=True, vertical_alignment="center"):
+            with widgets.row():
                 if st.button("Go on labelling", key="go-on-open", type="primary"):
                     go_on(opened.id)
                 frame.link("finish", "Let the machine finish", ":material/verified:")
@@ -232,15 +233,10 @@ def go_on(project: str, page: str = "label") -> None:
 
 def more_of(record: Any) -> None:
     """Acts on a project beside going on with it."""
-    from workbench.store import Store
-
     store = Store.open()
-    person = login.of_page() if login.required() else None
     if st.button("Duplicate", key=f"duplicate-{record.id}", icon=":material/content_copy:", width="stretch"):
         auditing.room_for_project()
-        copy = store.duplicate_project(
-            record.id, f"{record.name} (copy)"[:80], owner="" if person is None else person.key
-        )
+        copy = store.duplicate_project(record.id, f"{record.name} (copy)"[:80], owner=login.key_of_page())
         auditing.record("copied", project=record.id, called=record.name, detail=copy.name)
         st.rerun()
     if not login.may_change(record):
@@ -270,8 +266,6 @@ def more_of(record: Any) -> None:
 
 @st.dialog("Delete this project?")
 def delete(record: Any) -> None:
-    from workbench.store import Store
-
     n_labelled, _ = Store.open().n_answers([record.id])[record.id]
     st.markdown(
         f"**{verbatim(record.name, 60)}** and its {plural(n_labelled, 'label')} will be gone for good. "
@@ -301,8 +295,6 @@ def ask_no_more() -> None:
 @st.dialog("There is a project on this data", on_dismiss=ask_no_more)
 def which_project() -> None:
     """Asked before a second project is made on the same data."""
-    from workbench.store import Store
-
     project_id, source, settings, options = st.session_state[forms.EXISTING]
     record = next((p for p in Store.open().projects() if p.id == project_id), None)
     if record is None:
@@ -351,8 +343,6 @@ def source_of(record: Any) -> str:
 
 
 def projects() -> None:
-    from workbench.store import Store
-
     records = sharing.visible(Store.open().projects())
     records.sort(key=lambda record: record.changed or record.created, reverse=True)
     if not records:
@@ -385,9 +375,7 @@ def none_alone(grid: str, n: int) -> None:
 
 def listed(records: list[Any], about: About) -> None:
     """Many projects: a line each, the last used first, and a field that finds some."""
-    with st.container(
-        horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="projects-head"
-    ):
+    with widgets.row("projects-head", horizontal_alignment="distribute"):
         st.header("Go on with a project", width="content")
         words = st.text_input(
             "Find a project",
@@ -413,7 +401,7 @@ def called(record: Any) -> str:
 
 def project_line(record: Any, about: About) -> None:
     n_labelled, n_questions = about.answers[record.id]
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"project-{record.id}"):
+    with widgets.row(f"project-{record.id}"):
         share = how_far(record, n_labelled, n_questions) if record.n_askable else ""
         words = " · ".join(filter(None, [share, *facts_of(record, about)]))
         title = f"**{verbatim(record.name, 60)}**{mark(record)} {next_step(record, about)[0]}"
@@ -442,7 +430,7 @@ def known_sets() -> None:
 
     st.header("Known sets on this machine")
     order = sorted(present, key=lambda name: (present[name].group != "images", name))
-    with st.container(horizontal=True, vertical_alignment="bottom", key="known"):
+    with widgets.row("known", align="bottom"):
         name = st.selectbox("Set", order, format_func=line, key="known-set", width="stretch")
         if st.button("Start labelling", key="start-known"):
             start_known(name, forms.Settings(name=present[name].name.replace("_", " ")))
@@ -505,7 +493,7 @@ def learning() -> None:
             forms.start(name, settings, options=options, stages=stages, pool=pool)
     except InputError as error:
         leave()
-        st.error(verbatim(error), icon=":material/error:")
+        show_error(error)
 
 
 cards = " grid-template-columns: repeat(auto-fill, minmax(max(13rem, 30%), 1fr)); }"

@@ -131,7 +131,7 @@ def doubts(rows: list[decisions.Decision], state: Any, top: Any) -> tuple[dict[i
     job = evaluation.cross_validation(session, model)
     opinions = computed(decisions.opinions_of, session, model, job, at=(state.last_event, job.status))
     newer = session.model is not None and session.model.number != model.number
-    with top, st.container(horizontal=True, vertical_alignment="center", key="review-verdict"):
+    with top, widgets.row("review-verdict"):
         if job.status == "done":
             first, _, rest = decisions.verdict(rows, opinions).partition(". ")
             words = f"**{first.rstrip('.')}.** {rest}".strip()
@@ -168,7 +168,7 @@ def filters(rows: list[decisions.Decision], found: Any, state: Any) -> list[deci
         titles[QUESTIONS] = "All questions"
         kinds.append(QUESTIONS)
     people = sorted({person for row in rows for person in (row.who, *row.people) if person})
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="review-filters"):
+    with widgets.row("review-filters"):
         kind = st.pills(
             "Show",
             kinds,
@@ -217,9 +217,7 @@ def said() -> None:
     """Result of the last action of this visit, and the way back."""
     words, last, visit = st.session_state.get(DONE, ("", None, None))
     if words and visit == st.session_state[frame.VISIT]:
-        with st.container(
-            horizontal=True, vertical_alignment="center", gap="small", width="content", key="said"
-        ):
+        with widgets.row("said", width="content"):
             st.markdown(f":material/check: {verbatim(words)}", width="content")
             if last is not None:
                 st.button(
@@ -357,9 +355,7 @@ widgets.style(
     ".st-key-downloads { max-width: 100%; }"
     "@media (max-width: 640px) { .st-key-downloads { justify-content: flex-start !important; } }"
 )
-with st.container(
-    horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="history-head"
-):
+with widgets.row("history-head", horizontal_alignment="distribute"):
     st.title("History", width="content", help=explain("pool", "policy"))
     exports.downloads(me, state)
 if "imported" in st.session_state:
@@ -370,9 +366,7 @@ parts = [f"{n:,} {word}" for n, word in ((len(state.skipped), "skipped"), (len(s
 parts += [f"{len(state.conflicts):,} on which people differ"] if state.conflicts else []
 top = st.container(key="history-top")
 # on one line, so that nothing moves under the pointer when something was done
-with st.container(
-    horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="history-said"
-):
+with widgets.row("history-said", horizontal_alignment="distribute"):
     st.caption(" · ".join(parts), width="content")
     said()
 people = agreement.shared_labels(state)

@@ -10,14 +10,13 @@ import streamlit as st
 from workbench.app import desk
 from workbench.app.access import current, login, naming
 from workbench.app.data import forms
-from workbench.app.desk import asking
+from workbench.app.desk import questions
 from workbench.app.label import instructing, oracle
 from workbench.app.serving.jobs import manager
 from workbench.app.shell import frame, labelling_speed, widgets
 from workbench.app.words.glossary import explain
-from workbench.app.words.text import percent, plural, verbatim
+from workbench.app.words.text import percent, plural, refused, show_error, show_kept_error, verbatim
 from workbench.classifiers.protocols import choice_of
-from workbench.errors import InputError
 from workbench.sessions.measure import ENOUGH
 
 EVERY, ONE, TOGETHER = "All questions", "One question", "questions-together"
@@ -89,17 +88,13 @@ def model_popover(session: Any) -> None:
                     if choice:
                         words = f"It {verb}{verbatim(choice)}. Chosen at {choice.labels:,} labels."
                         st.caption(words, help=explain(word))
-        if PROBLEM in st.session_state:
-            st.error(verbatim(st.session_state.pop(PROBLEM)), icon=":material/error:")
+        show_kept_error(PROBLEM)
 
 
 def change_model(session: Any, model: str, policy: str) -> None:
     """Go on with what was chosen, or say why not where it was chosen."""
-    try:
+    with refused(PROBLEM):
         session.change_model(classifier=model, policy=policy)
-    except InputError as error:
-        st.session_state[PROBLEM] = str(error)
-    else:
         st.session_state[MODEL] = False
 
 
@@ -138,12 +133,12 @@ def oracle_controls(session: Any) -> None:
         st.caption("This pool knows its classes, so they can answer in your place.")
         # with nothing left to ask nobody can answer
         busy = (job is not None and job.active) or not session.queue.n_left
-        with st.container(horizontal=True, vertical_alignment="bottom", key="oracle-controls", gap="small"):
+        with widgets.row("oracle-controls", align="bottom"):
             for n, label in ((1, "Step"), (10, "Run 10")):
                 if st.button(label, key=f"oracle-{n}", disabled=busy):
                     oracle.answer_by_oracle(session, n)
                     st.rerun()
-        with st.container(horizontal=True, vertical_alignment="bottom", key="oracle-budget-row", gap="small"):
+        with widgets.row("oracle-budget-row", align="bottom"):
             budget = st.number_input(
                 "Budget, labels",
                 min_value=1,
@@ -245,7 +240,7 @@ def rival_line(job: Any) -> None:
         )
         st.caption(f"Random questions from the same start: {how_far}")
         return
-    with st.container(horizontal=True, vertical_alignment="center", key="rival-again"):
+    with widgets.row("rival-again"):
         why = f" could not be computed: {verbatim(job.error)}" if job.error else " were cancelled."
         st.caption(f"Random questions{why}")
         widgets.try_again(job, "rival-try-again")
@@ -321,13 +316,13 @@ def classes_dialog(session: Any) -> None:
     st.text_input(
         "The question at the desk",
         value=str(session.settings.get("question") or ""),
-        placeholder=asking.usual(session),
+        placeholder=questions.usual(session),
         max_chars=200,
         key="question-words",
         help="Stands above every item. Empty: the one in grey.",
     )
     for problem in st.session_state.pop("classes-problems", ()):
-        st.error(verbatim(problem), icon=":material/error:")
+        show_error(problem)
     # the table tells of a change a moment after it was typed
     unsaved = classes.n_changes(st.session_state["classes-editor"])
     if unsaved:
@@ -373,11 +368,8 @@ def instructions_dialog(session: Any) -> None:
 
 def changed(change: Any) -> None:
     """Change the classes and draw the page anew, or say why not."""
-    try:
+    with refused():
         change()
-    except InputError as error:
-        st.error(verbatim(error))
-    else:
         classes_closed()
         st.rerun()
 
@@ -434,9 +426,7 @@ widgets.style(
     # beside the app's own menu, which stands in the corner
     "@media (min-width: 769px) and (max-width: 1000px) { .st-key-label-head { padding-right: 2.25rem; } }"
 )
-with st.container(
-    horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="label-head"
-):
+with widgets.row("label-head", horizontal_alignment="distribute"):
     st.title("Label", width="content", help=explain("pool", "policy", "evaluation set"))
     with st.container(
         horizontal=True, horizontal_alignment="right", width="content", gap="small", key="label-tools"

@@ -13,7 +13,7 @@ from workbench.app.data import cards
 from workbench.app.lessons import guesses, lessons, stage, teaching, together
 from workbench.app.shell import frame, widgets
 from workbench.app.words.glossary import explain, used_in
-from workbench.app.words.text import verbatim
+from workbench.app.words.text import show_error
 from workbench.errors import InputError
 
 
@@ -108,9 +108,7 @@ def beside(lesson: lessons.Lesson, values: lessons.Values, said: str, *, found: 
 
 def head(lesson: lessons.Lesson) -> tuple[Any, Any]:
     """The title and what stands beside it; returns as `bar`."""
-    with st.container(
-        horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="lesson-head"
-    ):
+    with widgets.row("lesson-head", horizontal_alignment="distribute"):
         # the link to data of one's own speaks of a pool
         terms = used_in(*lessons.written(lesson), "pool")
         st.title(lesson.title, width="content", help=explain(*terms))
@@ -123,7 +121,7 @@ def bar(lesson: lessons.Lesson) -> tuple[Any, Any]:
     Buttons here leave the lesson or change its frame, so that they run the whole page.
     """
     place, share = lessons.LESSONS.index(lesson), None
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lesson-bar"):
+    with widgets.row("lesson-bar"):
         if st.button("All lessons", key="lesson-list", type="tertiary", icon=":material/arrow_back:"):
             go(None)
             st.rerun()
@@ -210,9 +208,9 @@ def show_together() -> None:
     try:
         shared = together.shared_project()
     except InputError as error:
-        st.error(verbatim(error), icon=":material/error:")
+        show_error(error)
         shared = None
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lesson-bar"):
+    with widgets.row("lesson-bar"):
         if not joining.is_guest():
             st.button(
                 "All lessons",
@@ -273,7 +271,7 @@ TERMS = ("pool", "policy", "inducing point", "argmax frequency")
 if lesson is None:
     st.title(title, help=explain(*TERMS))
 if problem:
-    st.error(verbatim(problem), icon=":material/error:")
+    show_error(problem)
 if lesson is not None:
     show(lesson)
 elif wanted == together.NAME:

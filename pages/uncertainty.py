@@ -17,7 +17,7 @@ from workbench.app.shell import frame, widgets
 from workbench.app.shell.downloads import figure_downloads
 from workbench.app.uncertainty import mapping, pointer, selection
 from workbench.app.words.glossary import explain
-from workbench.app.words.text import one_line, plural, verbatim
+from workbench.app.words.text import one_line, plural, show_kept_error, verbatim
 from workbench.classifiers import title_of
 from workbench.errors import InputError
 from workbench.sessions.uncertainty import DOUBT
@@ -119,8 +119,7 @@ def inspect_many(chosen: list[int], values: Any, title: str) -> None:
             args=(session, tuple(to_ask)),
             help="They come next on Label, one after the other.",
         )
-        if "map-problem" in st.session_state:
-            st.error(verbatim(st.session_state.pop("map-problem")), icon=":material/error:")
+        show_kept_error("map-problem")
         if len(chosen) > MOST_IN_GALLERY:
             st.caption(f"The first {MOST_IN_GALLERY} of them stand here, and the keys are of these.")
         gallery(tuple(chosen), view.model)
@@ -201,7 +200,7 @@ def layout() -> tuple[Any, Any]:
     """The plane, with a menu where there is a choice, and the job that still computes it."""
     pool = session.pool
     if pool.n_features <= 2:
-        return mapping.layout(session), None
+        return mapping.layout(session.pool), None
     names = list(map(str, pool.feature_map.columns))
     again = bool(st.session_state.pop("map-again", False))
     neighbour_map, job, reason = mapping.neighbours(session, again=again)
@@ -212,12 +211,14 @@ def layout() -> tuple[Any, Any]:
             second = st.selectbox(
                 "Up", range(len(names)), index=1, format_func=lambda i: names[i], key="axis-y"
             )
-            return mapping.layout(session, (int(first), int(second))), None
+            return mapping.layout(session.pool, (int(first), int(second))), None
     if kind == BY_NEIGHBOURS and neighbour_map is not None:
         return mapping.neighbour_layout(neighbour_map), None
     if kind == BY_NEIGHBOURS and reason:
         st.caption(f"{verbatim(reason)} The map shows principal components.")
-    return mapping.with_trust(mapping.layout(session), neighbour_map), job if kind == BY_NEIGHBOURS else None
+    return mapping.with_trust(
+        mapping.layout(session.pool), neighbour_map
+    ), job if kind == BY_NEIGHBOURS else None
 
 
 def making(job: Any) -> None:
@@ -225,7 +226,7 @@ def making(job: Any) -> None:
     if job.active:
         widgets.job_panel(job, "neighbour-map")
         return
-    with st.container(horizontal=True, vertical_alignment="center", key="no-neighbour-map"):
+    with widgets.row("no-neighbour-map"):
         why = f"could not be made: {verbatim(job.error)}" if job.status == "failed" else "was cancelled."
         st.caption(f"The neighbour map {why}")
         st.button("Make it", key="make-map", on_click=lambda: st.session_state.update({"map-again": True}))
@@ -235,7 +236,7 @@ def drawn(view: Any, values: Any, title: str, scale: tuple[float, float] | None,
     """The map of one model."""
     from workbench.figures import maps
 
-    over = mapping.over_plane(view, where) if behind != "none" else None
+    over = mapping.over_plane(view.model) if where.own and behind != "none" else None
     fig = maps.pool_map(
         where.points,
         items=session.pool.trainable,
@@ -244,7 +245,7 @@ def drawn(view: Any, values: Any, title: str, scale: tuple[float, float] | None,
         classes=view.model.classes,
         labels=mapping.labels_at(view, len(session.pool)),
         names=session.pool.items.ids,
-        details=mapping.hover_words(view),
+        details=mapping.hover_words(view.model),
         asked=chosen,
         ringed_as="selected",
         revision=st.session_state.get("revision", 0),
@@ -352,7 +353,7 @@ def other_map(view: Any, name: str, values: Any, title: str) -> tuple[Any, Any, 
     against = st.radio("Beside it", ["Another measure", "Another model", "Another round"], key="against")
     if against == "Another measure":
         second, theirs, _ = measure_name("second-measure", without=name)
-        return view, mapping.values_of(view, second), (title, theirs), None
+        return view, mapping.values_of(view.model, second), (title, theirs), None
     if against == "Another model":
         classifier = str(session.settings["classifier"])
         possible = forms.classifiers_for(session.pool.kind, len(model.classes))
@@ -368,7 +369,7 @@ def other_map(view: Any, name: str, values: Any, title: str) -> tuple[Any, Any, 
     if other_view is None:
         waiting(job, "other-model")
         frame.end()
-    theirs = mapping.values_of(other_view, name)
+    theirs = mapping.values_of(other_view.model, name)
     scale = np.concatenate([values[session.pool.trainable], theirs[session.pool.trainable]])
     scale = scale[np.isfinite(scale)]
     return (
@@ -388,7 +389,7 @@ def functions(view: Any, item: int) -> None:
     column = st.selectbox(
         "Along feature",
         range(len(columns)),
-        index=mapping.strongest_feature(view, item),
+        index=mapping.strongest_feature(view.model, item),
         format_func=lambda i: one_line(columns[i], 60),
         key=f"band-column-{item}",
         width=300,
@@ -401,7 +402,7 @@ def functions(view: Any, item: int) -> None:
             icon=":material/info:",
         )
         return
-    line = mapping.line_through(view, item, int(column))
+    line = mapping.line_through(view.model, item, int(column))
     codes = np.argsort(-view.model.probabilities_of(item), kind="stable")[:4]
     from workbench.figures.teaching import class_bands
 
@@ -455,7 +456,7 @@ if st.session_state.pop("map-go", False):
     st.switch_page(frame.page("label"), query_params={current.PARAMETER: str(current.project_id())})
 shared = frame.needed("see where the model is unsure", "Uncertainty", example="doubt")
 session = current.mine(shared)
-with st.container(horizontal=True, vertical_alignment="center", gap="large", key="map-head"):
+with widgets.row("map-head", gap="large"):
     st.title("Uncertainty", width="content")
     shown_as = st.segmented_control(
         "Show",
@@ -484,7 +485,7 @@ open_items = mapping.open_items(session)
 still_open = frozenset(open_items.tolist())
 doubt_title = mapping.measures_for(view.model).get(DOUBT, "")
 try:
-    values = mapping.values_of(view, name)
+    values = mapping.values_of(view.model, name)
     if shown_as == PAIR:
         with right, st.container(border=True, key="other-tools"):
             other, theirs, titles, scale = other_map(view, name, values, title)

@@ -8,21 +8,17 @@ from workbench.errors import InputError
 from workbench.guesses import (
     Guess,
     classes_in,
-    cleaned,
     columns_of,
     guess_of,
     likely_columns,
     names_say_something,
-    of_cells,
     of_classes,
-    of_json,
-    of_names,
-    of_probabilities,
     sources_of_columns,
     stacked,
     standardised,
-    suggested_columns,
 )
+from workbench.guesses.columns import of_cells, of_json, of_probabilities, suggested_columns
+from workbench.guesses.names import cleaned, of_names
 from workbench.pools import load_pool
 from workbench.sessions.simulate import simulate
 

@@ -51,7 +51,7 @@ def test_work_that_nobody_is_left_to_do_ends_with_a_word() -> None:
         all_of_them.scale(0)
         while workers.client.nthreads():
             time.sleep(0.05)
-        alone = work.Cluster(workers.client, timeout=0.5)
+        alone = work.workers.Cluster(workers.client, timeout=0.5)
         with pytest.raises(InputError, match="No worker has been there for"):
             list(work.spread(alone, abs, [(1,)]))
         with pytest.raises(InputError, match="No worker has been there for"):

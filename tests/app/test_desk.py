@@ -6,7 +6,7 @@ import pytest
 
 from tests.app.desks import desk_sync, fitted, operation
 from workbench.app.access import current
-from workbench.app.desk import asking, component
+from workbench.app.desk import component, questions
 from workbench.app.desk.routes import grid, look
 from workbench.errors import InputError
 from workbench.sessions import Session
@@ -161,23 +161,23 @@ def test_a_second_look_is_blind_and_a_flag_comes_with_the_card(flowers: Session)
 
 
 def test_the_question_is_in_words_and_the_projects_own(flowers: Session) -> None:
-    assert asking.question(flowers) == "Which kind of iris is this?"
+    assert questions.question(flowers) == "Which kind of iris is this?"
     event = flowers.questions.reword("  Which  flower? ")
     assert event is not None and flowers.questions.reword("Which flower?") is None
-    assert asking.question(flowers) == "Which flower?" and not flowers.stale
+    assert questions.question(flowers) == "Which flower?" and not flowers.stale
     again = Session.open(flowers.id, annotator="bob")
-    assert asking.question(again) == "Which flower?"
+    assert questions.question(again) == "Which flower?"
     with pytest.raises(InputError, match="200 can be shown"):
         flowers.questions.reword("x" * 201)
     flowers.questions.reword("")
-    assert asking.question(flowers) == "Which kind of iris is this?"
+    assert questions.question(flowers) == "Which kind of iris is this?"
 
 
 def test_a_question_comes_from_the_target_of_a_table(home: Path, tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("a,income_band\n" + "\n".join(f"{i},{'low' if i % 2 else 'high'}" for i in range(20)))
     made = Session.create(str(path), pool_options={"target": "income_band"})
-    assert asking.question(made) == "Which income band is this?"
+    assert questions.question(made) == "Which income band is this?"
 
 
 def test_a_card_brings_the_notes_on_its_item(flowers: Session) -> None:

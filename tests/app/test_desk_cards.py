@@ -14,9 +14,8 @@ from PIL import Image
 from tests.app.desks import desk_sync, fitted, operation, table
 from workbench.app.access import current
 from workbench.app.desk import cards
-from workbench.app.desk.cards import encoded, face, neighbour_faces, thumbnail_face
+from workbench.app.desk.cards import encoded, face, neighbour_faces, picture, thumbnail_face
 from workbench.app.desk.keys import class_keys
-from workbench.app.desk.pictures import picture
 from workbench.app.desk.routes import grid, look, sync
 from workbench.app.history.decisions import WHY
 from workbench.app.serving import explanations
@@ -108,6 +107,25 @@ def test_a_face_is_made_once_and_its_picture_has_the_address_of_whoever_asks(
     assert (first["src"], second["src"]) == ("/a/7?k=ann", "/a/7?k=bob") and looked == [7]
     # of another pool it is another face, whatever its features are
     assert face(Session.create("digits", annotator="ann").pool, 7, "{item}")["src"] == "7"
+
+
+def test_a_further_card_looks_at_its_own_item_and_at_those_beside_it(
+    flowers: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is true of the whole pool is asked of it once, however many cards come."""
+    fitted(flowers)
+    asks = flowers.ask(8)
+    show, shown = type(flowers.pool.items).show, []
+
+    def counted(items: Any, item: int) -> Any:
+        shown.append(item)
+        return show(items, item)
+
+    monkeypatch.setattr(type(flowers.pool.items), "show", counted)
+    for ask in asks:
+        shown.clear()
+        cards.card([flowers], ItemAsk(ask.item, {flowers.question_name: ask}), "/{item}")
+    assert len(shown) <= 6, "the last item, and five beside it"
 
 
 def test_the_column_that_names_an_item_is_its_title_and_not_said_again(home: Path, tmp_path: Path) -> None:

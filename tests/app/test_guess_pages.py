@@ -68,7 +68,7 @@ def test_made_up_rows_look_like_their_item(begun: Session) -> None:
     assert found.probabilities.shape == (8, 8, 3)
     view = mapping.View(model, "")
     item = 7
-    line = mapping.line_through(view, item, 0, size=401)
+    line = mapping.line_through(view.model, item, 0, 401)
     at = int(np.abs(line.grid - line.at).argmin())
     own = model.probabilities_of(item)
     np.testing.assert_allclose(line.probabilities[at], own, atol=0.02)

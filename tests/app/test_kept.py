@@ -19,8 +19,8 @@ from workbench.app.label import oracle
 from workbench.app.lessons import together
 from workbench.app.server import serve
 from workbench.app.serving import evaluation, uploads
+from workbench.app.serving.caching import stamp
 from workbench.app.serving.jobs import Job, JobManager, manager
-from workbench.app.serving.stamps import stamp
 from workbench.app.shell import missing_pool
 from workbench.errors import InputError
 from workbench.pools import load_pool
@@ -121,9 +121,7 @@ def test_labels_are_judged_by_the_model_they_are_shown_for(home: Path, tmp_path:
     session.change_model(classifier="svm-platt", policy="margin")
     job = evaluation.cross_validation(session, model)
     assert job.wait(600) and job.status == "done", job.error
-    same = evaluation.CrossValidationInputs(
-        model.uid, "logistic-regression", repr([]), 0, model.number, {}, session
-    )
+    same = evaluation.CrossValidationInputs(model.uid, "logistic-regression", {}, 0, model.number, session)
     assert job.result[2] == pytest.approx(evaluation._crossed(job, same)[2])
     session.refit()
     assert session.model is not None and evaluation.cross_validation(session, session.model) is not job

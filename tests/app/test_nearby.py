@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import pytest
 
-from workbench.app.serving.neighbours import Nearby
+from workbench.app.serving.explanations import Nearby
 from workbench.arrays import Array, Ints
 from workbench.sessions.insight import nearest_among
 

@@ -234,12 +234,12 @@ def test_an_evaluation_item_never_shows_the_guess(labelled: Session) -> None:
 def test_the_map_of_a_wide_pool_is_called_a_projection(labelled: Session) -> None:
     from workbench.app.uncertainty import mapping
 
-    where = mapping.layout(labelled)
+    where = mapping.layout(labelled.pool)
     assert not where.own and "projection" in where.note.lower()
     assert where.points.shape == (178, 2)
     assert labelled.model is not None
     view, _ = mapping.at_round(labelled, labelled.model.number)
-    assert view is not None and mapping.over_plane(view, where) is None
+    assert view is not None and not where.own
     test = open_page("uncertainty", labelled.id)
     made, job, _ = mapping.neighbours(labelled)
     if job is not None:
@@ -289,12 +289,12 @@ def test_a_pool_of_two_features_keeps_its_own_plane_and_has_regions(home: Path) 
         ask = session.ask()[0]
         session.tell(ask.id, oracle(ask.item))
     session.refit()
-    where = mapping.layout(session)
+    where = mapping.layout(session.pool)
     assert where.own and np.array_equal(where.points, session.pool.features)
     assert session.model is not None
     view, _ = mapping.at_round(session, session.model.number)
     assert view is not None
-    over = mapping.over_plane(view, where)
+    over = mapping.over_plane(view.model)
     assert over is not None
     regions, p = over
     assert regions.codes.shape == p.shape[:2]

@@ -81,21 +81,21 @@ def test_the_measures_on_the_map_are_what_they_are_called(wine: Session) -> None
         DOUBT,
     }
     exact = variation_ratio(latent.mean, latent.variance)
-    assert mapping.values_of(view, "variation-ratio") == pytest.approx(exact, abs=1e-6)
-    drawn = mapping.values_of(view, "variation-ratio-mc")
+    assert mapping.values_of(view.model, "variation-ratio") == pytest.approx(exact, abs=1e-6)
+    drawn = mapping.values_of(view.model, "variation-ratio-mc")
     assert np.abs(drawn - exact).mean() < 0.05 and (drawn != exact).any()
     entropy = -(p * np.log(np.clip(p, 1e-300, None))).sum(axis=1)
-    assert mapping.values_of(view, "entropy") == pytest.approx(entropy, abs=1e-6)
+    assert mapping.values_of(view.model, "entropy") == pytest.approx(entropy, abs=1e-6)
     means = np.sort(np.asarray(latent.mean), axis=1)
-    assert mapping.values_of(view, "margin") == pytest.approx(means[:, -2] - means[:, -1], abs=1e-5)
-    of_class = mapping.values_of(view, f"variance:{view.model.classes[2]}")
+    assert mapping.values_of(view.model, "margin") == pytest.approx(means[:, -2] - means[:, -1], abs=1e-5)
+    of_class = mapping.values_of(view.model, f"variance:{view.model.classes[2]}")
     assert of_class == pytest.approx(np.asarray(latent.variance)[:, 2])
-    assert (mapping.values_of(view, "bald") >= -1e-9).all()
+    assert (mapping.values_of(view.model, "bald") >= -1e-9).all()
 
 
 def test_a_line_through_an_item_meets_its_own_latents(wine: Session) -> None:
     view, item = view_of(wine), int(wine.pool.trainable[3])
-    line = mapping.line_through(view, item, 0, size=4001)
+    line = mapping.line_through(view.model, item, 0, 4001)
     at = int(np.abs(line.grid - line.at).argmin())
     assert view.model.latent is not None
     assert line.mean[at] == pytest.approx(np.asarray(view.model.latent.mean)[item], abs=0.02)
@@ -103,7 +103,7 @@ def test_a_line_through_an_item_meets_its_own_latents(wine: Session) -> None:
 
 
 def test_two_features_are_a_plane_that_says_what_it_hides(wine: Session) -> None:
-    where = mapping.layout(wine, (0, 6))
+    where = mapping.layout(wine.pool, (0, 6))
     assert not where.own and "Two of 13 features" in where.note
     assert np.array_equal(where.points, np.asarray(wine.pool.features)[:, [0, 6]])
     centres = mapping.inducing_points(view_of(wine), where)
@@ -130,7 +130,7 @@ def test_a_model_without_latents_says_what_it_lacks(flat: Session) -> None:
     view = view_of(flat)
     assert set(mapping.measures_for(view.model)) == {DOUBT, "entropy", "margin", "least-confident"}
     with pytest.raises(InputError):
-        mapping.values_of(view, "variance")
+        mapping.values_of(view.model, "variance")
     test = open_page("uncertainty", flat.id)
     assert mapping.LATENT_ONLY in said(test)
     assert "The model is unsure of" in said(test) or "The model is sure of" in said(test)

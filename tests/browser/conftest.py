@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from benchmarks.driving import PATIENCE, Server, chromium, find_chromium, tell_runs
+from tests.browser.homes import answered
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -90,3 +91,9 @@ def page(context: Any) -> Iterator[Any]:
     page.on("pageerror", lambda error: broken.append(str(error)))
     yield page
     assert broken == []
+
+
+@pytest.fixture(scope="module")
+def learnt(server: Server) -> str:
+    """A project whose model has a guess for every item."""
+    return answered(server, "digits", 20, name="Learnt digits")

@@ -28,7 +28,7 @@ def test_a_comparison_survives_a_reload_and_is_cancelled(page: Any, server: Serv
     words = page.locator(".st-key-comparison-bar").inner_text()
     assert not words.startswith("0%"), words
     page.wait_for_selector(".js-plotly-plot")
-    page.click(".st-key-cancel-comparison button")
+    page.click(".st-key-comparison-cancel button")
     page.locator(".st-key-comparison-rest", has_text="What was finished is kept").wait_for()
     page.wait_for_selector(".js-plotly-plot")
     assert page.locator("[data-testid=stException]").count() == 0

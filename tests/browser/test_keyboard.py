@@ -1,4 +1,4 @@
-"""The focus keeps its keys on every page; what a person did goes out as theirs and no other's."""
+"""The focus keeps its keys on every page; at the desk what a person did goes out as theirs and no other's."""
 
 from __future__ import annotations
 
@@ -8,84 +8,13 @@ from typing import Any
 
 import pytest
 
-from benchmarks.driving import PATIENCE, Server, settled, visit
-from tests.browser.homes import answered, store_of
+from benchmarks.driving import PATIENCE, Server, visit
+from tests.browser.homes import store_of
+from tests.browser.scripts import script, walked
 from tests.browser.test_labelling import DESK, SAVED, at_the_desk, item_of, press, press_and_wait
 from workbench.app.desk import component
 from workbench.app.desk.keys import keys_for
 from workbench.sessions import Session
-
-# clicks are noted and go no further, so that a walk presses everything and changes nothing
-WATCH = """() => {
-    const seen = window.seen = { clicks: [], keys: [], sent: [] };
-    window.addEventListener('click', event => {
-        seen.clicks.push(event.composedPath()[0]);
-        event.preventDefault();
-        event.stopImmediatePropagation();
-    }, true);
-    // whoever takes a key for themselves does so before it comes here
-    document.addEventListener('keydown', event => seen.keys.push(event.key), true);
-    const plain = window.fetch;
-    window.fetch = (where, how) => {
-        const body = how && typeof how.body === 'string' ? JSON.parse(how.body) : {};
-        seen.sent.push(...(body.ops || []));
-        return plain(where, how);
-    };
-    window.focused = () => {
-        let found = document.activeElement;
-        while (found?.shadowRoot?.activeElement) found = found.shadowRoot.activeElement;
-        return found;
-    };
-}"""
-# the element with the focus, once each; null for one that does not press, "" at the end of the walk
-NEXT = """() => {
-    const found = window.focused();
-    if (!found || found === document.body || found.walked) return "";
-    found.walked = true;
-    // the gallery's tiles are what its keys act on: Space is Large there
-    const pressed = 'button, a[href], summary, [role=button], [role=link]';
-    if (!found.matches(pressed) || found.matches('[role=option]')) return null;
-    return found.tagName + ' ' + (found.innerText || found.ariaLabel || found.title || '?').slice(0, 40);
-}"""
-CLICKED = """() => {
-    const found = window.focused(), { clicks, keys } = window.seen;
-    const done = [keys.splice(0), clicks.splice(0).some(one => found === one || found.contains(one))];
-    return done;
-}"""
-
-
-def walked(page: Any) -> list[str]:
-    """Tab through a page and press Enter and Space on all that can be pressed; what was lost, in words."""
-    page.evaluate(WATCH)
-    lost, found = [], 0
-    for _ in range(200):
-        page.keyboard.press("Tab")
-        name = page.evaluate(NEXT)
-        if name == "":
-            break
-        if name is None:
-            continue
-        found += 1
-        for key in ("Enter", " "):
-            # a line that is drawn anew between the press and the look has another button there: once more
-            for _ in range(3):
-                page.keyboard.press(key)
-                reached, clicked = page.evaluate(CLICKED)
-                if clicked or key not in reached:
-                    break
-            if key not in reached:
-                lost.append(f"{name}: {key!r} was taken from it")
-            elif not clicked and not (key == " " and name.startswith("A ")):
-                lost.append(f"{name}: {key!r} did not press it")
-    assert found > 5, "the walk ended at its beginning"
-    sent = page.evaluate("() => window.seen.sent")
-    return [*lost, *(f"sent: {one}" for one in sent)]
-
-
-@pytest.fixture(scope="module")
-def learnt(server: Server) -> str:
-    """A project whose model has a guess for every item."""
-    return answered(server, "digits", 20, name="Learnt digits")
 
 
 def test_enter_and_space_are_those_of_what_has_the_focus_at_the_desk(
@@ -106,16 +35,6 @@ def test_enter_and_space_are_those_of_what_has_the_focus_at_the_desk(
     page.wait_for_function(SAVED)
     assert walked(page) == []
     assert item_of(page) == shown
-
-
-@pytest.mark.slow  # alone: the keyboard inside the gallery
-def test_enter_and_space_are_those_of_what_has_the_focus_in_the_gallery(
-    page: Any, server: Server, learnt: str
-) -> None:
-    visit(page, f"{server.url}/history?project={learnt}")
-    page.wait_for_selector(".gallery .tile")
-    settled(page)
-    assert [one for one in walked(page) if "was taken" in one or "sent" in one] == []
 
 
 @pytest.mark.slow  # the pages without keys of their own, and the map: none of them takes one either
@@ -327,265 +246,6 @@ def test_a_grid_is_confirmed_when_the_server_has_said_so(page: Any, server: Serv
     assert told.startswith(f"{n - 3:,} item") and "2 were answered" in told
 
 
-def script(*names: str) -> str:
-    """Scripts of a component as a page takes them, its entrance as `window.component`."""
-    folder = Path(component.__file__).parent
-    whole = "\n".join((folder / name).read_text(encoding="utf-8") for name in names)
-    return f"(() => {{ {whole.replace('export default function', 'window.component = function')} }})()"
-
-
-# a gallery of two decisions over a stand-in for the server: what is sent is kept
-GALLERY = """([commands, classes]) => {
-    window.sent = [];
-    window.fetch = async (where, how) => {
-        const { ops } = JSON.parse(how.body);
-        window.sent.push(...ops.map(one => [one.kind, one.items || one.item || null]));
-        const acks = ops.map(one => ({ op: one.op, status: 'saved', why: '' }));
-        for (const one of ops) window.last = one.kind === 'undo' ? null : one.op;
-        const numbers = { undoable: Boolean(window.last), last: window.last || null };
-        window.replies = (window.replies || 0) + 1;
-        return new Response(JSON.stringify({ acks, numbers }));
-    };
-    const face = { kind: 'text', text: 'a text' };
-    const given = { kind: 'label', class: classes[0].name };
-    const cards = [0, 1].map(item => ({ item, id: String(item), face, ...given }));
-    const who = { project: 'p', person: 'Ann', account: '', token: 't', base: '/b' };
-    const data = { ...who, stamp: '', most_buttons: 31, cards, classes, commands };
-    window.component({ data, parentElement: document.body, setTriggerValue() {} });
-}"""
-
-
-def test_keys_of_classes_come_before_the_gallerys(page: Any, server: Server) -> None:
-    names = ["cat", "ox"]
-    found = keys_for(names, {"ox": "x"})
-    classes = [{"name": name, "key": key} for name, key in zip(names, found.classes, strict=True)]
-    page.goto(f"{server.url}/_stcore/health")  # an empty page of the same origin
-    page.evaluate(script("keyboard.js", "parts.js", "review.js"))
-    page.evaluate(GALLERY, [found.commands, classes])
-    page.locator("[data-command=undo][disabled]").wait_for()
-    page.wait_for_function("window.replies >= 1")
-    page.keyboard.press("z")  # nothing was done yet, so nothing is taken back
-    page.locator(".message", has_text="Nothing to undo.").wait_for()
-    page.keyboard.press("x")  # the class's key: the first is an ox, and the next one stands
-    page.wait_for_function("window.sent.length === 1")
-    page.keyboard.press("Shift+X")  # chosen, not labelled
-    assert page.locator("[aria-selected=true]").count() == 1
-    page.keyboard.press("Backspace")
-    page.wait_for_function("window.sent.length === 2")
-    page.keyboard.press("z")
-    page.wait_for_function("window.sent.length === 3")
-    assert page.evaluate("window.sent") == [["relabel", [0]], ["clear", [1]], ["undo", None]]
-
-
-# a gallery of two questions whose server is played by hand: `play(statuses)` answers what was sent since
-TWO = """() => {
-    const face = { kind: 'text', text: 'a text' };
-    const card = (item, question, of, says, said = []) =>
-        ({ item, id: `i${item}`, question, class: of, kind: 'label', says, said, verdict: 'wrong', face });
-    const names = (...of) => of.map((name, place) => ({ name, key: `${place + 1}` }));
-    const cards = [card(1, 'topic', 'cat', 'dog'), card(2, 'fraud', 'no', 'yes'),
-        card(3, 'topic', 'dog', 'dog', ['a: dog', 'b: cat'])];
-    const asks = { fraud: names('no', 'yes'), topic: names('cat', 'dog') };
-    const gallery = new Gallery({ project: 'p', person: 'Ann', account: '', token: 't', base: '/b', stamp: '',
-        most_buttons: 31, commands: { undo: 'z' }, classes: [], asked: asks, cards });
-    gallery.pump = () => {};
-    window.choose = (...places) => places.forEach(place => { gallery.go(place); gallery.pick(); });
-    window.play = (status, about) => {
-        const asked = gallery.sends();
-        const acks = asked.map(({ op }) => ({ op, status, why: status === 'saved' ? '' : 'No.', about }));
-        const last = gallery.history.flat().at(-1)?.op || null;
-        gallery.take_in({ acks, numbers: { undoable: true, last } }, { ops: asked });
-        return asked.map(({ kind }) => kind);
-    };
-    window.gallery = gallery;
-    window.shown = () => gallery.tiles.map(tile => tile.querySelector('.given').textContent).join(' ');
-    window.marked = () => gallery.tiles.filter(tile => tile.getAttribute('aria-selected') === 'true').length;
-}"""
-
-
-def test_a_tile_of_the_gallery_shows_what_is_stored_and_one_step_back_is_one_press(
-    page: Any, server: Server
-) -> None:
-    whole = script("keyboard.js", "parts.js", "review.js")
-    cases = {
-        # an act of another question is taken back as the last one, wherever it was done
-        """gallery.relabel('dog'); play('saved'); const { op } = gallery.history[0][0];
-        gallery.numbers.last = ''; gallery.undo(); play('saved', { op, words: '', items: [{ item: 1 }] });
-        return [shown(), gallery.cards[0].changed]""": ["cat no dog", False],
-        # an undo that the server refuses
-        """gallery.relabel('dog'); play('saved'); gallery.undo(); const before = shown(); play('conflict');
-        return [before, shown(), gallery.history.length]""": ["cat no dog", "dog no dog", 1],
-        # a key about what is chosen in another question, and about more than one question
-        """choose(0); gallery.go(1); gallery.relabel('yes'); const kinds = play('saved');
-        return [kinds, marked(), gallery.message.textContent.includes('another question')]""": [[], 1, True],
-        """choose(0, 1); gallery.relabel('yes'); play('saved');
-        return [shown(), marked(), gallery.message.textContent]""": [
-            "cat yes dog",
-            0,
-            "1 item labelled yes. 1 chosen item of another question left as it is. Z takes it back.",
-        ],
-        # two classes in two questions are one step
-        """choose(0, 1); gallery.agree(); play('saved'); const now = shown(); gallery.undo();
-        return [now, play('saved'), shown(), gallery.history.length]""": [
-            "dog yes dog",
-            ["undo", "undo"],
-            "cat no dog",
-            0,
-        ],
-        """choose(0, 1); gallery.agree(); play('saved'); gallery.undo(); play('conflict');
-        return [shown(), gallery.history.length]""": ["dog yes dog", 1],
-        # labels that are right are kept, and one press takes that back, too
-        """choose(0, 1); gallery.keep(); const kinds = play('saved');
-        const kept = gallery.cards.map(card => card.kept);
-        gallery.undo(); return [kinds, shown(), kept, play('saved'), gallery.cards[0].kept]""": [
-            ["relabel", "relabel"],
-            "cat no dog",
-            [True, True, None],
-            ["undo", "undo"],
-            False,
-        ],
-        # the model sides with some of those who differ
-        "gallery.go(2); gallery.agree(); return play('saved')": ["relabel"],
-    }
-    page.goto(f"{server.url}/_stcore/health")
-    page.evaluate(
-        whole.replace("window.component = function", "window.Gallery = Gallery; window.component = function")
-    )
-    for case, expected in cases.items():
-        page.evaluate(TWO)
-        assert page.evaluate(f"() => {{ {case} }}") == expected, case
-
-
-# a gallery of two flowers beside a map; `press` is a key, `sent` gives what it had it send
-BESIDE = """offered => {
-    localStorage.clear();
-    window.time = 1000;
-    Date.now = () => window.time;
-    window.timers = [];
-    window.setTimeout = act => window.timers.push(act);
-    const face = { kind: 'text', text: 'a text' };
-    const given = { kind: 'label', people: ['Ann'], face };
-    const card = (item, of, says) => ({ item, id: `i${item}`, class: of, says, ...given });
-    const who = { project: 'p', person: 'Ann', account: '', token: 't', base: '/b' };
-    const of = { ...who, most_buttons: 31, beside: true };
-    const commands = { undo: 'z', keep: 'k', clear: 'Backspace', choose: 'x', like: 'm' };
-    const classes = [{ name: 'cat', key: '1' }, { name: 'dog', key: '2' }];
-    const shown = { ...of, stamp: '', offered, commands, classes,
-        cards: [card(1, 'cat', 'dog'), card(2, 'dog', 'cat')].slice(0, offered ? 1 : 2) };
-    window.gallery = new Gallery(shown);
-    window.renewed = 0;
-    gallery.pump = () => {};
-    gallery.mount(document.body);
-    window.other = more => gallery.update(
-        { ...shown, stamp: String(Math.random()), ...more }, () => renewed++);
-    window.press = (key, target = document.body) => gallery.key(Object.assign(
-        new KeyboardEvent('keydown', { key, code: key }), { composedPath: () => [target] }));
-    window.sent = () => gallery.sends().map(one => [one.kind, one.items]);
-}"""
-
-
-def test_beside_the_map_a_key_is_of_what_somebody_chose_and_saw(page: Any, server: Server) -> None:
-    """Of a selection that nobody looked at a class is one key; to keep or to remove is not."""
-    one, both = ["choose", [1]], ["choose", [1, 2]]
-    cases = {
-        "for (const key of ['1', 'k', 'm', 'Backspace']) press(key); return sent()": (True, []),
-        "press('1'); gallery.tiles[0].click(); press('2'); return sent()": (True, [one]),
-        "press('x'); press('2'); return sent()": (True, [one]),
-        # nor is a class that is typed
-        "other({ most_buttons: 0 }); time += 400; gallery.box.value = 'dog'; gallery.drawAnswers();"
-        " const typed = Object.assign("
-        " new KeyboardEvent('keydown', { key: 'Enter' }), { composedPath: () => [gallery.box] });"
-        " const enter = () => gallery.searchKey(typed);"
-        " enter(); const none = sent().length; gallery.tiles[0].click(); enter(); return [none, ...sent()]": (
-            True,
-            [0, one],
-        ),
-        "press('k'); press('Backspace'); return [...sent(), gallery.message.textContent.slice(0, 30)]": (
-            False,
-            ["This key is not of 2 items at "],
-        ),
-        # their buttons act, and show no key before it is one
-        "const hints = () => gallery.commands.querySelectorAll('kbd').length; const before = hints();"
-        " gallery.tiles[0].click(); return hints() - before": (False, 2),
-        "gallery.commands.querySelector('[data-command=clear]').click(); return sent()": (
-            False,
-            [["clear", [1, 2]]],
-        ),
-        "press('2'); return sent()": (False, [one]),
-        "gallery.tiles[0].click(); press('2'); press('k'); return sent()": (False, [one, ["relabel", [2]]]),
-        "press('x'); press('Backspace'); return sent()": (False, [["clear", [2]]]),
-        # what was chosen on the map is awaited, and seen before a key is of it; undo is always taken
-        "dispatchEvent(new Event('workbench-chosen')); press('2'); return sent()": (False, []),
-        "other(); press('2'); const early = sent().length; time += 400; press('2');"
-        " return [early, ...sent()]": (
-            False,
-            [0, one],
-        ),
-        "other(); time += 400; other(); press('2'); return sent()": (False, []),
-        "dispatchEvent(new Event('workbench-chosen')); other(); press('2'); return sent()": (False, [one]),
-        # of two clicks the first one's item may come in between
-        "dispatchEvent(new CustomEvent('workbench-chosen', { detail: [7] })); other(); press('2');"
-        " const none = sent().length; other({ cards: [{ ...gallery.cards[0], item: 7 }] }); press('2');"
-        " return [none, ...sent()]": (False, [0, ["choose", [7]]]),
-        # on a slow machine, too, and a key that is not taken says why
-        "dispatchEvent(new Event('workbench-chosen')); time += 5000; press('2'); const none = sent().length;"
-        " other(); press('2'); return [none, ...sent()]": (False, [0, one]),
-        "other(); press('2'); return gallery.message.textContent": (
-            False,
-            "This item came a moment ago: look at it, and press the key again.",
-        ),
-        # one item stands above its answers, so that it is in sight; of several the answers are
-        "return [...gallery.node.children].map(one => one.classList[0])": (True, ["grid", "tools"]),
-        "other(); return [...gallery.node.children].map(one => one.classList[0])": (False, ["tools", "grid"]),
-        # a page that was loaded again takes back what was done before
-        "press('z'); return sent().map(([kind]) => kind)": (True, ["undo"]),
-        # over the map a key is of the item in the ring alone
-        "const at = document.createElement('p'); at.className = 'walk'; at.dataset.item = '7';"
-        " press('2', at); const none = sent().length; at.dataset.item = '1'; press('2', at);"
-        " return [none, ...sent()]": (
-            False,
-            [0, one],
-        ),
-        # what others said is said by one self, too
-        "other({ person: 'Bob' }); time += 400; press('1'); return sent()": (False, [both]),
-        # several classes are one step back, also when something else stands there
-        "press('m'); other(); press('z'); return sent().map(([kind]) => kind)": (
-            False,
-            ["choose", "choose", "undo", "undo"],
-        ),
-        # the map is not drawn anew under a lasso
-        "press('2'); other(); dispatchEvent(new Event('pointerdown')); const ops = gallery.sends();"
-        " const acks = ops.map(({ op }) => ({ op, status: 'saved', why: '' }));"
-        " gallery.take_in({ acks, numbers: {} }, { ops }); timers.pop()();"
-        " const under = renewed; dispatchEvent(new Event('pointerup'));"
-        " timers.pop()();"
-        " return [under, renewed]": (False, [0, 1]),
-    }
-    whole = script("keyboard.js", "parts.js", "review.js")
-    page.goto(f"{server.url}/_stcore/health")
-    page.evaluate(
-        whole.replace("window.component = function", "window.Gallery = Gallery; window.component = function")
-    )
-    for case, (offered, expected) in cases.items():
-        page.evaluate(BESIDE, offered)
-        assert page.evaluate(f"() => {{ {case} }}") == expected, case
-
-
-def test_who_is_shut_out_of_the_gallery_saves_what_waits_as_a_file(page: Any, server: Server) -> None:
-    page.goto(f"{server.url}/_stcore/health")
-    page.evaluate(script("keyboard.js", "parts.js", "review.js"))
-    page.evaluate(GALLERY, [keys_for(["cat"]).commands, [{"name": "cat", "key": "1"}]])
-    page.wait_for_function("window.replies >= 1")
-    why = "{ why: 'Ann has closed it to you.', shut: true }"
-    page.evaluate(f"window.fetch = async () => new Response(JSON.stringify({why}), {{ status: 403 }})")
-    page.keyboard.press("f")
-    page.locator(".status", has_text="closed to you; 1 kept in this browser").wait_for()
-    with page.expect_download() as saved:
-        page.locator("[data-command=kept]", has_text="Save the 1 kept answer as a file").click()
-    (operation,) = json.loads(Path(saved.value.path()).read_text(encoding="utf-8"))
-    assert (operation["kind"], operation["item"], operation["person"]) == ("flag", 0, "Ann")
-
-
 def test_who_may_not_open_a_project_any_more_saves_what_waits_as_a_file(page: Any, server: Server) -> None:
     """Of this account's answers alone; nothing is shown where none wait."""
     page.goto(f"{server.url}/_stcore/health")
@@ -692,6 +352,28 @@ def test_an_undo_before_the_desk_has_looked_again_is_of_whatever_was_last(page: 
     assert targets == ["old", None]
 
 
+def test_a_key_that_means_nothing_says_so(page: Any, server: Server) -> None:
+    """A letter of no class stores nothing; a key that is a view's own, such as an arrow, says nothing."""
+    page.goto(f"{server.url}/_stcore/health")
+    whole = script("keyboard.js", "parts.js", "told.js", "checks.js", "desk.js")
+    page.evaluate(
+        whole.replace("window.component = function", "window.desks = desks; window.component = function")
+    )
+    classes = "[{ name: 'cat', key: '1' }, { name: 'dog', key: '2' }]"
+    page.evaluate(STAND_IN.replace("[{ name: 'cat', key: '1' }]", classes), keys_for(["cat", "dog"]).commands)
+    page.locator(".desk .title", has_text="1").wait_for()
+    page.evaluate("window.desk = [...window.desks.values()].at(-1)")
+    shown = "desk.message.hidden ? '' : desk.message.textContent"
+    for key, words in (("ArrowDown", ""), ("j", "J means nothing here. ? shows the keys.")):
+        page.keyboard.press(key)
+        assert page.evaluate(shown) == words
+    assert page.evaluate("desk.sends().length") == 0 and page.evaluate("desk.card.item") == 1
+    # what was said is not talked over, and a key that means something takes its place
+    page.keyboard.press("1")
+    page.locator(".desk .title", has_text="2").wait_for()
+    assert "means nothing" not in page.evaluate(shown)
+
+
 def test_a_held_key_a_lost_item_and_a_look_back_store_nothing_unread(page: Any, server: Server) -> None:
     page.goto(f"{server.url}/_stcore/health")
     whole = script("keyboard.js", "parts.js", "told.js", "checks.js", "desk.js")
@@ -747,18 +429,6 @@ def test_a_held_key_a_lost_item_and_a_look_back_store_nothing_unread(page: Any, 
     ]
 
 
-def test_what_is_written_from_right_to_left_stands_so(page: Any, server: Server) -> None:
-    page.goto(f"{server.url}/_stcore/health")
-    page.evaluate(script("keyboard.js", "parts.js", "review.js"))
-    page.evaluate(
-        GALLERY, [keys_for(["قط", "ox"]).commands, [{"name": "قط", "key": "1"}, {"name": "ox", "key": "2"}]]
-    )
-    shown = "one => getComputedStyle(one).direction"
-    assert page.locator(".given").first.evaluate(shown) == "rtl"
-    assert [one.evaluate(shown) for one in page.locator(".name bdi").all()] == ["rtl", "ltr"]
-    assert page.locator(".text").first.get_attribute("dir") == "auto"
-
-
 def test_a_press_counts_by_its_letter_and_in_another_script_by_its_place(page: Any, server: Server) -> None:
     keys = ["1", "2", "s", "z", "m", "Shift+s", "+", "?"]
     presses = [
@@ -792,34 +462,3 @@ def test_a_press_counts_by_its_letter_and_in_another_script_by_its_place(page: A
         [keys, presses],
     )
     assert found == [wanted for *_, wanted in presses]
-
-
-def test_of_a_selection_beside_the_map_one_key_labels_all_and_is_held_for_one(
-    page: Any, server: Server
-) -> None:
-    page.goto(f"{server.url}/_stcore/health")
-    page.evaluate(script("keyboard.js", "parts.js", "review.js"))
-    beside = GALLERY.replace("stamp: ''", "stamp: '', beside: true").replace(
-        "...given }", "kind: '', class: '' }"
-    )
-    page.evaluate(beside, [keys_for(["cat"]).commands, [{"name": "cat", "key": "1"}]])
-    page.wait_for_function("window.replies >= 1")
-    assert page.locator("[aria-selected=true]").count() == 2
-    # a note is of all that are chosen, too
-    page.keyboard.press("n")
-    page.locator("textarea").fill("odd")
-    page.keyboard.press("Control+Enter")
-    page.wait_for_function("window.sent.length === 2")
-    # the line over the map keeps arrows and Enter; a class counts there, too, and a key that is held once
-    page.evaluate(
-        "document.body.append(Object.assign(document.createElement('p'), { className: 'walk', tabIndex: 0 }))"
-    )
-    page.locator(".walk").focus()
-    for key in ("ArrowRight", "Enter"):
-        page.keyboard.press(key)
-    page.keyboard.down("1")
-    page.keyboard.down("1")
-    page.keyboard.up("1")
-    page.keyboard.press("z")
-    page.wait_for_function("window.sent.length === 4")
-    assert page.evaluate("window.sent") == [["note", None], ["note", 1], ["choose", [0, 1]], ["undo", None]]

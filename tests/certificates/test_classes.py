@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from workbench.certificates import by_class
+from workbench.certificates.certificate import by_class
 from workbench.errors import InputError
 
 

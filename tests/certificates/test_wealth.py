@@ -13,14 +13,13 @@ from workbench.certificates import (
     Promise,
     check_spent,
     confidence_at,
-    delta_of,
     first_reached,
     log_wealth,
     tally,
     threshold,
     upper_bound,
 )
-from workbench.certificates.promise import FIRST_SHARE
+from workbench.certificates.promise import FIRST_SHARE, delta_of
 from workbench.certificates.wealth import BETS, WEIGHTS, too_many
 from workbench.errors import InputError
 

@@ -176,6 +176,24 @@ def test_the_command_prints_writes_and_picks(session, tmp_path, capsys):
     assert "20,001 characters" in refused(capsys, "instructions", "pets", "--from", tmp_path / "long.md")
 
 
+def test_names_and_ids_of_examples_are_taken_as_they_are_written(tmp_path, monkeypatch):
+    """A hyphen, a space, the word none and leading zeros belong to them; as settings they would mean more."""
+    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path / "home"))
+    file = tmp_path / "shop.csv"
+    file.write_text("id,text\n" + "".join(f"{i:03},a text of number {i}\n" for i in range(12)))
+    classes = ["t-shirt", "credit card", "none"]
+    shop = Session.create(str(file), name="shop", classes=classes, annotator="ann")
+    shop.items.import_labels([(7, "t-shirt"), (8, "credit card"), (9, "none")], "test")
+    examples = [f"{name}={i:03}" for i, name in enumerate(classes, 7)]
+    assert call("instructions", "shop", *(word for one in examples for word in ("--example", one))) == 0
+    picked = examples_of_all(Session.open(shop.id))
+    assert {name: [one.item for one in picked[name] if one.picked] for name in classes} == {
+        "t-shirt": [7],
+        "credit card": [8],
+        "none": [9],
+    }
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [

@@ -127,7 +127,7 @@ def test_a_project_whose_texts_grew_opens_with_the_features_it_was_made_with(
     file.write_bytes(table(90))
     grown = Session.open(made.id, store=here)
     assert len(grown.pool) == 90
-    grown.step(ArrayOracle(grown.pool))
+    step(grown, ArrayOracle(grown.pool))
     write_project_bundle(tmp_path / "b", grown)
     opened = Session.open(open_bundle(tmp_path / "b", store=there).id, store=there)
     assert opened.pool.feature_map.to_json() == grown.pool.feature_map.to_json()

@@ -17,7 +17,7 @@ from workbench.figures.maps import Regions, pool_map, thinned
 from workbench.figures.ranks import critical_difference_diagram
 from workbench.figures.reliability import confidence_histogram, reliability_diagram
 from workbench.figures.sparkline import sparkline
-from workbench.figures.thumbnails import enlarged, sheet, thumbnail, tile
+from workbench.figures.thumbnails import magnified, sheet, tile
 from workbench.metrics import ConfidenceHistogram, ReliabilityTable
 
 # Machado, Oliveira and Fernandes (2009), severity 1: linear RGB seen with a missing cone
@@ -413,33 +413,29 @@ def test_a_sparkline_of_a_long_project_keeps_its_peaks_and_stays_short() -> None
     assert min(points, key=lambda point: point[1]) == pytest.approx((5 + 90 * 0.4321, 5), abs=0.1)
 
 
-def test_thumbnails_reach_the_wanted_size() -> None:
+def test_an_image_is_magnified_in_sharp_pixels() -> None:
     image = np.arange(6, dtype=np.uint8).reshape(2, 3)
-    sharp = enlarged(image, 10, smooth=False)
-    assert sharp.shape == (8, 12)
-    assert (sharp[::4, ::4] == image).all()
-    assert enlarged(np.zeros((4, 8, 3), np.uint8), 40).shape == (20, 40, 3)
-    assert enlarged(np.zeros((4, 4, 3), np.uint8), 3).shape == (4, 4, 3)
-    with pytest.raises(ValueError, match="An image is"):
-        enlarged(np.zeros(4), 10)
+    sharp = magnified(image, 10)
+    assert sharp.shape == (8, 12) and (sharp[::4, ::4] == image).all()
+    assert magnified(np.zeros((4, 4, 3), np.uint8), 3).shape == (4, 4, 3)
 
 
-def test_smooth_thumbnails_keep_the_brightness_and_follow_a_ramp() -> None:
-    assert (enlarged(np.full((5, 7), 90, np.uint8), 50) == 90).all()
+def test_tiles_keep_the_brightness_and_follow_a_ramp() -> None:
+    assert (tile(np.full((5, 5), 90, np.uint8), 50) == 90).all()
     ramp = np.tile(np.linspace(0, 200, 6).astype(np.uint8), (4, 1))
-    big = enlarged(ramp, 60).astype(int)
-    assert (np.diff(big[0, 15:45]) >= 0).all()
-    np.testing.assert_allclose(
-        big[20, 25:35], np.interp(np.arange(25, 35), np.arange(6) * 10 + 4.5, ramp[0]), atol=1
-    )
+    big = tile(ramp, 60)[30, :, 0].astype(int)
+    assert (np.diff(big[15:45]) >= 0).all()
+    at = np.arange(25, 35)
+    np.testing.assert_allclose(big[25:35], np.interp(at, np.arange(6) * 10 + 4.5, ramp[0]), atol=1)
 
 
 def test_images_of_any_sizes_and_modes_share_a_sheet_of_tiles() -> None:
     wide, grey = np.full((20, 60, 3), 9, np.uint8), np.full((4, 4), 200, np.uint8)
-    assert thumbnail(wide, 30).shape == (10, 30, 3) and thumbnail(grey, 30).shape == (30, 30)
-    tiles = [tile(wide, 30, ground=0), tile(grey, 30)]
-    assert (tiles[0][12, 15] == 9).all() and (tiles[0][2, 15] == 0).all() and (tiles[1] == 200).all()
-    assert sheet(tiles, 2).shape == (30, 61, 3)
+    clear = np.full((1, 90, 4), 7, np.uint8)
+    tiles = [tile(wide, 30), tile(grey, 30), tile(clear, 30)]
+    assert (tiles[0][12, 15] == 9).all() and (tiles[0][2, 15] == 128).all() and (tiles[1] == 200).all()
+    assert (tiles[2][14:16] == 7).any(), "a line is not lost"
+    assert sheet(tiles, 2).shape == (61, 61, 3)
 
 
 def test_sheets_put_images_side_by_side() -> None:

@@ -4,9 +4,7 @@ import pytest
 from workbench.errors import InputError
 from workbench.metrics import (
     adaptive_calibration_error,
-    adaptive_reliability_table,
     brier_parts,
-    calibration_interval,
     classwise_calibration_error,
     confidence_histogram,
     expected_calibration_error,
@@ -15,6 +13,7 @@ from workbench.metrics import (
     reliability_table,
     share_interval,
 )
+from workbench.metrics.calibration import adaptive_reliability_table, calibration_interval
 
 
 def two_class(confidence, hit):

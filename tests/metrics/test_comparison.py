@@ -5,10 +5,7 @@ from scipy import stats
 from workbench.errors import InputError
 from workbench.metrics import (
     area_under_curve,
-    critical_difference,
-    holm,
     labels_saved,
-    labels_to_reach,
     mean_band,
     mean_interval,
     paired_tests,
@@ -16,6 +13,7 @@ from workbench.metrics import (
     share_interval,
     wilcoxon_p,
 )
+from workbench.metrics.comparison import critical_difference, holm, labels_to_reach
 
 
 def test_one_value_has_no_interval_and_no_difference_no_p_value():

@@ -5,7 +5,8 @@ import pytest
 
 from workbench.arrays import Ints
 from workbench.errors import InputError
-from workbench.metrics import Mistakes, mistakes
+from workbench.metrics import mistakes
+from workbench.metrics.scores import Mistakes
 from workbench.sessions.insight import cross_validated
 from workbench.sessions.learner import Learner
 from workbench.sessions.rounds import labelled_at

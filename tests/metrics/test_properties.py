@@ -22,18 +22,14 @@ from workbench.metrics import (
     balanced_error_rate,
     brier_parts,
     brier_score,
-    calibration_interval,
     classwise_calibration_error,
     cliques,
     cohen_kappa,
-    critical_difference,
     error_rate,
     expected_calibration_error,
     gaps_of,
-    holm,
     krippendorff_alpha,
     labels_saved,
-    labels_to_reach,
     macro_f1,
     maximum_calibration_error,
     mean_band,
@@ -47,6 +43,8 @@ from workbench.metrics import (
     share_interval,
     wilcoxon_p,
 )
+from workbench.metrics.calibration import calibration_interval
+from workbench.metrics.comparison import critical_difference, holm, labels_to_reach
 
 FEW = settings(max_examples=25)
 

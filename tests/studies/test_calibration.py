@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from workbench.errors import InputError
-from workbench.metrics import calibration_interval
+from workbench.metrics.calibration import calibration_interval
 from workbench.studies import calibration as c
 from workbench.studies import lessons
 

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from workbench.app.access import login, way_back
-from workbench.app.serving import early, engine_state, fit_process, frontend, host_names, jobs, logs
+from workbench.app.serving import early, engine_state, fit_process, frontend, jobs, logs
 from workbench.app.serving.jobs import manager
 from workbench.errors import InputError
 from workbench.reading import cut
@@ -51,11 +51,8 @@ _HEADERS = [
 ]
 
 
-class SecurityHeaders:
+class SecurityHeaders(frontend.Layer):
     """ASGI middleware: the headers above on every response that does not set them itself."""
-
-    def __init__(self, app: Any) -> None:
-        self.app = app
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Pass the request on, adding the headers to the start of its response."""
@@ -70,16 +67,13 @@ class SecurityHeaders:
         await self.app(scope, receive, with_headers if scope["type"] == "http" else send)
 
 
-class Gate:
+class Gate(frontend.Layer):
     """ASGI middleware: only names this server is known by, and only its own pages, reach anything.
 
     A page of another site, or of another port of this machine, can open a socket here or send a form
     from the person's browser; the browser tells its origin, and that must be the host it asked for. A name
     of another's that resolves to this machine (DNS rebinding) is no name of ours.
     """
-
-    def __init__(self, app: Any) -> None:
-        self.app = app
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Pass the request on, or refuse it with 403 (a socket: before it is accepted)."""
@@ -106,11 +100,8 @@ class Gate:
             await send({"type": "http.response.body", "body": body})
 
 
-class BelowBase:
+class BelowBase(frontend.Layer):
     """ASGI middleware: the app's own routes stand below the server's prefix, where Streamlit puts its own."""
-
-    def __init__(self, app: Any) -> None:
-        self.app = app
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Pass the request on, to a route of the app without the prefix."""
@@ -134,7 +125,7 @@ def why_refused(scope: Mapping[str, Any], hosts: Sequence[str], origins: Sequenc
     headers = [(name.lower(), value.decode("latin-1")) for name, value in scope.get("headers", [])]
     host_headers = [value for name, value in headers if name == b"host"]
     host = host_headers[0] if len(host_headers) == 1 else ""
-    if not host_names.is_known(host, hosts):
+    if not frontend.is_known_host(host, hosts):
         return "This server does not go by that name (server.allowedHosts)."
     reads = scope["type"] == "http" and scope.get("method", "GET") in ("GET", "HEAD", "OPTIONS")
     origin_headers = [value for name, value in headers if name == b"origin"]
@@ -178,11 +169,10 @@ def on_script_error(error: Exception) -> bool:
     """
     if not isinstance(error, InputError):
         return False
-    import streamlit as st
 
-    from workbench.app.words.text import verbatim
+    from workbench.app.words.text import show_error
 
-    st.error(verbatim(str(error)), icon=":material/error:")
+    show_error(error)
     return True
 
 

@@ -7,15 +7,12 @@ Equations and sources: docs/math.md, 14.
 from workbench.certificates.certificate import (
     Certificate,
     Check,
-    ClassBounds,
     SecondLooks,
-    WithdrawnLabel,
-    by_class,
     certificate_of,
     checksum_of,
     listed_order,
 )
-from workbench.certificates.planning import OperatingPoint, Plan, plan
+from workbench.certificates.planning import Plan, plan
 from workbench.certificates.promise import (
     MODEL,
     Draws,
@@ -23,16 +20,14 @@ from workbench.certificates.promise import (
     Tally,
     check_spent,
     confidence_at,
-    delta_of,
     has_second_look,
     least_checks,
     seed_of,
     tally,
 )
-from workbench.certificates.verifying import Labelled, Verdict, verify
+from workbench.certificates.verifying import Labelled, verify
 from workbench.certificates.wealth import (
     Bound,
-    checks_to_go,
     first_reached,
     log_wealth,
     looks_broken,
@@ -46,23 +41,16 @@ __all__ = [
     "Bound",
     "Certificate",
     "Check",
-    "ClassBounds",
     "Draws",
     "Labelled",
-    "OperatingPoint",
     "Plan",
     "Promise",
     "SecondLooks",
     "Tally",
-    "Verdict",
-    "WithdrawnLabel",
-    "by_class",
     "certificate_of",
     "check_spent",
-    "checks_to_go",
     "checksum_of",
     "confidence_at",
-    "delta_of",
     "first_reached",
     "has_second_look",
     "least_checks",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from workbench.cli.operands import done, print_table, project_named
 from workbench.cli.options import Project
@@ -14,10 +14,10 @@ from workbench.reading import cut, listed
 
 def access(
     project: Project,
-    access: Annotated[str | None, typer.Argument(help="private, shared or open.")] = None,
-    owner: Annotated[str | None, typer.Option(help="Whose it is to be; somebody who has logged in.")] = None,
+    access: Annotated[str | None, Argument(help="private, shared or open.")] = None,
+    owner: Annotated[str | None, Option(help="Whose it is to be; somebody who has logged in.")] = None,
     people: Annotated[
-        list[str] | None, typer.Option("--with", help="Somebody it is shared with; again for more.")
+        list[str] | None, Option("--with", help="Somebody it is shared with; again for more.")
     ] = None,
 ) -> None:
     """Show or change whose a project is and who may open it."""
@@ -38,9 +38,9 @@ def access(
 
 def program_keys(
     project: Project,
-    person: Annotated[str | None, typer.Option(help="Make a key that stands for this person.")] = None,
-    purpose: Annotated[str, typer.Option("--for", help="What the key is for, in a few words.")] = "",
-    revoke: Annotated[str | None, typer.Option(metavar="ID", help="This key opens nothing any more.")] = None,
+    person: Annotated[str | None, Option(help="Make a key that stands for this person.")] = None,
+    purpose: Annotated[str, Option("--for", help="What the key is for, in a few words.")] = "",
+    revoke: Annotated[str | None, Option(metavar="ID", help="This key opens nothing any more.")] = None,
 ) -> None:
     """Keys with which programs label and ask over HTTP."""
     record, store = project_named(project)
@@ -69,9 +69,9 @@ def program_keys(
 
 def audit_log(
     project: Annotated[
-        str | None, typer.Argument(help="Id or name, also of one that was deleted; all unless given.")
+        str | None, Argument(help="Id or name, also of one that was deleted; all unless given.")
     ] = None,
-    count: Annotated[int, typer.Option(help="So many of the last entries.")] = 100,
+    count: Annotated[int, Option(help="So many of the last entries.")] = 100,
 ) -> None:
     """Who opened, exported, shared, deleted and uploaded what, and when; newest first."""
     from workbench.store import Store

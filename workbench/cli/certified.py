@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Exit, Option
 
-from workbench.cli.operands import files_kept, parse_settings
+from workbench.cli.operands import files_kept, parse_settings, project_named
 from workbench.cli.options import Project, Read, Replace
 from workbench.errors import InputError
 
@@ -20,12 +20,10 @@ if TYPE_CHECKING:
 
 
 def verify_file(
-    certificate: Annotated[Path, typer.Argument(help="The certificate's JSON.")],
-    labels: Annotated[Path, typer.Argument(help="The labels it came with: a table with id, label, source.")],
-    column: Annotated[str, typer.Option("--column", help="Column of the labels.")] = "label",
-    id: Annotated[
-        str, typer.Option("--id", help="Column of the ids; without it rows count from 1 on.")
-    ] = "id",
+    certificate: Annotated[Path, Argument(help="The certificate's JSON.")],
+    labels: Annotated[Path, Argument(help="The labels it came with: a table with id, label, source.")],
+    column: Annotated[str, Option("--column", help="Column of the labels.")] = "label",
+    id: Annotated[str, Option("--id", help="Column of the ids; without it rows count from 1 on.")] = "id",
 ) -> None:
     """Recompute a certificate from it and the labels alone; exit code 0 where it holds, 1 where not."""
     from workbench.certificates import verify
@@ -34,36 +32,32 @@ def verify_file(
     verdict = verify(read_certificate(certificate), read_finished(labels, label=column, id=id))
     print(verdict.text())
     if not verdict.holds:
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def audit_file(
-    file: Annotated[Path, typer.Argument(help="A table with a column of somebody's labels.")],
-    column: Annotated[str, typer.Option("--column", help="That column.")],
-    error: Annotated[float, typer.Option(help="Share of wrong labels one can live with.")] = 0.05,
-    confidence: Annotated[float, typer.Option(help="Of all attempts at this file together.")] = 0.95,
-    id: Annotated[
-        str, typer.Option("--id", help="Column of the ids; without it rows count from 1 on.")
-    ] = "id",
+    file: Annotated[Path, Argument(help="A table with a column of somebody's labels.")],
+    column: Annotated[str, Option("--column", help="That column.")],
+    error: Annotated[float, Option(help="Share of wrong labels one can live with.")] = 0.05,
+    confidence: Annotated[float, Option(help="Of all attempts at this file together.")] = 0.95,
+    id: Annotated[str, Option("--id", help="Column of the ids; without it rows count from 1 on.")] = "id",
     checks: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             metavar="LIST",
             help="Write the next checks to this CSV, to be filled in; give the command again to read it.",
         ),
     ] = None,
-    count: Annotated[int, typer.Option(help="Checks a list has.")] = 100,
+    count: Annotated[int, Option(help="Checks a list has.")] = 100,
     truth: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Answer from this column: a simulation.")
+        str | None, Option(metavar="COLUMN", help="Answer from this column: a simulation.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Certificate and labels go here; beside FILE.")
+        Path | None, Option(metavar="FOLDER", help="Certificate and labels go here; beside FILE.")
     ] = None,
-    per_class: Annotated[
-        bool, typer.Option("--per-class", help="Precision and recall of each class.")
-    ] = False,
+    per_class: Annotated[bool, Option("--per-class", help="Precision and recall of each class.")] = False,
     record: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The audit is kept here; in FILE.audit.json.")
+        Path | None, Option(metavar="FILE", help="The audit is kept here; in FILE.audit.json.")
     ] = None,
     read: Read = None,
 ) -> None:
@@ -104,7 +98,7 @@ def audit_file(
         return
     _say_next(audit, checks, max(1, count), [file, record])
     if checks is None or audit.hopeless:
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def classes_text(certificate: Certificate) -> str:
@@ -182,32 +176,29 @@ def _is_meant(answer: str) -> bool:
 
 def finish_project(
     project: Project,
-    error: Annotated[float, typer.Option(help="Share of the machine's labels that may be wrong.")] = 0.05,
-    confidence: Annotated[float, typer.Option(help="Of the certificate.")] = 0.95,
-    of: Annotated[str, typer.Option(help="Whose labels: model, or column:NAME.")] = "model",
+    error: Annotated[float, Option(help="Share of the machine's labels that may be wrong.")] = 0.05,
+    confidence: Annotated[float, Option(help="Of the certificate.")] = 0.95,
+    of: Annotated[str, Option(help="Whose labels: model, or column:NAME.")] = "model",
     start: Annotated[
-        bool, typer.Option("--start", help="Freeze what the machine would label, and begin the checks.")
+        bool, Option("--start", help="Freeze what the machine would label, and begin the checks.")
     ] = False,
-    forecast: Annotated[bool, typer.Option("--forecast", help="Say what it is likely to cost.")] = False,
-    next: Annotated[bool, typer.Option("--next", help="Show the next check.")] = False,
+    forecast: Annotated[bool, Option("--forecast", help="Say what it is likely to cost.")] = False,
+    next: Annotated[bool, Option("--next", help="Show the next check.")] = False,
     answer: Annotated[
         str | None,
-        typer.Option(metavar="CHECK=CLASS", help="Answer a check; a class of ? says that nobody can tell."),
+        Option(metavar="CHECK=CLASS", help="Answer a check; a class of ? says that nobody can tell."),
     ] = None,
     certificate: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the certificate: .json or .html.")
+        Path | None, Option(metavar="FILE", help="Write the certificate: .json or .html.")
     ] = None,
     per_class: Annotated[
-        bool, typer.Option("--per-class", help="Certify precision and recall of each class, too.")
+        bool, Option("--per-class", help="Certify precision and recall of each class, too.")
     ] = False,
-    person: Annotated[str | None, typer.Option(help="Who answers; your login name unless given.")] = None,
-    question: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Of a project that asks several.")
-    ] = None,
+    person: Annotated[str | None, Option(help="Who answers; your login name unless given.")] = None,
+    question: Annotated[str | None, Option(metavar="NAME", help="Of a project that asks several.")] = None,
     replace: Replace = False,
 ) -> None:
     """Check at random what the machine would label, and write what it is worth; alone: the checks so far."""
-    from workbench.cli.operands import project_named
     from workbench.sessions import Session
 
     acts = {"start": start, "forecast": forecast, "next": next, "answer": answer, "certificate": certificate}
@@ -288,7 +279,6 @@ def _answer(session: Session, answer: str) -> None:
 
 
 def _write(session: Session, file: Path, replace: bool) -> None:
-    from workbench.cli.operands import files_kept
     from workbench.writing import chosen_file
 
     certificate = session.checks.certificate()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Annotated
 
 import typer
+from typer import Exit, Option
 
 from workbench.cli import access, certified, labelling, machine, models, projects, runs
 from workbench.cli.doctor import doctor
@@ -24,14 +25,14 @@ app = typer.Typer(
 @app.callback(invoke_without_command=True)
 def start(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+    version: Annotated[bool, Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     """Label less and see why. Without a command: start the app on this machine."""
     if version:
         from workbench import __version__
 
         print(__version__)
-        raise typer.Exit
+        raise Exit
     if context.invoked_subcommand is None:
         machine.serve_app()
 

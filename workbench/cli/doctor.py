@@ -9,7 +9,7 @@ import sys
 import time
 from importlib.metadata import distributions, packages_distributions
 
-import typer
+from typer import Exit
 
 from workbench.cli.operands import print_table
 from workbench.versions import version_of
@@ -55,7 +55,7 @@ def doctor() -> None:
     found(*_fit())
     print_table(("what", "found", "verdict"), rows)
     if not fine:
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def _import_name() -> tuple[str, str, str]:

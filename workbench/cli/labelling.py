@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
 from workbench.cli.operands import (
     answers_in,
@@ -29,14 +29,14 @@ def questions(
     project: Project,
     add: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME[=CLASS,CLASS]", help="Ask one more, by yes or no unless it has classes."),
+        Option(metavar="NAME[=CLASS,CLASS]", help="Ask one more, by yes or no unless it has classes."),
     ] = None,
-    rename: Annotated[list[str] | None, typer.Option(metavar="NAME=NAME", help="Call one otherwise.")] = None,
+    rename: Annotated[list[str] | None, Option(metavar="NAME=NAME", help="Call one otherwise.")] = None,
     archive: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Ask one no more; its answers stay.")
+        list[str] | None, Option(metavar="NAME", help="Ask one no more; its answers stay.")
     ] = None,
     take_back: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Ask one again that was archived.")
+        list[str] | None, Option(metavar="NAME", help="Ask one again that was archived.")
     ] = None,
 ) -> None:
     """The questions that a project asks about each item, and changes to them."""
@@ -67,14 +67,14 @@ def instructions(
     project: Project,
     source: Annotated[
         Path | None,
-        typer.Option("--from", metavar="FILE", help="Write them: Markdown, or another tool's file."),
+        Option("--from", metavar="FILE", help="Write them: Markdown, or another tool's file."),
     ] = None,
-    version: Annotated[int | None, typer.Option(help="Print an earlier version.")] = None,
+    version: Annotated[int | None, Option(help="Print an earlier version.")] = None,
     example: Annotated[
         list[str] | None,
-        typer.Option(metavar="CLASS=ID", help="Show this item as an example of the class."),
+        Option(metavar="CLASS=ID", help="Show this item as an example of the class."),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Write text and pictures to this folder.")] = None,
+    out: Annotated[Path | None, Option(help="Write text and pictures to this folder.")] = None,
     replace: Replace = False,
 ) -> None:
     """Instructions of a project: print them, write them, pick examples of classes."""
@@ -125,27 +125,25 @@ def guess(
     project: Project,
     add: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="SOURCE", help="Begin with names, column:NAME, columns:p_* or llm:MODEL@ADDRESS too."
-        ),
+        Option(metavar="SOURCE", help="Begin with names, column:NAME, columns:p_* or llm:MODEL@ADDRESS too."),
     ] = None,
-    off: Annotated[list[str] | None, typer.Option(metavar="SOURCE", help="Use this one no more.")] = None,
+    off: Annotated[list[str] | None, Option(metavar="SOURCE", help="Use this one no more.")] = None,
     file: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--from",
             metavar="FILE",
             help="Predictions of another tool: id and prediction, maybe confidence.",
         ),
     ] = None,
-    model: Annotated[Path | None, typer.Option(help="A bundle whose model predicts this pool.")] = None,
+    model: Annotated[Path | None, Option(help="A bundle whose model predicts this pool.")] = None,
     named: Annotated[
         list[str] | None,
-        typer.Option("--class", metavar="NAME=CLASS", help="What a name in --from stands for."),
+        Option("--class", metavar="NAME=CLASS", help="What a name in --from stands for."),
     ] = None,
     read: Read = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what --from would do or llm: would send, and stop.")
+        bool, Option("--dry-run", help="Say what --from would do or llm: would send, and stop.")
     ] = False,
     question: OfQuestion = None,
 ) -> None:

@@ -7,29 +7,30 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from workbench.cli.operands import print_table, typed
 from workbench.cli.options import TrustCode
 
 
 def serve_app(
-    address: Annotated[str, typer.Option(help="Interface to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on.")] = 8501,
-    browser: Annotated[bool, typer.Option(help="Open a browser window.")] = True,
-    max_upload_mb: Annotated[int | None, typer.Option(help="Largest upload, in megabytes.")] = None,
+    address: Annotated[str, Option(help="Interface to listen on.")] = "127.0.0.1",
+    port: Annotated[int, Option(help="Port to listen on.")] = 8501,
+    browser: Annotated[bool, Option(help="Open a browser window.")] = True,
+    max_upload_mb: Annotated[int | None, Option(help="Largest upload, in megabytes.")] = None,
     share: Annotated[
-        bool, typer.Option("--share", help="Listen on another address although there is no log-in.")
+        bool, Option("--share", help="Listen on another address although there is no log-in.")
     ] = False,
     host_name: Annotated[
         list[str] | None,
-        typer.Option("--host-name", help="A further name people reach it by, such as a proxy's."),
+        Option("--host-name", help="A further name people reach it by, such as a proxy's."),
     ] = None,
     log_in: Annotated[
         Path | None,
-        typer.Option("--log-in", help="How people log in: a file (workbench help teams)."),
+        Option("--log-in", help="How people log in: a file (workbench help teams)."),
     ] = None,
     base_path: Annotated[
-        str, typer.Option("--base-path", help="Path of the address below which it answers: /wb.")
+        str, Option("--base-path", help="Path of the address below which it answers: /wb.")
     ] = "",
     trust_code: TrustCode = False,
 ) -> None:
@@ -50,8 +51,8 @@ def serve_app(
 
 
 def pools(
-    name: Annotated[str | None, typer.Argument(help="Tell all about this one.")] = None,
-    known: Annotated[bool, typer.Option("--known", help="Also data sets known by name.")] = False,
+    name: Annotated[str | None, Argument(help="Tell all about this one.")] = None,
+    known: Annotated[bool, Option("--known", help="Also data sets known by name.")] = False,
 ) -> None:
     """List the pools there are."""
     if name is not None:
@@ -104,7 +105,7 @@ def _describe_pool(name: str) -> None:
 
 
 def classifiers(
-    name: Annotated[str | None, typer.Argument(help="Tell its options.")] = None,
+    name: Annotated[str | None, Argument(help="Tell its options.")] = None,
 ) -> None:
     """List the classifiers there are."""
     typed(name)
@@ -149,9 +150,7 @@ def policies() -> None:
 
 
 def help_page(
-    page: Annotated[
-        str | None, typer.Argument(help="Such as teams or recipes/texts; the list without it.")
-    ] = None,
+    page: Annotated[str | None, Argument(help="Such as teams or recipes/texts; the list without it.")] = None,
 ) -> None:
     """Print a page of help, or the list of them; the app has the same under Help."""
     from workbench.app.words import help

@@ -7,7 +7,7 @@ from dataclasses import replace as changed
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from workbench.cli.operands import check_out, deliver, feature_sets, parse_settings, typed
 from workbench.cli.options import PoolSet, Read, Replace, TrustCode
@@ -20,12 +20,10 @@ _BESIDE = 10  # classes up to which probabilities stand beside the prediction
 
 
 def predict(
-    file: Annotated[Path, typer.Argument(help="CSV, Parquet, NPY or NPZ with the columns of the pool.")],
-    model: Annotated[Path, typer.Option(help="A run's bundle, or its model folder.")],
-    out: Annotated[Path | None, typer.Option(help="CSV to write; printed unless given.")] = None,
-    probabilities: Annotated[
-        bool, typer.Option("--probabilities", help="Add a column for each class.")
-    ] = False,
+    file: Annotated[Path, Argument(help="CSV, Parquet, NPY or NPZ with the columns of the pool.")],
+    model: Annotated[Path, Option(help="A run's bundle, or its model folder.")],
+    out: Annotated[Path | None, Option(help="CSV to write; printed unless given.")] = None,
+    probabilities: Annotated[bool, Option("--probabilities", help="Add a column for each class.")] = False,
     read: Read = None,
     replace: Replace = False,
     trust_code: TrustCode = False,
@@ -100,15 +98,15 @@ def _rows_and_ids(file: Path, saved: SavedModel, options: dict[str, Any]) -> tup
 
 
 def score(
-    pool: Annotated[str, typer.Option(help="A name, a file, or a folder of Parquet files.")],
-    model: Annotated[Path, typer.Option(help="A run's bundle, or its model folder.")],
-    policy: Annotated[str, typer.Option(help="A name or package.module:function.")] = "margin",
-    top: Annotated[int, typer.Option(help="How many items to print.")] = 100,
+    pool: Annotated[str, Option(help="A name, a file, or a folder of Parquet files.")],
+    model: Annotated[Path, Option(help="A run's bundle, or its model folder.")],
+    policy: Annotated[str, Option(help="A name or package.module:function.")] = "margin",
+    top: Annotated[int, Option(help="How many items to print.")] = 100,
     pool_set: PoolSet = None,
     read: Read = None,
-    seed: Annotated[int, typer.Option(help="Breaks ties.")] = 0,
-    scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler.")] = None,
-    out: Annotated[Path | None, typer.Option(help="CSV to write; printed unless given.")] = None,
+    seed: Annotated[int, Option(help="Breaks ties.")] = 0,
+    scheduler: Annotated[str | None, Option(help="Address of a Dask scheduler.")] = None,
+    out: Annotated[Path | None, Option(help="CSV to write; printed unless given.")] = None,
     replace: Replace = False,
     trust_code: TrustCode = False,
 ) -> None:

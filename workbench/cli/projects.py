@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from workbench.cli.operands import (
     answers_in,
@@ -33,46 +34,46 @@ if TYPE_CHECKING:
 
 
 def new_project(
-    pool: Annotated[str, typer.Argument(help="A name (see `workbench pools`), a file or a folder.")],
-    name: Annotated[str | None, typer.Option(help="Of the project; the pool's unless given.")] = None,
+    pool: Annotated[str, Argument(help="A name (see `workbench pools`), a file or a folder.")],
+    name: Annotated[str | None, Option(help="Of the project; the pool's unless given.")] = None,
     target: Target = None,
     pool_set: PoolSet = None,
     classes: Annotated[
         list[str] | None,
-        typer.Option("--class", metavar="NAME", help="A class to start with; again for more."),
+        Option("--class", metavar="NAME", help="A class to start with; again for more."),
     ] = None,
     ask: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="NAME[=CLASS,CLASS]",
             help="A question, by yes or no unless it has classes; column:NAME for one that a column answers; "
             "again for more.",
         ),
     ] = None,
-    classifier: Annotated[str, typer.Option(help="A name or package.module:Class.")] = "large-margin",
+    classifier: Annotated[str, Option(help="A name or package.module:Class.")] = "large-margin",
     settings: Set = None,
-    policy: Annotated[str | None, typer.Option(help="A name or package.module:function.")] = None,
+    policy: Annotated[str | None, Option(help="A name or package.module:function.")] = None,
     overlap: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="SHARE|worth",
             help="Share of the items that several people label; or 'worth': any, where one more answer is "
             "worth more than a new item.",
         ),
     ] = "0",
-    people: Annotated[int, typer.Option(help="How many people label each of these, at most.")] = 2,
+    people: Annotated[int, Option(help="How many people label each of these, at most.")] = 2,
     guess: Guess = None,
     votes: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="item=COLUMN,person=COLUMN,class=COLUMN",
             help="Of a table with a row for each answer of a person to an item.",
         ),
     ] = None,
     copies: Annotated[
-        bool, typer.Option("--copies/--all", help="Ask about copies once, or about every item.")
+        bool, Option("--copies/--all", help="Ask about copies once, or about every item.")
     ] = True,
-    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
+    seed: Annotated[int, Option(help="Of everything random.")] = 0,
 ) -> None:
     """Start a project that people label in the app."""
     from workbench.policies.effective import DEFAULT_POLICY
@@ -128,18 +129,18 @@ def _votes(pool: str, argument: str, options: dict[str, Any]) -> tuple[dict[str,
 
 
 def open_project(
-    bundle: Annotated[Path, typer.Argument(help="A project's bundle: a folder or a zip.")],
+    bundle: Annotated[Path, Argument(help="A project's bundle: a folder or a zip.")],
     pool: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where its pool lies here, unless the bundle has it.")
+        Path | None, Option(metavar="FILE", help="Where its pool lies here, unless the bundle has it.")
     ] = None,
     pool_set: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="KEY=VALUE",
             help="What the bundle lacks: folder=PLACE (of pictures), features=embeddings:FILE, fetch=true.",
         ),
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Of the project; the bundle's unless given.")] = None,
+    name: Annotated[str | None, Option(help="Of the project; the bundle's unless given.")] = None,
 ) -> None:
     """Make a project of the bundle of one, with all its history."""
     from workbench.exchange import open_bundle
@@ -164,25 +165,23 @@ def projects() -> None:
 
 def import_project(
     project: Project,
-    file: Annotated[Path, typer.Argument(help="Labels: columns id (or item) and label.")],
+    file: Annotated[Path, Argument(help="Labels: columns id (or item) and label.")],
     format: Annotated[
-        str | None, typer.Option(help="csv, xlsx, parquet, jsonl, npz, label-studio, huggingface, coco.")
+        str | None, Option(help="csv, xlsx, parquet, jsonl, npz, label-studio, huggingface, coco.")
     ] = None,
     read: Read = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would do; change nothing.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Say what it would do; change nothing.")] = False,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Go on where labels change or classes are new, without asking.")
+        bool, Option("--yes", help="Go on where labels change or classes are new, without asking.")
     ] = False,
     leave_out: Annotated[
-        bool, typer.Option("--leave-out", help="Go on without rows whose item the pool does not have.")
+        bool, Option("--leave-out", help="Go on without rows whose item the pool does not have.")
     ] = False,
-    label: Annotated[str | None, typer.Option(metavar="COLUMN", help="Of the labels, in a table.")] = None,
+    label: Annotated[str | None, Option(metavar="COLUMN", help="Of the labels, in a table.")] = None,
     question: OfQuestion = None,
     add_questions: Annotated[
         bool,
-        typer.Option(
-            "--add-questions", help="Names listed as tags that are no yes / no question become one."
-        ),
+        Option("--add-questions", help="Names listed as tags that are no yes / no question become one."),
     ] = False,
 ) -> None:
     """Take labels made elsewhere into a project."""
@@ -284,19 +283,19 @@ def export_project(
     project: Project,
     format: Annotated[
         str,
-        typer.Option(
+        Option(
             help="csv, csv-bom, xlsx, parquet, jsonl, npz, label-studio, huggingface, folders, coco, bundle "
             "or predictor."
         ),
     ] = "csv",
     what: Annotated[
         str,
-        typer.Option(
+        Option(
             help="labels, id-and-label, everything, predictions for the rest too, finished, or questions: "
             "all in one file (questions-predictions: with what is predicted)."
         ),
     ] = "labels",
-    out: Annotated[Path | None, typer.Option(help="File to write; texts are printed unless given.")] = None,
+    out: Annotated[Path | None, Option(help="File to write; texts are printed unless given.")] = None,
     question: OfQuestion = None,
     replace: Replace = False,
     trust_code: TrustCode = False,
@@ -352,7 +351,7 @@ def export_project(
 
 def relocate(
     project: Project,
-    file: Annotated[Path, typer.Argument(help="Where the file or folder of its pool lies now.")],
+    file: Annotated[Path, Argument(help="Where the file or folder of its pool lies now.")],
 ) -> None:
     """Point a project at the new place of its pool, after checking that it is the same."""
     from workbench.sessions import opening
@@ -363,7 +362,7 @@ def relocate(
 
 
 def delete_project(
-    project: Project, yes: Annotated[bool, typer.Option("--yes", help="Without asking.")] = False
+    project: Project, yes: Annotated[bool, Option("--yes", help="Without asking.")] = False
 ) -> None:
     """Delete a project with all its labels, for good; export them first."""
     from workbench.store.processes import is_served
@@ -384,7 +383,7 @@ def delete_project(
 
 
 def backup(
-    file: Annotated[Path, typer.Argument(help="To write; must not be there yet.")],
+    file: Annotated[Path, Argument(help="To write; must not be there yet.")],
 ) -> None:
     """A consistent copy of the database and of uploaded files, also while people label."""
     from workbench.store import Store
@@ -394,9 +393,9 @@ def backup(
 
 
 def restore(
-    file: Annotated[Path, typer.Argument(help="A copy that `workbench backup` wrote.")],
+    file: Annotated[Path, Argument(help="A copy that `workbench backup` wrote.")],
     replace: Annotated[
-        bool, typer.Option("--replace", help="Also where there are projects; they are put aside first.")
+        bool, Option("--replace", help="Also where there are projects; they are put aside first.")
     ] = False,
 ) -> None:
     """Put a copy in the place of the database."""

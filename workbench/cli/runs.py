@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Exit, Option
 
 from workbench.cli.operands import (
     feature_sets,
@@ -50,32 +51,32 @@ _SHOWN = 8
 
 
 def run(
-    pool: Annotated[str, typer.Option(help="A name (see `workbench pools`) or a file.")] = "digits",
+    pool: Annotated[str, Option(help="A name (see `workbench pools`) or a file.")] = "digits",
     target: Target = None,
     pool_set: PoolSet = None,
-    classifier: Annotated[str, typer.Option(help="A name or package.module:Class.")] = "large-margin",
+    classifier: Annotated[str, Option(help="A name or package.module:Class.")] = "large-margin",
     settings: Set = None,
-    policy: Annotated[str, typer.Option(help="A name or package.module:function.")] = "margin",
+    policy: Annotated[str, Option(help="A name or package.module:function.")] = "margin",
     selector: Selector = "auto",
     initial: Initial = "one-per-class",
     guess: Guess = None,
     budget: Budget = 60,
     batch: Batch = 1,
     uniform_share: Annotated[
-        float, typer.Option(help="Share of the questions drawn uniformly, whatever the policy.")
+        float, Option(help="Share of the questions drawn uniformly, whatever the policy.")
     ] = 0.0,
-    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
+    seed: Annotated[int, Option(help="Of everything random.")] = 0,
     test_fraction: Fraction = 0.2,
     measured: Measured = 0,
     asked_among: Annotated[
         int,
-        typer.Option(help="Choose questions among at most so many open items, others each round; 0 is all."),
+        Option(help="Choose questions among at most so many open items, others each round; 0 is all."),
     ] = 0,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Write the bundle here; the same command goes on after a kill."),
+        Option(metavar="FOLDER", help="Write the bundle here; the same command goes on after a kill."),
     ] = None,
-    keep: Annotated[bool, typer.Option("--keep", help="Keep the run in the app's database.")] = False,
+    keep: Annotated[bool, Option("--keep", help="Keep the run in the app's database.")] = False,
     quiet: Quiet = False,
 ) -> None:
     """Label a pool with its own truth as the oracle, and print how the error falls."""
@@ -199,36 +200,32 @@ def _kept(spec: RunSpec, pool: Pool, progress: _Progress) -> RunResult:
 
 def compare(
     context: typer.Context,
-    pool: Annotated[list[str] | None, typer.Option(help="A name or a file; may be given again.")] = None,
+    pool: Annotated[list[str] | None, Option(help="A name or a file; may be given again.")] = None,
     project: Annotated[
-        str | None, typer.Option(help="A project in place of a pool: its answers are the known classes.")
+        str | None, Option(help="A project in place of a pool: its answers are the known classes.")
     ] = None,
-    question: Annotated[str | None, typer.Option(help="Of that project; the first unless given.")] = None,
+    question: Annotated[str | None, Option(help="Of that project; the first unless given.")] = None,
     target: Target = None,
     pool_set: PoolSet = None,
-    classifier: Annotated[list[str] | None, typer.Option(help="May be given again.")] = None,
+    classifier: Annotated[list[str] | None, Option(help="May be given again.")] = None,
     settings: Set = None,
-    policy: Annotated[list[str] | None, typer.Option(help="May be given again.")] = None,
+    policy: Annotated[list[str] | None, Option(help="May be given again.")] = None,
     selector: Selector = "auto",
     initial: Initial = "one-per-class",
     guess: Guess = None,
     budget: Budget = 60,
     batch: Batch = 1,
-    seeds: Annotated[int, typer.Option(help="How many: 0, 1, ...")] = 10,
+    seeds: Annotated[int, Option(help="How many: 0, 1, ...")] = 10,
     test_fraction: Fraction = 0.2,
     measured: Measured = 0,
     study: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A TOML file with these settings instead.")
+        Path | None, Option(metavar="FILE", help="A TOML file with these settings instead.")
     ] = None,
-    workers: Annotated[int, typer.Option(help="Processes, each with one thread.")] = 1,
-    scheduler: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler whose workers run it.")
-    ] = None,
+    workers: Annotated[int, Option(help="Processes, each with one thread.")] = 1,
+    scheduler: Annotated[str | None, Option(help="Address of a Dask scheduler whose workers run it.")] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FOLDER", help="One bundle a run, comparison.csv, summary.csv; goes on after a kill."
-        ),
+        Option(metavar="FOLDER", help="One bundle a run, comparison.csv, summary.csv; goes on after a kill."),
     ] = None,
     quiet: Quiet = False,
     trust_code: TrustCode = False,
@@ -362,7 +359,7 @@ def run_comparison(
     print(made_with(result), file=sys.stderr)
     if result.failures:
         print(f"{result.trouble}\nThe same command tries them again.", file=sys.stderr)
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def _summary(
@@ -420,14 +417,14 @@ def _labels_saved(saved: LabelsSaved) -> str:
 
 
 def reproduce(
-    name: Annotated[str | None, typer.Argument(help="Of the table or figure (see --list).")] = None,
-    list_all: Annotated[bool, typer.Option("--list", help="List the names.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer sets, rows and seeds: minutes.")] = False,
-    max_rows: Annotated[int | None, typer.Option(help="At most this many rows of a data set.")] = None,
-    max_seeds: Annotated[int | None, typer.Option(help="At most this many seeds.")] = None,
-    workers: Annotated[int, typer.Option(help="Processes, each with one thread.")] = 1,
+    name: Annotated[str | None, Argument(help="Of the table or figure (see --list).")] = None,
+    list_all: Annotated[bool, Option("--list", help="List the names.")] = False,
+    quick: Annotated[bool, Option("--quick", help="Fewer sets, rows and seeds: minutes.")] = False,
+    max_rows: Annotated[int | None, Option(help="At most this many rows of a data set.")] = None,
+    max_seeds: Annotated[int | None, Option(help="At most this many seeds.")] = None,
+    workers: Annotated[int, Option(help="Processes, each with one thread.")] = 1,
     out: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="Reports and finished parts; goes on after a kill.")
+        Path, Option(metavar="FOLDER", help="Reports and finished parts; goes on after a kill.")
     ] = Path("reproduction"),
     quiet: Quiet = False,
 ) -> None:
@@ -470,7 +467,7 @@ def list_experiments() -> None:
 
 @contextmanager
 def steps(quiet: bool) -> Iterator[OnProgress]:
-    """A bar of fractions on a terminal's stderr; a line now and then elsewhere."""
+    """A bar of fractions on a terminal's stderr; nothing elsewhere."""
     from rich.console import Console
 
     console = Console(stderr=True)
@@ -482,35 +479,30 @@ def steps(quiet: bool) -> Iterator[OnProgress]:
     columns = (BarColumn(), TaskProgressColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("starting", total=1.0)
-        yield lambda fraction, message: bar.update(task, completed=fraction, description=message[:60])
+        yield lambda fraction, message: bar.update(task, completed=fraction, description=message[:100])
 
 
 class _Progress:
     """Progress of a run: its rounds in a bar, and the time of a fit that takes long.
 
     Args:
-        show: changes the words beside the bar, or None where there is no terminal: then a fit that takes
-            long is told in lines, the first as soon as that is known and one for each quarter of it.
-        move: one round further.
+        report: moves the bar and changes the words beside it, or None where there is no terminal: then a fit
+            that takes long is told in lines, the first as soon as that is known and one for each quarter.
+        total: rounds.
     """
 
-    def __init__(
-        self, show: Callable[[str], None] | None = None, move: Callable[[], None] = lambda: None
-    ) -> None:
-        self._show = show
-        self._move = move
+    def __init__(self, report: OnProgress | None = None, total: int = 1) -> None:
+        self._report, self._total, self._n_rounds = report, total, 0
         self._words = "loading"
-        self._timing = TimeLeft()
-        self._quarter = -1
+        self._timing, self._quarter = TimeLeft(), -1
 
     def round(self, finished: Round) -> None:
         """A round has ended."""
         from workbench.sessions.notebooks import error_words
 
         self._words = f"{finished.n_labelled} labels, {error_words(finished.error, finished.n_test)}"
-        self._move()
-        if self._show is not None:
-            self._show(self._words)
+        self._n_rounds += 1
+        self._show(self._words)
 
     def fit(self, fraction: float) -> None:
         """A fit is so far; 0 when it begins."""
@@ -520,30 +512,18 @@ class _Progress:
         words = self._timing.words(fraction)
         if not words:
             return
-        if self._show is not None:
-            self._show(f"{self._words}; this fit: {fraction:.0%}, {words}")
-        elif int(4 * fraction) > self._quarter:
+        self._show(f"{self._words}; this fit: {fraction:.0%}, {words}")
+        if self._report is None and int(4 * fraction) > self._quarter:
             self._quarter = int(4 * fraction)
             print(f"This fit takes long: {fraction:.0%} done, {words}. Ctrl-C stops it.", file=sys.stderr)
+
+    def _show(self, words: str) -> None:
+        if self._report is not None:
+            self._report(self._n_rounds / self._total, words)
 
 
 @contextmanager
 def _progress(total: int, quiet: bool) -> Iterator[_Progress]:
     """A bar on a terminal's stderr; elsewhere only what takes long is told."""
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    if quiet:
-        yield _Progress(lambda words: None)
-        return
-    if not console.is_terminal:
-        yield _Progress()
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("loading", total=total)
-        yield _Progress(
-            lambda words: bar.update(task, description=words), lambda: bar.update(task, advance=1)
-        )
+    with steps(quiet) as report:
+        yield _Progress(report if quiet or sys.stderr.isatty() else None, total)

@@ -75,7 +75,6 @@ def pool_map(
     axes: tuple[str, str] = ("", ""),
     height: int = 620,
     value_range: tuple[float, float] | None = None,
-    faint: bool = False,
     share: bool = False,
     next_item: int | None = None,
 ) -> go.Figure:
@@ -97,7 +96,6 @@ def pool_map(
         axes: titles of the two axes.
         height: in pixels.
         value_range: ends of the colour scale; from the values by default.
-        faint: draw what is not labelled as a background only.
         share: the measure is a share, shown in per cent; its colours begin at 0.
         next_item: the item that is asked about next, starred.
 
@@ -124,7 +122,7 @@ def pool_map(
         _draw_regions(fig, regions, classes)
 
     about = _About(names, details, labels, values, measure, classes, share)
-    _draw_open(fig, points, keep[labels[keep] < 0], about, kind, value_range, faint)
+    _draw_open(fig, points, keep[labels[keep] < 0], about, kind, value_range)
     present = np.unique(labels[labelled])
     legend = len(present) <= MOST_NAMED
     for code in present if legend else ():
@@ -201,16 +199,11 @@ def _draw_open(
     about: _About,
     kind: type,
     value_range: tuple[float, float] | None,
-    faint: bool,
 ) -> None:
     """The items without a label, coloured by the measure where there is one."""
     if not items.size:
         return
-    marker: dict[str, object] = {
-        "size": 5 if faint else 7,
-        "opacity": 0.35 if faint else 0.85,
-        "color": theme.NEUTRAL,
-    }
+    marker: dict[str, object] = {"size": 7, "opacity": 0.85, "color": theme.NEUTRAL}
     if about.values is not None:
         amounts = np.asarray(about.values, dtype=float)[items]
         finite = amounts[np.isfinite(amounts)]

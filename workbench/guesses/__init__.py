@@ -6,18 +6,9 @@ is a function of a pool's items and of what is given; nothing is stored.
 
 from __future__ import annotations
 
-from workbench.guesses.columns import (
-    is_empty,
-    likely_columns,
-    of_cells,
-    of_classes,
-    of_json,
-    of_probabilities,
-    suggested_columns,
-    unknown_names,
-)
+from workbench.guesses.columns import is_empty, likely_columns, of_classes, unknown_names
 from workbench.guesses.guess import Agreement, Guess, stacked, standardised
-from workbench.guesses.names import cleaned, names_say_something, of_names
+from workbench.guesses.names import names_say_something
 from workbench.guesses.replay import SavedGuesses
 from workbench.guesses.sources import (
     cells_of,
@@ -35,7 +26,6 @@ __all__ = [
     "SavedGuesses",
     "cells_of",
     "classes_in",
-    "cleaned",
     "columns_of",
     "guess_of",
     "guesses_of",
@@ -43,14 +33,9 @@ __all__ = [
     "likely_columns",
     "names_say_something",
     "names_speak",
-    "of_cells",
     "of_classes",
-    "of_json",
-    "of_names",
-    "of_probabilities",
     "sources_of_columns",
     "stacked",
     "standardised",
-    "suggested_columns",
     "unknown_names",
 ]

@@ -51,7 +51,6 @@ def of_names(
     *,
     vectors: tuple[Array, Array] | None = None,
     terms: Terms | None = None,
-    source: str = "names",
 ) -> Guess:
     """Similarity of a text to each class's "name: guidance".
 
@@ -62,7 +61,6 @@ def of_names(
         vectors: features of an encoder, of the texts [N, D] and of `descriptions` [C, D]; TF-IDF of words
             and pieces of words of this pool unless given.
         terms: of the pool, where the texts are others; learnt from the texts unless given.
-        source: what the guess is called.
 
     Raises:
         InputError: fewer than two names say anything.
@@ -85,7 +83,7 @@ def of_names(
     without = int((~has_likeness).sum())
     if without:
         notes.append(f"{without} texts share no word or piece of a word with any name.")
-    return Guess.of_scores(source, likeness, has_likeness, notes)
+    return Guess.of_scores("names", likeness, has_likeness, notes)
 
 
 def descriptions(classes: Sequence[str], guidance: Mapping[str, str] | None = None) -> list[str]:
@@ -186,9 +184,7 @@ def _unpacked(octets: Array) -> tuple[str, ...]:
     return tuple(text.split("\n")) if text else ()
 
 
-def of_class_vectors(
-    items: Array, described: Array, known: Array, classes: Sequence[str], source: str = "names"
-) -> Guess:
+def of_class_vectors(items: Array, described: Array, known: Array, classes: Sequence[str]) -> Guess:
     """Similarity of items to classes, by vectors of both from one encoder.
 
     Args:
@@ -196,7 +192,6 @@ def of_class_vectors(
         described: [C, D] of the classes.
         known: [C] which of them have a vector.
         classes: names of the C classes, by code.
-        source: what the guess is called.
 
     Raises:
         InputError: fewer than two classes have a vector.
@@ -210,7 +205,7 @@ def of_class_vectors(
     likeness[:, ~known] = likeness[:, known].mean(axis=1, keepdims=True)
     silent = [str(name) for name, has_vector in zip(classes, known, strict=True) if not has_vector]
     notes = [f"Classes without a vector: {', '.join(silent[:8])}."] if silent else []
-    return Guess.of_scores(source, likeness, np.ones(len(likeness), dtype=bool), notes)
+    return Guess.of_scores("names", likeness, np.ones(len(likeness), dtype=bool), notes)
 
 
 def _likeness(items: Array, described: Array) -> Floats:

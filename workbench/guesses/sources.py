@@ -22,13 +22,11 @@ _CONFIDENCE = re.compile("conf|score|certain|prob", re.IGNORECASE)
 KNOWN = "names, column:NAME, column:NAME:CONFIDENCE, columns:PREFIX*"
 
 
-def guesses_of(
-    sources: Sequence[str | Guess], pool: Pool, classes: Sequence[str] | None = None
-) -> tuple[Guess, ...]:
+def guesses_of(sources: Sequence[str | Guess], pool: Pool) -> tuple[Guess, ...]:
     """Guesses at a pool; texts as in `guess_of`."""
     if isinstance(sources, str | Guess):
         sources = [sources]
-    return tuple(guess_of(source, pool, classes) for source in sources)
+    return tuple(guess_of(source, pool) for source in sources)
 
 
 def guess_of(

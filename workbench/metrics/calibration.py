@@ -437,7 +437,6 @@ def reliability_band(
     n_bins: int = 10,
     *,
     class_code: int | None = None,
-    level: float = 0.95,
 ) -> tuple[Floats, Floats]:
     """Wilson's intervals of the accuracy in each bin of a reliability diagram.
 
@@ -446,7 +445,6 @@ def reliability_band(
         probabilities: [N, C].
         n_bins: B, bins of equal width.
         class_code: as in `reliability_table`.
-        level: of each interval.
 
     Returns:
         Lower and upper ends [B], NaN for empty bins.
@@ -454,14 +452,13 @@ def reliability_band(
     Raises:
         InputError: as `reliability_table`.
     """
-    _check_level(level)
     confidence, hit = _confidence_and_hits(y, probabilities, class_code)
     index = _bins(confidence, _equal_width_edges(n_bins))
     count = np.bincount(index, minlength=n_bins)
     hits = np.bincount(index, weights=hit, minlength=n_bins)
     low, high = np.full(n_bins, np.nan), np.full(n_bins, np.nan)
     for b in np.flatnonzero(count):
-        _, low[b], high[b], _ = share_interval(int(hits[b]), int(count[b]), level)
+        _, low[b], high[b], _ = share_interval(int(hits[b]), int(count[b]))
     return low, high
 
 

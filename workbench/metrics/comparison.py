@@ -16,6 +16,8 @@ from workbench.arrays import Floats
 from workbench.errors import InputError
 from workbench.metrics.calibration import Interval
 
+ALPHA = 0.05
+"""Level of the verdicts and of the critical difference, over all pairs."""
 MIN_SEEDS = 6
 """Fewest seeds for a verdict: with 5, even five wins out of five have p = 0.0625."""
 
@@ -170,9 +172,7 @@ class LabelsSaved(NamedTuple):
         return "at most" if self.n_only_baseline else ""
 
 
-def labels_saved(
-    n_labelled: ArrayLike, policy: ArrayLike, baseline: ArrayLike, target: float, level: float = 0.95
-) -> LabelsSaved:
+def labels_saved(n_labelled: ArrayLike, policy: ArrayLike, baseline: ArrayLike, target: float) -> LabelsSaved:
     """Labels that a policy saves against a baseline.
 
     Args:
@@ -180,7 +180,6 @@ def labels_saved(
         policy: [S, R] errors.
         baseline: [S, R] errors on the same seeds.
         target: the error to reach.
-        level: of the interval.
 
     Returns:
         Labels saved, and on how many seeds each got there at all.
@@ -200,7 +199,7 @@ def labels_saved(
     spent, needed = np.where(arrived, policy_labels, end), np.where(baseline_arrived, baseline_labels, end)
     mean = low = high = labels = float("nan")
     if (arrived | baseline_arrived).any():
-        mean, low, high, _ = mean_interval(needed - spent, level)
+        mean, low, high, _ = mean_interval(needed - spent)
         labels = float(spent.mean())
     n_both, n_policy, n_baseline = (
         int(which.sum())
@@ -303,7 +302,6 @@ def paired_tests(
     values: Mapping[str, ArrayLike],
     baseline: str | None = "random",
     *,
-    alpha: float = 0.05,
     lower_is_better: bool = True,
 ) -> list[PairedTest]:
     """Compare policies on paired seeds by Wilcoxon's test with Holm's correction.
@@ -312,7 +310,6 @@ def paired_tests(
         values: policy -> [S] (areas under the error curve, errors at the end, ...), same seeds in
             the same order.
         baseline: compare every other policy with this one; None compares all pairs.
-        alpha: level of the verdicts.
         lower_is_better: what "better" means.
 
     Returns:
@@ -356,17 +353,17 @@ def paired_tests(
                 count.higher,
                 count.p,
                 float(p_holm),
-                _verdict(n, gap, float(p_holm), alpha, lower_is_better, len(pairs)),
+                _verdict(n, gap, float(p_holm), lower_is_better, len(pairs)),
             )
         )
     return out
 
 
-def _verdict(n: int, gap: Floats, p: float, alpha: float, lower_is_better: bool, tests: int) -> Verdict:
+def _verdict(n: int, gap: Floats, p: float, lower_is_better: bool, tests: int) -> Verdict:
     # the smallest p there can be: every seed won, times the tests that are corrected for
-    if n < MIN_SEEDS or tests * 2.0 ** (1 - n) >= alpha:
+    if n < MIN_SEEDS or tests * 2.0 ** (1 - n) >= ALPHA:
         return "too few seeds to tell"
-    if p >= alpha:
+    if p >= ALPHA:
         return "no difference shown"
     # the sign of the rank sum decides, as it does in the test; the mean may be one outlier's
     lower = _signed_rank_sum(gap) < 0
@@ -453,16 +450,13 @@ class Ranking(NamedTuple):
     groups: tuple[tuple[str, ...], ...]
 
 
-def rank_methods(
-    values: ArrayLike, names: Sequence[str], *, lower_is_better: bool = True, alpha: float = 0.05
-) -> Ranking:
+def rank_methods(values: ArrayLike, names: Sequence[str], *, lower_is_better: bool = True) -> Ranking:
     """Rank methods over data sets, with Friedman's test and Nemenyi's critical difference.
 
     Args:
         values: [M, K], a row a data set, a column a method.
         names: [K] of the methods.
         lower_is_better: whether the lowest value gets rank 1.
-        alpha: level of the critical difference.
 
     Returns:
         The ranking.
@@ -490,7 +484,7 @@ def rank_methods(
             statistic, p = 0.0, 1.0
         else:
             statistic, p = (float(x) for x in friedmanchisquare(*ranks.T))
-    gap = critical_difference(k, m, alpha) if m >= 2 else float("nan")
+    gap = critical_difference(k, m) if m >= 2 else float("nan")
     order = np.argsort(mean, kind="stable")
     groups = tuple(tuple(str(names[i]) for i in order[a : b + 1]) for a, b in cliques(mean, gap))
     return Ranking(tuple(names), mean, ranks, statistic, p, gap, groups)
@@ -514,20 +508,19 @@ def average_ranks(values: ArrayLike, *, lower_is_better: bool = True) -> Floats:
     return np.asarray(rankdata(v if lower_is_better else -v, method="average", axis=1))
 
 
-def critical_difference(n_methods: int, n_sets: int, alpha: float = 0.05) -> float:
+def critical_difference(n_methods: int, n_sets: int) -> float:
     """Nemenyi's critical difference of mean ranks q sqrt(K (K + 1) / 6M) (Demsar 2006).
 
     Args:
         n_methods: K, at least 2.
         n_sets: M.
-        alpha: level over all pairs.
 
     Returns:
         The smallest difference that is told apart.
     """
     from scipy.stats import studentized_range
 
-    q = float(studentized_range.ppf(1.0 - alpha, n_methods, np.inf)) / 2**0.5
+    q = float(studentized_range.ppf(1.0 - ALPHA, n_methods, np.inf)) / 2**0.5
     return q * (n_methods * (n_methods + 1) / (6.0 * n_sets)) ** 0.5
 
 

@@ -6,14 +6,10 @@ that called keeps or writes anything. Nothing here imports Dask before it is use
 """
 
 from workbench.work.distribution import spread, stream
-from workbench.work.timeleft import NOTICE, TimeLeft
 from workbench.work.workers import (
     LOCAL,
     TIMEOUT,
-    Cluster,
     DiedError,
-    Threads,
-    Workers,
     check_workers,
     cluster,
     core_count,
@@ -23,13 +19,8 @@ from workbench.work.workers import (
 
 __all__ = [
     "LOCAL",
-    "NOTICE",
     "TIMEOUT",
-    "Cluster",
     "DiedError",
-    "Threads",
-    "TimeLeft",
-    "Workers",
     "check_workers",
     "cluster",
     "core_count",

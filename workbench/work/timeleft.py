@@ -11,6 +11,9 @@ from workbench.progress import duration
 NOTICE = 60.0
 """Seconds: what is expected to take longer says so."""
 
+_SETTLE = 3.0
+"""Seconds in which nothing is said."""
+
 
 class TimeLeft:
     """Estimates the whole from the share that is done, beginning with the second step that tells.
@@ -22,20 +25,10 @@ class TimeLeft:
 
     Args:
         clock: seconds that only grow.
-        notice: below this many seconds for the whole nothing is said.
-        settle: nor in the first seconds, when a step more or less changes everything.
     """
 
-    def __init__(
-        self,
-        clock: Callable[[], float] = time.monotonic,
-        *,
-        notice: float = NOTICE,
-        settle: float = 3.0,
-    ) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._notice = notice
-        self._settle = settle
         self._began = clock()
         self._long = False
         self._first: tuple[float, float] | None = None
@@ -62,9 +55,9 @@ class TimeLeft:
         seconds = self.seconds_left(fraction)
         if seconds is None:
             # no step has ended: what has passed already is all that is known
-            return f"the first step takes {_rounded_up(spent)} so far" if spent >= self._notice else ""
+            return f"the first step takes {_rounded_up(spent)} so far" if spent >= NOTICE else ""
         # once it was long it stays so: words that come and go tell nobody anything
-        self._long = self._long or (spent >= self._settle and spent + seconds >= self._notice)
+        self._long = self._long or (spent >= _SETTLE and spent + seconds >= NOTICE)
         return f"at most {_rounded_up(seconds)} left" if self._long else ""
 
 

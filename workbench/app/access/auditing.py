@@ -17,10 +17,10 @@ import streamlit as st
 from workbench.app.access import current, login
 from workbench.errors import InputError
 from workbench.reading import cut
+from workbench.store import ProjectSummary, Store
 
 if TYPE_CHECKING:
     from workbench.sessions import Session
-    from workbench.store import ProjectSummary
     from workbench.store.audit import AuditEntry, Deed
 
 MOST = 500  # entries that History shows
@@ -49,7 +49,6 @@ def record(
         by: who, with a log-in; whoever the page's script runs for unless given.
         name: who, without a log-in; the machine's user unless given.
     """
-    from workbench.store import Store
     from workbench.store.audit import AuditEntry
 
     if login.required():
@@ -87,8 +86,6 @@ def table(project: ProjectSummary) -> None:
     """Who did what to a project, for its owner."""
     import pandas as pd
 
-    from workbench.store import Store
-
     entries = Store.open().audit.entries(project=project.id, most=MOST)
     if not entries:
         st.caption("Nothing yet.")
@@ -123,9 +120,7 @@ def room_for_project() -> None:
     Raises:
         InputError: they have as many as the file of the log-in says.
     """
-    from workbench.store import Store
-
-    quota, person = login.limit("projects"), login.of_page() if login.required() else None
+    quota, person = login.limit("projects"), login.of_page()
     if quota is None or person is None:
         return
     n = sum(project.owner == person.key for project in Store.open().projects())
@@ -142,9 +137,7 @@ def room_for_upload(octets: int) -> None:
     Raises:
         InputError: what they uploaded, and is still there, would be more than the file of the log-in says.
     """
-    from workbench.store import Store
-
-    quota, person = login.limit("uploads_mb"), login.of_page() if login.required() else None
+    quota, person = login.limit("uploads_mb"), login.of_page()
     if quota is None or person is None:
         return
     sizes = {
@@ -167,9 +160,8 @@ def kept(name: str, data: bytes) -> Path:
         InputError: it cannot be used, or is too much.
     """
     from workbench.app.serving import uploads
-    from workbench.store import Store
 
-    person = login.of_page() if login.required() else None
+    person = login.of_page()
     if person is None:
         return uploads.keep(name, data)
     uploads.check(name, data)

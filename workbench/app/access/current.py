@@ -54,6 +54,24 @@ def choose(project: str | None) -> None:
         st.query_params[PARAMETER] = project
 
 
+def show(parameter: str, token: str | None) -> None:
+    """Have a page show something by its id in the address; None goes back to its form."""
+    if token is None:
+        st.query_params.pop(parameter, None)
+        st.session_state.pop(parameter, None)
+    else:
+        st.query_params[parameter] = token
+        st.session_state[parameter] = token
+
+
+def shown(parameter: str) -> str | None:
+    """The id of what a page shows, if anything; after a page change the address has it again."""
+    token = st.query_params.get(parameter) or st.session_state.get(parameter)
+    if token:
+        show(parameter, token)
+    return token
+
+
 def session() -> Session | None:
     """The current project's session, shared by every tab of this process.
 
@@ -71,7 +89,7 @@ def entered(project: str) -> Session:
     Raises:
         InputError: as `session`.
     """
-    login.admit(project, login.of_page() if login.required() else None)
+    login.admit(project, login.of_page())
     return opened(project)
 
 

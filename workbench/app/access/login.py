@@ -17,19 +17,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import streamlit as st
 
 from workbench.app.serving import streamlit_private
-from workbench.app.serving.frontend import below_base
+from workbench.app.serving.frontend import Layer, below_base
 from workbench.app.words.text import verbatim
 from workbench.errors import InputError, install_command
 from workbench.reading import reason
-
-if TYPE_CHECKING:
-    from workbench.store import ProjectSummary
+from workbench.store import ProjectSummary, Store
 
 CALLBACK = "/oauth2callback"
 DENIED = "log-in"
@@ -280,8 +278,14 @@ def may_name_paths() -> bool:
 
 
 def of_page() -> Person | None:
-    """Who is logged in where the page's script runs for; None for nobody, or nobody who may use the app."""
-    return person_of(st.user.to_dict()) if hasattr(st, "user") else None
+    """Who is logged in where the page's script runs for; None for nobody, without a log-in too."""
+    return person_of(st.user.to_dict()) if required() and hasattr(st, "user") else None
+
+
+def key_of_page() -> str:
+    """Key of who is logged in where the page's script runs for; "" for nobody."""
+    person = of_page()
+    return "" if person is None else person.key
 
 
 def is_encrypted() -> bool:
@@ -320,8 +324,6 @@ def person_of(claims: Mapping[str, Any]) -> Person | None:
         return None
     name, address = _KNOWN.get(key, ("", ""))
     if not name or address != person.address:
-        from workbench.store import Store
-
         full_name = str(claims.get("name") or claims.get("preferred_username") or email or subject)
         name = Store.open().people.known_as(key, full_name, email or subject, person.address)
         _KNOWN[key] = name, person.address
@@ -337,8 +339,6 @@ def of_key(key: str, name: str) -> Person | None:
     """
     if not key:
         return None
-    from workbench.store import Store
-
     return Person(key, name, address=Store.open().people.address_of(key))
 
 
@@ -379,8 +379,6 @@ def who_may(person: Person | None, project: ProjectSummary | str | None, act: Ac
         return False
     if project is None:
         return True
-    from workbench.store import Store
-
     record = Store.open().summary(project) if isinstance(project, str) else project
     if record is None or not record.lets_in(person.key):
         return False
@@ -412,7 +410,7 @@ def may_change(record: ProjectSummary) -> bool:
 # --------------------------------------------------------------------------- the page
 
 
-class Entrance:
+class Entrance(Layer):
     """ASGI middleware: what is not a page (pictures, downloads, uploads, the desk) is for who is logged in.
 
     Pages come over the socket, and their script asks for the log-in itself. Programs show a key instead.
@@ -420,9 +418,6 @@ class Entrance:
 
     _INSIDE = ("/media/", "/_stcore/upload_file", "/api/")
     _PROGRAMS = "/api/v1/"
-
-    def __init__(self, app: Any) -> None:
-        self.app = app
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Pass the request on, or answer 403."""

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import streamlit as st
 
 from workbench.app.access import auditing, login
-from workbench.app.words.text import plural, verbatim
-from workbench.errors import InputError
-
-if TYPE_CHECKING:
-    from workbench.store import ProjectSummary
+from workbench.app.words.text import plural, refused, verbatim
+from workbench.store import ProjectSummary, Store
 
 R = TypeVar("R", bound="ProjectSummary")
 WORDS = {
@@ -34,8 +31,6 @@ def visible(records: Iterable[R]) -> list[R]:
 
 def names() -> dict[str, str]:
     """Names of the people of this server by their keys; without a log-in none."""
-    from workbench.store import Store
-
     return Store.open().people.names() if login.required() else {}
 
 
@@ -46,7 +41,7 @@ def facts(record: ProjectSummary, names: Mapping[str, str]) -> list[str]:
         record: the project, as listed.
         names: of the people, by their keys; asked for once a page.
     """
-    person = login.of_page() if login.required() else None
+    person = login.of_page()
     if person is None or not record.owner:
         return []
     if record.owner != person.key:
@@ -66,7 +61,7 @@ def control(record: ProjectSummary, names: Mapping[str, str]) -> None:
         record: the project, as listed.
         names: of the people, by their keys; asked for once a page.
     """
-    person = login.of_page() if login.required() else None
+    person = login.of_page()
     if person is None:
         return
     name, icon, _ = WORDS[record.access]
@@ -112,24 +107,19 @@ def _form(record: ProjectSummary, person: login.Person, names: Mapping[str, str]
         )
     saved = st.button("Save", type="primary", key=f"access-save-{record.id}")
     if saved:
-        from workbench.store import Store
-
         store = Store.open()
         summary = store.summary(record.id)
         if summary is None or not login.may_change(summary):
             st.error("The project is not yours to share.", icon=":material/error:")
             return
-        try:
+        with refused():
             store.share_project(record.id, person.key, access or "private", members)
             member_names = [names.get(key, key) for key in members] if access == "shared" else []
             words = " with ".join([access or "private", *([", ".join(member_names)] if member_names else [])])
             auditing.record("shared", project=record.id, called=record.name, detail=words, by=person)
-        except InputError as error:
-            st.error(verbatim(error), icon=":material/error:")
-            return
-        st.session_state[_saved(record)] = st.session_state.get(_saved(record), 0) + 1
-        st.toast(
-            f"Saved: {WORDS[access or 'private'][0].lower()}"
-            + (f", with {plural(len(members), 'person', 'people')}" if access == "shared" else "")
-        )
-        st.rerun()
+            st.session_state[_saved(record)] = st.session_state.get(_saved(record), 0) + 1
+            st.toast(
+                f"Saved: {WORDS[access or 'private'][0].lower()}"
+                + (f", with {plural(len(members), 'person', 'people')}" if access == "shared" else "")
+            )
+            st.rerun()

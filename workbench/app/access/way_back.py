@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from workbench.app.access import login
 from workbench.app.serving.early import asks_for_page, is_page
-from workbench.app.serving.frontend import below_base, from_root
+from workbench.app.serving.frontend import Layer, below_base, from_root
 
 COOKIE = "workbench-return"
 _SECONDS = 900
@@ -17,14 +17,11 @@ _TARGET = re.compile(r"/[\w-]*(\?[\w=&%.~+*-]*)?", re.ASCII)
 """A page of this server, with what stands behind its path; nothing that leads to another one."""
 
 
-class WayBack:
+class WayBack(Layer):
     """ASGI middleware: whoever asked for a page without a log-in comes to it after the log-in.
 
     Streamlit itself leads everybody to the first page, without the project.
     """
-
-    def __init__(self, app: Any) -> None:
-        self.app = app
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Pass the request on; the answer keeps the page in a cookie, or leads to the one that was kept."""

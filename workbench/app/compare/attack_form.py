@@ -12,7 +12,7 @@ from workbench.app.compare import robustness
 from workbench.app.data import forms
 from workbench.app.shell import widgets
 from workbench.app.words.glossary import explain
-from workbench.app.words.text import plural, verbatim
+from workbench.app.words.text import plural, show_error, verbatim
 from workbench.attacks import ATTACKS, LOSSES
 from workbench.classifiers import CLASSIFIERS
 from workbench.classifiers import title_of as classifier_title
@@ -27,24 +27,6 @@ ALONE = (
     "A picture that was tampered with has no neighbours, so the model is fitted without them: it is wrong "
     "more often than at the desk."
 )
-
-
-def choose(token: str | None) -> None:
-    """Have the page show an experiment, by its id in the address; None goes back to the form."""
-    if token is None:
-        st.query_params.pop(robustness.PARAMETER, None)
-        st.session_state.pop("attack", None)
-    else:
-        st.query_params[robustness.PARAMETER] = token
-        st.session_state["attack"] = token
-
-
-def chosen() -> str | None:
-    """The id of the experiment that the page shows, if any."""
-    experiment = st.query_params.get(robustness.PARAMETER) or st.session_state.get("attack")
-    if experiment:
-        choose(experiment)
-    return experiment
 
 
 def sources() -> dict[str, str]:
@@ -145,7 +127,7 @@ def form() -> None:
         )
         tried = st.empty()
         # the button that starts stands first, whatever is decided before it is pressed
-        row = st.container(horizontal=True, vertical_alignment="center", gap="medium", key="attack-start")
+        row = widgets.row("attack-start", gap="medium")
         go = row.container(width="content")
         with row.popover("Attacks and more", icon=":material/tune:", key="attack-more"):
             attacks = which_attacks(default)
@@ -174,7 +156,7 @@ def form() -> None:
                     seed,
                 )
             except InputError as error:
-                st.error(verbatim(error), icon=":material/error:")
+                show_error(error)
                 return
             st.rerun()
 
@@ -304,4 +286,4 @@ def begin(
         seed=int(seed),
         project="" if project is None else str(project.project.name),
     )
-    choose(robustness.start(spec, project, fresh))
+    current.show(robustness.PARAMETER, robustness.start(spec, project, fresh))

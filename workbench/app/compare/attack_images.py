@@ -116,7 +116,7 @@ def closely(outcome: AttackOutcome, attack: str, strength: float) -> None:
 
 def trio(clean: Any, attacked: Any, shape: tuple[int, ...], strength: float) -> None:
     """The clean image, what was added, and the attacked image, below each other."""
-    from workbench.figures.thumbnails import enlarged, sheet
+    from workbench.figures.thumbnails import magnified, sheet
 
     def eight(image: Any) -> Any:
         return np.rint(255 * np.clip(image, 0, 1)).astype(np.uint8)
@@ -124,7 +124,7 @@ def trio(clean: Any, attacked: Any, shape: tuple[int, ...], strength: float) -> 
     before, after = np.reshape(clean, shape), np.reshape(attacked, shape)
     parts = [eight(before), figures.perturbation_image(before, after, strength), eight(after)]
     st.image(
-        sheet([enlarged(part, 96, smooth=False) for part in parts], 1, gap=3, ground=128),
+        sheet([magnified(part, 96) for part in parts], 1, gap=3, ground=128),
         width="stretch",
         output_format="PNG",
         alt="Clean image, perturbation and attacked image",

@@ -112,7 +112,7 @@ def choose_detector(names: dict[str, str]) -> None:
 def shown_attack(result: Robustness) -> tuple[str, float]:
     """The attack and the strength that every panel shows, from one pair of controls."""
     strengths = [float(s) for s in result.strengths if s > 0] or [float(result.strengths[-1])]
-    with st.container(horizontal=True, gap="large", vertical_alignment="bottom", key="attack-shown-tools"):
+    with widgets.row("attack-shown-tools", align="bottom", gap="large"):
         attack = st.segmented_control(
             "Attack",
             list(result.attacks),
@@ -187,7 +187,7 @@ def curves(outcome: AttackOutcome, k: int, names: dict[str, str], strength: floa
 
 def results(outcome: AttackOutcome) -> None:
     """The button that saves everything."""
-    with st.container(horizontal=True, key="attack-downloads", vertical_alignment="center"):
+    with widgets.row("attack-downloads"):
         downloads.button(
             "Results (zip)",
             lambda out: out.write(outcome.archive()),
@@ -277,24 +277,19 @@ def detection(outcome: AttackOutcome, k: int, names: dict[str, str], attack: str
 
 def counts(table: Any) -> None:
     """Images flagged and let through at a threshold."""
-    import pandas as pd
-
     clean, attacked = table.clean_flagged + table.clean_passed, table.attacked_flagged + table.attacked_passed
-    st.dataframe(
-        pd.DataFrame(
-            {
-                "Images": ["Clean", "Attacked"],
-                "Flagged": [
-                    f"{table.clean_flagged:,} ({percent(table.clean_flagged / clean)})",
-                    f"{table.attacked_flagged:,} ({percent(table.attacked_flagged / attacked)})",
-                ],
-                "Let through": [
-                    f"{table.clean_passed:,} ({percent(table.clean_passed / clean)})",
-                    f"{table.attacked_passed:,} ({percent(table.attacked_passed / attacked)})",
-                ],
-            }
-        ),
-        hide_index=True,
-        key="confusion",
-        alt="Images flagged and let through at this threshold",
+    widgets.grid(
+        {
+            "Images": ["Clean", "Attacked"],
+            "Flagged": [
+                f"{table.clean_flagged:,} ({percent(table.clean_flagged / clean)})",
+                f"{table.attacked_flagged:,} ({percent(table.attacked_flagged / attacked)})",
+            ],
+            "Let through": [
+                f"{table.clean_passed:,} ({percent(table.clean_passed / clean)})",
+                f"{table.attacked_passed:,} ({percent(table.attacked_passed / attacked)})",
+            ],
+        },
+        "confusion",
+        "Images flagged and let through at this threshold",
     )

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import secrets
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workbench.app.access import login, sharing
 from workbench.app.compare.comparison_sources import title_of_pool
 from workbench.app.serving import jobs
-from workbench.app.serving.caching import computed
-from workbench.app.serving.jobs import DAY, Job, manager
-from workbench.app.serving.stamps import stamp
+from workbench.app.serving.caching import computed, stamp
+from workbench.app.serving.jobs import DAY, Countdown, Job, manager
 from workbench.errors import InputError
-from workbench.progress import duration
+from workbench.store import RunRecord, Store, StudyRecord
 
 if TYPE_CHECKING:
     from workbench.sessions import FittedModel, Round
-    from workbench.sessions.stopping import Advised
-    from workbench.store import RunRecord, StudyRecord
-    from workbench.studies import StudyResult, StudySpec
-    from workbench.studies.study import Expected
+    from workbench.studies import StudySpec
 
 PARAMETER = "comparison"
 KIND = "comparison"
@@ -103,20 +97,18 @@ def start(spec: StudySpec, project: str | None = None, *, workers: int = 1) -> s
     """
     from workbench.registry import trust_typed
     from workbench.sessions.policy import check_policy
-    from workbench.store import Store
     from workbench.studies.study import study_document
 
     for policy in spec.policies:
         check_policy(policy, spec.classifiers[0])
     trust_typed(spec.classifiers, spec.policies, spec.options)
 
-    person = login.of_page() if login.required() else None
     study = Store.open().runs.save_study(
         secrets.token_hex(4),
         study_document(spec),
         workers=workers,
         project=project,
-        owner=None if person is None else person.key,
+        owner=login.key_of_page() or None,
     )
     _submit(study.id, spec, project, workers)
     return study.id
@@ -140,9 +132,8 @@ def expected(spec: StudySpec, workers: int, *, begin: bool) -> Job | None:
     if not begin or (present is not None and (present.active or present.status == "done")):
         return present
 
-    def work(job: Job) -> Expected:
-        estimate: Expected = jobs.compute(job, "expected", spec, workers, where=jobs.long_work)
-        return estimate
+    def work(job: Job) -> Any:
+        return jobs.compute(job, "expected", spec, workers, where=jobs.long_work)
 
     return manager().submit(owner, EXPECTED, work, title="Timing a few rounds", lane="study", limit=DAY)
 
@@ -176,20 +167,19 @@ def all_of() -> list[Comparison]:
     those of a project that was deleted, by whoever started them. One that was started without a project and
     without a log-in, as on the command line, is everybody's.
     """
-    from workbench.store import Store
     from workbench.studies.study import study_from
 
     store, comparisons = Store.open(), []
     projects = store.projects()
     present, visible = {p.id for p in projects}, {p.id for p in sharing.visible(projects)}
-    person = login.of_page() if login.required() else None
+    own_key = login.key_of_page()
 
     def shown(study: StudyRecord) -> bool:
         if not login.required() or study.project in visible:
             return True
-        if person is None or study.project in present:
+        if not own_key or study.project in present:
             return False
-        return study.owner == person.key or (study.project is None and study.owner is None)
+        return study.owner == own_key or (study.project is None and study.owner is None)
 
     runs: dict[str | None, list[RunRecord]] = {}
     for record in store.runs.all():
@@ -218,7 +208,6 @@ def round_model(comparison: Comparison, policy: str, seed: int, number: int) -> 
 def rounds_of(record: RunRecord) -> list[Round]:
     """The rounds of a run, as far as it is."""
     from workbench.sessions import Round
-    from workbench.store import Store
 
     return [Round.from_json(row.record) for row in Store.open().rounds.all(record.id)]
 
@@ -226,7 +215,6 @@ def rounds_of(record: RunRecord) -> list[Round]:
 def _round_model(record: RunRecord, number: int) -> FittedModel:
     from workbench.sessions import RunSpec
     from workbench.sessions.insight import run_model
-    from workbench.store import Store
     from workbench.studies.runner import pool_of_run
 
     spec, rounds = RunSpec.from_json(record.spec), rounds_of(record)
@@ -257,15 +245,10 @@ def advice(comparison: Comparison, policy: str, seed: int) -> Job:
     if present is not None and present.status != "cancelled":
         return present
 
-    def work(job: Job) -> tuple[list[int], list[Advised]]:
+    def work(job: Job) -> Any:
         from workbench.sessions import RunSpec
-        from workbench.store import Store
 
-        spec = RunSpec.from_json(record.spec)
-        outcome: tuple[list[int], list[Advised]] = jobs.compute(
-            job, "advised_run", spec, Store.open().url, record.id
-        )
-        return outcome
+        return jobs.compute(job, "advised_run", RunSpec.from_json(record.spec), Store.open().url, record.id)
 
     return manager().submit(owner, ADVICE, work, title="Stopping advice", lane="short", limit=DAY)
 
@@ -278,21 +261,20 @@ def _record(comparison: Comparison, policy: str, seed: int) -> RunRecord:
 
 
 def _submit(token: str, spec: StudySpec, project: str | None, workers: int) -> Job:
-    def work(job: Job) -> StudyResult:
+    def work(job: Job) -> Any:
         from workbench.sessions import RunSpec
-        from workbench.store import Store
         from workbench.studies import StudyResult
 
         planned = spec.runs()
         total = sum(run.n_rounds for run in planned)
         histories: dict[tuple[str, int], tuple[RunSpec, list[Round]]] = {}
         done = ended = 0
-        speed = _Speed(total)
+        countdown = Countdown(job)
 
         def hear(news: list[tuple[RunSpec, Round]]) -> None:
-            nonlocal done, ended, speed
+            nonlocal done, ended
             if not news:
-                done, ended, speed = 0, 0, _Speed(total)
+                done = ended = 0
                 histories.clear()
                 return
             for run, finished in news:
@@ -301,11 +283,11 @@ def _submit(token: str, spec: StudySpec, project: str | None, workers: int) -> J
                 ended += not finished.queried.size
             # copies: the page reads while the next round is added
             runs = [(run, list(rounds)) for run, rounds in histories.values()]
-            words = f"{ended} of {len(planned)} runs finished{speed(monotonic(), done)}"
-            job.report(done / total, words, partial=StudyResult(spec, runs, "cancelled"))
+            words = f"{ended} of {len(planned)} runs finished"
+            countdown(done / total, words, StudyResult(spec, runs, "cancelled"))
 
         job.report(0.0, "starting")
-        outcome: StudyResult = jobs.compute(
+        return jobs.compute(
             job,
             "compared",
             spec,
@@ -316,28 +298,8 @@ def _submit(token: str, spec: StudySpec, project: str | None, workers: int) -> J
             where=jobs.long_work,
             hear=hear,
         )
-        return outcome
 
     # here, before the work imports it: Plotly stumbles over a pandas that another thread is importing
     import pandas  # noqa: F401
 
     return manager().submit(token, KIND, work, title="Comparison", lane="study", limit=30 * DAY)
-
-
-class _Speed:
-    """Rounds a second over the last half minute, and the time that is left at that rate."""
-
-    def __init__(self, total: int) -> None:
-        self._total = total
-        self._marks: deque[tuple[float, int]] = deque()
-
-    def __call__(self, moment: float, done: int) -> str:
-        self._marks.append((moment, done))
-        while moment - self._marks[0][0] > 30:
-            self._marks.popleft()
-        start, before = self._marks[0]
-        if moment - start < 1 or done == before:
-            return ""
-        rate = (done - before) / (moment - start)
-        seconds = (self._total - done) / rate
-        return f" · {rate:.1f} rounds a second · about {duration(seconds)} left"

@@ -8,7 +8,7 @@ import streamlit as st
 
 from workbench.app.compare import comparison, comparison_results, stopping
 from workbench.app.shell import downloads, widgets
-from workbench.app.words.text import percent, plural, verbatim
+from workbench.app.words.text import percent, plural, show_error
 from workbench.errors import InputError
 from workbench.figures.curves import learning_curve
 from workbench.policies.registry import title_of
@@ -41,7 +41,7 @@ def at_one_round(found: comparison.Comparison, results: StudyResult) -> None:
         try:
             model = comparison.round_model(found, policy, seed, int(number))
         except InputError as error:
-            st.error(verbatim(error), icon=":material/error:")
+            show_error(error)
             return
         row = rounds[int(number)]
         st.caption(

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.app.access import sharing
-from workbench.app.serving.caching import computed
-from workbench.app.serving.stamps import stamp
+from workbench.app.serving.caching import computed, stamp
 from workbench.errors import InputError
+from workbench.store import Store
 
 if TYPE_CHECKING:
     from workbench.pools.pool import Pool
@@ -104,7 +104,6 @@ def sources(project: str | None = None) -> dict[str, Source]:
         project: id of the open one.
     """
     from workbench.pools import POOLS, present_sets
-    from workbench.store import Store
 
     catalogue = {
         e.name: Source(e.title, e.name, {}, e.kind, e.n_classes, asked_of(e.n_items, e.n_classes))
@@ -146,7 +145,6 @@ def answered_questions(project: str) -> dict[str, Source]:
         project: id of one of its questions.
     """
     from workbench.sessions.answered import FEWEST, answered_source
-    from workbench.store import Store
 
     store, sources = Store.open(), {}
     for record in sorted(store.questions(project), key=lambda record: record.id != project):

@@ -156,25 +156,20 @@ def _policy_pairs(titled_curves: list[tuple[str, Curves]], several: bool) -> Non
     ]
     if not rows:
         return
-    import pandas as pd
-
     with st.expander("Policies against each other", key="comparison-pairs"):
-        st.dataframe(
-            pd.DataFrame(
-                [
-                    ({"Comparison": of} if several else {})
-                    | {
-                        "Policy": title_of(t.policy),
-                        "Against": title_of(t.baseline),
-                        "Difference of the means": f"{t.difference:+.4f}"
-                        + (f" ({t.low:+.4f} to {t.high:+.4f})" if t.n >= 3 else ""),
-                        "Lower on": f"{t.wins} of {plural(t.n, 'seed')}",
-                        "Verdict": _verdict(t.verdict, t),
-                    }
-                    for of, t in rows
-                ]
-            ),
-            hide_index=True,
-            key="comparison-pairs-table",
-            alt="Each pair of policies",
+        widgets.grid(
+            [
+                ({"Comparison": of} if several else {})
+                | {
+                    "Policy": title_of(t.policy),
+                    "Against": title_of(t.baseline),
+                    "Difference of the means": f"{t.difference:+.4f}"
+                    + (f" ({t.low:+.4f} to {t.high:+.4f})" if t.n >= 3 else ""),
+                    "Lower on": f"{t.wins} of {plural(t.n, 'seed')}",
+                    "Verdict": _verdict(t.verdict, t),
+                }
+                for of, t in rows
+            ],
+            "comparison-pairs-table",
+            "Each pair of policies",
         )

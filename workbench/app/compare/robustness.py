@@ -36,21 +36,21 @@ def start(spec: AttackSpec, session: Session | None = None, fresh: Session | Non
         InputError: the project has no model yet.
     """
     token = secrets.token_hex(8)
-    person = login.of_page() if login.required() else None
-    _OF[token] = (None if session is None else session.id, "" if person is None else person.key)
+    _OF[token] = (None if session is None else session.id, login.key_of_page())
     if session is not None and session.model is None:
         raise InputError("This project has no model yet. Label some images first.")
     of = session or fresh
     arguments = (spec, "", None) if of is None else (spec, of.store.url, of.id)
 
     def work(job: Job) -> Any:
+        countdown = Countdown(job)
         return jobs.compute(
             job,
             "attacked",
             *arguments,
             session is None,
             where=jobs.long_work,
-            hear=Countdown(job).hear,
+            hear=lambda report: countdown(*report[:2]),
             session=of,
         )
 
@@ -68,11 +68,11 @@ def job_of(token: str) -> Job | None:
         return manager().get(token, KIND)
     project, owner = _OF.get(token, (None, ""))
     person = login.of_page()
-    if person is None:
-        return None
     if project is None:
-        return manager().get(token, KIND) if person.key == owner else None
-    return manager().get(token, KIND) if login.who_may(person, project, "open") else None
+        may_see = person is not None and person.key == owner
+    else:
+        may_see = login.who_may(person, project, "open")
+    return manager().get(token, KIND) if may_see else None
 
 
 def pools() -> dict[str, str]:

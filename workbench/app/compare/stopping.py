@@ -38,12 +38,9 @@ def project_advice(session: Session, *, again: bool = False) -> Job | None:
     picked = np.unique(np.linspace(0, len(rounds) - 1, min(MOST_ROUNDS, len(rounds))).astype(int))
     sample = [rounds[i] for i in picked]
 
-    def work(job: Job) -> tuple[list[int], list[Any]]:
+    def work(job: Job) -> Any:
         numbers = [round_.number for round_ in sample]
-        advice: tuple[list[int], list[Any]] = jobs.compute(
-            job, "advised_project", session.store.url, session.id, numbers, session=session
-        )
-        return advice
+        return jobs.compute(job, "advised_project", session.store.url, session.id, numbers, session=session)
 
     new_job = manager().submit(session.id, KIND, work, title="When to stop", lane="short", limit=DAY)
     new_job.about = len(rounds)

@@ -143,7 +143,7 @@ def _one(rows: Sequence[Mapping[Any, Any]], report: TableReport) -> None:
     row = rows[names.index(name)]
     key = f"columns-one-{st.session_state[VERSION]}-{sha256(name.encode()).hexdigest()[:8]}"
     arguments = (rows, report, name, key)
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+    with widgets.row(align="bottom"):
         _choice("Use as", [*USES, A_GUESS], row, f"{key}-use", arguments)
         _choice("Empty cells", [*EMPTY.values(), KEPT], row, f"{key}-empty", arguments)
 

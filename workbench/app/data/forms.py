@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from workbench.app.access import auditing, current, login
-from workbench.app.shell import frame
-from workbench.app.words.text import verbatim
+from workbench.app.shell import frame, widgets
+from workbench.app.words.text import show_error, verbatim
 from workbench.errors import InputError
 from workbench.policies.effective import DEFAULT_POLICY, UNIFORM_SHARE
 from workbench.pools.pool import Kind
+from workbench.store import Store
 
 if TYPE_CHECKING:
     from workbench.pools import Pool
@@ -206,7 +207,7 @@ def settings(key: str, name: str, kind: Kind, n_classes: int, measures: bool = F
 
 def _numbers(key: str, title: str, classifier: str, policy: str, measures: bool) -> Settings:
     """The settings that are good as they are."""
-    numbers = st.container(horizontal=True, vertical_alignment="bottom", key=f"{key}-numbers")
+    numbers = widgets.row(f"{key}-numbers", align="bottom")
     seed = _number(
         numbers,
         "Seed",
@@ -241,7 +242,7 @@ def _numbers(key: str, title: str, classifier: str, policy: str, measures: bool)
             "until 20 are answered, since before that no error can be told; 0 for none.",
         )
         settings = replace(settings, evaluation_share=evaluation_percent / 100)
-    several = st.container(horizontal=True, vertical_alignment="bottom", key=f"{key}-several")
+    several = widgets.row(f"{key}-several", align="bottom")
     worth = st.session_state.get(f"{key}-worth", False)
     shared = _number(
         several,
@@ -336,8 +337,6 @@ def start(
         st.session_state[EXISTING] = (project, source, chosen, pool_options)
         st.rerun()
 
-    person = login.of_page() if login.required() else None
-
     def now(words: str) -> None:
         if stages is not None:
             stages.update(label=words)
@@ -352,7 +351,7 @@ def start(
             chosen = replace(chosen, classes=None)
         settings: dict[str, Any] = vars(chosen) | {
             "source": source,
-            "owner": "" if person is None else person.key,
+            "owner": login.key_of_page(),
             "name": _unused(chosen.name),
             "pool_options": pool_options,
             "questions": list(chosen.questions) or None,
@@ -373,7 +372,7 @@ def start(
         if stages is not None:
             stages.update(label="Not started", state="error")
             raise
-        st.error(verbatim(error), icon=":material/error:")
+        show_error(error)
         return
     auditing.record("made", project=session.id, called=session.project.name)
     current.keep(session)
@@ -385,7 +384,6 @@ def start(
 def _unused(name: str | None) -> str | None:
     """A project's name, with a number behind it where there is a project of that name."""
     from workbench.app.access import sharing
-    from workbench.store import Store
 
     if name is None:
         return None
@@ -397,7 +395,6 @@ def _unused(name: str | None) -> str | None:
 def existing(source: Any, options: Mapping[str, Any]) -> str | None:
     """The project on the same data that was used last, or None."""
     from workbench.app.access import sharing
-    from workbench.store import Store
 
     same = [
         record

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from workbench.app.access import login
-from workbench.app.serving.caching import computed
+from workbench.app.serving.caching import computed, stamp
 from workbench.app.serving.jobs import DAY, Job, manager
-from workbench.app.serving.stamps import stamp
 from workbench.app.shell import widgets
 from workbench.errors import InputError
 from workbench.pools.features.vectors import is_vectors
@@ -64,9 +63,8 @@ def pool_of(path: str, options: Mapping[str, Any]) -> Pool | None:
 
 
 def _key(path: str, options: Mapping[str, Any]) -> str:
-    person = login.of_page() if login.required() else None
-    who = "" if person is None else person.key
-    return sha256(repr((path, stamp(path, options), sorted(options.items()), who)).encode()).hexdigest()[:16]
+    inputs = path, stamp(path, options), sorted(options.items()), login.key_of_page()
+    return sha256(repr(inputs).encode()).hexdigest()[:16]
 
 
 def _submit(path: str, options: Mapping[str, Any], key: str) -> Job:

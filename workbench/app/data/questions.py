@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from workbench.app.access import current, login
-from workbench.app.words.text import plural, verbatim
-from workbench.errors import InputError
+from workbench.app.shell import widgets
+from workbench.app.words.text import plural, refused, verbatim
 
 if TYPE_CHECKING:
     from workbench.sessions import Session
@@ -44,7 +44,7 @@ def dialog(record: ProjectSummary) -> None:
 
 
 def _row(session: Session, record: ProjectSummary, may: bool) -> None:
-    with st.container(horizontal=True, vertical_alignment="bottom", key=f"question-row-{record.id}"):
+    with widgets.row(f"question-row-{record.id}", align="bottom"):
         n = record.n_labelled or 0
         label = plural(n, "item") + " answered" + (", not asked any more" if record.aside else "")
         name = st.text_input(
@@ -65,7 +65,7 @@ def _row(session: Session, record: ProjectSummary, may: bool) -> None:
 def _another(session: Session) -> None:
     with (
         st.form("another-question", border=False, clear_on_submit=True),
-        st.container(horizontal=True, vertical_alignment="bottom"),
+        widgets.row(align="bottom"),
     ):
         name = st.text_input("One more question", max_chars=100, placeholder="urgent")
         text = st.text_input(
@@ -79,9 +79,6 @@ def _another(session: Session) -> None:
 
 
 def _done(work: Callable[[], object]) -> None:
-    try:
+    with refused():
         work()
-    except InputError as error:
-        st.error(verbatim(error), icon=":material/error:")
-        return
-    st.rerun(scope="fragment")
+        st.rerun(scope="fragment")

@@ -27,10 +27,9 @@ from workbench.app.data.column_uses import (
     summary,
 )
 from workbench.app.serving import uploads
-from workbench.app.serving.caching import computed
-from workbench.app.serving.stamps import stamp
+from workbench.app.serving.caching import computed, stamp
 from workbench.app.shell import background_files, frame, widgets
-from workbench.app.words.text import for_people, plural, verbatim
+from workbench.app.words.text import for_people, plural, show_error, verbatim
 from workbench.errors import InputError, install_command
 from workbench.pools.formats import endings_of, format_of
 from workbench.pools.formats.files import File
@@ -86,7 +85,7 @@ def drop_zone() -> None:
         try:
             bring(str(auditing.kept(file.name, file.getvalue())))
         except InputError as error:
-            said(error)
+            show_error(error)
     if not login.may_name_paths():
         return  # the machine's files are not for everybody who reaches the server
     with st.popover("A folder on this machine", icon=":material/folder_open:", type="tertiary", key="folder"):
@@ -124,16 +123,11 @@ def leave() -> None:
         st.session_state.pop(name, None)
 
 
-def said(error: object) -> None:
-    """Problems, in the words of the pages."""
-    st.error(verbatim(for_people(error)), icon=":material/error:")
-
-
 def page() -> None:
     """Upload: its table of choices or its images, and the button that starts."""
     path = st.session_state[PLACE]
     file = File.of(path)
-    with st.container(horizontal=True, vertical_alignment="center", key="brought-head"):
+    with widgets.row("brought-head"):
         st.header(verbatim(file.name, 60), width="stretch")
         if st.button("Back to the pools", key="leave-upload", type="tertiary", icon=":material/arrow_back:"):
             leave()
@@ -153,7 +147,7 @@ def page() -> None:
         else:
             whole(path, file)
     except InputError as error:
-        said(error)
+        show_error(error)
 
 
 def bundle(path: str) -> None:
@@ -170,8 +164,7 @@ def bundle(path: str) -> None:
     if needs.fetch:
         fetch = "Fetch its pictures from the web addresses in its table"
         options["fetch"] = st.checkbox(fetch, key="bundle-fetch")
-    person = login.of_page() if login.required() else None
-    arguments = Store.open().url, place or None, options, "" if person is None else person.key
+    arguments = Store.open().url, place or None, options, login.key_of_page()
     pressed = st.button("Open the project", type="primary", key="open-bundle", icon=":material/folder_open:")
     key = f"bundle-{path}-{arguments!r}"
     if pressed:
@@ -301,9 +294,8 @@ def _report(path: str, options: Mapping[str, Any]) -> TableReport:
 
 def _table_beside(path: str, options: Mapping[str, Any] | None) -> tuple[TableReport, dict[str, Any]]:
     """Content of a table, and the options that were guessed; the page ends while it is read."""
-    person = login.of_page() if login.required() else None
-    who = "" if person is None else person.key
-    kind = sha256(repr((path, stamp(path, options or {}), options, who)).encode()).hexdigest()[:16]
+    inputs = path, stamp(path, options or {}), options, login.key_of_page()
+    kind = sha256(repr(inputs).encode()).hexdigest()[:16]
     contents = background_files.read(
         "files", f"table-{kind}", "table_looked_at", path, options, title="Reading the table"
     )
@@ -449,7 +441,7 @@ def images(path: str, file: File) -> None:
             with st.spinner("Reading the images"):
                 pool = read_whole(path, options)
     except InputError as error:
-        said(error)
+        show_error(error)
         if "resize=" in str(error) or "mode=" in str(error):
             st.caption("Size and colours above bring all images to one; shapes take them as they are.")
         return
@@ -532,13 +524,13 @@ def start(
             forms.start(path, project_settings, options=options, pool=pool, then=then, page=page)
         except InputError as error:
             st.session_state.pop(state_key, None)
-            said(error)
+            show_error(error)
         return
     if asked is None:
         try:
             asked = extra_questions.chosen(f"{key}-further")
         except InputError as error:
-            said(error)
+            show_error(error)
             return
     typed = typed_classes(example, bool(asked), bool(guesses)) if ask_classes else ""
     of_vectors = kind != "text" and pool is not None and knows_classes(pool)
@@ -580,7 +572,7 @@ def start(
                     path, project_settings, options=options, stages=stages, pool=pool, then=then, page=page
                 )
         except InputError as error:
-            said(error)
+            show_error(error)
 
 
 def _begun(path: str, votes: tuple[str, str, str] | None, options: Mapping[str, Any]) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from workbench.app.desk import checking
 from workbench.app.serving import explanations
-from workbench.app.serving.caching import computed
+from workbench.app.serving.caching import kept
 from workbench.app.words.text import NOTHING, plain, plural
 from workbench.errors import InputError
 from workbench.guesses import columns_of
@@ -102,18 +102,25 @@ def card(sessions: Sequence[Session], of: ItemAsk, picture: str) -> dict[str, An
 
 def _guess(session: Session, ask: Ask) -> dict[str, Any]:
     """The likeliest class of one question among several; nothing where the model is not to be seen."""
-    if session.model is None or ask.role in BLIND:
+    predictions = predicted(session, ask)
+    if not predictions:
         return {}
-    name, p = max(session.predictions.of(ask.item).items(), key=lambda pair: pair[1])
+    name, p = predictions[0]
     return {"guess": [[name, round(p, 3)]], "unsure": p < SURE}
+
+
+def predicted(session: Session, ask: Ask) -> list[tuple[str, float]]:
+    """Classes of an item with their probabilities, the likeliest first; none where that is not to be seen."""
+    if session.model is None or ask.role in BLIND:
+        return []
+    return sorted(session.predictions.of(ask.item).items(), key=lambda pair: -pair[1])
 
 
 def _opinion(session: Session, ask: Ask, picture: str) -> dict[str, Any]:
     """All that the model of a question says of an item, and the labelled items it is near to."""
-    model = session.model
-    if model is None or ask.role in BLIND:
+    model, foretold = session.model, predicted(session, ask)
+    if model is None or not foretold:
         return {}
-    foretold = sorted(session.predictions.of(ask.item).items(), key=lambda pair: -pair[1])
     # whole per cents, rounded as the sentence above them is: the two say one number
     document: dict[str, Any] = {"guess": [[name, round(100 * p) / 100] for name, p in foretold[:_GUESSES]]}
     document["guess_order"] = [name for name, _ in foretold[:_LISTED]]
@@ -184,13 +191,14 @@ def face(pool: Pool, item: int, picture: str) -> dict[str, Any]:
         item: its index.
         picture: address of pictures, with {item} in it.
     """
-    document = computed(_face, pool, item)
+    document = _face(pool, item)
     src = picture.format(item=item)
     return document | {
         name: document[name].replace(_HERE, src) for name in ("src", "large") if name in document
     }
 
 
+@kept
 def _face(pool: Pool, item: int) -> dict[str, Any]:
     src = _HERE
     # where its folder is a class, the path would give the answer away
@@ -223,17 +231,18 @@ def _face(pool: Pool, item: int) -> dict[str, Any]:
     row, places = _cells(pool, item), _places(pool, item)
     # an empty cell has no place among the others: what the model takes in its stead is not the item's
     rows = [[name, v, None if v in BLANKS else places.get(name)] for name, v in row.items()]
-    # nobody reads more, and a question of 5,000 columns takes seconds on its way
-    return {"kind": "row", "rows": rows[:_MOST_ROWS]} | (
-        {"more": len(rows) - _MOST_ROWS} if len(rows) > _MOST_ROWS else {}
-    )
+    return {"kind": "row"} | _shortened(rows)
 
 
 def _beside(cells: Mapping[str, str]) -> dict[str, Any]:
     """The columns that stand small below a text; {} for none."""
-    rows = [[name, cell, None] for name, cell in cells.items()]
+    return _shortened([[name, cell, None] for name, cell in cells.items()]) if cells else {}
+
+
+def _shortened(rows: list[list[Any]]) -> dict[str, Any]:
+    """The first rows and how many more there are: nobody reads 5,000, which take seconds on their way."""
     more = {"more": len(rows) - _MOST_ROWS} if len(rows) > _MOST_ROWS else {}
-    return {"rows": rows[:_MOST_ROWS], **more} if rows else {}
+    return {"rows": rows[:_MOST_ROWS], **more}
 
 
 def _alone(face: dict[str, Any]) -> dict[str, Any]:
@@ -243,12 +252,9 @@ def _alone(face: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in face.items() if name not in ("rows", "more")}
 
 
+@kept
 def item_text(pool: Pool) -> str:
     """The column of a table whose text is what people read first: it has the most words; "" for none."""
-    return computed(_item_text, pool)
-
-
-def _item_text(pool: Pool) -> str:
     columns = [name for name, use in (pool.uses or {}).items() if use["use"] == "text"]
     if pool.kind != "table" or not columns:
         return ""
@@ -349,7 +355,7 @@ def plane(session: Session) -> dict[str, Any] | None:
     pool = session.pool
     if pool.n_features != 2:
         return None
-    points = computed(_on_plane, pool)
+    points = _on_plane(pool)
     codes = session.state.codes
     return {
         "points": points[:: max(1, len(points) // _PLANE)].tolist(),
@@ -358,6 +364,7 @@ def plane(session: Session) -> dict[str, Any] | None:
     }
 
 
+@kept
 def _on_plane(pool: Pool) -> Array:
     """[N, 2] features between 0 and 1."""
     X = np.asarray(pool.features, dtype=np.float64)
@@ -387,22 +394,21 @@ def encoded(image: Array, form: str = "PNG", side: int = 0) -> bytes:
     return out.getvalue()
 
 
+@kept
 def _cells(pool: Pool, item: int) -> dict[str, str]:
     """Column -> cell of a row, as people write it."""
-    return computed(_made_cells, pool, item)
-
-
-def _made_cells(pool: Pool, item: int) -> dict[str, str]:
     row = pool.items.show(item).row or {}
     return {str(name): plain(value) for name, value in row.items()}
 
 
+@kept
 def _used(pool: Pool) -> frozenset[str]:
     """Columns the model looks at; all of them where the pool does not say."""
     sources = getattr(pool.feature_map, "sources", None) or dict(pool.items.show(0).row or {})
     return frozenset(map(str, sources))
 
 
+@kept
 def _naming(pool: Pool) -> frozenset[str]:
     """Columns that hold the items' ids and nothing else, and that the model does not look at."""
     sample = range(0, len(pool), max(1, len(pool) // 20))
@@ -414,16 +420,13 @@ def _naming(pool: Pool) -> frozenset[str]:
     )
 
 
+@kept
 def _places(pool: Pool, item: int) -> dict[str, float]:
     """Column -> share of the pool with a smaller value; ties count half."""
-    return computed(_made_places, pool, item)
-
-
-def _made_places(pool: Pool, item: int) -> dict[str, float]:
     names = pool.feature_map.columns
     if len(names) > 400:
         return {}
-    ranked = computed(_sorted, pool)
+    ranked = _sorted(pool)
     values = np.asarray(pool.features[item], dtype=np.float64)
     low = [np.searchsorted(column, value, "left") for column, value in zip(ranked, values, strict=True)]
     high = [np.searchsorted(column, value, "right") for column, value in zip(ranked, values, strict=True)]
@@ -431,7 +434,48 @@ def _made_places(pool: Pool, item: int) -> dict[str, float]:
     return {name: round((a + b) / (2 * n), 3) for name, a, b in zip(names, low, high, strict=True)}
 
 
+@kept
 def _sorted(pool: Pool) -> list[Array]:
     """Each column's values of at most 20,000 rows, sorted."""
     step = max(1, len(pool) // 20_000)
     return list(np.sort(np.asarray(pool.features[::step], dtype=np.float64), axis=0).T)
+
+
+def picture(project: str, item: int, side: int = 0) -> tuple[bytes, str]:
+    """A picture's bytes and media type.
+
+    Args:
+        project: id of the project.
+        item: index into the pool.
+        side: pixels of its longer side, at most; 0 for all.
+
+    Raises:
+        InputError: there is no such picture.
+    """
+    from workbench.app.access import current
+
+    pool = current.opened(project).pool
+    inside = 0 <= item < len(pool)
+    if inside and side and isinstance(pool.items, PhotoItems) and pool.items.photos.longest(item) > side:
+        return encoded(pool.items.photos.brought(side=side)[item], "JPEG"), "image/jpeg"
+    view = pool.items.show(item) if inside else None
+    if view is None or view.image is None:
+        raise InputError(f"There is no picture of item {item}.")
+    form = "PNG" if view.image.size <= 200_000 else "JPEG"
+    return encoded(view.image, form, side), f"image/{form.lower()}"
+
+
+def picture_told(project: str, name: str) -> tuple[bytes, str]:
+    """A picture of the instructions: its bytes and media type.
+
+    Args:
+        project: id of the project.
+        name: that it is kept under.
+
+    Raises:
+        InputError: there is no such picture.
+    """
+    from workbench.app.access import current
+
+    picture = current.opened(project).instructions.picture(name)
+    return picture.data, picture.media

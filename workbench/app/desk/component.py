@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.app.access import login, tokens
 from workbench.app.access.current import PERSON_COOKIE
 from workbench.app.desk import checking, instruction_sheet, questions
-from workbench.app.desk.asking import question
 from workbench.app.desk.keys import MAX_BUTTONS, class_keys
 from workbench.app.desk.operations import EVERY
 from workbench.app.desk.requests import ADDRESS
@@ -23,19 +21,11 @@ _HERE = Path(__file__).resolve().parent
 AHEAD = 4  # cards in the browser: more make the policy's choices old, fewer run dry
 
 
-@cache
 def _registered(name: str) -> Any:
     """The component whose own script is `name`.js, after what they share."""
-    import streamlit as st
-
-    parts = ("keyboard", "parts", "told", "checks", name)
-    scripts = [(_HERE / f"{part}.js").read_text(encoding="utf-8") for part in parts]
-    return st.components.v2.component(
-        f"workbench_{name}",
-        html='<div class="desk-place"></div>',
-        css=(_HERE / "desk.css").read_text(encoding="utf-8"),
-        js="\n".join(scripts),
-    )
+    scripts = [_HERE / f"{part}.js" for part in ("keyboard", "parts", "told", "checks", name)]
+    html = '<div class="desk-place"></div>'
+    return frontend.component(name, *scripts, style=_HERE / "desk.css", html=html)
 
 
 def _held(session: Session) -> tuple[str, tokens.Bearer]:
@@ -55,7 +45,7 @@ def _common(session: Session) -> dict[str, Any]:
     """Inputs of both components: who sits here, where to send, classes and keys."""
     token, _ = _held(session)
     classes, commands = class_keys(session)
-    person = login.of_page() if login.required() else None
+    person = login.of_page()
     return {
         "project": session.id,
         "person": session.annotator,
@@ -150,7 +140,7 @@ def mount(
     data = _common(session) | {
         "cookie": PERSON_COOKIE,
         "ahead": AHEAD,
-        "question": questions.words(session) if every else question(session),
+        "question": questions.words(session) if every else questions.question(session),
         "mode": mode,
         "asked": asked,
         "classes": [] if every else asked[0]["classes"],

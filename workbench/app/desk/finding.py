@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.app.serving import explanations
-from workbench.app.serving.caching import computed
+from workbench.app.serving.caching import kept
 from workbench.app.words.text import plain
 from workbench.errors import InputError
 from workbench.reading import letters
@@ -40,7 +40,7 @@ def find(pool: Pool, words: str) -> Ints:
     """
     if len(words) > LONGEST:
         raise InputError(f"At most {LONGEST:,} letters.")
-    columns = {letters(name).lower(): cells for name, cells in computed(_columns, pool).items()}
+    columns = {letters(name).lower(): cells for name, cells in _columns(pool).items()}
     terms, rest = _of_columns(letters(words).lower(), list(columns))
     terms += [("", a or b) for a, b in _TERM.findall(rest)]
     if not terms:
@@ -49,7 +49,7 @@ def find(pool: Pool, words: str) -> Ints:
         raise InputError(f"At most {MOST_WORDS} words.")
     keep = np.ones(len(pool), dtype=bool)
     for name, look in terms:
-        texts = columns[name] if name else computed(_everything, pool)
+        texts = columns[name] if name else _everything(pool)
         for i in np.flatnonzero(keep).tolist():
             keep[i] = look in texts[i]
     return np.flatnonzero(keep)
@@ -82,6 +82,7 @@ def like(session: Session, item: int, k: int) -> Ints:
     return insight.nearest_among(explanations.space(session), everything, item, k)[0]
 
 
+@kept
 def _columns(pool: Pool) -> dict[str, Sequence[str]]:
     """Column -> its cells in small letters; nothing for texts and images."""
     cells = getattr(pool.items, "cells", None)
@@ -93,9 +94,10 @@ def _columns(pool: Pool) -> dict[str, Sequence[str]]:
     return {n: [plain(float(v)) for v in values[:, i]] for i, n in enumerate(names)}
 
 
+@kept
 def _everything(pool: Pool) -> Sequence[str]:
     """All that can be read of each item, in small letters."""
-    columns = [*computed(_columns, pool).values(), getattr(pool.items, "texts", None)]
+    columns = [*_columns(pool).values(), getattr(pool.items, "texts", None)]
     text_columns = [column for column in columns if column is not None]
     return [
         letters("\n".join([str(name), *(str(column[i]) for column in text_columns)])).lower()

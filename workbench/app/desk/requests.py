@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
 
 from workbench.app.access import login, tokens
-from workbench.app.serving import host_names, limits
+from workbench.app.serving import limits
+from workbench.app.serving.frontend import is_known_host
 from workbench.errors import InputError, StorageError
 from workbench.reading import cut
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
 
 BASE = "/api/desk"
 ADDRESS = f".{BASE}"
@@ -38,30 +39,27 @@ class RefusedError(Exception):
 
 async def pictured(request: Request, work: Callable[..., tuple[bytes, str]], *given: Any) -> Response:
     """A picture, for whoever holds a token of this project's pictures and may open it."""
-    from starlette.responses import Response as Plain
-
     try:
         holder = _allowed(request, str(request.query_params.get("k", "")), "pictures")
-        await threaded(_admitted, dict(request.cookies), holder)
-        octets, kind = await threaded(work, holder.project, *given)
+        await run_in_threadpool(_admitted, dict(request.cookies), holder)
+        octets, kind = await run_in_threadpool(work, holder.project, *given)
     except RefusedError as refused:
         return json_reply({"why": refused.why}, refused.status)
     except InputError as error:
         return json_reply({"why": str(error)}, 404)
     headers = {"cache-control": "private, max-age=3600", "x-content-type-options": "nosniff"}
-    return Plain(octets, media_type=kind, headers=headers)
+    return Response(octets, media_type=kind, headers=headers)
 
 
 async def answered(request: Request, work: Any) -> Response:
-    """The reply to what a page of the desk sends, or what is wrong with it and whether to send it again.
+    """The reply to what a page of the desk sends.
 
     Args:
         request: JSON, with a token.
         work: bearer of the token and the body -> the reply, and what is done after it has left.
     """
-    from starlette.requests import ClientDisconnect
 
-    try:
+    async def attempt() -> Response:
         if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
             raise RefusedError(415, "The desk takes JSON only.")
         holder = _allowed(request, request.headers.get("x-desk-token", ""))
@@ -69,37 +67,35 @@ async def answered(request: Request, work: Any) -> Response:
         # before a turn is taken: whoever sends slowly keeps nobody else waiting
         body = await json_body(request)
         async with limits.LIMITS.turn(holder.project, holder.person):
-            await threaded(_admitted, dict(request.cookies), holder)
+            await run_in_threadpool(_admitted, dict(request.cookies), holder)
             reply, background = await work(holder, body)
             return json_reply(reply, 200, background)
+
+    return await guarded(attempt)
+
+
+async def guarded(attempt: Callable[[], Awaitable[Response]]) -> Response:
+    """The reply of an attempt, or what is wrong with the request and whether to send it again."""
+    try:
+        return await attempt()
     except limits.TooMuchError as error:
-        # the browser keeps what it has, says so and comes again
+        # whoever sent it keeps what they have, says so and comes again
         return json_reply({"why": str(error), "wait": error.seconds}, 429)
     except RefusedError as refused:
         # sent again it would be refused again, unlike what a person can do something about
         refusal = {"why": refused.why, "never": refused.status in (400, 413), "shut": refused.shut}
         return json_reply(refusal, refused.status)
     except StorageError as error:
-        # the browser keeps what it has and tries again
         return json_reply({"why": f"the server cannot store answers ({error})"}, 503)
     except InputError as error:
         return json_reply({"why": str(error)}, 409)
     except ClientDisconnect:
         # a tab that was closed while it sent: nobody reads this, and its answers wait in the browser
         return json_reply({"why": "The request ended before all of it had come."}, 400)
-    except (
-        Exception
-    ) as error:  # a full disk, a database that is gone: the browser keeps what it has and tries again
-        _log.exception("The desk could not answer")
+    except Exception as error:  # a full disk, a database that is gone: it is kept and sent again
+        _log.exception("A request could not be answered")
         reason = cut(" ".join(str(getattr(error, "orig", None) or error).split()))
-        return json_reply({"why": f"the server cannot store answers ({reason})"}, 503)
-
-
-async def threaded(work: Any, *given: Any) -> Any:
-    """Result of `work` with these arguments, in a thread of the server's pool."""
-    from starlette.concurrency import run_in_threadpool
-
-    return await run_in_threadpool(work, *given)
+        return json_reply({"why": f"the server cannot answer ({reason})"}, 503)
 
 
 def json_reply(document: Any, status: int = 200, background: Any = None) -> Response:
@@ -110,13 +106,11 @@ def json_reply(document: Any, status: int = 200, background: Any = None) -> Resp
         status: of HTTP.
         background: done after the reply has left.
     """
-    from starlette.responses import Response as Plain
-
     octets = json.dumps(document, allow_nan=False, separators=(",", ":")).encode()
     headers = {"cache-control": "no-store"}
     if status == 429:
         headers["retry-after"] = str(document["wait"])
-    return Plain(octets, status, headers, media_type="application/json", background=background)
+    return Response(octets, status, headers, media_type="application/json", background=background)
 
 
 async def json_body(request: Request) -> dict[str, Any]:
@@ -150,7 +144,7 @@ def _allowed(request: Request, token: str, use: str = "desk") -> tokens.Bearer:
 
     host = request.headers.get("host")
     names = st.get_option("server.allowedHosts")
-    if names and not host_names.is_known(host, names):
+    if names and not is_known_host(host, names):
         raise RefusedError(403, "This server is not known by that name.")
     if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
         raise RefusedError(403, "Only this server's own pages may use the desk.")

@@ -6,6 +6,12 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from starlette.background import BackgroundTask
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
 from workbench.app.access import tokens
 from workbench.app.desk import (
     cards,
@@ -16,15 +22,11 @@ from workbench.app.desk import (
     questions,
 )
 from workbench.app.desk.acknowledgements import MOST_CARDS, MOST_OPERATIONS, keep_fitting, perform, session_of
-from workbench.app.desk.pictures import picture, picture_told
-from workbench.app.desk.requests import ADDRESS, BASE, answered, pictured, threaded
+from workbench.app.desk.requests import ADDRESS, BASE, answered, pictured
 from workbench.app.serving import limits
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
-
     from workbench.sessions import Session
 
 MOST_TOGETHER = 25  # operations of one person in a transaction
@@ -34,8 +36,6 @@ MOST_SHOWN = 60  # found items with their faces
 
 def routes() -> list[Any]:
     """Starlette routes for `st.App(routes=...)`."""
-    from starlette.routing import Route
-
     return [
         Route(BASE + "/{project}/sync", _sync, methods=["POST"]),
         Route(BASE + "/{project}/grid", _posted(grid), methods=["POST"]),
@@ -50,14 +50,14 @@ def routes() -> list[Any]:
 
 
 async def _sync(request: Request) -> Response:
-    from starlette.background import BackgroundTask
-
     async def work(holder: tokens.Bearer, body: dict[str, Any]) -> tuple[Any, Any]:
         ops = body.get("ops")
         limits.LIMITS.operations(holder.person, len(ops) if isinstance(ops, list) else 0)
-        reply = await threaded(sync, holder.project, holder.person, body, tokens.for_pictures(holder))
+        reply = await run_in_threadpool(
+            sync, holder.project, holder.person, body, tokens.for_pictures(holder)
+        )
         # whether a fit is due is looked at after the reply has left
-        return reply, BackgroundTask(threaded, keep_fitting, holder.project, holder.person)
+        return reply, BackgroundTask(keep_fitting, holder.project, holder.person)
 
     return await answered(request, work)
 
@@ -68,7 +68,7 @@ def _posted(answer: Callable[[str, str, Mapping[str, Any], str], Any]) -> Callab
     async def handler(request: Request) -> Response:
         async def work(holder: tokens.Bearer, body: dict[str, Any]) -> tuple[Any, Any]:
             pictures = tokens.for_pictures(holder)
-            return await threaded(answer, holder.project, holder.person, body, pictures), None
+            return await run_in_threadpool(answer, holder.project, holder.person, body, pictures), None
 
         return await answered(request, work)
 
@@ -78,11 +78,11 @@ def _posted(answer: Callable[[str, str, Mapping[str, Any], str], Any]) -> Callab
 async def _image(request: Request) -> Response:
     text = str(request.query_params.get("side", "0"))
     side = min(int(text), 4096) if text.isascii() and text.isdigit() and len(text) < 6 else 0
-    return await pictured(request, picture, request.path_params["item"], side)
+    return await pictured(request, cards.picture, request.path_params["item"], side)
 
 
 async def _picture_told(request: Request) -> Response:
-    return await pictured(request, picture_told, request.path_params["name"])
+    return await pictured(request, cards.picture_told, request.path_params["name"])
 
 
 # --------------------------------------------------------------------------- the work
@@ -118,30 +118,35 @@ def sync(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
     ops = body.get("ops", [])
     if not isinstance(ops, list):
         raise InputError("The field ops must be a list of operations.")
+
+    def is_newer(number: int | None) -> bool:
+        """True if there is another model than that of the browser's cards."""
+        return number not in (None, body.get("model"))
+
     screen, turned = str(body.get("screen") or ""), bool(body.get("turned"))
     with session.log.snapshot():
         acks: list[dict[str, Any]] = []
         ops = ops[:MOST_OPERATIONS]
-        number = desk.number
-        newer = number not in (None, body.get("model"))
 
-        def exchange() -> tuple[list[dict[str, Any]], questions.Given]:
-            last = perform(session, ops, check=desk.checking)
-            return last, desk.exchange(have, want, screen, turned=turned, newer=newer)
+        def exchange() -> tuple[list[dict[str, Any]], questions.Given, int | None]:
+            # the model is looked at here, where the project is read once
+            last, number = perform(session, ops, check=desk.checking), desk.number
+            newer = is_newer(number)
+            return last, desk.exchange(have, want, screen, turned=turned, newer=newer), number
 
         while len(ops) > MOST_TOGETHER:  # others come between
             before, ops = ops[:MOST_TOGETHER], ops[MOST_TOGETHER:]
             acks += session.log.together(partial(perform, session, before, check=desk.checking))
         # a page that only looks again writes nothing, and waits for nobody who does; checks take time
-        writes = not desk.checking and (ops or want or newer)
-        last, given = session.log.together(exchange) if writes else exchange()
+        writes = not desk.checking and (ops or want or is_newer(desk.number))
+        last, given, number = session.log.together(exchange) if writes else exchange()
         picture = f"{ADDRESS}/{project}/image/{{item}}?k={token}"
         asks = {questions.first_of(ask): ask for ask in given.asks}
         known = set(given.known)
         queue = [cards.card(desk.sessions, ask, picture) for name, ask in asks.items() if name not in known]
         numbers = desk.numbers(number, given.checks) | instruction_sheet.numbers(session)
         alone = len(desk.sessions) == 1 and not desk.checking
-        plane = cards.plane(session) if alone and (number is None or newer) else None
+        plane = cards.plane(session) if alone and (number is None or is_newer(number)) else None
         asked, commands = desk.asked()
     return {
         "plane": plane,

@@ -13,7 +13,7 @@ from workbench.app.serving.caching import computed
 from workbench.app.serving.jobs import HOUR, Job, manager
 from workbench.app.shell import frame, labelling_speed, widgets
 from workbench.app.words.glossary import explain
-from workbench.app.words.text import percent, plural, verbatim
+from workbench.app.words.text import percent, plural, refused, verbatim
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -264,14 +264,11 @@ def nothing(session: Session) -> None:
 
 def begin(session: Session, of: str, error: float, confidence: float, per_class: bool) -> None:
     """Freeze the labels and go on with the checks, or say why not."""
-    try:
+    with refused():
         session.checks.start(error, confidence, of=of, per_class=per_class)
-    except InputError as problem:
-        st.error(verbatim(problem), icon=":material/error:")
-        return
-    for name in (ANEW, ON):
-        st.session_state.pop(name, None)
-    st.rerun()
+        for name in (ANEW, ON):
+            st.session_state.pop(name, None)
+        st.rerun()
 
 
 def forecast_of_tab(session: Session, of: str, error: float, confidence: float) -> Job:

@@ -14,8 +14,7 @@ from workbench.app.finish.certificate_plan import ANEW, MODEL, ON, title_of
 from workbench.app.history.exports import NAMES, format_box, stem
 from workbench.app.serving.caching import computed
 from workbench.app.shell import background_files, downloads, frame, widgets
-from workbench.app.words.text import percent, plural, verbatim
-from workbench.errors import InputError
+from workbench.app.words.text import percent, plural, refused, show_error, verbatim
 
 if TYPE_CHECKING:
     from workbench.sessions import Session
@@ -121,25 +120,19 @@ def least_sure(session: Session, now: FinishState, n: int) -> list[int]:
 
 def ask_about(session: Session, items: list[int], how: str) -> None:
     """Have the person asked about items, at the desk."""
-    try:
+    with refused():
         session.items.want(items, how)
-    except InputError as error:
-        st.error(verbatim(error), icon=":material/error:")
-        return
-    st.switch_page(frame.page("label"))
+        st.switch_page(frame.page("label"))
 
 
 def mend(session: Session, of: str) -> None:
     """Have the person asked about the labels of a column that are most likely wrong, the likeliest first."""
     from workbench.sessions.label_errors import doubtful_labels
 
-    with st.spinner("Looking for labels that their neighbours contradict"):
-        try:
+    with refused():
+        with st.spinner("Looking for labels that their neighbours contradict"):
             items = doubtful_labels(session, of).tolist()
-        except InputError as error:
-            st.error(verbatim(error), icon=":material/error:")
-            return
-    ask_about(session, items, f"likely wrong in {title_of(of)}")
+        ask_about(session, items, f"likely wrong in {title_of(of)}")
 
 
 def falling(now: FinishState) -> None:
@@ -249,7 +242,7 @@ def takeaway(session: Session, certificate: Any) -> None:
     """Downloads of the finished set and of the certificate."""
     from workbench.exchange import FORMATS
 
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="finish-downloads"):
+    with widgets.row("finish-downloads"):
         file_format = format_box(session, "finish-format", width=150, label_visibility="collapsed")
         downloads.button(
             "Download the finished set",
@@ -341,6 +334,6 @@ def classes(certificate: Any) -> None:
 
 def void(session: Session, now: FinishState) -> None:
     """Message that what was frozen is not there any more."""
-    st.error(verbatim(now.why), icon=":material/error:")
+    show_error(now.why)
     if any(event.payload["started"] == now.frozen.started for event in session.state.certified):
         st.markdown("The certificate that was issued is void: do not hand it on.")

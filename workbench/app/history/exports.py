@@ -9,9 +9,9 @@ import streamlit as st
 
 from workbench.app.access import auditing
 from workbench.app.serving import uploads
-from workbench.app.shell import background_files
+from workbench.app.shell import background_files, widgets
 from workbench.app.shell.downloads import button
-from workbench.app.words.text import one_line, plural, verbatim
+from workbench.app.words.text import one_line, plural, refused, verbatim
 from workbench.errors import InputError
 from workbench.exchange import CARRIED_BY, FORMATS, SCOPES, ImportPlan
 from workbench.exchange.answers import IMPORTS
@@ -116,14 +116,7 @@ def downloads(session: Any, state: Any) -> None:
         session: of whoever looks at the page; labels taken in are theirs.
         state: of its project.
     """
-    with st.container(
-        horizontal=True,
-        vertical_alignment="center",
-        horizontal_alignment="right",
-        key="downloads",
-        gap="small",
-        width="content",
-    ):
+    with widgets.row("downloads", horizontal_alignment="right", width="content"):
         with st.popover("Download", icon=":material/download:", key="export"):
             file_format = format_box(session, "format", width="stretch")
             barred_scopes = {
@@ -195,7 +188,7 @@ def _importer(session: Any) -> None:
         return
     key = f"take-{session.id}-{session.annotator}-{file.file_id}-{kind}"
     pending_import = st.session_state.get(_TAKEN)
-    try:
+    with refused():
         if pending_import is not None and pending_import[0] == key:
             _take_in(session, file, kind, *pending_import)
             return
@@ -211,8 +204,6 @@ def _importer(session: Any) -> None:
         if st.button("Import", key="import", type="primary", disabled=choice is None) and choice is not None:
             st.session_state[_TAKEN] = key, choice, column
             _take_in(session, file, kind, key, choice, column)
-    except InputError as error:
-        st.error(verbatim(error), icon=":material/error:")
 
 
 def _looked_at(session: Any, file: Any, kind: str, column: str) -> Looked | None:

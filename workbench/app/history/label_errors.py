@@ -156,7 +156,7 @@ def part(session: Session) -> tuple[list[LabelIssue], str]:
         question_session.question_name: question_session for question_session in session.questions.sessions()
     }
     report = find_issues(sessions, models)
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with widgets.row():
         if report.job is None:
             st.markdown(f"**{verdict(report)}**", width="content")
             _ways_on(session, sessions, models, report)

@@ -51,12 +51,11 @@ def part(session: Any, state: Any) -> None:
     for column in ("Seconds a label", "Agrees with the others", "Between", "Takes for another", "Over time"):
         if (table[column].isna() | (table[column] == "")).all():
             table = table.drop(columns=column)
-    st.dataframe(
+    widgets.grid(
         table,
-        hide_index=True,
-        key="people-table",
+        "people-table",
+        "The people of the project, one a row",
         height="content" if len(rows) <= 10 else _HEIGHT,
-        alt="The people of the project, one a row",
         column_config={
             "Agrees with the others": st.column_config.NumberColumn(
                 format="%.0f %%",
@@ -89,8 +88,6 @@ def learnt_words(report: PeopleReport) -> str:
 
 def taken_for_another(report: PeopleReport) -> None:
     """Classes that people take for another, beside the model."""
-    import pandas as pd
-
     if not report.confusions:
         return
     people, model = (
@@ -101,19 +98,14 @@ def taken_for_another(report: PeopleReport) -> None:
         {"Is": confusion.true, "Taken for": confusion.said, people: confusion.people, model: confusion.model}
         for confusion in report.confusions
     ]
-    table = pd.DataFrame(rows)
     st.markdown(
         "**Classes taken for another**",
         help="What people mean together counts as right. The model's guesses are those of before anybody "
         "answered.",
     )
-    st.dataframe(
-        table if report.n_guesses else table.drop(columns=model),
-        hide_index=True,
-        key="people-mixed",
-        height="content",
-        alt="Classes that people and the model take for another",
-    )
+    alt = "Classes that people and the model take for another"
+    shown = rows if report.n_guesses else [{k: v for k, v in row.items() if k != model} for row in rows]
+    widgets.grid(shown, "people-mixed", alt, height="content")
 
 
 def _row(name: str, person: PersonReport) -> dict[str, Any]:
@@ -132,8 +124,6 @@ def _row(name: str, person: PersonReport) -> dict[str, Any]:
 
 def talked(session: Any, people: list[tuple[str, PersonReport]]) -> None:
     """Items on which somebody differs from others who are sure."""
-    import pandas as pd
-
     ids = session.pool.items.ids
     rows = [
         {
@@ -149,11 +139,10 @@ def talked(session: Any, people: list[tuple[str, PersonReport]]) -> None:
     if not rows:
         return
     st.markdown("**Items to talk about**", help="The others are sure of another class.")
-    st.dataframe(
-        pd.DataFrame(rows),
-        hide_index=True,
-        key="people-talk",
+    widgets.grid(
+        rows,
+        "people-talk",
+        "Items on which somebody differs from others who are sure",
         height="content" if len(rows) <= 10 else _HEIGHT,
-        alt="Items on which somebody differs from others who are sure",
         column_config={"Sure": st.column_config.NumberColumn(format="%.0f %%")},
     )

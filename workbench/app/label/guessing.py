@@ -10,7 +10,7 @@ from workbench.app.access import login
 from workbench.app.serving import uploads
 from workbench.app.serving.jobs import DAY, manager
 from workbench.app.shell import background_files, widgets
-from workbench.app.words.text import one_line, percent, plural, verbatim
+from workbench.app.words.text import one_line, percent, plural, refused, show_error, show_kept_error, verbatim
 from workbench.errors import InputError
 from workbench.sessions.guessing import source_words, takes_guess, weight_words
 from workbench.sessions.people import picked_words
@@ -61,8 +61,7 @@ def dialog(session: Session) -> None:
     _another(session, [report.source for report in reports])
     _file(session)
     _language_model(session)
-    if _PROBLEM in st.session_state:
-        st.error(verbatim(st.session_state.pop(_PROBLEM)), icon=":material/error:")
+    show_kept_error(_PROBLEM)
 
 
 def _source(session: Session, report: SourceReport, n_labelled: int, place: int, on: list[str]) -> None:
@@ -138,7 +137,7 @@ def _another(session: Session, present_sources: list[str]) -> None:
     offered = [source for source in session.guesses.offered() if source not in present_sources]
     if not offered:
         return
-    with st.container(horizontal=True, vertical_alignment="bottom", key="guess-another"):
+    with widgets.row("guess-another", align="bottom"):
         choice = st.selectbox(
             "One more", offered, format_func=source_words, key="guess-chosen", width="stretch"
         )
@@ -161,7 +160,7 @@ def _file(session: Session) -> None:
     try:
         plan = _plan(session, file)
     except InputError as error:
-        st.error(verbatim(error), icon=":material/error:")
+        show_error(error)
         return
     if plan is None:
         return  # how far it is stands in its place
@@ -200,16 +199,12 @@ def _language_model(session: Session) -> None:
                 return
         if not source:
             return
-        try:
+        with refused():
             server = language_model.server_of(source, any_address=login.may_name_paths())
             questions = language_model.questions_about(session)
-        except InputError as error:
-            st.error(verbatim(error), icon=":material/error:")
-            return
-        st.caption(f"{questions.words()} They go to {verbatim(server.address)}.")
-        st.button(
-            "Send and ask", key="guess-llm-ask", on_click=_ask, args=(session, source, server, questions)
-        )
+            st.caption(f"{questions.words()} They go to {verbatim(server.address)}.")
+            arguments = session, source, server, questions
+            st.button("Send and ask", key="guess-llm-ask", on_click=_ask, args=arguments)
 
 
 def _ask(session: Session, source: str, server: Server, questions: Questions) -> None:
@@ -249,10 +244,8 @@ def _plan(session: Session, file: Any) -> PredictionPlan | None:
 
 
 def _take(session: Session, source: str, predictions: Sequence[Prediction], mapping: dict[str, str]) -> None:
-    try:
+    with refused(_PROBLEM):
         session.guesses.add(source, predictions, mapping)
-    except InputError as error:
-        st.session_state[_PROBLEM] = str(error)
     _empty_box()
 
 
@@ -294,7 +287,5 @@ def _add(session: Session, source: str) -> None:
 
 
 def _change(session: Session, sources: list[dict[str, Any]]) -> None:
-    try:
+    with refused(_PROBLEM):
         session.guesses.change(sources)
-    except InputError as error:
-        st.session_state[_PROBLEM] = str(error)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from workbench.app.words.text import one_line, plural, verbatim
+from workbench.app.shell import widgets
+from workbench.app.words.text import one_line, plural, refused, show_kept_error, verbatim
 from workbench.errors import InputError
 from workbench.pools.instructions import LONGEST, MOST_OCTETS, PICTURE, read_instructions
 from workbench.sessions.instruction_texts import MOST_PICTURES, as_kept
@@ -92,10 +93,9 @@ def dialog(session: Session) -> None:
         with st.container(height=_HIGH, border=True, key="instructions-preview"):
             _preview(session, draft)
     _bring(draft)
-    if _PROBLEM in st.session_state:
-        st.error(verbatim(st.session_state.pop(_PROBLEM)), icon=":material/error:")
+    show_kept_error(_PROBLEM)
     unsaved = draft["text"].strip() != (versions[-1].text if versions else "")
-    with st.container(horizontal=True, vertical_alignment="bottom", key="instructions-actions"):
+    with widgets.row("instructions-actions", align="bottom"):
         words = "Save as a new version" if versions else "Save"
         st.button(words, type="primary", key="instructions-save", on_click=_save, args=(session, draft))
         if unsaved:
@@ -120,7 +120,7 @@ def _preview(session: Session, draft: dict[str, Any]) -> None:
 
 def _bring(draft: dict[str, Any]) -> None:
     """Pictures by drag, and another tool's file."""
-    with st.container(horizontal=True, vertical_alignment="bottom", key="instructions-bring"):
+    with widgets.row("instructions-bring", align="bottom"):
         st.file_uploader(
             "Pictures: drop them here",
             type=["png", "jpg", "jpeg", "gif", "webp", "bmp"],
@@ -147,15 +147,13 @@ def _pictures(draft: dict[str, Any]) -> None:
         if file.file_id in draft["taken"]:
             continue
         draft["taken"].add(file.file_id)
-        try:
+        with refused(_PROBLEM):
             name = _put(draft, file.name, file.getvalue())
-        except InputError as error:
-            st.session_state[_PROBLEM] = str(error)
-            continue
-        if f"]({name})" in st.session_state[_TEXT]:
-            continue  # the text has a place for it already
-        words = re.sub(r"[\[\]\n]", " ", file.name.rpartition(".")[0])[:80]
-        st.session_state[_TEXT] = f"{st.session_state[_TEXT].rstrip()}\n\n![{words}]({name})\n".lstrip()
+            if f"]({name})" in st.session_state[_TEXT]:
+                continue  # the text has a place for it already
+            words = re.sub(r"[\[\]\n]", " ", file.name.rpartition(".")[0])[:80]
+            text = f"{st.session_state[_TEXT].rstrip()}\n\n![{words}]({name})\n"
+            st.session_state[_TEXT] = text.lstrip()
 
 
 def _put(draft: dict[str, Any], filename: str, data: bytes) -> str:
@@ -176,27 +174,21 @@ def _from_file(draft: dict[str, Any]) -> None:
     if file is None or file.file_id in draft["taken"]:
         return
     draft["taken"].add(file.file_id)
-    try:
+    with refused(_PROBLEM):
         document = read_instructions(file.getvalue(), file.name)
         names = {filename: _put(draft, filename, data) for filename, data in document.pictures.items()}
-    except InputError as error:
-        st.session_state[_PROBLEM] = str(error)
-        return
-    text = PICTURE.sub(lambda match: f"![{match[1]}]({names.get(match[2], match[2])})", document.text)
-    if len(text) > LONGEST:
-        st.session_state[_PROBLEM] = f"{file.name} has {len(text):,} characters; {LONGEST:,} can be shown."
-    st.session_state[_TEXT] = text[:LONGEST]
+        text = PICTURE.sub(lambda match: f"![{match[1]}]({names.get(match[2], match[2])})", document.text)
+        st.session_state[_TEXT] = text[:LONGEST]
+        if len(text) > LONGEST:
+            raise InputError(f"{file.name} has {len(text):,} characters; {LONGEST:,} can be shown.")
 
 
 def _save(session: Session, draft: dict[str, Any]) -> None:
     files = {name: data for name, (data, _) in draft["pictures"].items()}
-    try:
+    with refused(_PROBLEM):
         session.instructions.write(st.session_state[_TEXT], files, after=draft["after"])
-    except InputError as error:
-        st.session_state[_PROBLEM] = str(error)
-        return
-    st.session_state.pop(_DRAFT, None)
-    close()
+        st.session_state.pop(_DRAFT, None)
+        close()
 
 
 def _earlier(versions: tuple[Instructions, ...], unsaved: bool) -> None:

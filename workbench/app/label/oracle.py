@@ -73,26 +73,24 @@ class Rival:
     Attributes:
         pool: fingerprint.
         classifier: registry name.
-        options: of the classifier, printed.
+        options: of the classifier, by name.
         start: the items of the person's first fit, from which these runs begin too.
         measured: test items the error is measured on; 0 for all.
         seed: of the project: the same test items.
         budget: labels asked for after the start.
         guess: the sources that the person's fits begin with.
         session: of the project.
-        given: the options.
     """
 
     pool: str
     classifier: str
-    options: str
+    options: Mapping[str, Any]
     start: tuple[int, ...]
     measured: int
     seed: int
     budget: int
     guess: tuple[str, ...]
     session: Session = field(repr=False, compare=False)
-    given: Mapping[str, Any] = field(repr=False, compare=False)
 
 
 def knows_all(pool: Pool) -> bool:
@@ -120,11 +118,10 @@ def baseline(session: Session, reach: int) -> tuple[Points, Job | None]:
     if len(set(pool.truth[list(start)].tolist())) < 2 or reach <= len(start):
         return [], None
     settings = session.settings
-    options = dict(settings["options"])
     rival = Rival(
         pool.fingerprint,
         str(settings["classifier"]),
-        repr(sorted(options.items())),
+        dict(sorted(settings["options"].items())),
         start,
         int(settings.get("measured", 0)),
         int(settings["seed"]),
@@ -133,7 +130,6 @@ def baseline(session: Session, reach: int) -> tuple[Points, Job | None]:
             source["source"] for source in (session.fits.fitted_with.get("guess") or {}).get("sources", ())
         ),
         session,
-        options,
     )
     job = manager().compute(
         session.id, rival, _run_rival, title="Random questions", lane="baseline", limit=7 * DAY
@@ -148,7 +144,7 @@ def first_items(session: Session) -> tuple[int, ...]:
     return tuple(rounds[0].queried.tolist()) if rounds else ()
 
 
-def _run_rival(job: Job, rival: Rival) -> Points:
+def _run_rival(job: Job, rival: Rival) -> Any:
     session = rival.session
     settings = {
         "initial": rival.start,
@@ -157,19 +153,18 @@ def _run_rival(job: Job, rival: Rival) -> Points:
         "budget": rival.budget,
         "guess": rival.guess or None,
     }
-    points: Points = jobs.compute(
+    return jobs.compute(
         job,
         "random_runs",
         session.store.url,
         session.id,
         BASELINE_SEEDS,
         rival.classifier,
-        dict(rival.given),
+        rival.options,
         settings,
         where=jobs.long_work,
         session=session,
     )
-    return points
 
 
 def reach_for(n_labelled: int) -> int:

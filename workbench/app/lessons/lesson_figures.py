@@ -66,18 +66,9 @@ def wrong(reports: Any, _values: Values) -> Drawn:
 
 def sweep(curves: Any, values: Values) -> Drawn:
     """Likelihoods over the noise."""
-    fig = teaching.noise_curves(curves, mark=values["noise"], expected=8, n=2000, height=470)
-    at = [
-        f"{c.title} {percent(c.error[:, k].mean())} / {c.nll[:, k].mean():.2f} / {c.ece[:, k].mean():.3f}"
-        for c in curves
-        for k in [int(abs(c.noise - values["noise"]).argmin())]
-    ]
-    # a line of its own says what the three numbers of each line are
-    words = " · ".join([f"At noise {values['noise']:g}: error / NLL / ECE", *at]) if at else ""
-    exact = next((c for c in curves if c.name == "bayes"), None)
-    answer = None if exact is None else 100 * float(exact.error[:, abs(exact.noise - 0.5).argmin()].mean())
-    alt = "Error, likelihood and calibration error of each likelihood against noise"
-    readings = [(c, int(abs(c.noise - values["noise"]).argmin())) for c in curves]
+    noise = values["noise"]
+    fig = teaching.noise_curves(curves, mark=noise, expected=8, n=2000, height=470)
+    readings = [(c, int(abs(c.noise - noise).argmin())) for c in curves]
     table = tuple(
         {
             "Model": c.title,
@@ -87,7 +78,13 @@ def sweep(curves: Any, values: Values) -> Drawn:
         }
         for c, k in readings
     )
-    return Drawn([Picture(fig, alt)], words, answer, _of_noise(readings, values["noise"]), table)
+    lines = [f"{model} {' / '.join(numbers)}" for model, *numbers in map(dict.values, table)]
+    # a line of its own says what the three numbers of each line are
+    words = " · ".join([f"At noise {noise:g}: error / NLL / ECE", *lines]) if lines else ""
+    exact = next((c for c in curves if c.name == "bayes"), None)
+    answer = None if exact is None else 100 * float(exact.error[:, abs(exact.noise - 0.5).argmin()].mean())
+    alt = "Error, likelihood and calibration error of each likelihood against noise"
+    return Drawn([Picture(fig, alt)], words, answer, _of_noise(readings, noise), table)
 
 
 def _of_noise(readings: list[tuple[Any, int]], noise: float) -> str:

@@ -21,6 +21,7 @@ from workbench.app.lessons.lesson_figures import Drawn, Values
 from workbench.app.lessons.prose import Part, plain
 from workbench.app.lessons.stage import AS_DRAWN, Stage
 from workbench.app.serving import jobs
+from workbench.app.serving.caching import computed
 from workbench.app.serving.jobs import DAY, HOUR, Job, manager
 from workbench.errors import InputError
 from workbench.figures.parts import enlarge, resized
@@ -30,9 +31,7 @@ from workbench.reading import cut
 __all__ = ["Drawn", "Values"]
 OWNER = "lessons"
 TEXTS = Path(__file__).resolve().parent / "lessons.toml"
-_DONE: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
 _LOCK = threading.Lock()
-_CAPACITY = 256
 _DRAWN: OrderedDict[tuple[Any, ...], tuple[Any, Drawn]] = OrderedDict()
 _PICTURES = 96
 
@@ -208,9 +207,7 @@ def start(lesson: Lesson, values: Values) -> Job:
     key = lesson.key(values)
 
     def work(job: Job) -> Any:
-        outcome = lesson.compute(values, job)
-        _keep(_DONE, key, outcome)
-        return outcome
+        return computed(stored.find, _kind(key), known=lesson.compute(values, job))
 
     # an experiment may wait for the process of long work
     return manager().submit(
@@ -262,7 +259,10 @@ def drawn(lesson: Lesson, made: Any, values: Values, stage: Stage = AS_DRAWN) ->
             enlarge(picture.figure, stage.scale)
         if stage.height:
             resized(picture.figure, stage.height // len(display.pictures))
-    _keep(_DRAWN, key, (made, display), _PICTURES)
+    with _LOCK:
+        _DRAWN[key] = made, display
+        while len(_DRAWN) > _PICTURES:
+            _DRAWN.popitem(last=False)
     return display
 
 
@@ -284,21 +284,7 @@ def _kind(key: tuple[Any, ...]) -> str:
 
 def _stored(key: tuple[Any, ...]) -> Any:
     """Result for a key: computed in this process, or beforehand."""
-    with _LOCK:
-        if key in _DONE:
-            _DONE.move_to_end(key)
-            return _DONE[key]
-    outcome = stored.find(_kind(key))
-    if outcome is not None:
-        _keep(_DONE, key, outcome)
-    return outcome
-
-
-def _keep(kept: OrderedDict[Any, Any], key: Any, value: Any, most: int = _CAPACITY) -> None:
-    with _LOCK:
-        kept[key] = value
-        while len(kept) > most:
-            kept.popitem(last=False)
+    return computed(stored.find, _kind(key))
 
 
 def written(lesson: Lesson) -> tuple[str, ...]:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from workbench.app.serving.frontend import component
+
+_HERE = Path(__file__).resolve().parent
 _MARKS = re.compile(r"\[([^\]]+)\]\(([\w-]+)\)|\{([\w-]+)\}|\*([^*]+)\*")
 _PICTURE = (
     "svg { display: block; width: 100%; max-width: 30rem; height: auto; margin: 0 auto 1rem;"
@@ -110,15 +112,6 @@ def named(text: str, kind: str) -> list[str]:
     return [run.part if kind == "link" else run.words for run in rows]
 
 
-@cache
-def _registered() -> Any:
-    import streamlit as st
-
-    folder = Path(__file__).resolve().parent
-    script, style = ((folder / f"prose.{end}").read_text(encoding="utf-8") for end in ("js", "css"))
-    return st.components.v2.component("workbench_prose", html=_HTML, css=style, js=script)
-
-
 def mount(
     key: str,
     text: str | Sequence[str],
@@ -157,7 +150,7 @@ def mount(
         if seen and isinstance(size, list) and len(size) == 2 and all(isinstance(n, int) for n in size):
             seen(size[0], size[1])
 
-    _registered()(
+    component("prose", _HERE / "prose.js", style=_HERE / "prose.css", html=_HTML)(
         key=key,
         data={
             "rows": [[run._asdict() for run in row] for row in rows],
@@ -171,15 +164,6 @@ def mount(
     )
 
 
-@cache
-def _picture(name: str, file: Path) -> Any:
-    import streamlit as st
-
-    return st.components.v2.component(
-        f"workbench_sketch_{name.replace('-', '_')}", html=file.read_text(encoding="utf-8"), css=_PICTURE
-    )
-
-
 def picture(name: str, file: Path) -> None:
     """Show a drawing of ours in the page's own colour of text.
 
@@ -187,4 +171,5 @@ def picture(name: str, file: Path) -> None:
         name: of the drawing.
         file: SVG; `currentColor` is the text's.
     """
-    _picture(name, file)(key=f"sketch-{name}")
+    drawing = file.read_text(encoding="utf-8")
+    component(f"sketch_{name.replace('-', '_')}", style=_PICTURE, html=drawing)(key=f"sketch-{name}")

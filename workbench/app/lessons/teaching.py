@@ -15,8 +15,7 @@ from workbench.app.serving.jobs import Job
 from workbench.app.shell import widgets
 from workbench.app.shell.downloads import button, figure_downloads
 from workbench.app.words.glossary import explain, used_in
-from workbench.app.words.text import plural, verbatim
-from workbench.errors import InputError
+from workbench.app.words.text import plural, refused, show_kept_error, verbatim
 
 
 def key_of(lesson: lessons.Lesson, control: lessons.Control) -> str:
@@ -28,7 +27,7 @@ def controls(lesson: lessons.Lesson) -> lessons.Values:
     """Draw the controls in a row; their values go into the address."""
     wrong = _begun(lesson)
     values: lessons.Values = {}
-    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom", key="lesson-controls"):
+    with widgets.row("lesson-controls", align="bottom", gap="medium"):
         for control in lesson.controls:
             values[control.name] = _control(control, key_of(lesson, control))
             st.query_params[control.name] = str(values[control.name])
@@ -217,17 +216,14 @@ def ask_guess(lesson: lessons.Lesson) -> None:
     key = f"guess-{lesson.name}"
 
     def show(typed: bool) -> None:
-        try:
+        with refused("guess-problem"):
             if typed:
                 guesses.give(lesson.name, who(), guesses.parse(str(st.session_state.get(key) or "")))
-        except InputError as error:
-            st.session_state["guess-problem"] = str(error)
-            return
-        st.session_state[f"shown-{lesson.name}"] = True
+            st.session_state[f"shown-{lesson.name}"] = True
 
     with st.container(border=True, key="guess"):
         st.markdown(f"**Guess first.** {verbatim(lesson.guess.ask)}")
-        with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        with widgets.row(align="bottom"):
             st.text_input(f"Your guess, {lesson.guess.unit}", key=key, width=220)
             st.button(
                 "Show it",
@@ -238,8 +234,7 @@ def ask_guess(lesson: lessons.Lesson) -> None:
                 args=(True,),
             )
             st.button("Show without a guess", key="guess-skip", type="tertiary", on_click=show, args=(False,))
-        if "guess-problem" in st.session_state:
-            st.error(verbatim(st.session_state.pop("guess-problem")), icon=":material/error:")
+        show_kept_error("guess-problem")
 
 
 def answer(lesson: lessons.Lesson) -> float | None:
@@ -290,17 +285,7 @@ def streaming(lesson: lessons.Lesson, values: lessons.Values, job: Job, *, cance
     if not job.active:
         st.rerun()
     with st.container(height=lesson.height + 150, border=False, key="lesson-computing"):
-        with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-            words = "Stopping…" if job.cancelling else job.message or "Waiting for its turn"
-            st.progress(job.fraction, text=verbatim(words))
-            if cancel:
-                st.button(
-                    "Cancel",
-                    key="lesson-cancel",
-                    icon=":material/stop:",
-                    disabled=job.cancelling,
-                    on_click=job.cancel,
-                )
+        widgets.bar(job, "lesson-job", cancel=cancel)
         if job.partial is not None:
             draw(lesson, job.partial, values, finished=False)
 
@@ -335,7 +320,7 @@ def wall_code(query: dict[str, str]) -> None:
     """
     address = f"{joining.base_address()}?{urlencode(query)}"
     picture = joining.qr_code(address)
-    with st.container(key="lesson-wall-code", horizontal=True, vertical_alignment="center", gap="medium"):
+    with widgets.row("lesson-wall-code", gap="medium"):
         if picture:
             st.image(picture, alt=f"QR code of {address}")
         with st.container(gap="xsmall"):

@@ -69,8 +69,7 @@ def begin() -> None:
     from workbench.store import Store
 
     auditing.room_for_project()
-    person = login.of_page() if login.required() else None
-    owner = "" if person is None else person.key
+    owner = login.key_of_page()
     session = Session.create(POOL, name="A class labels digits", owner=owner)
     if owner:
         Store.open().share_project(session.id, owner, "open")

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import streamlit as st
 
 from workbench.app.access import auditing, current, login
 from workbench.app.programs import BASE
 from workbench.app.serving.frontend import from_root
-from workbench.app.words.text import verbatim
-from workbench.errors import InputError
-
-if TYPE_CHECKING:
-    from workbench.store import ProjectSummary, Store
+from workbench.app.shell import widgets
+from workbench.app.words.text import refused, show_kept_error, verbatim
+from workbench.store import ProjectSummary, Store
 
 _MADE = "programs-made-keys"
 """State: the secrets of keys made since the dialog was opened, by the key's id."""
@@ -31,8 +27,6 @@ def dialog(record: ProjectSummary) -> None:
     Args:
         record: the project; whoever may change it sees this.
     """
-    from workbench.store import Store
-
     store = Store.open()
     if not login.may_change(record):
         st.caption("Its owner opens it to programs.")
@@ -50,8 +44,8 @@ def _keys(store: Store, record: ProjectSummary) -> None:
     # a form is good for one key: a second press of it is of a form that is there no more
     key_ids = tuple(key.id for key in keys)
     form = f"new-key-{record.id}-{len(key_ids)}-{''.join(key_ids[:1])}"
-    person = login.of_page() if login.required() else None
-    with st.form(form, border=False), st.container(horizontal=True, vertical_alignment="bottom"):
+    person = login.of_page()
+    with st.form(form, border=False), widgets.row(align="bottom"):
         default = person.name if person is not None else current.person("")
         st.text_input(
             "Whose answers", default, max_chars=120, disabled=person is not None, key=f"{form}-name"
@@ -63,15 +57,14 @@ def _keys(store: Store, record: ProjectSummary) -> None:
             on_click=_make,
             args=(record, form, key_ids),
         )
-    if problem := st.session_state.pop(_PROBLEM, None):
-        st.error(verbatim(problem), icon=":material/error:")
+    show_kept_error(_PROBLEM)
     secrets = st.session_state.get(_MADE, {})
     if new_keys := [key for key in keys if key.id in secrets]:
         st.success("Copy it now: it is shown until this is closed, and kept nowhere.", icon=":material/key:")
         for key in new_keys:
             st.code(secrets[key.id], language=None)
     for key in keys:
-        with st.container(horizontal=True, vertical_alignment="center", key=f"key-{key.id}"):
+        with widgets.row(f"key-{key.id}"):
             use = "never used" if key.used is None else f"last used {key.used[:10]}"
             words = (
                 f"**{verbatim(key.name, 40)}** · {verbatim(key.purpose or 'no purpose given', 60)} · {use}"
@@ -92,23 +85,18 @@ def _make(record: ProjectSummary, form: str, key_ids: tuple[str, ...]) -> None:
         form: key of the form.
         key_ids: ids of the project's keys then.
     """
-    from workbench.store import Store
-
     store = Store.open()
     if tuple(key.id for key in store.keys.of(record.id)) != key_ids:
         return
-    person = login.of_page() if login.required() else None
+    person = login.of_page()
     name, purpose = (str(st.session_state.get(f"{form}-{field}", "")) for field in ("name", "purpose"))
-    try:
+    with refused(_PROBLEM):
         api_key, secret = store.keys.make(
             record.id,
             name if person is None else person.name,
-            person="" if person is None else person.key,
+            person=login.key_of_page(),
             purpose=purpose,
         )
-    except InputError as error:
-        st.session_state[_PROBLEM] = str(error)
-        return
-    st.session_state[_MADE] = st.session_state.get(_MADE, {}) | {api_key.id: secret}
-    detail = f"key {api_key.id} for {api_key.name}"
-    auditing.record("opened to programs", project=record.id, called=record.name, detail=detail)
+        st.session_state[_MADE] = st.session_state.get(_MADE, {}) | {api_key.id: secret}
+        detail = f"key {api_key.id} for {api_key.name}"
+        auditing.record("opened to programs", project=record.id, called=record.name, detail=detail)

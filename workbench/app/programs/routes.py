@@ -3,41 +3,38 @@
 from __future__ import annotations
 
 import json
-import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+from starlette.routing import Match, Route
+
 from workbench.app.access import login
 from workbench.app.desk import cards
 from workbench.app.desk.acknowledgements import MOST_OPERATIONS, keep_fitting, perform, session_of
-from workbench.app.desk.pictures import picture
-from workbench.app.desk.requests import RefusedError, json_body, json_reply
+from workbench.app.desk.requests import RefusedError, guarded, json_body, json_reply
 from workbench.app.programs import BASE
 from workbench.app.serving import limits
 from workbench.app.serving.frontend import from_root
-from workbench.errors import InputError, StorageError
+from workbench.errors import InputError
 from workbench.reading import cut
 
 if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
-
     from workbench.sessions import Ask, Session
     from workbench.store.program_keys import ApiKey
 
 MOST_QUESTIONS = 16
 MOST_LABELS = 1_000
 MOST_ROWS = 1_000
-_log = logging.getLogger(__name__)
 
 
 def routes() -> list[Any]:
     """Starlette routes for `st.App(routes=...)`."""
-    from starlette.routing import Route
-
     project = f"{BASE}/projects/{{project}}"
     api_routes = [
         Route(project, _answering(progress), methods=["GET"]),
@@ -57,7 +54,6 @@ def routes() -> list[Any]:
 
 def _refusing(ways: Sequence[Any]) -> Callable[[Request], Any]:
     """The answer to what is no way of the API: 405 where another method is one, otherwise 404."""
-    from starlette.routing import Match
 
     async def handler(request: Request) -> Response:
         methods = {
@@ -75,8 +71,6 @@ def _refusing(ways: Sequence[Any]) -> Callable[[Request], Any]:
 
 
 async def _described(request: Request) -> Response:
-    from starlette.responses import FileResponse
-
     return FileResponse(Path(__file__).with_name("openapi.json"))
 
 
@@ -88,20 +82,17 @@ def _answering(work: Callable[..., Any]) -> Callable[[Request], Any]:
 
 
 async def _image(request: Request) -> Response:
-    from starlette.responses import Response as Plain
-
     def work(key: ApiKey, body: Mapping[str, Any]) -> Any:
-        octets, kind = picture(key.project, int(request.path_params["item"]))
-        return (lambda: Plain(octets, media_type=kind)), ()
+        octets, kind = cards.picture(key.project, int(request.path_params["item"]))
+        return (lambda: Response(octets, media_type=kind)), ()
 
     return await _guarded(request, work)
 
 
 async def _guarded(request: Request, work: Callable[[ApiKey, Mapping[str, Any]], Any]) -> Response:
     """Let in who shows a key, within the limits of their person; whatever goes wrong is a sentence."""
-    from starlette.concurrency import run_in_threadpool
 
-    try:
+    async def attempt() -> Response:
         key = await run_in_threadpool(_holder, request)
         limits.LIMITS.requests(key.name)
         body = await _body(request)
@@ -111,18 +102,8 @@ async def _guarded(request: Request, work: Callable[[ApiKey, Mapping[str, Any]],
             reply, arguments = await run_in_threadpool(work, key, body)
             response: Response = reply(*arguments)
             return response
-    except limits.TooMuchError as error:
-        return json_reply({"why": str(error), "wait": error.seconds}, 429)
-    except RefusedError as refused:
-        return json_reply({"why": refused.why}, refused.status)
-    except StorageError as error:
-        return json_reply({"why": f"The server cannot store answers ({error})."}, 503)
-    except InputError as error:
-        return json_reply({"why": str(error)}, 409)
-    except Exception as error:
-        _log.exception("A program could not be answered")
-        reason = cut(" ".join(str(getattr(error, "orig", None) or error).split()))
-        return json_reply({"why": f"The server failed ({reason})."}, 503)
+
+    return await guarded(attempt)
 
 
 async def _body(request: Request) -> Mapping[str, Any]:
@@ -254,10 +235,8 @@ def _shown_item(session: Session, item: int) -> dict[str, Any]:
 
 def _guessed(session: Session, ask: Ask) -> dict[str, Any]:
     """Predictions for an item, surest first, where that may be said."""
-    if session.model is None or ask.role in cards.BLIND:
-        return {}
-    probabilities = sorted(session.predictions.of(ask.item).items(), key=lambda pair: -pair[1])
-    return {"guess": [[name, round(p, 4)] for name, p in probabilities[:5]]}
+    predictions = cards.predicted(session, ask)[:5]
+    return {"guess": [[name, round(p, 4)] for name, p in predictions]} if predictions else {}
 
 
 def _plain(value: Any) -> Any:

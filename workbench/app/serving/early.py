@@ -14,7 +14,7 @@ import json
 import re
 from typing import Any
 
-from workbench.app.serving.frontend import below_base, prepared
+from workbench.app.serving.frontend import Layer, below_base, prepared
 from workbench.app.serving.streamlit_private import is_known
 
 SCRIPT = (
@@ -35,11 +35,8 @@ _MOST = 1 << 20
 """Octets of an index; what is larger is none, and is passed on as it is."""
 
 
-class Early:
+class Early(Layer):
     """ASGI middleware: puts `SCRIPT` and `BACKEND` into the head of the app's own pages."""
-
-    def __init__(self, app: Any) -> None:
-        self.app = app
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Pass the request on; of a page the whole answer is held until its head has come."""

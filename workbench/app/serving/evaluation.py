@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from workbench.app.serving import jobs
-from workbench.app.serving.caching import computed
+from workbench.app.serving.caching import kept
 from workbench.app.serving.jobs import DAY, Job, manager
 from workbench.arrays import Floats, Ints
 
@@ -17,13 +17,7 @@ if TYPE_CHECKING:
     from workbench.sessions.insight import Calibration
 
 
-def probability_versions(model: FittedModel) -> dict[str, str]:
-    """The ways this model's latents can be read as probabilities: name -> title."""
-    from workbench.sessions import insight
-
-    return insight.probability_versions(model)
-
-
+@kept
 def calibration(
     model: FittedModel,
     items: Ints,
@@ -39,23 +33,11 @@ def calibration(
         model: to measure.
         items: [n] it never trained on.
         codes: [n] their classes.
-        version: of `probability_versions`.
+        version: of `insight.probability_versions`.
         bins: B.
         code: the class whose probability is binned, or None for the prediction.
         crossed: [n, C] probabilities from cross-validation, which then replace the model's.
     """
-    return computed(_calibration, model, items, codes, version, bins, code, crossed)
-
-
-def _calibration(
-    model: FittedModel,
-    items: Ints,
-    codes: Ints,
-    version: str,
-    bins: int,
-    code: int | None,
-    crossed: Floats | None,
-) -> Calibration:
     from workbench.sessions import insight
 
     return insight.calibration(
@@ -75,19 +57,17 @@ class CrossValidationInputs:
     Attributes:
         uid: of the model whose training set is predicted.
         classifier: it was made with, not the one that was chosen since.
-        options: of the classifier, printed.
+        options: of the classifier, by name.
         seed: of the project.
         number: of the model's round.
-        given: the options.
         session: of the project.
     """
 
     uid: str
     classifier: str
-    options: str
+    options: Mapping[str, Any]
     seed: int
     number: int = field(repr=False, compare=False)
-    given: Mapping[str, Any] = field(repr=False, compare=False)
     session: Session = field(repr=False, compare=False)
 
 
@@ -103,14 +83,12 @@ def cross_validation(session: Session, model: FittedModel) -> Job:
         stays until it is let go of.
     """
     settings = session.fits.made_with(model.number)
-    options = settings["options"]
     inputs = CrossValidationInputs(
         model.uid,
         str(settings["classifier"]),
-        repr(sorted(options.items())),
+        dict(sorted(settings["options"].items())),
         int(session.settings["seed"]),
         model.number,
-        options,
         session,
     )
     return manager().compute(session.id, inputs, _crossed, title="Comparing labels", lane="short", limit=DAY)
@@ -125,6 +103,6 @@ def _crossed(job: Job, inputs: CrossValidationInputs) -> Any:
         session.id,
         inputs.number,
         inputs.classifier,
-        dict(inputs.given),
+        inputs.options,
         session=session,
     )

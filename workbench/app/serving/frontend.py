@@ -17,11 +17,13 @@ import hashlib
 import json
 import mimetypes
 import re
+from collections.abc import Iterable
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import streamlit as st
+from starlette.concurrency import run_in_threadpool
 
 from workbench.app.serving import streamlit_private
 
@@ -29,6 +31,7 @@ WIDGETS = ("Html", "Button", "BidiComponent", "Selectbox", "FileUploader", "Imag
 """Widgets that pages begin with, as the front end names their files."""
 FIGURES = ("PlotlyChart",)
 """Those of a figure: five megabytes, which come when one is shown."""
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\[\]:/@\s]+)(?::[0-9]{1,5})?")
 _IMPORTED = re.compile(r"(?:\bfrom|\bimport)\"\./([\w.-]+\.js)\"")
 _LINKED = re.compile(r'\s*<link rel="modulepreload" crossorigin href="\./static/js/([\w.-]+\.js)">')
 _MOST_LITTLE = 1 << 13
@@ -53,20 +56,46 @@ def below_base(path: str) -> str:
     return path[len(base) + 1 :] if base and path.startswith(f"/{base}/") else path
 
 
+def hostname(host: str) -> str:
+    """A Host header without its port, in small letters; "" where it is not a name and a port alone.
+
+    Args:
+        host: "labels.example:443", "[::1]:8501".
+    """
+    match = _HOST.fullmatch(host.lower())
+    return match[1] if match else ""
+
+
+def is_known_host(host: str | None, names: Iterable[str]) -> bool:
+    """True if a request names this server by a name it is known by.
+
+    Args:
+        host: the Host header.
+        names: the option `server.allowedHosts`; "*" for any.
+    """
+    known_names = {str(name).lower() for name in names}
+    name = hostname(host or "")
+    return "*" in known_names or (bool(name) and name in known_names)
+
+
 def from_root(path: str) -> str:
     """The path by which a program asks for what has this path below the server's own prefix."""
     base = st.get_option("server.baseUrlPath").strip("/")
     return f"/{base}{path}" if base else path
 
 
-class FrontEnd:
+class Layer:
+    """ASGI middleware around an app."""
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+
+
+class FrontEnd(Layer):
     """ASGI middleware: answers for the front end's files whose names change with their content.
 
     Whatever it does not know (parts of a file, the index, another folder) is passed on to Streamlit.
     """
-
-    def __init__(self, app: Any) -> None:
-        self.app = app
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Send the file, or pass the request on."""
@@ -109,8 +138,6 @@ def _comes_far(scope: Any) -> bool:
 
 async def _in_few_octets(path: str, content: bytes) -> bytes:
     """A file as gzip has it, made once; its path changes with its content."""
-    from starlette.concurrency import run_in_threadpool
-
     if path not in _FEW:
         _FEW[path] = await run_in_threadpool(gzip.compress, content, 6, mtime=0)
     return _FEW[path]
@@ -122,8 +149,6 @@ _HELD: dict[Path, bytes] = {}
 
 async def _content(path: str) -> bytes | None:
     """A file of the front end, or its little ones together; None for what is neither."""
-    from starlette.concurrency import run_in_threadpool
-
     file = _files().get(path)
     try:
         if file is not None:
@@ -158,6 +183,24 @@ def picture_address(file: Path) -> str:
     path = f"/static/cards/{file.stem}.{hashlib.sha256(content).hexdigest()[:8]}.svg"
     _PICTURES[path] = content
     return f".{path}"
+
+
+@cache
+def component(name: str, *scripts: Path, style: Path | str, html: str = "<div></div>") -> Any:
+    """A component of ours, registered once.
+
+    Args:
+        name: of the component.
+        scripts: its files of JavaScript, one after the other.
+        style: its file of CSS, or the rules.
+        html: what it begins with.
+    """
+    return st.components.v2.component(
+        f"workbench_{name}",
+        html=html,
+        css=style if isinstance(style, str) else style.read_text(encoding="utf-8"),
+        js="\n".join(script.read_text(encoding="utf-8") for script in scripts) or None,
+    )
 
 
 def prepared(index: str) -> str:

@@ -148,11 +148,7 @@ class Countdown:
         self._job, self._clock = job, clock
         self._marks: deque[tuple[float, float]] = deque()
 
-    def hear(self, said: tuple[float, str, Any]) -> None:
-        """Report of a process beside this one on the work."""
-        self(*said[:2])
-
-    def __call__(self, fraction: float, message: str) -> None:
+    def __call__(self, fraction: float, message: str, partial: Any = None) -> None:
         """As `Job.report`."""
         now = self._clock()
         if self._marks and fraction < self._marks[-1][1]:
@@ -161,11 +157,11 @@ class Countdown:
         while now - self._marks[0][0] > 30:
             self._marks.popleft()
         start, before = self._marks[0]
-        words = [message, f"{fraction:.0%}"]
+        words = [f"{fraction:.0%}", message]
         # two seconds of work say something of the rest
         if now - start >= 2 and fraction > before:
             words.append(f"about {duration((1 - fraction) * (now - start) / (fraction - before))} left")
-        self._job.report(fraction, " · ".join(words))
+        self._job.report(fraction, " · ".join(words), partial)
 
 
 class JobManager:

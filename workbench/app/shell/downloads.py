@@ -14,11 +14,15 @@ from dataclasses import dataclass, field
 from functools import partial
 from html import escape
 from tempfile import TemporaryFile
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import IO, Any, Literal
 from urllib.parse import quote
 from weakref import WeakValueDictionary, ref
 
 import streamlit as st
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
 
 from workbench.app.access import current, login
 from workbench.app.serving.jobs import DAY, Job, manager
@@ -26,10 +30,6 @@ from workbench.app.shell import widgets
 from workbench.app.shell.background_files import Making, not_made
 from workbench.errors import Cancelled, InputError
 from workbench.figures import export
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
 
 BASE = "/api/download"
 MINUTES = 60  # after the page was drawn last
@@ -155,8 +155,7 @@ def button(
     offer.taken = taken
     offer.drawn = time.monotonic()
     if login.required():
-        person = login.of_page()
-        offer.person, offer.project = "" if person is None else person.key, current.project_id()
+        offer.person, offer.project = login.key_of_page(), current.project_id()
     if isinstance(make, Making) and make.is_long and not disabled:
         if not _is_there(offer, make, label, key, icon, help):
             return
@@ -217,8 +216,6 @@ def in_bytes(size: int) -> str:
 
 def routes() -> list[Any]:
     """Starlette routes for `st.App(routes=...)`."""
-    from starlette.routing import Route
-
     return [Route(BASE + "/{token}", _download, methods=["GET"])]
 
 
@@ -242,9 +239,6 @@ def _admitted(offer: _Offer, cookies: Mapping[str, str]) -> login.Person | None:
 
 
 async def _download(request: Request) -> Response:
-    from starlette.concurrency import run_in_threadpool
-    from starlette.responses import StreamingResponse
-
     offer = _offers.get(request.path_params["token"])
     file = None if offer is None else offer.file
     if offer is None or file is None or time.monotonic() - offer.drawn > 60 * MINUTES:
@@ -325,8 +319,6 @@ def _failure(words: str, name: str) -> Response:
 
     A browser shows nothing of an answer that says it failed but "Failed" beside the file's name.
     """
-    from starlette.responses import PlainTextResponse
-
     headers = {
         "content-disposition": f"attachment; filename*=UTF-8''{quote(f'{name} was not made.txt')}",
         "cache-control": "no-store",

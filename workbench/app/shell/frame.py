@@ -12,7 +12,7 @@ from workbench.app.access import auditing, current, joining, login
 from workbench.app.serving import engine_state
 from workbench.app.serving.jobs import Job, manager
 from workbench.app.shell import kept_answers, labelling_speed, missing_pool, palette, widgets
-from workbench.app.words.text import for_people, one_line, percent, plural, verbatim
+from workbench.app.words.text import one_line, percent, plural, show_error, verbatim
 from workbench.errors import InputError
 from workbench.progress import duration
 from workbench.work.timeleft import NOTICE
@@ -154,7 +154,7 @@ def run(pages: Sequence[Any]) -> None:
         with current.page_run():
             current_page.run()
     except InputError as error:
-        st.error(verbatim(for_people(error)), icon=":material/error:")
+        show_error(error)
     except PageEndsError:
         pass
     # after the page, so that it shows what the page has just done
@@ -287,7 +287,7 @@ def _lost(problem: str) -> None:
     project = current.project_id()
     if project is None or missing_pool.is_kept(project):
         st.title("This project cannot be opened")
-        st.error(verbatim(for_people(problem)), icon=":material/error:")
+        show_error(problem)
         st.markdown(
             "Nothing of the project is lost. If its file was moved, say where it is now; if it was changed, "
             "put it back as it was."

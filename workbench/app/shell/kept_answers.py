@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 from workbench.app.access import login
+from workbench.app.serving.frontend import component
 
-
-@cache
-def _registered() -> Any:
-    import streamlit as st
-
-    folder = Path(__file__).resolve().parent
-    desk = folder.parent / "desk"
-    scripts = [file.read_text(encoding="utf-8") for file in (desk / "parts.js", folder / "kept.js")]
-    return st.components.v2.component(
-        "workbench_kept",
-        html='<div class="desk-place"></div>',
-        css=(desk / "desk.css").read_text(encoding="utf-8"),
-        js="\n".join(scripts),
-    )
+_HERE = Path(__file__).resolve().parent
+_DESK = _HERE.parent / "desk"
 
 
 def mount(project: str, person: login.Person) -> None:
@@ -32,4 +19,6 @@ def mount(project: str, person: login.Person) -> None:
         person: whoever logged in.
     """
     data = {"project": project, "person": person.name, "account": person.account}
-    _registered()(key="kept-answers", data=data)
+    scripts = _DESK / "parts.js", _HERE / "kept.js"
+    kept = component("kept", *scripts, style=_DESK / "desk.css", html='<div class="desk-place"></div>')
+    kept(key="kept-answers", data=data)

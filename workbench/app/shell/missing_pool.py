@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from workbench.app.access import auditing, current, login
 from workbench.app.shell import downloads
 from workbench.app.shell.background_files import Making
-from workbench.app.words.text import plural, verbatim
+from workbench.app.words.text import plural, refused
 from workbench.errors import InputError, StorageError
 from workbench.pools import POOLS
-
-if TYPE_CHECKING:
-    from workbench.store import ProjectSummary
+from workbench.store import ProjectSummary, Store
 
 
 def is_gone(record: ProjectSummary) -> bool:
@@ -32,8 +29,6 @@ def is_gone(record: ProjectSummary) -> bool:
 
 def is_kept(project: str) -> bool:
     """True if a project of this id is stored; a store that cannot be read may hold it."""
-    from workbench.store import Store
-
     try:
         store = Store.open()
     except InputError:
@@ -55,7 +50,6 @@ def panel(project: str) -> None:
     """
     from workbench.exchange import StoredLabels
     from workbench.sessions.opening import relocate
-    from workbench.store import Store
 
     store = Store.open()
     try:
@@ -76,13 +70,10 @@ def panel(project: str) -> None:
             )
         with st.container(horizontal=True, gap="small"):
             if local and st.button("Use this file", key=f"relocate-{project}", type="primary"):
-                try:
+                with refused():
                     if not place.strip():
                         raise InputError("Type where its file or folder lies.")
                     relocate(project, place.strip(), store=store)
-                except InputError as error:
-                    st.error(verbatim(error), icon=":material/error:")
-                else:
                     current.forget(project)
                     st.rerun()
             downloads.button(

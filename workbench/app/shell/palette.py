@@ -4,33 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.app.access import current, sharing
+from workbench.app.serving.frontend import component
 
 if TYPE_CHECKING:
     from workbench.sessions import Session
 
+_HERE = Path(__file__).resolve().parent
 MOST_PROJECTS = 40
 MOST_CLASSES = 200
 CLASS = "palette-class"
 """State: the class that was gone to last, how many were, and the visit of the page that took it."""
 NOWHERE = ("", 0, None)
 ACTIONS = {"new": ("Start a project", "data"), "export": ("Download (export) or import labels", "history")}
-
-
-@cache
-def _registered() -> Any:
-    import streamlit as st
-
-    folder = Path(__file__).resolve().parent
-    files = (folder.parent / "desk" / "keyboard.js", folder / "palette.js", folder / "palette.css")
-    keyboard, script, style = (file.read_text(encoding="utf-8") for file in files)
-    return st.components.v2.component(
-        "workbench_palette", html="<div></div>", css=style, js=f"{keyboard}\n{script}"
-    )
 
 
 def entries(session: Session | None, pages: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -90,11 +79,12 @@ def mount(session: Session | None, pages: Mapping[str, Any]) -> None:
     import streamlit as st
 
     offered = {name: page for name, page in pages.items() if name and page.title}
+    scripts = _HERE.parent / "desk" / "keyboard.js", _HERE / "palette.js"
     # as a text: a list of entries would be looked at as a table, which imports pyarrow on the first page
-    component = _registered()(
+    state = component("palette", *scripts, style=_HERE / "palette.css")(
         key="palette", data=json.dumps(entries(session, offered)).encode(), on_go_change=lambda: None
     )
-    choice = getattr(component, "go", None)
+    choice = getattr(state, "go", None)
     if not isinstance(choice, str):
         return
     kind, _, identifier = choice.partition(":")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 
@@ -63,18 +63,9 @@ def job_panel(job: Job, key: str, *, height: int = 96, again: bool = False) -> N
 def _panel(job: Job, key: str, height: int, again: bool) -> None:
     with st.container(height=height, border=False, key=f"{key}-panel"):
         if job.active:
-            words = "Stopping…" if job.cancelling else job.message or "Waiting for its turn"
-            with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-                st.progress(job.fraction, text=f"{verbatim(job.title)} · {verbatim(words)}")
-                st.button(
-                    "Cancel",
-                    key=f"{key}-cancel",
-                    icon=":material/stop:",
-                    disabled=job.cancelling,
-                    on_click=job.cancel,
-                )
+            bar(job, key, title=f"{job.title} · ")
         elif job.status in ("failed", "cancelled"):
-            with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+            with row(gap="medium"):
                 if job.status == "failed":
                     st.error(f"{verbatim(job.title)}: {verbatim(job.error)}", icon=":material/error:")
                 else:
@@ -84,6 +75,21 @@ def _panel(job: Job, key: str, height: int, again: bool) -> None:
                     )
                 if again:
                     try_again(job, f"{key}-again")
+
+
+def bar(job: Job, key: str, *, title: str = "", cancel: bool = True) -> None:
+    """Progress of a job, and the button that cancels it."""
+    words = "Stopping…" if job.cancelling else job.message or "Waiting for its turn"
+    with row(f"{key}-bar", gap="medium"):
+        st.progress(job.fraction, text=verbatim(title + words))
+        if cancel:
+            st.button(
+                "Cancel",
+                key=f"{key}-cancel",
+                icon=":material/stop:",
+                disabled=job.cancelling,
+                on_click=job.cancel,
+            )
 
 
 def try_again(job: Job, key: str) -> None:
@@ -110,9 +116,21 @@ def figure(fig: Any, key: str, alt: str, **more: Any) -> Any:
     return st.plotly_chart(fig, key=key, alt=alt, **{"config": {"displayModeBar": False}} | more)
 
 
+def grid(rows: Any, key: str, alt: str, **more: Any) -> None:
+    """A table of rows, with a text for those who cannot see it; further arguments are of `st.dataframe`."""
+    import pandas as pd
+
+    st.dataframe(pd.DataFrame(rows), hide_index=True, key=key, alt=alt, **more)
+
+
 def style(css: str) -> None:
     """A few rules no option covers; selectors start with one of our own keys."""
     st.html(f"<style>{css}</style>")
+
+
+def row(key: str | None = None, *, align: Literal["center", "bottom"] = "center", **more: Any) -> Any:
+    """A container whose elements stand side by side; further arguments are those of `st.container`."""
+    return st.container(horizontal=True, vertical_alignment=align, key=key, **more)
 
 
 def held(**heights: str) -> None:

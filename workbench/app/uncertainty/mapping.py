@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.app.serving import jobs
-from workbench.app.serving.caching import computed
+from workbench.app.serving.caching import computed, kept
 from workbench.app.serving.explanations import utilities_now
 from workbench.app.serving.jobs import DAY, Job, manager
 from workbench.app.words.text import percent
@@ -30,6 +30,8 @@ NEIGHBOURS = "neighbour-map"
 HOVERED = 20_000
 """Items, at most, whose text or row the hover shows."""
 LATENT_ONLY = "This model offers fewer measures: the others need class functions, which it does not have."
+MOST_COLUMNS = 200
+"""Features that are tried for the one that changes a prediction most."""
 MOST_LINES = 300
 """Items of a pool up to which all neighbours are joined; of a larger one those of some items."""
 
@@ -117,17 +119,14 @@ def words_of(measure: str) -> str:
     return "; ".join(filter(None, (entry.unit, f"high: {entry.high}" if entry.high else entry.summary)))
 
 
-def layout(session: Session, columns: tuple[int, int] | None = None) -> Layout:
+@kept
+def layout(pool: Pool, columns: tuple[int, int] | None = None) -> Layout:
     """The pool on a plane that costs nothing.
 
     Args:
-        session: of the project.
+        pool: of the project.
         columns: two features to draw, or None for the pool's own plane or its principal components.
     """
-    return computed(_layout, session.pool, columns)
-
-
-def _layout(pool: Pool, columns: tuple[int, int] | None) -> Layout:
     names = pool.feature_map.columns
     if columns is not None:
         first, second = columns
@@ -294,33 +293,25 @@ def _made(
     return None, job
 
 
-def values_of(view: View, measure: str) -> Floats:
+@kept
+def values_of(model: FittedModel, measure: str) -> Floats:
     """[N] a measure of every item under a model.
 
     Args:
-        view: the model.
+        model: of a view.
         measure: as `insight.measure` takes it.
 
     Raises:
         InputError: the model cannot serve it.
     """
-    return computed(_values, view.model, measure)
-
-
-def _values(model: FittedModel, measure: str) -> Floats:
     from workbench.sessions import insight
 
     return np.asarray(insight.measure(model, measure), dtype=np.float64)
 
 
-def over_plane(view: View, where: Layout) -> tuple[Regions, Floats] | None:
-    """Predictions of a model over the pool's own plane, and its probabilities [G, G, C]; else None."""
-    if not where.own:
-        return None
-    return computed(_over_plane, view.model)
-
-
-def _over_plane(model: FittedModel) -> tuple[Regions, Floats]:
+@kept
+def over_plane(model: FittedModel) -> tuple[Regions, Floats]:
+    """Predictions of a model over the pool's own plane, and its probabilities [G, G, C]."""
     from workbench.figures.maps import Regions
     from workbench.sessions import insight
 
@@ -400,19 +391,16 @@ def is_constant(session: Session, column: int) -> bool:
     return float(np.min(values)) == float(np.max(values))
 
 
-def line_through(view: View, item: int, column: int, size: int = 161) -> Line:
+@kept
+def line_through(model: FittedModel, item: int, column: int, size: int = 161) -> Line:
     """The class GPs along one feature through an item.
 
     Args:
-        view: a model with latents.
+        model: one with latents.
         item: index into the pool.
         column: of the feature.
         size: G.
     """
-    return computed(_line, view.model, item, column, size)
-
-
-def _line(model: FittedModel, item: int, column: int, size: int) -> Line:
     pool = model.pool
     features = pool.features
     values = np.asarray(features[:, column], dtype=np.float64)
@@ -429,22 +417,16 @@ def _line(model: FittedModel, item: int, column: int, size: int) -> Line:
     return Line(grid, np.asarray(latent.mean), np.asarray(latent.variance), p, name, float(values[item]))
 
 
-def strongest_feature(view: View, item: int, most: int = 200) -> int:
+@kept
+def strongest_feature(model: FittedModel, item: int) -> int:
     """The column along which the model's class probabilities change most at an item, others held.
 
-    Args:
-        view: the model.
-        item: index into the pool.
-        most: columns tried, those of largest spread.
+    Columns of the largest spread are tried.
     """
-    return computed(_strongest_feature, view.model, item, most)
-
-
-def _strongest_feature(model: FittedModel, item: int, limit: int) -> int:
     pool = model.pool
     features = np.asarray(pool.features[pool.trainable[:5000]], dtype=np.float64)
     low, high = np.quantile(features, [0.05, 0.95], axis=0)
-    tried = np.argsort(low - high, kind="stable")[:limit]
+    tried = np.argsort(low - high, kind="stable")[:MOST_COLUMNS]
     rows = np.repeat(np.asarray(pool.features[item], dtype=np.float64)[None], 2 * len(tried), axis=0)
     places = np.arange(len(tried))
     rows[2 * places, tried], rows[2 * places + 1, tried] = low[tried], high[tried]
@@ -454,12 +436,9 @@ def _strongest_feature(model: FittedModel, item: int, limit: int) -> int:
     return int(tried[np.abs(p[:, 1] - p[:, 0]).sum(axis=1).argmax()])
 
 
-def hover_words(view: View) -> list[str]:
+@kept
+def hover_words(model: FittedModel) -> list[str]:
     """[N] what the hover says of each item: its text or first columns, and what the model predicts."""
-    return computed(_hover_words, view.model)
-
-
-def _hover_words(model: FittedModel) -> list[str]:
     from workbench.figures import theme
 
     pool, p = model.pool, np.asarray(model.probabilities)

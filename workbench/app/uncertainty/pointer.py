@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.app.desk.component import picture_address
+from workbench.app.serving.frontend import component
 
 if TYPE_CHECKING:
     from workbench.sessions import Session
 
+_HERE = Path(__file__).resolve().parent
 _HTML = (
     '<div class="walk" tabindex="0" role="application" aria-label="Items of the map: arrow keys walk from '
     'one to the next, Enter chooses, Shift and an arrow mark several"><span class="hint"></span> '
@@ -25,18 +26,6 @@ _CSS = (
 
 
 HINT = "Keys: Tab to here, arrows walk, Enter chooses, Shift + arrows mark several; Esc clears."
-
-
-@cache
-def _registered() -> Any:
-    import streamlit as st
-
-    folder = Path(__file__).resolve().parent
-    scripts = [
-        file.read_text(encoding="utf-8")
-        for file in (folder.parent / "desk" / "keyboard.js", folder / "pointer.js")
-    ]
-    return st.components.v2.component("workbench_pointing", html=_HTML, css=_CSS, js="\n".join(scripts))
 
 
 def mount(
@@ -71,7 +60,8 @@ def mount(
         if isinstance(event, dict) and event.get("turn") == turn:
             act(event)
 
-    _registered()(
+    scripts = _HERE.parent / "desk" / "keyboard.js", _HERE / "pointer.js"
+    component("pointing", *scripts, style=_CSS, html=_HTML)(
         key=key,
         data={
             "chart": chart,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from workbench.errors import InputError
+from workbench.app.words.text import refused
 
 if TYPE_CHECKING:
     from workbench.sessions import Session
@@ -69,10 +69,7 @@ def forget() -> None:
 
 def ask_about(session: Session, chosen: tuple[int, ...]) -> None:
     """Be asked about what is selected, on Label."""
-    try:
+    with refused("map-problem"):
         session.items.want(chosen, "chosen on the map")
-    except InputError as error:
-        st.session_state["map-problem"] = str(error)
-        return
-    forget()
-    st.session_state["map-go"] = True
+        forget()
+        st.session_state["map-go"] = True

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+from workbench.errors import InputError
 
 if TYPE_CHECKING:
     from workbench.metrics import CalibrationVerdict
@@ -45,6 +49,35 @@ def for_people(message: object) -> str:
     text = re.sub(r", or name a pool: [^.]*", "", str(message))
     without = re.sub(r' \(missing="\w+"\)', "", text)
     return re.sub(r'missing="(drop|impute|error)"', lambda match: _CHOICES[match[1]], without)
+
+
+def show_error(problem: object) -> None:
+    """Show what went wrong on the page, in its words."""
+    import streamlit as st
+
+    st.error(verbatim(for_people(problem)), icon=":material/error:")
+
+
+def show_kept_error(key: str) -> None:
+    """Show, once, what went wrong in a block of `refused(key)`."""
+    import streamlit as st
+
+    if key in st.session_state:
+        show_error(st.session_state.pop(key))
+
+
+@contextmanager
+def refused(key: str = "") -> Iterator[None]:
+    """Within the block what a person can mend is shown; with a key by the next `show_kept_error`."""
+    import streamlit as st
+
+    try:
+        yield
+    except InputError as error:
+        if key:
+            st.session_state[key] = str(error)
+        else:
+            show_error(error)
 
 
 NOTHING = "empty"
