@@ -272,11 +272,15 @@ def early_signs(session: Any) -> None:
     ]
     if len(rounds) > 1:
         marks = labelling_speed.changes(session.events)
+        words = (
+            "What needs no measured item: all three should fall. The labels were asked for because "
+            "they are hard, so the first is usually above the error on the pool."
+        )
+        st.caption(words)
         drawn_or_held(
             lambda: learning_curve(curves, measure="Share", height=320, marks=marks),
             "early-signs",
-            "How it goes without a measurement: all three should fall. The labels were asked for because "
-            "they are hard, so the first is usually above the error on the pool.",
+            words,
             320,
         )
 
