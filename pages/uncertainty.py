@@ -44,7 +44,7 @@ def what_to_label() -> None:
         st.markdown(f"**{verbatim(session.verdict.of_no_doubt(doubts.of))}**")
         return
     amount = f"{doubts.n:,} of {plural(doubts.of, 'open item')}"
-    words = f"**The model is unsure of {amount}.** {session.verdict.caution} ".replace("  ", " ")
+    words = f"**The model is unsure of {amount}.** {verbatim(session.verdict.caution)} "
     words += "These are most useful to label:" if doubts.groups else ""
     st.markdown(words, help=explain("doubt"))
     widgets.style(

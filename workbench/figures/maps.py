@@ -251,7 +251,7 @@ def _draw_names(
             y=middle[1],
             text=f"<b>{theme.text(parts.class_name(classes, int(code)), 16)}</b>",
             showarrow=False,
-            yshift=14 + 20 * sum(bool((abs(middle - place) < room).all()) for place in places),
+            yshift=14 + 20 * sum((abs(middle - place) < room).all() for place in places),
             font={"size": 12, "color": "white"},
             bgcolor="rgba(27, 31, 36, 0.72)",
             borderpad=2,
