@@ -416,7 +416,7 @@ def project_line(record: Any, about: About) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"project-{record.id}"):
         share = how_far(record, n_labelled, n_questions) if record.n_askable else ""
         words = " · ".join(filter(None, [share, *facts_of(record, about)]))
-        title = f"**{verbatim(record.name, 60)}**{mark(record)} {next_step(record, about)[0]}"
+        title = f"**{verbatim(record.name, 60)}**{mark(record)} · {next_step(record, about)[0]}"
         st.markdown(f"{title}  \n:small[{words}]", width="stretch")
         project_actions(record, about)
 
