@@ -15,7 +15,7 @@ from workbench.app.programs import control
 from workbench.app.serving import uploads
 from workbench.app.shell import frame, labelling_speed, missing_pool, widgets
 from workbench.app.words.glossary import explain
-from workbench.app.words.text import one_line, percent, plural, show_error, verbatim
+from workbench.app.words.text import PER_CENT, one_line, percent, plural, show_error, verbatim
 from workbench.errors import InputError
 from workbench.pools import POOLS, present_sets
 from workbench.store import Store
@@ -163,8 +163,8 @@ def next_step(record: Any, about: About) -> tuple[str, str, str]:
     fit, words = stages.get("round", {}), f"{plural(left, 'answer')} to go"
     if (n_test := fit.get("n_test", 0)) >= ENOUGH:
         measured = Evaluation.of(n_test, round(fit["error"] * n_test), "")
-        words += f"; {ModelVerdict(measured).between}"
-    return f"{words}.", "Go on" if n else "Start", "label"
+        words = f"The model: {ModelVerdict(measured).between}"
+    return f"{words}.".replace(" %", PER_CENT), "Go on" if n else "Start", "label"
 
 
 def project_card(record: Any, about: About) -> None:
@@ -404,7 +404,7 @@ def project_line(record: Any, about: About) -> None:
     with widgets.row(f"project-{record.id}"):
         share = how_far(record, n_labelled, n_questions) if record.n_askable else ""
         words = " · ".join(filter(None, [share, *facts_of(record, about)]))
-        title = f"**{verbatim(record.name, 60)}**{mark(record)} {next_step(record, about)[0]}"
+        title = f"**{verbatim(record.name, 60)}**{mark(record)} · {next_step(record, about)[0]}"
         st.markdown(f"{title}  \n:small[{words}]", width="stretch")
         project_actions(record, about)
 
@@ -507,6 +507,10 @@ widgets.style(
     grids +
     # what was chosen stands in its place at once: until a run ends, the page before it is there as well
     f"[data-testid=stMain]:has(.st-key-{CHOSEN}) .st-key-{CHOICES} {{ display: none; }}"
+    # a picture keeps its place until it comes, so that no button below it moves
+    f".st-key-{CHOSEN} [data-testid=stImage] img {{ width: 100%; aspect-ratio: auto 6 / 1; }}"
+    ".st-key-card-open [data-testid=stImage] img { width: 100%; aspect-ratio: auto 35 / 8; }"
+    ".st-key-projects [data-testid=stImage] img { width: 100%; aspect-ratio: auto 20 / 9; }"
     # the buttons of all cards of a row stand on one line
     ".st-key-pools [class*=st-key-card-] > :first-child { flex: 1; }"
     # a line a project: its words give way to its buttons, and below them on a phone

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -185,17 +184,15 @@ def how_it_goes(session: Any) -> None:
         error = labelling_speed.error_so_far(session.predictions.evaluation)
         st.markdown(f"**Error: {error}.** The curve begins with the second fit.")
         return
-    from workbench.figures.curves import learning_curve, summarise
+    from workbench.figures.curves import summarise
 
     rare_classes(session)
     yours = labelling_speed.error_curve("you and the machine", rounds)
     runs, job = oracle.baseline(session, oracle.reach_for(rounds[-1].n_labelled))
-    curves = [yours, summarise("random questions", runs, baseline=True)]
-    drawn_or_held(
-        lambda: learning_curve(curves, height=320, marks=labelling_speed.changes(session.log.events)),
+    curves(
+        [yours, summarise("random questions", runs, baseline=True)],
         "error-curve",
         f"Test error against labels; now {percent(rounds[-1].error)} at {rounds[-1].n_labelled} labels.",
-        320,
     )
     rival_line(job)
 
@@ -204,12 +201,15 @@ FIGURES = "label-figures"
 """State: whether this tab has had the desk before it, and draws figures."""
 
 
-def drawn_or_held(make: Callable[[], Any], key: str, alt: str, height: int) -> None:
-    """A figure, or at the first sight of the desk its place: five megabytes of Plotly come after the item."""
-    if st.session_state.get(FIGURES):
-        widgets.figure(make(), key, alt)
-    else:
+def curves(lines: list[Any], key: str, alt: str, height: int = 320, **more: Any) -> None:
+    """Curves against labels, or at the first sight of the desk their place: Plotly comes after the item."""
+    if not st.session_state.get(FIGURES):
         st.container(height=height, border=False, key=f"{key}-held")
+        return
+    from workbench.figures.curves import learning_curve
+
+    more |= {"height": height, "marks": labelling_speed.changes(session.log.events)}
+    widgets.figure(learning_curve(lines, **more), key, alt)
 
 
 def own_curve(session: Any) -> None:
@@ -220,14 +220,8 @@ def own_curve(session: Any) -> None:
         sentence = kept_for_measuring(session.settings)
         st.caption(f"This pool has no known classes to measure on{sentence}.{copies}")
         return
-    from workbench.figures.curves import learning_curve
-
-    def make() -> Any:
-        of_labels = [labelling_speed.error_curve("error", rounds)]
-        marks = labelling_speed.changes(session.log.events)
-        return learning_curve(of_labels, measure="Error", height=280, marks=marks)
-
-    drawn_or_held(make, "own-curve", f"Error against labels; now {percent(rounds[-1].error)}", 280)
+    alt = f"Error against labels; now {percent(rounds[-1].error)}"
+    curves([labelling_speed.error_curve("error", rounds)], "own-curve", alt, 280, measure="Error")
 
 
 def rival_line(job: Any) -> None:
@@ -256,24 +250,23 @@ def kept_for_measuring(settings: Any) -> str:
 
 
 def early_signs(session: Any) -> None:
-    from workbench.figures.curves import learning_curve, summarise
+    from workbench.figures.curves import summarise
     from workbench.sessions.rounds import SIGNS
 
     rounds = labelling_speed.latest_at_each([r for r in session.rounds if r.signs])
+    if len(rounds) < 2:
+        return
+    words = (
+        "What needs no measured item: all three should fall. The labels were asked for because they are "
+        "hard, so the first is usually above the error on the pool."
+    )
+    st.caption(words)
     at = [r.n_labelled for r in rounds]
-    curves = [
+    signs = [
         summarise(title, [(at, [r.signs.get(name, float("nan")) for r in rounds])])
         for name, title in SIGNS.items()
     ]
-    if len(rounds) > 1:
-        marks = labelling_speed.changes(session.log.events)
-        drawn_or_held(
-            lambda: learning_curve(curves, measure="Share", height=320, marks=marks),
-            "early-signs",
-            "How it goes without a measurement: all three should fall. The labels were asked for because "
-            "they are hard, so the first is usually above the error on the pool.",
-            320,
-        )
+    curves(signs, "early-signs", words, measure="Share")
 
 
 OPEN = "classes-open"

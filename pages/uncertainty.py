@@ -44,9 +44,7 @@ def what_to_label() -> None:
         st.markdown(f"**{verbatim(session.predictions.verdict.of_no_doubt(doubts.of))}**")
         return
     amount = f"{doubts.n:,} of {plural(doubts.of, 'open item')}"
-    words = f"**The model is unsure of {amount}.** {session.predictions.verdict.against_itself} ".replace(
-        "  ", " "
-    )
+    words = f"**The model is unsure of {amount}.** {verbatim(session.predictions.verdict.caution)} "
     words += "These are most useful to label:" if doubts.groups else ""
     st.markdown(words, help=explain("doubt"))
     widgets.style(
@@ -71,9 +69,10 @@ def inspect(item: int, view: Any, values: Any, title: str, *, offered: bool) -> 
     with st.container(border=True, key="inspected-item"):
         st.markdown(f"## Item {verbatim(session.pool.items.ids[item], 40)}")
         label = session.state.labels.get(item)
-        st.caption(f"labelled {verbatim(label, 40)}" if label is not None else "not labelled")
+        words = f"labelled {verbatim(label, 40)}" if label is not None else "not labelled"
         if np.isfinite(values[item]):
-            st.markdown(f"{verbatim(title)}: **{mapping.shown_as(name, float(values[item]))}**")
+            words += f" · {verbatim(title).lower()} **{mapping.shown_as(name, float(values[item]))}**"
+        st.markdown(words)
         gallery((item,), view.model, offered=offered)
         from workbench.figures.bars import class_probabilities
 
@@ -165,7 +164,7 @@ def measure_name(key: str = "measure", without: str = "") -> tuple[str, str, str
     policy = str(session.settings["policy"])
     kinds = {DOUBT_FIRST: "Doubt, in per cent"} if DOUBT in offered else {}
     if policy in offered:
-        kinds[ASKED_BY] = f"What questions are chosen by: {offered[policy].lower()}"
+        kinds[ASKED_BY] = f"What is asked by: {offered[policy].lower()}"
     kinds[MORE] = "More measures"
     kind = st.radio(
         "Colour by",
@@ -456,7 +455,7 @@ if st.session_state.pop("map-go", False):
     st.switch_page(frame.page("label"), query_params={current.PARAMETER: str(current.project_id())})
 shared = frame.needed("see where the model is unsure", "Uncertainty", example="doubt")
 session = current.mine(shared)
-with widgets.row("map-head", gap="large"):
+with widgets.row("map-head", gap="medium"):
     st.title("Uncertainty", width="content")
     shown_as = st.segmented_control(
         "Show",
@@ -474,6 +473,11 @@ if model is None:
 chosen = selection.selected(session)
 # the map comes first; its controls stand beside it, or below on a narrow screen
 left, right = widgets.split([2.6, 1], "map-and-item")
+widgets.style(
+    # where all stands in one column, the item follows its map, and the map's controls come last
+    "@media (max-width: 1150px) {"
+    " [data-testid=stLayoutWrapper]:has(> .st-key-map-tools, > .st-key-other-tools) { order: 1; } }"
+)
 with right, st.container(border=True, key="map-tools"):
     (name, title, words), where, laying, behind, inducing, joined, view, job = settings()
 if view is None:

@@ -126,7 +126,7 @@ def test_who_is_led_by_the_guess_is_said_after_ten_labels_of_each(begun: Session
     found = agreement.anchoring(me.log.events, me.state, "cat")
     assert found == ((12, 12), (6, 12))
     words = agreement.anchoring_words(found)
-    assert "12 of 12 (100 %), with it hidden in 6 of 12 (50 %)" in words
+    assert "12 of 12 (100 %), with it hidden in 6 of 12 (50 %)" in words.replace("\u00a0", " ")
     assert agreement.anchoring_words(agreement.Anchoring((9, 9), (6, 12))) == ""
     assert agreement.anchoring(me.log.events, me.state, "ann") == ((0, 0), (0, 0))
     me.undo()

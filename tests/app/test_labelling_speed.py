@@ -46,7 +46,8 @@ def test_one_measured_fit_of_a_half_known_pool_is_a_sentence_and_two_are_a_curve
     current.keep(session)
     test = open_page("label", session.id)
     assert "The curve begins with the second fit." in texts(test)
-    assert f"**Error: {labelling_speed.error_so_far(session.predictions.evaluation)}.**" in texts(test)
+    sentence = f"**Error: {labelling_speed.error_so_far(session.predictions.evaluation)}.**"
+    assert sentence.replace("\u00a0", " ") in texts(test)
     # and in the table of fits no figure is of fewer items than one needs
     few = [replace(session.rounds[0], n_test=13), session.rounds[0]]
     told = history.fit_rows(SimpleNamespace(project=session.project, rounds=few))
@@ -118,7 +119,8 @@ def test_the_error_of_every_class_alike_needs_as_many_measured_items_as_a_verdic
 
 def test_what_is_known_of_the_error_is_said_in_one_way() -> None:
     def words(n: int, wrong: int) -> str:
-        return labelling_speed.error_so_far(Evaluation.of(n, wrong, "evaluation set"))
+        so_far = labelling_speed.error_so_far(Evaluation.of(n, wrong, "evaluation set"))
+        return so_far.replace("\u00a0", " ")
 
     assert words(0, 0) == "not known yet (none of the 20 measured items that a figure needs)"
     assert words(9, 0) == "not known yet (9 of the 20 measured items that a figure needs)"
@@ -146,7 +148,7 @@ def test_advice_follows_what_fits_still_change() -> None:
         "too few to tell"
     )
     quiet = advice(0.021, 0.02, 0.0)
-    assert "0.0 %" in quiet and "labels still help" not in quiet, "no label helps that changes nothing"
+    assert "0.0\u00a0%" in quiet and "labels still help" not in quiet, "no label helps that changes nothing"
     assert "4 more fits like it" in quiet
 
 

@@ -75,7 +75,7 @@ def texts(test: AppTest) -> str:
         *test.title,
         *test.subheader,
     ]
-    return "\n".join(str(part.value) for part in parts)
+    return "\n".join(str(part.value) for part in parts).replace("\u00a0", " ")
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -79,7 +79,7 @@ def test_the_desk_asks_by_it_and_says_why(project: Session) -> None:
 def test_a_map_is_coloured_by_it(project: Session) -> None:
     test = open_page("uncertainty", project.id)
     kinds = next(box for box in test.radio if str(box.key).startswith("measure-kind"))
-    assert "What questions are chosen by: nearness" in kinds.options
+    assert "What is asked by: nearness" in kinds.options
     kinds.set_value("more").run()
     assert "far-out" in offered(test, "measure")
 

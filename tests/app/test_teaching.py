@@ -269,7 +269,7 @@ def test_an_experiment_starts_with_a_button_streams_and_is_kept(
         while not job.partial:
             assert not job.wait(0.02), job.error
         test.run()
-        assert not test.exception and "shared kernel, 5 points: error 10.0\u00a0%" in said(test)
+        assert not test.exception and "shared kernel, 5 points: error 10.0 %" in said(test)
         assert fits.done == 1, "shown before the second is fitted"
     finally:
         fits.go.set()

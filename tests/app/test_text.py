@@ -51,7 +51,7 @@ def test_counts_and_shares() -> None:
     assert plural(1, "label") == "1 label"
     assert plural(1200, "label") == "1,200 labels"
     assert plural(2, "class", "classes") == "2 classes"
-    assert percent(0.0834) == "8.3 %"
+    assert percent(0.0834) == "8.3\u00a0%"
     assert percent(float("nan")) == percent(None) == "–"
 
 
@@ -83,7 +83,7 @@ def test_a_verdict_says_the_direction_and_knows_chance(
     confidence: float, accuracy: float, n: int, word: str
 ) -> None:
     found = verdict((confidence, accuracy, n))
-    said = f"Says {percent(confidence, 0)}, is right {percent(accuracy, 0)}: {word} (n = {n})."
+    said = f"Says {percent(confidence, 0)}, is right {percent(accuracy, 0)}: {word} (n\u00a0=\u00a0{n})."
     assert calibration_sentence(found) == said
     assert f"it is cat in {percent(accuracy, 0)}" in calibration_sentence(found, "cat")
 
@@ -99,13 +99,13 @@ def test_a_mean_that_is_right_does_not_vouch_for_bins_that_are_not() -> None:
     # 77.5 % on the mean, and right in 77.5 %; yet of what it gives 95 %, a third is wrong
     both = verdict((0.6, 0.9, 200), (0.95, 0.65, 200))
     assert both.confidence == pytest.approx(both.accuracy) and both.error.low > 0.2
-    assert calibration_sentence(both).endswith("off both ways (n = 400).")
+    assert calibration_sentence(both).endswith("off both ways (n\u00a0=\u00a0400).")
     said = calibration_meaning(both)
     assert "at their word: of" not in said and "some are too high, others too low" in said
-    assert "where it says 95 %, it is right in 65 %" in said.replace("Where", "where")
+    assert "where it says 95\u00a0%, it is right in 65\u00a0%" in said.replace("Where", "where")
     # a class's mean agrees with its share for nearly any model
     of_class = calibration_meaning(verdict((1.0, 0.67, 639), (0.02, 0.177, 1361), code=0), "class 2")
-    assert "at their word: of" not in of_class and "it is class 2 in 67 %" in of_class
+    assert "at their word: of" not in of_class and "it is class 2 in 67\u00a0%" in of_class
 
 
 def test_every_term_a_page_explains_is_in_the_glossary() -> None:

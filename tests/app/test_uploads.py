@@ -373,7 +373,10 @@ def test_a_card_says_what_comes_next_in_its_project_and_leads_there() -> None:
     for item in session.pool.trainable[::4].tolist():
         session.items.label(item, oracle(item))
     session.refit()
-    assert card()[1] == "Go on" and f"to go; {session.predictions.verdict.between}." in card()[0]
+    words, button = card()
+    assert button == "Go on" and f"The model: {session.predictions.verdict.between}." in words.replace(
+        "\u00a0", " "
+    )
     session.checks.start(0.2, 0.8)
     assert card()[1] == "Go on checking"
     while session.checks.state().phase == "checking":  # type: ignore[union-attr]

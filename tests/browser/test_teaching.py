@@ -227,6 +227,9 @@ def test_pointing_at_an_image_shows_it(page: Any, server: Server) -> None:
         "(() => { const c = document.querySelector('.workbench-hover');"
         " return c && c.style.display === 'block' && c.firstChild.naturalWidth === 8; })()"
     )
+    page.set_viewport_size({"width": 390, "height": 800})
+    item, tools = (page.locator(f".st-key-{key}").bounding_box() for key in ("inspected-item", "map-tools"))
+    assert item["y"] < tools["y"], "the item follows its map, and the map's controls come last"
 
 
 @pytest.mark.slow  # alone: many items at once, and their one undo

@@ -261,6 +261,16 @@ def test_a_class_is_named_among_its_items_and_none_looks_like_the_next_question(
     assert "star" not in {theme.class_symbol(code) for code in range(40)}
 
 
+def test_names_of_classes_that_lie_together_stand_above_each_other() -> None:
+    points = np.zeros((20, 2))
+    points[15:] = [[9, 9], [9, 8], [8, 9], [9, 9], [9, 9]]
+    labels = np.repeat([0, 1, 2, 3], 5)
+    fig = pool_map(points, classes=["a", "b", "c", "far"], labels=labels)
+    shifts = {note.text: note.yshift for note in fig.layout.annotations}
+    assert len({shifts[f"<b>{name}</b>"] for name in "abc"}) == 3
+    assert shifts["<b>far</b>"] == shifts["<b>a</b>"]
+
+
 def test_every_point_of_the_map_carries_its_item() -> None:
     points, values, labels = map_arrays()
     fig = pool_map(points, values=values, classes=list("abc"), labels=labels)

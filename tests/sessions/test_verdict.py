@@ -18,7 +18,7 @@ def sentences(verdict: ModelVerdict) -> list[str]:
         verdict.of_no_doubt(126),
         verdict.of_no_change(5, 0.003),
         verdict.of_the_rest(500),
-        verdict.against_itself,
+        verdict.caution,
         verdict.between,
     ]
 
@@ -62,6 +62,20 @@ def test_a_class_that_was_hardly_asked_about_is_not_rare_where_the_measured_item
     assert [recall.name for recall in recalls if recall.is_rare] == ["j"] * is_rare
 
 
+@pytest.mark.parametrize(("measured", "is_rare"), [(0, True), (5, False)])
+def test_a_class_that_is_asked_about_often_is_rare_where_hardly_any_is_measured(
+    measured: int, is_rare: bool
+) -> None:
+    pairs = [("stay", "stay")] * (31 - measured) + [("churn", "churn")] * measured
+    recalls = class_recalls(["stay", "churn"], ["stay"] * 120 + ["churn"] * 20, pairs)
+    assert [recall.name for recall in recalls if recall.is_rare] == ["churn"] * is_rare
+
+
+def test_what_the_map_says_of_doubts_tells_where_too_few_are_measured() -> None:
+    assert ModelVerdict(Evaluation.of(22, 3, "evaluation set")).caution.startswith("Too few to tell")
+    assert ModelVerdict(Evaluation.of(TOLD, 3, "evaluation set")).caution == ""
+
+
 @pytest.mark.parametrize("doubt", [0.0, 0.1, math.nan])
 @pytest.mark.parametrize("n", [0, 1, 19, 20, TOLD - 1])
 def test_few_measured_items_promise_nothing(n: int, doubt: float) -> None:
@@ -83,10 +97,10 @@ def test_a_promise_names_the_upper_end_of_what_was_measured_and_no_less(n: int, 
 
 def test_a_model_that_expects_less_to_be_wrong_than_was_measured_is_not_called_sure() -> None:
     verdict = ModelVerdict(Evaluation.of(160, 78, "evaluation set"), 0.2)
-    assert verdict.against_itself == (
+    assert verdict.caution == (
         "It expects 20 % to be wrong, but of 160 measured between 41 and 56 % wrong: "
         "do not trust its doubts yet."
     )
     assert not PROMISES.search(verdict.of_no_doubt(126)) and "do not trust" in verdict.of_no_doubt(126)
     honest = ModelVerdict(Evaluation.of(160, 78, "evaluation set"), 0.45)
-    assert honest.against_itself == "" and not PROMISES.search(honest.of_no_doubt(126))
+    assert honest.caution == "" and not PROMISES.search(honest.of_no_doubt(126))

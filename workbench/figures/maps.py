@@ -50,6 +50,8 @@ def thinned(n: int, keep: Ints) -> Ints:
 LARGE = 0.25
 """Share that has the last colour where all are smaller: doubts of 1 % do not look like large ones."""
 _FEWEST_NAMED = 3  # labelled items of a class from which on its name stands among them
+ROOM_OF_A_NAME = np.array([0.16, 0.04])
+"""Share of the map that a name takes, across and up."""
 STAR = {"size": 19, "symbol": "star", "color": "#F4D35E", "line": {"width": 1.6, "color": "#1B1F24"}}
 """The next question."""
 MARK = {"size": 9, "symbol": "square-open", "color": theme.NEUTRAL, "line": {"width": 1.2}}
@@ -229,7 +231,9 @@ def _draw_open(
 def _draw_names(
     fig: go.Figure, points: Array, labelled: Ints, labels: Array, classes: Sequence[object]
 ) -> None:
-    """The name of each class at the one of its items that lies in the middle of them."""
+    """The name of each class at the one of its items that lies in the middle of them, none over another."""
+    places: list[Array] = []
+    room = np.ptp(points, axis=0) * ROOM_OF_A_NAME
     for code in np.unique(labels[labelled]):
         of_class = points[labelled[labels[labelled] == code]]
         if len(of_class) < _FEWEST_NAMED:
@@ -240,11 +244,12 @@ def _draw_names(
             y=middle[1],
             text=f"<b>{theme.text(parts.class_name(classes, int(code)), 16)}</b>",
             showarrow=False,
-            yshift=14,
+            yshift=14 + 20 * sum((abs(middle - place) < room).all() for place in places),
             font={"size": 12, "color": "white"},
             bgcolor="rgba(27, 31, 36, 0.72)",
             borderpad=2,
         )
+        places.append(middle)
 
 
 def _draw_marks(

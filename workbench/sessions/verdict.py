@@ -56,12 +56,14 @@ class ClassRecall:
     def is_rare(self) -> bool:
         """True where it is under 10 % of the labels, and under half of what each of equal classes has.
 
-        A policy may ask little about a class that is frequent. So a class is not called rare where it has
-        that share of 100 measured items or more: these are drawn at random.
+        A policy may ask little about a class that is frequent, and much about one that is rare; the measured
+        items are drawn at random. So a class is not called rare where it has that share of 100 of them or
+        more, and it is where they tell that it has less than twice that share.
         """
         few = min(RARE, 0.5 / self.n_classes)
         is_frequent = self.sample >= TOLD and self.measured >= few * self.sample
-        return self.of >= _LABELS and self.labels < few * self.of and not is_frequent
+        is_seldom = Evaluation.of(self.sample, self.measured, "").high < 2 * few
+        return self.of >= _LABELS and (self.labels < few * self.of or is_seldom) and not is_frequent
 
     @property
     def line(self) -> str:
@@ -173,12 +175,12 @@ class ModelVerdict:
         return f"at most {_upwards(interval.high)} % wrong, as {interval.n:,} measured items tell"
 
     @property
-    def against_itself(self) -> str:
-        """Sentence where the model expects less to be wrong than was measured; else ""."""
-        if not self.boasts:
-            return ""
-        sentence = f"It expects {100 * self.doubt:.0f} % to be wrong"
-        return f"{sentence}, but {self.between}: do not trust its doubts yet."
+    def caution(self) -> str:
+        """Sentence where less was measured than tells, or more was wrong than the model expects; else ""."""
+        if self.boasts:
+            sentence = f"It expects {100 * self.doubt:.0f} % to be wrong"
+            return f"{sentence}, but {self.between}: do not trust its doubts yet."
+        return "" if self.told else f"Too few to tell whether that is so: {self.between}."
 
     def of_no_doubt(self, n: int) -> str:
         """A sentence for a model that doubts no open item.
@@ -190,9 +192,8 @@ class ModelVerdict:
             return (
                 f"The model is sure of all {n:,} open items: none has a doubt above 25 %, and {self.at_most}."
             )
-        tells = "As far as measured" if self.told else "Too few to tell whether that is so"
-        of_classes = f"; {self.unseen}" if self.told and self.unseen else ""
-        why = self.against_itself or f"{tells}: {self.between}{of_classes}."
+        of_classes = f"; {self.unseen}" if self.unseen else ""
+        why = self.caution or f"As far as measured: {self.between}{of_classes}."
         return f"The model has no doubt above 25 % about any of {n:,} open items. {why}"
 
     def of_no_change(self, fits: int, changed: float) -> str:

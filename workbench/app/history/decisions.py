@@ -291,27 +291,26 @@ def chosen(
 
 def verdict(rows: Sequence[Decision], found: Mapping[int, Opinion]) -> str:
     """Number of labels that look wrong, in a sentence for people."""
-    n = sum(row.item in found for row in rows)
-    wrong = sum(row.item in found and found[row.item].wrong for row in rows)
+    compared = [found[row.item] for row in rows if row.item in found]
+    n, wrong = len(compared), sum(opinion.wrong for opinion in compared)
     if not n:
         return "No label was compared with a model that did not see it."
-    of = plural(n, "label")
-    alike = sum(row.item in found and not found[row.item].disagrees for row in rows)
-    likely = likely_wrong([found[row.item] for row in rows if row.item in found])
-    words = f"{likely[0].upper()}{likely[1:]} of {of} {'is' if likely == 'about 1' else 'are'} likely wrong."
+    doubted = [opinion for opinion in compared if opinion.disagrees]
+    alike, likely = n - len(doubted), likely_wrong(compared)
+    of = f"of {plural(n, 'label')} {'is' if likely == 'about 1' else 'are'}"
+    words = f"{likely[0].upper()}{likely[1:]} {of} likely wrong."
     if 2 * alike < n and not wrong:
         return (
             f"{words} A model that did not see them predicts {alike:,} of them: it knows too little yet "
             "to say which. What it expected least comes first."
         )
-    if alike == n:
+    if not doubted:
         return f"{words} A model that did not see them says the same of each."
     clause = f"; {wrong:,} of them {'looks' if wrong == 1 else 'look'} wrong" if wrong else ""
-    doubted = [o for row in rows if (o := found.get(row.item)) is not None and o.disagrees]
     mostly = "Most of these are right: people err in 1 to 5 of 100 labels. "
     return (
-        f"{words} A model that did not see them expected another class for {n - alike:,}{clause}. "
-        f"{mostly if 2 * sum(1.0 - o.right for o in doubted) < len(doubted) else ''}"
+        f"{words} A model that did not see them expected another class for {len(doubted):,}{clause}. "
+        f"{mostly if 2 * sum(1.0 - opinion.right for opinion in doubted) < len(doubted) else ''}"
         "The likeliest mistakes come first."
     )
 

@@ -146,7 +146,7 @@ def numbers(lesson: lessons.Lesson, made: Any, values: lessons.Values) -> None:
 
 def measured(said: str) -> None:
     """Results, a line for each reading of a model; terms in them are explained."""
-    lines = [verbatim(line, 600).replace(" %", "\u00a0%") for line in said.split(" · ")]
+    lines = [verbatim(line, 600) for line in said.split(" · ")]
     st.markdown(
         "**Measured here.**" + ("  \n" if len(lines) > 1 else " ") + "  \n".join(lines),
         help=explain(*used_in(said)) or None,

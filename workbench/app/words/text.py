@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:^=@&\"'])")
 
 
+PER_CENT = "\u00a0%"
+"""No line ends before it."""
+
+
 def verbatim(text: object, limit: int | None = None) -> str:
     """Markdown that renders as exactly this text, on one line.
 
@@ -25,9 +29,9 @@ def verbatim(text: object, limit: int | None = None) -> str:
         limit: cut to this many characters, ending in an ellipsis.
 
     Returns:
-        Escaped text.
+        Escaped text, in which no line ends between a number and its sign of per cent.
     """
-    return _SPECIAL.sub(r"\\\1", one_line(text, limit))
+    return _SPECIAL.sub(r"\\\1", one_line(text, limit)).replace(" %", PER_CENT)
 
 
 def one_line(text: object, limit: int | None = None) -> str:
@@ -150,9 +154,9 @@ def calibration_sentence(verdict: CalibrationVerdict, event: str = "") -> str:
     few = "too few to tell" if verdict.error.n < TOLD else "within chance"
     word = few if verdict.direction == "calibrated" else verdict.direction
     did = f"it is {event} in {share}" if event else f"is right {share}"
-    return f"Says {confidence}, {did}: {word} (n = {verdict.error.n:,})."
+    return f"Says {confidence}, {did}: {word} (n\u00a0=\u00a0{verdict.error.n:,})."
 
 
 def percent(value: float | None, digits: int = 1) -> str:
     """A share as a percentage; an en dash when there is none."""
-    return "–" if value is None or value != value else f"{100 * value:.{digits}f} %"
+    return "–" if value is None or value != value else f"{100 * value:.{digits}f}{PER_CENT}"
