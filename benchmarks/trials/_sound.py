@@ -65,7 +65,7 @@ def transport(frame: Any) -> bytes:
 
     def cell(value: Any) -> bytes:
         if isinstance(value, str):
-            return value.ljust(40).encode()
+            return value.encode().ljust(40)
         if value != value:
             return b".".ljust(8, b"\0")
         sign, value, power = 128 * (value < 0), abs(value), 64

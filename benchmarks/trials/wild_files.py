@@ -434,6 +434,9 @@ def of_labelling_tools() -> list[WildFile]:
         {"text": text, "id": i, "sentiment": AB[i], "annotator": 1, "annotation_id": i, "lead_time": 1.5 + i}
         for i, text in enumerate(TEXTS)
     ]
+    stamps = [f"2026-01-{i + 1:02d}T10:00:00.000000Z" for i in range(N)]
+    flat = _frame(**{"annotation_id": range(N), "annotator": 1, "created_at": stamps, "id": range(N)})
+    flat = flat.assign(lead_time=X, choice=AB, text=TEXTS, updated_at=stamps)
     text: dict[str, Any] = {"kind": "text", "labels": AB[:2], "classes": ("cat", "dog")}
     keyed = {key: {"text": words, "label": label} for key, words, label in zip(IDS, TEXTS, AB, strict=True)}
     whole = {"data": [{"text": words, "label": label} for words, label in zip(TEXTS, AB, strict=True)]}
@@ -446,6 +449,17 @@ def of_labelling_tools() -> list[WildFile]:
             kind="text",
             uses={"text": "text"},
             ids=["0", "1"],
+            labels=AB[:2],
+            notes=("'lead_time'",),
+        ),
+        WildFile(
+            "studio.csv",
+            flat.to_csv(index=False).encode(),
+            kind="text",
+            uses={"text": "text", "lead_time": "leave out", "created_at": "leave out"},
+            ids=["0", "1"],
+            labels=AB[:2],
+            notes=("'updated_at'",),
         ),
         WildFile("keyed.json", json.dumps(keyed).encode(), ids=IDS[:2], **text),
         WildFile("wrapped.json", json.dumps({"version": "1", **whole}).encode(), **text),

@@ -333,7 +333,7 @@ def start(
 
     pool_options = dict(options or {})
     if not again and (project := existing(source, pool_options)):
-        st.session_state[EXISTING] = (project, source, chosen, pool_options)
+        st.session_state[EXISTING] = (project, source, chosen, pool_options, then, page)
         st.rerun()
 
     person = login.of_page() if login.required() else None
