@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.trials import Row
-from benchmarks.trials._sound import npz, transport
+from benchmarks.trials._sound import npz, ods, transport, xls, xlsb
 from workbench.errors import InputError
 from workbench.pools import inspect_table, load_pool, read_rows
 from workbench.pools.formats import format_of
@@ -171,6 +171,10 @@ def workbooks() -> list[WildFile]:
     moved = [[None, *row] for row in plain]
     return [
         case("plain.xlsx", _book(("Sheet1", plain)), cells={"x": X[:3]}),
+        case("plain.xls", xls(plain), cells={"x": X[:3]}),
+        case("plain.xlsb", xlsb(plain), cells={"x": X[:3]}),
+        case("two.ods", ods(("Data", plain), ("Notes", [["a"], ["b"]])), notes=("'Notes'",)),
+        case("title.ods", ods(("Sheet1", [["Sales of 2024"], *blank, *plain])), cells={"x": X[:3]}),
         case("two.xlsx", _book(("Data", plain), ("Notes", [["a"], ["b"]])), notes=("'Notes'",)),
         case("hidden.xlsx", _book(("Lists", [["cat"], ["dog"]]), ("Data", plain), hidden=("Lists",))),
         case("second.xlsx", _book(("Cover", [["My report"]]), ("Data", plain)), options={"sheet": "Data"}),
