@@ -295,7 +295,7 @@ def ask_no_more() -> None:
 @st.dialog("There is a project on this data", on_dismiss=ask_no_more)
 def which_project() -> None:
     """Asked before a second project is made on the same data."""
-    project_id, source, settings, options = st.session_state[forms.EXISTING]
+    project_id, source, settings, options, then, page = st.session_state[forms.EXISTING]
     record = next((p for p in Store.open().projects() if p.id == project_id), None)
     if record is None:
         ask_no_more()
@@ -320,7 +320,7 @@ def which_project() -> None:
             ask_no_more()
             upload.leave()
             with st.spinner("Opening the pool"):
-                forms.start(source, settings, options=options, again=True)
+                forms.start(source, settings, options=options, again=True, then=then, page=page)
 
 
 def new_classes(record: Any, chosen: forms.Settings) -> list[str]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import bz2
 import gzip
 import io
+import struct
 import zipfile
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 import numpy as np
+from openpyxl import Workbook
 
-from benchmarks.trials._sound import Reading, image_file, npz, swapped, transport, zipped
+from benchmarks.trials._sound import Reading, image_file, npz, ods, swapped, transport, xls, xlsb, zipped
 
 MARK = "Zz"  # what long texts in the files are made of
 NUMBERS = (b"-1", b"0", b"1e999", b"-1e308", b"nan", b"9" * 5000, b"2147483648", b"18446744073709551616")
@@ -107,6 +109,7 @@ def hostile() -> Iterator[Reading]:
     yield from _pictures()
     yield from _tables()
     yield from _of_statistics_programs()
+    yield from _spreadsheets()
     yield from _arrays()
     yield from _parquets()
     yield from _label_files()
@@ -180,6 +183,45 @@ def _of_statistics_programs() -> Iterator[Reading]:
     yield _pool("attributes.arff", b"@attribute a numeric\n" * 2_000_000 + b"@data\n1\n")
     yield _pool("open.arff", b"@attribute '" + b"\\" * 60_000_000 + b"\n@data\n1\n")
     yield _pool("values.arff", b"@attribute a {" + b"x," * 20_000_000 + b"}\n@data\nx\n")
+
+
+def _spreadsheets() -> Iterator[Reading]:
+    rows = [["a", "b"], [1.5, "x"], [2.5, "y"]]
+    old = xls(rows)
+    at = old.rindex(struct.pack("<2H", 0x204, 3 + 8))
+    yield _pool("far.xls", old[: at + 4] + struct.pack("<2H", 65_535, 65_535) + old[at + 8 :])
+    for row in (1_048_575, 2**31):
+        with zipfile.ZipFile(io.BytesIO(xlsb(rows))) as packed:
+            parts = {name: packed.read(name) for name in packed.namelist()}
+        sheet = "xl/worksheets/sheet1.bin"
+        cell = struct.pack("<2I", 1, 0) + struct.pack("<I", 1) + "y".encode("utf-16-le")
+        last = struct.pack("<I", 2) + b"\0" * 13
+        far = parts[sheet].replace(last, struct.pack("<I", row) + b"\0" * 13)
+        far = far.replace(cell, struct.pack("<I", 16_383) + cell[4:])
+        yield _pool("far.xlsb", zipped(parts | {sheet: far}))
+        yield _pool(
+            "far-dimension.xlsb",
+            zipped(parts | {sheet: far[:3] + struct.pack("<4I", 0, row, 0, 16_383) + far[19:]}),
+        )
+    for many in ("1048576", "99999999999", "-1", "x"):
+        line = (
+            f'<table:table-row table:number-rows-repeated="{many}"><table:table-cell '
+            f'table:number-columns-repeated="16384">{{}}</table:table-cell></table:table-row>'
+        )
+        for inside in ("", "<text:p>x</text:p>"):
+            far = (
+                line.format(inside)
+                + "<table:table-row><table:table-cell><text:p>y</text:p></table:table-cell></table:table-row>"
+            )
+            yield _pool("repeated.ods", ods(("a", rows), trailing=far))
+    yield _pool("long.ods", ods(("a", [["a", "b"], *[["x" * 30_000, 1.5]] * 10_000])))
+    yield _pool("deep.ods", ods(("a", rows), trailing="<text:p>" * 200_000))
+    yield _pool("noise.xls", old[:2048] + np.random.default_rng(0).bytes(1_000_000))
+    stream = io.BytesIO()
+    book = Workbook()
+    book.active["XFD1048576"] = book.active["A1"] = "x"
+    book.save(stream)
+    yield _pool("excel.xls", stream.getvalue())
 
 
 def _arrays() -> Iterator[Reading]:

@@ -8,9 +8,11 @@ import io
 import json
 import struct
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import date
 from functools import cache, partial
 from typing import Any, NamedTuple
+from xml.sax.saxutils import escape
 
 import numpy as np
 
@@ -65,7 +67,7 @@ def transport(frame: Any) -> bytes:
 
     def cell(value: Any) -> bytes:
         if isinstance(value, str):
-            return value.ljust(40).encode()
+            return value.encode().ljust(40)
         if value != value:
             return b".".ljust(8, b"\0")
         sign, value, power = 128 * (value < 0), abs(value), 64
@@ -96,6 +98,158 @@ def transport(frame: Any) -> bytes:
     )
 
 
+def ods(*sheets: tuple[str, Sequence[Sequence[Any]]], trailing: str = "") -> bytes:
+    """An OpenDocument spreadsheet, with the rows without end that LibreOffice writes below."""
+
+    def cell(value: Any) -> str:
+        if value is None:
+            return "<table:table-cell/>"
+        kind, text = "string", escape(str(value))
+        about = ""
+        if isinstance(value, bool):
+            kind, about = "boolean", f' office:boolean-value="{text.lower()}"'
+        elif isinstance(value, int | float):
+            kind, about = "float", f' office:value="{text}"'
+        elif isinstance(value, date):
+            kind, about = "date", f' office:date-value="{value.isoformat()}"'
+        return (
+            f'<table:table-cell office:value-type="{kind}"{about}><text:p>{text}</text:p></table:table-cell>'
+        )
+
+    end = (
+        '<table:table-row table:number-rows-repeated="1048000"><table:table-cell '
+        'table:number-columns-repeated="16384"/></table:table-row>'
+    )
+    tables = "".join(
+        f'<table:table table:name="{escape(title)}">'
+        + "".join(f"<table:table-row>{''.join(map(cell, row))}</table:table-row>" for row in rows)
+        + f"{trailing}{end}</table:table>"
+        for title, rows in sheets
+    )
+    names = "".join(
+        f' xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
+        for name in ("office", "table", "text")
+    )
+    content = (
+        f'<?xml version="1.0"?><office:document-content{names}><office:body><office:spreadsheet>{tables}'
+        "</office:spreadsheet></office:body></office:document-content>"
+    )
+    kind = "application/vnd.oasis.opendocument.spreadsheet"
+    manifest = (
+        '<manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0">'
+        f'<manifest:file-entry manifest:full-path="/" manifest:media-type="{kind}"/></manifest:manifest>'
+    )
+    return zipped(
+        {
+            "mimetype": kind.encode(),
+            "META-INF/manifest.xml": manifest.encode(),
+            "content.xml": content.encode(),
+        }
+    )
+
+
+def xls(rows: Sequence[Sequence[Any]]) -> bytes:
+    """A workbook of Excel 97 with one sheet: records in a stream, in a file of sectors."""
+
+    def record(kind: int, *parts: bytes) -> bytes:
+        return struct.pack("<2H", kind, len(b"".join(parts))) + b"".join(parts)
+
+    def cell(row: int, column: int, value: Any) -> bytes:
+        at = struct.pack("<3H", row, column, isinstance(value, date))
+        if value is None:
+            return b""
+        if isinstance(value, bool):
+            return record(0x205, at, bytes([value, 0]))
+        if isinstance(value, date):
+            value = (value - date(1899, 12, 30)).days
+        if isinstance(value, int | float):
+            return record(0x203, at, struct.pack("<d", value))
+        return record(0x204, at, struct.pack("<HB", len(value), 1), value.encode("utf-16-le"))
+
+    def begin(kind: int) -> bytes:
+        return record(0x809, struct.pack("<4H2I", 0x600, kind, 0, 0, 0, 0))
+
+    formats = b"".join(record(0xE0, struct.pack("<2H", 0, format), b"\0" * 16) for format in (0, 14))
+    head, end = begin(5) + formats, record(0x0A)
+    at = len(head) + len(record(0x85, b"\0" * 13)) + len(end)
+    sheet = begin(0x10) + b"".join(
+        cell(i, j, value) for i, row in enumerate(rows) for j, value in enumerate(row)
+    )
+    stream = head + record(0x85, struct.pack("<I4B", at, 0, 0, 5, 0), b"Sheet") + end + sheet + end
+    stream = stream.ljust(max(4096, -(-len(stream) // 512) * 512), b"\0")
+    n = len(stream) // 512
+    chain = [0xFFFFFFFD, 0xFFFFFFFE, *range(3, n + 2), 0xFFFFFFFE]
+    allocation = struct.pack(f"<{len(chain)}I", *chain).ljust(512, b"\xff")
+
+    def entry(name: str, kind: int, child: int, start: int, size: int) -> bytes:
+        text = (name + "\0").encode("utf-16-le") if name else b""
+        tree = struct.pack("<2B3I", kind, 1, 0xFFFFFFFF, 0xFFFFFFFF, child)
+        return (
+            text.ljust(64, b"\0")
+            + struct.pack("<H", len(text))
+            + tree
+            + b"\0" * 36
+            + struct.pack("<IQ", start, size)
+        )
+
+    nothing = 0xFFFFFFFF
+    directory = entry("Root Entry", 5, 1, 0xFFFFFFFE, 0) + entry("Workbook", 2, nothing, 2, len(stream))
+    directory += entry("", 0, nothing, 0, 0) * 2
+    about = struct.pack("<16s5H6x", b"", 0x3E, 3, 0xFFFE, 9, 6)
+    sizes = struct.pack("<9I", 0, 1, 1, 0, 4096, 0xFFFFFFFE, 0, 0xFFFFFFFE, 0)
+    header = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + about + sizes + struct.pack("<I", 0)
+    return header.ljust(512, b"\xff") + allocation + directory + stream
+
+
+def xlsb(rows: Sequence[Sequence[Any]]) -> bytes:
+    """A binary workbook of Excel with one sheet."""
+
+    def record(kind: int, data: bytes = b"") -> bytes:
+        sign = bytes([kind]) if kind < 128 else bytes([kind & 0x7F | 0x80, kind >> 7])
+        size, length = b"", len(data)
+        while length > 127:
+            size, length = size + bytes([length & 0x7F | 0x80]), length >> 7
+        return sign + size + bytes([length]) + data
+
+    def text(value: str) -> bytes:
+        return struct.pack("<I", len(value)) + value.encode("utf-16-le")
+
+    def cell(column: int, value: Any) -> bytes:
+        at = struct.pack("<2I", column, 0)
+        if value is None:
+            return b""
+        if isinstance(value, bool):
+            return record(4, at + bytes([value]))
+        return (
+            record(6, at + text(value))
+            if isinstance(value, str)
+            else record(5, at + struct.pack("<d", value))
+        )
+
+    lines = b"".join(
+        record(0, struct.pack("<I", i) + b"\0" * 13) + b"".join(cell(j, value) for j, value in enumerate(row))
+        for i, row in enumerate(rows)
+    )
+    size = struct.pack("<4I", 0, len(rows) - 1, 0, len(rows[0]) - 1)
+    sheet = record(0x81) + record(0x94, size) + record(0x91) + lines + record(0x92) + record(0x82)
+    bundle = record(0x9C, struct.pack("<2I", 0, 1) + text("rId1") + text("Sheet"))
+    book = record(0x83) + record(0x8F) + bundle + record(0x90) + record(0x84)
+    base = "http://schemas.openxmlformats.org/package/2006"
+    link = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/worksheet"
+    links = (
+        f'<Relationships xmlns="{base}/relationships"><Relationship Id="rId1" Type="{link}" '
+        'Target="worksheets/sheet1.bin"/></Relationships>'
+    )
+    return zipped(
+        {
+            "[Content_Types].xml": f'<Types xmlns="{base}/content-types"/>'.encode(),
+            "xl/workbook.bin": book,
+            "xl/_rels/workbook.bin.rels": links.encode(),
+            "xl/worksheets/sheet1.bin": sheet,
+        }
+    )
+
+
 def _tables() -> dict[str, bytes]:
     import pandas as pd
 
@@ -118,8 +272,12 @@ def _tables() -> dict[str, bytes]:
     head = "\n".join(["@relation t", *attributes, "@data", ""])
     arff = head + frame.to_csv(index=False, header=False)
     hub = {"data/train-00000-of-00001.parquet": stream.getvalue(), "README.md": b"rows"}
+    cells = [list(frame.columns), *frame.astype(object).to_numpy().tolist()]
     return {
         "t.xlsx": book.getvalue(),
+        "t.xls": xls(cells),
+        "t.xlsb": xlsb(cells),
+        "t.ods": ods(("t", cells)),
         "t.feather": feather.getvalue(),
         "t.dta": stata.getvalue(),
         "t.xpt": transport(frame),

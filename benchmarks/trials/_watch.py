@@ -6,7 +6,10 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
+
+from workbench.pools.formats import sheet_process
 
 _STARTS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fork", "os.forkpty", "pty.spawn")
 _WRITES = (
@@ -22,6 +25,7 @@ _WRITES = (
 )
 _CODE = ("pickle.find_class", "ctypes.dlopen")
 _NET = ("socket.connect", "socket.bind", "urllib.Request")
+_READER = [sys.executable, "-P", str(Path(sheet_process.__file__))]
 _FORBIDDEN = frozenset((*_STARTS, *_WRITES, *_CODE, *_NET))
 _noted: list[str] | None = None
 _hooked = False
@@ -32,11 +36,18 @@ _may_write = False
 def _hook(event: str, arguments: tuple[Any, ...]) -> None:
     if _noted is None:
         return
+    if event == "subprocess.Popen" and list(arguments[1])[:3] == _READER:
+        return  # our own reader of spreadsheets, a process of limited memory
     if event in _FORBIDDEN and not (_may_write and event in _WRITES):
         _noted.append(f"{event}{arguments!r}"[:200])
     elif event == "open" and _is_outside(arguments[0]):
         _noted.append(f"reads {arguments[0]!r}"[:200])
-    elif event == "open" and not _may_write and _writes(arguments[1], arguments[2]):
+    elif (
+        event == "open"
+        and not isinstance(arguments[0], int)
+        and not _may_write
+        and _writes(arguments[1], arguments[2])
+    ):
         _noted.append(f"open for writing: {arguments[0]!r}"[:200])
     elif event == "import" and str(arguments[0]).partition(".")[0] not in _known():
         _noted.append(f"import {arguments[0]}")

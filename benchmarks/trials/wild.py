@@ -36,6 +36,7 @@ class Wild:
         classes: of the pool.
         findings: codes that have to be among those of the table.
         quiet: codes that must not be.
+        says: words that have to stand in the findings.
         options: that settle what the table leaves open.
         encoding: of the text.
     """
@@ -49,6 +50,7 @@ class Wild:
     classes: tuple[str, ...] = ()
     findings: tuple[str, ...] = ()
     quiet: tuple[str, ...] = ()
+    says: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     encoding: str = "utf-8"
 
@@ -77,6 +79,8 @@ class Wild:
         codes = [problem.code for problem in report.problems]
         found += [f"no finding {code} among {codes}" for code in self.findings if code not in codes]
         found += [f"a finding {code}" for code in self.quiet if code in codes]
+        messages = " ".join(problem.message for problem in report.problems)
+        found += [f"nothing says {words}" for words in self.says if words not in messages]
         if report.n_rows != self.n:
             found.append(f"{report.n_rows} rows, not {self.n}")
         reading = {k: v for k, v in self.options.items() if k in ("encoding", "quote", "header", "delimiter")}
@@ -195,6 +199,13 @@ def classes() -> list[Wild]:
         "text": [f"{text} {i}" for i in range(20) for text in SENTENCES],
         "label": [f"i{i}" for i in range(150)],
     }
+    titanic = {
+        "PassengerId": [str(i) for i in range(N)],
+        "Survived": ["0", "1", "1"],
+        "Age": X,
+        "Embarked": ["S", "C", "Q"],
+    }
+    churn = {"Churn": ["Yes", "No", "No"], "tenure": X, "charges": ["7.25", "71.5", "8.05", "53.1"]}
     adult = {"age": ["39", "50"], " class": [" <=50K", " >50K", " >50K"]}
     return [
         Wild("r.csv", table(r), of_y, classes=("a", "b"), quiet=looks_empty),
@@ -214,6 +225,14 @@ def classes() -> list[Wild]:
             {"species": "category"},
             findings=("class?",),
         ),
+        Wild(
+            "titanic.csv",
+            table(titanic),
+            {"Survived": "number", "Embarked": "category"},
+            findings=("class?",),
+            says=("'Survived' ('0', '1') or 'Embarked'",),
+        ),
+        Wild("churn.csv", table(churn), {"Churn": "category"}, findings=("class?",), says=("Is 'Churn'",)),
         Wild("plane.csv", table(plane), {"x": "number", "y": "number"}, findings=("class?",)),
         Wild("xy.csv", table({"x": X, "y": AB}), of_y, classes=("a", "b")),
         Wild("intents.csv", table(intents, n=600), {"text": "text", **of_label}, n=600),
@@ -423,12 +442,19 @@ def votes() -> list[Wild]:
         "ASSIGNMENT:worker_id": persons,
     }
     crowd = {"task": items, "worker": persons, "label": AB, "length": [f"{i // 3 % 7}.5" for i in range(N)]}
+    german = {
+        "Aufgaben-Nr": items,
+        "Bearbeiter": persons,
+        "Antwort": AB,
+        "Länge": [f"{i // 3 % 7}.5" for i in range(N)],
+    }
     shop = {"user_id": [f"u{i // 4}" for i in range(N)], "session_id": [f"s{i // 2}" for i in range(N)]}
     asked = {"findings": ("votes",)}
     return [
         Wild("turk-votes.csv", table({k: [f'"{c}"' for c in v] for k, v in turk.items()}), {}, **asked),
         Wild("toloka.tsv", table(toloka, "\t"), {"INPUT:text": "text"}, **asked),
         Wild("crowd.csv", table(crowd), {}, **asked),
+        Wild("aufgaben.csv", table(german), {}, **asked),
         Wild("shop.csv", table({**shop, "x": X, "category": AB}), {"category": "class"}, quiet=("votes",)),
     ]
 

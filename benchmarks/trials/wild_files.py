@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.trials import Row
-from benchmarks.trials._sound import npz, transport
+from benchmarks.trials._sound import npz, ods, transport, xls, xlsb
 from workbench.errors import InputError
 from workbench.pools import inspect_table, load_pool, read_rows
 from workbench.pools.formats import format_of
@@ -171,6 +171,10 @@ def workbooks() -> list[WildFile]:
     moved = [[None, *row] for row in plain]
     return [
         case("plain.xlsx", _book(("Sheet1", plain)), cells={"x": X[:3]}),
+        case("plain.xls", xls(plain), cells={"x": X[:3]}),
+        case("plain.xlsb", xlsb(plain), cells={"x": X[:3]}),
+        case("two.ods", ods(("Data", plain), ("Notes", [["a"], ["b"]])), notes=("'Notes'",)),
+        case("title.ods", ods(("Sheet1", [["Sales of 2024"], *blank, *plain])), cells={"x": X[:3]}),
         case("two.xlsx", _book(("Data", plain), ("Notes", [["a"], ["b"]])), notes=("'Notes'",)),
         case("hidden.xlsx", _book(("Lists", [["cat"], ["dog"]]), ("Data", plain), hidden=("Lists",))),
         case("second.xlsx", _book(("Cover", [["My report"]]), ("Data", plain)), options={"sheet": "Data"}),
@@ -434,6 +438,9 @@ def of_labelling_tools() -> list[WildFile]:
         {"text": text, "id": i, "sentiment": AB[i], "annotator": 1, "annotation_id": i, "lead_time": 1.5 + i}
         for i, text in enumerate(TEXTS)
     ]
+    stamps = [f"2026-01-{i + 1:02d}T10:00:00.000000Z" for i in range(N)]
+    flat = _frame(**{"annotation_id": range(N), "annotator": 1, "created_at": stamps, "id": range(N)})
+    flat = flat.assign(lead_time=X, choice=AB, text=TEXTS, updated_at=stamps)
     text: dict[str, Any] = {"kind": "text", "labels": AB[:2], "classes": ("cat", "dog")}
     keyed = {key: {"text": words, "label": label} for key, words, label in zip(IDS, TEXTS, AB, strict=True)}
     whole = {"data": [{"text": words, "label": label} for words, label in zip(TEXTS, AB, strict=True)]}
@@ -446,6 +453,17 @@ def of_labelling_tools() -> list[WildFile]:
             kind="text",
             uses={"text": "text"},
             ids=["0", "1"],
+            labels=AB[:2],
+            notes=("'lead_time'",),
+        ),
+        WildFile(
+            "studio.csv",
+            flat.to_csv(index=False).encode(),
+            kind="text",
+            uses={"text": "text", "lead_time": "leave out", "created_at": "leave out"},
+            ids=["0", "1"],
+            labels=AB[:2],
+            notes=("'updated_at'",),
         ),
         WildFile("keyed.json", json.dumps(keyed).encode(), ids=IDS[:2], **text),
         WildFile("wrapped.json", json.dumps({"version": "1", **whole}).encode(), **text),

@@ -258,7 +258,8 @@ def test_a_table_of_votes_is_asked_about_and_opens_as_its_items_with_them() -> N
         for i in range(20)
         for w in range(3)
     ]
-    test = dropped("turk.csv", "HITId,WorkerId,Seconds,Input.text,Answer.tone\n" + "".join(rows))
+    text = "HITId,WorkerId,Seconds,Input.text,Answer.tone\n" + "".join(rows)
+    test = dropped("turk.csv", text)
     said = "\n".join(str(m.value) for m in test.main.markdown).replace("\\", "")
     assert "Is this a table of votes: 60 answers" in said
     (button,) = [button for button in test.button if button.label == "It is a table of votes"]
@@ -274,6 +275,14 @@ def test_a_table_of_votes_is_asked_about_and_opens_as_its_items_with_them() -> N
     assert {len(votes) for votes in session.state.votes.values()} == {3}
     assert sorted(vote.by_themselves for vote in session.state.votes[4].values()) == ["bad", "good", "good"]
     assert not {"WorkerId", "Seconds", "Answer.tone"} & set(session.pool.items.show(0).row or {})
+    again = dropped("turk.csv", text)
+    next(button for button in again.button if button.label == "It is a table of votes").click().run()
+    again.button(key="start-own").click().run()
+    read(again)
+    again.button(key="start-a-new-one").click().run()
+    assert not again.exception, again.exception
+    (other,) = [one for one in Store.open().projects() if one.id != record.id]
+    assert Session.open(other.id).state.votes.keys() == session.state.votes.keys()
 
 
 def test_codes_are_asked_about_and_only_columns_to_look_at_are_shown() -> None:

@@ -394,3 +394,29 @@ def test_a_table_of_votes_opens_as_its_items_with_those_votes(
     assert "nothing to learn from" in refused(
         capsys, "new", other, "--votes", "item=task,person=worker,class=label"
     )
+
+
+def test_new_tells_what_it_guessed_run_names_what_settles_it_and_import_asks_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], home: Path
+) -> None:
+    path, way = tmp_path / "leaving.csv", 'columns={"Churn": {"use": "class"}}'
+    rows = "".join(f"{i % 7}.5,{('Yes', 'No')[i % 2]},{i * i % 11}.25\n" for i in range(40))
+    path.write_text(f"tenure,Churn,charges\n{rows}")
+    model = ("--classifier", FAKE, "--policy", "margin")
+    assert call("new", path, "--name", "Leaving", *model) == 0
+    assert "Is 'Churn' ('Yes', 'No') the class?" in capsys.readouterr().err
+    assert f"{way} ('Churn' is the class)" in refused(capsys, "run", "--pool", path, *model, "--budget", "3")
+    assert call("run", "--pool", path, *model, "--budget", "3", "--pool-set", way) == 0
+    labels = tmp_path / "labels.csv"
+    for rows, words in (
+        ("0,gone\n1,stays\n", ""),
+        ("0,stays\n", "gone now, stays in the file"),
+        ("2,so so\n", "so so"),
+    ):
+        labels.write_text(f"item,label\n{rows}")
+        capsys.readouterr()
+        if words:  # a label that changes, a class that is new
+            assert call("import", "Leaving", labels) == 2
+            asked = capsys.readouterr()
+            assert words in asked.out and "--yes" in asked.err
+        assert call("import", "Leaving", labels, "--yes") == 0

@@ -110,6 +110,10 @@ def test_a_project_of_a_dataset_begins_with_what_its_card_says(tmp_path, monkeyp
     assert made.instructions.latest.annotator == "source" and made.state.version_read("ann") == 0
     (folder / "README.md").write_text("## Instructions\n\n" + "Look.\n\n" * 4000)
     assert len(carried_instructions(str(folder)).text) < 20_000
+    (folder / "README.md").write_text(
+        "# Dataset Card for Pets\n\n- [Citation](#citation)\n\nSize: 84.13 MB\n"
+    )
+    assert carried_instructions(str(folder)) is None, "a card is about the data, not about how to label it"
 
 
 def test_a_folder_that_is_no_dataset_says_nothing(tmp_path):

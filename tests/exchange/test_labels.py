@@ -600,6 +600,11 @@ def test_what_the_reader_did_is_told_before_labels_are_taken_in() -> None:
         (0, "gr\xfcn")
     ]
     assert any("cp1252" in note for note in notes)
+    session = {"_input_hash": 1, "_annotator_id": "x-2026-01-31_12-00-00", "answer": "accept"}
+    assert import_labels(
+        json.dumps({"item": 0, "label": "b", **session}).encode(), pool, "jsonl", notes=notes
+    )
+    assert any("sessions without a name count as one person: 'x'" in note for note in notes)
 
 
 def test_a_column_called_item_may_be_the_pools_ids_and_one_called_note_its_texts() -> None:

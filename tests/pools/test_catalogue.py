@@ -172,7 +172,7 @@ def test_libsvm_files(tmp_path, empty_folder):
 
 
 def test_files_with_unknown_endings(tmp_path):
-    for name, match in [("a.docx", "says nothing known"), ("a.ods", "Save it as .xlsx or the sheet as CSV")]:
+    for name, match in [("a.docx", "says nothing known"), ("a.ods", "Save it as .xlsx, or the sheet as CSV")]:
         (tmp_path / name).write_bytes(b"x")
         with pytest.raises(InputError, match=match):
             load_pool(tmp_path / name)

@@ -5,6 +5,8 @@ import contextlib
 import io
 import json
 import re
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from datetime import date
@@ -20,8 +22,10 @@ import pytest
 from openpyxl import Workbook
 from PIL import Image
 
+from benchmarks.trials._sound import ods, xls, xlsb
 from workbench.errors import InputError
-from workbench.pools import inspect_table, load_pool
+from workbench.exchange import answers, import_labels
+from workbench.pools import inspect_table, load_pool, read_rows
 from workbench.pools.formats import format_of, huggingface
 from workbench.pools.formats.arrow_sizes import unpacked_size
 from workbench.pools.formats.files import File
@@ -133,6 +137,68 @@ def test_a_workbook_may_leave_out_rows_and_references():
         np.testing.assert_array_equal(load_pool(data, file_name="a.xlsx", columns="auto").fingerprints, whole)
 
 
+def spreadsheet(ending: str) -> bytes:
+    """Cells of every kind, a row without any, and what is more than ASCII."""
+    rows = [
+        ["id", "x", "day", "wet", "label"],
+        *([f"00{i}", i * 1.5, DAY, i % 2 > 0, "äb"[i % 2]] for i in range(8)),
+    ]
+    rows += [[None] * 5, ["Ł", None, None, None, "b"]]
+    if ending == "ods":
+        return ods(("One", rows), ("Two", rows[:3]))
+    return (
+        xls(rows)
+        if ending == "xls"
+        else xlsb([[45_352.0 if cell is DAY else cell for cell in row] for row in rows])
+    )
+
+
+DAY = date(2024, 3, 1)
+
+
+@pytest.mark.parametrize("ending", ["xls", "xlsb", "ods"])
+def test_other_spreadsheets_are_read_by_a_process_of_limited_memory(ending: str) -> None:
+    data = spreadsheet(ending)
+    frame = read_rows(data, file_name=f"a.{ending}")
+    assert frame["id"].tolist() == [*(f"00{i}" for i in range(8)), "Ł"]
+    assert frame["x"].tolist()[:8] == [i * 1.5 for i in range(8)] and frame["x"].isna().tolist()[8]
+    assert frame["wet"].tolist()[:2] == [False, True] and frame["label"].tolist()[:2] == ["ä", "b"]
+    assert frame["day"][0] == (45_352.0 if ending == "xlsb" else pd.Timestamp(DAY))
+    pool = load_pool(data, file_name=f"a.{ending}", columns="auto")
+    assert pool.classes == ("b", "ä") and list(pool.items.ids[:2]) == ["000", "001"]
+    assert import_labels(data, pool, answers.format_of(f"a.{ending}")) == [
+        *enumerate(["ä", "b"] * 4),
+        (8, "b"),
+    ]
+    with pytest.raises(InputError, match=r"has no sheet 'none'; it has '(One|Sheet)'"):
+        load_pool(data, file_name=f"a.{ending}", sheet="none")
+    with pytest.raises(InputError, match="limit is 20"):
+        load_pool(data, file_name=f"a.{ending}", max_cells=20)
+    if ending == "ods":
+        assert any("'One'; there are also 'Two'" in note for note in pool.notes)
+        assert len(read_rows(data, file_name="a.ods", sheet="Two")) == 2
+
+
+def test_a_spreadsheet_that_asks_for_more_memory_than_it_may_is_refused(monkeypatch):
+    data = spreadsheet("xls")
+    at = data.rindex(b"\x04\x02")
+    with pytest.raises(InputError, match="asks for too much memory or time"):
+        load_pool(data[: at + 4] + b"\xff\xff\xff\xff" + data[at + 8 :], file_name="a.xls")
+    repeated = '<table:table-row table:number-rows-repeated="1048570"><table:table-cell><text:p>x</text:p>'
+    repeated += '</table:table-cell><table:table-cell table:number-columns-repeated="900"><text:p>x</text:p>'
+    far = ods(("a", [["a", "b"], [1, 2]]), trailing=f"{repeated}</table:table-cell></table:table-row>")
+    with pytest.raises(InputError, match="1,048,572 rows x 901 columns"):
+        load_pool(far, file_name="a.ods")
+    without = (
+        "import sys; sys.modules['resource'] = None; from workbench.pools.formats import sheet_process; "
+    )
+    call = [sys.executable, "-c", f"{without}sheet_process.main(None, 9, 9)"]
+    answer = subprocess.run(call, capture_output=True, check=True)
+    monkeypatch.setattr(subprocess, "run", lambda *arguments, **options: answer)
+    with pytest.raises(InputError, match=r"where the memory of a process can be limited, not here\. Save it"):
+        load_pool(data, file_name="a.xls")
+
+
 def test_json_lines_and_lists_of_objects_are_tables():
     rows = [
         {"id": i, "size": i / 2, "kind": "ab"[i % 2], "tags": ["x"], "label": "cd"[i % 2] if i < 6 else None}
@@ -159,7 +225,7 @@ def test_json_lines_and_lists_of_objects_are_tables():
         ("a.json", b'{"a": 1}', "one JSON object"),
         ("a.json", b'{"categories": [], "annotations": []}', "COCO annotations, not items"),
         ("a.json", b"[" * 100_000, "nested too deeply|not JSON"),
-        ("a.xls", b"x", "spreadsheet. Save it as .xlsx"),
+        ("a.xls", b"x", "a.xls is not a spreadsheet that can be read. Save it as .xlsx"),
         ("a.txt", b"\n \n", "empty"),
         ("a.txt", b"\xff\xfe\x00", "not UTF-8|UTF-16|zero bytes"),
     ],

@@ -343,6 +343,20 @@ def test_of_a_transport_file_of_several_data_sets_the_first_is_read() -> None:
     assert len(pool) == 12 and any("first of its 2 data sets" in note for note in pool.notes)
 
 
+def test_a_transport_file_says_how_its_texts_were_read_and_where_it_is_cut() -> None:
+    data = _sound.transport(pd.DataFrame({"town": ["Köln", "Łódź", "Bonn"] * 4, "x": np.arange(12.0)}))
+    rows = read_rows(data, file_name="t.xpt")
+    assert rows["town"].tolist()[:3] == ["Köln", "Łódź", "Bonn"] and rows.attrs["notes"] == ()
+    latin = data.replace("Köln".encode(), "Köln ".encode("cp1252")).replace("Łódź".encode(), b"Ulm    ")
+    report = inspect_table(latin, file_name="t.xpt")
+    assert [p.severity for p in report.problems if p.code == "encoding"] == ["note"]
+    assert read_rows(latin, file_name="t.xpt")["town"][0] == "Köln"
+    assert read_rows(latin, file_name="t.xpt", encoding="cp850")["town"][0] != "Köln"
+    for lost in (1, 240):
+        rows = read_rows(data[:-lost], file_name="t.xpt")
+        assert any("it may be cut" in note for note in rows.attrs["notes"]), lost
+
+
 def test_reviews_are_no_table_of_votes() -> None:
     """Each row has a text of its own: nothing of the items would be left."""
     rows = "".join(f"P{i % 9},U{i % 11},a text of {i},{i % 5}\n" for i in range(90))

@@ -24,9 +24,9 @@ from workbench.pools.pool import Pool
 from workbench.pools.tables.exported import COLUMNS as EXPORTED
 from workbench.pools.tables.exported import TAKEN
 from workbench.pools.tables.pictures import found_by_path
-from workbench.reading import cut, json_lines, letters, parse_json, valid_text
+from workbench.reading import cut, json_lines, letters, listed, parse_json, valid_text
 
-_FRAMES = ("csv", "xlsx", "arrow", "arff", "stata", "sas")
+_FRAMES = ("csv", "xlsx", "spreadsheet", "arrow", "arff", "stata", "sas")
 IMPORTS = (*_FRAMES, "parquet", "jsonl", "npz", "label-studio", "huggingface", "coco")
 """Formats of files; "csv" is any table of texts, "jsonl" also a JSON list of objects."""
 LABEL_STUDIO = "label-studio"
@@ -42,6 +42,8 @@ MAX_PARTS = 2_000_000
 _FILE = "The file"
 _BY = ("id", "item")
 _FLAT = "annotation_id"  # in Label Studio's CSV and JSON-MIN, where "id" is its own number of a task
+_SESSION = re.compile(r"-\d{4}(-\d\d){2}_\d\d(-\d\d){2}$")
+"""End of the names that Prodigy gives to sessions of nobody, DATASET-2026-01-31_12-00-00: of one person."""
 _SHOWN = ("text", "data", "image", "file_name")
 """Names that other programs give the column of what a person sees."""
 _ALIKE = {"text": "its text", "image": "the name of its picture's file", "table": "its row"}
@@ -151,8 +153,7 @@ def _by(row: Mapping[str, Any]) -> By | None:
     person, time = (
         next((plain_text(row[name]).strip() for name in of if row.get(name)), "") for of in (names, times)
     )
-    # sessions that Prodigy names by itself, DATASET-2026-01-31_12-00-00, are of one person as far as it knows
-    person = re.sub(r"-\d{4}(-\d\d){2}_\d\d(-\d\d){2}$", "", person)
+    person = _SESSION.sub("", person)
     return By(person[:MAX_PERSON], time_of(time)) if person else None
 
 
@@ -361,6 +362,8 @@ def _objects(data: bytes) -> Rows:
     if data.lstrip()[:1] == b"[":
         every, noun = enumerate(_document(data), start=1), "Object"
 
+    unnamed: set[str] = set()
+
     def items() -> Iterator[Row]:
         for n, row in every:
             if not isinstance(row, dict):
@@ -368,6 +371,8 @@ def _objects(data: bytes) -> Rows:
                     f"{noun} {n} of the file is {cut(row)}, not an object with names and values."
                 )
             by = _by(row)
+            if by and _SESSION.search(plain_text(row.get("_annotator_id") or row.get("_session_id") or "")):
+                unnamed.add(by.person)
             if _FLAT in row:
                 row.pop("id", None)
             item = answered([row])[0][0]
@@ -376,7 +381,8 @@ def _objects(data: bytes) -> Rows:
     rows = items()
     first = list(islice(rows, 1_000))
     columns = tuple(dict.fromkeys(name for row in first for name in row.cells))
-    return Rows(chain(first, rows), columns, "status" not in columns)
+    notes = [f"Prodigy's sessions without a name count as one person: {listed(unnamed)}."] if unnamed else ()
+    return Rows(chain(first, rows), columns, "status" not in columns, notes=notes)
 
 
 def read_tasks(data: bytes) -> list[dict[str, Any]]:

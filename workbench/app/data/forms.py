@@ -334,7 +334,7 @@ def start(
 
     pool_options = dict(options or {})
     if not again and (project := existing(source, pool_options)):
-        st.session_state[EXISTING] = (project, source, chosen, pool_options)
+        st.session_state[EXISTING] = (project, source, chosen, pool_options, then, page)
         st.rerun()
 
     def now(words: str) -> None:

@@ -115,10 +115,6 @@ def format_of(file: File) -> FileFormat:
     for entry in entries:
         if file.plain_name.endswith(entry.endings):
             return entry
-    if file.plain_name.endswith((".xls", ".ods", ".xlsb")):
-        raise InputError(
-            f"{file.name} is a spreadsheet. Save it as .xlsx or the sheet as CSV, and open that."
-        )
     titles = [entry.title for entry in entries]
     raise InputError(
         f"The ending of {file.name!r} says nothing known. Files may be {', '.join(titles[:-1])} "

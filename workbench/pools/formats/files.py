@@ -22,7 +22,7 @@ MAX_CELLS = 50_000_000
 MAX_COLUMNS = 100_000
 MAX_ITEMS = 20_000_000
 
-_TABLES = (".csv", ".tsv", ".xlsx", ".json", ".jsonl")
+_TABLES = (".csv", ".tsv", ".xlsx", ".xls", ".ods", ".json", ".jsonl")
 _PACKED = (".gz", ".bz2")
 _OPENERS: dict[bytes, Callable[..., Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open}
 

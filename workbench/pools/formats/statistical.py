@@ -6,6 +6,7 @@ import io
 import re
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from workbench.errors import InputError
@@ -78,14 +79,28 @@ def read_sas(file: File, options: TableOptions) -> RawTable:
     is_transport = data.startswith(b"HEADER RECORD")
     parts = _SAS_SET.split(data) if is_transport else [data]
     notes = (f"The first of its {len(parts) - 1} data sets.",) if len(parts) > 2 else ()
-    form, encoding = ("xport", "cp1252") if is_transport else ("sas7bdat", "infer")
     data = b"".join(parts[:2])
-    read: Any = pd.read_sas
-    with reading(file.name, "a data set of SAS", "Save it again, or as CSV."):
-        reader = read(io.BytesIO(data), format=form, chunksize=_CHUNK, encoding=options.encoding or encoding)
+
+    def opened(encoding: str | None) -> Any:
+        form = "xport" if is_transport else "sas7bdat"
+        reader: Any = pd.read_sas(io.BytesIO(data), format=form, chunksize=_CHUNK, encoding=encoding)  # type: ignore[call-overload]
         if is_transport:  # pandas takes blanks in the last texts for rows that are none
-            reader.nobs = -(-len(data[reader.record_start :].rstrip()) // reader.record_length)
-        return _framed(file.name, "sas", reader, options, *notes)
+            rows, length = data[reader.record_start :], reader.record_length
+            reader.nobs = min(-(-len(rows.rstrip()) // length), len(rows) // length)
+        return reader
+
+    with reading(file.name, "a data set of SAS", "Save it again, or as CSV."), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a file that is cut, which is told of
+        if not is_transport:
+            return _framed(file.name, "sas", opened(options.encoding or "infer"), options)
+        with opened(None) as reader:
+            rows = data[reader.record_start :]
+            if len(rows) % 80 or len(rows.rstrip()) > reader.nobs * reader.record_length:
+                notes = (*notes, f"{file.name} ends within a row: it may be cut. Its whole rows are read.")
+            texts = (piece.select_dtypes("object").to_numpy().ravel() for piece in reader)
+            odd = b"\n".join(cell for cells in texts for cell in cells if not cell.isascii())
+        encoding, problems = settle_encoding(odd, file.name, options.encoding)
+        return replace(_framed(file.name, "sas", opened(encoding), options, *notes), problems=problems)
 
 
 def _framed(name: str, form: str, source: Any, options: TableOptions, *notes: str) -> RawTable:

@@ -1,13 +1,21 @@
-"""Workbooks of Excel (.xlsx): one sheet as a table. Formulas are not run; their last values are read."""
+"""Workbooks: one sheet as a table. Formulas are not run; their last values are read.
+
+Those of today's Excel are read here, once it is known where their cells lie; .xls, .xlsb and .ods by another
+process, of which memory and time are limited.
+"""
 
 from __future__ import annotations
 
 import functools
 import io
+import json
 import re
+import subprocess
+import sys
 import zipfile
 from dataclasses import replace
 from datetime import date, datetime, time
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -17,13 +25,14 @@ from workbench.pools.tables import table_reader
 from workbench.pools.tables.heads import LOOKED_AT, SAMPLE, explaining, named, titles, told_names, told_titles
 from workbench.pools.tables.options import TableOptions
 from workbench.pools.tables.source_table import RawTable, check_names
-from workbench.reading import cut, listed, reading
+from workbench.reading import cut, listed, parse_json, reading
 
 _FORM = "an Excel workbook (.xlsx)"
 _LONGEST = 32_767
 """Characters of a cell in Excel."""
 MAX_ROWS, MAX_COLUMNS = 1_048_576, 16_384
 """Rows and columns of a sheet in Excel. A reader makes every row and cell that a reference skips."""
+_REPEATED = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}number-%s-repeated"
 _CELL = re.compile(r"\$?([A-Za-z]{1,3})\$?([0-9]{1,7})")
 
 
@@ -56,7 +65,95 @@ def read(file: File, options: TableOptions) -> RawTable:
             book.close()
 
 
-READER = table_reader(read)
+def read_apart(file: File, options: TableOptions) -> RawTable:
+    """A sheet of .xls, .xlsb or .ods as a table, read by another process.
+
+    Args:
+        file: also .gz.
+        options: as of `read`.
+
+    Raises:
+        InputError: as `read`; or the system limits no process.
+    """
+    name, advice = file.name, "Save it as .xlsx, or the sheet as CSV."
+    data = file.content(options.max_bytes)
+    with reading(name, "a spreadsheet", advice):
+        if data.startswith(b"PK"):
+            with File(data, name).zipped("a spreadsheet") as packed:
+                check_size(
+                    f"{name} (unpacked)", sum(i.file_size for i in packed.infolist()), options.max_bytes
+                )
+                if "content.xml" in packed.namelist():
+                    _check_repeated(name, packed, options.max_cells)
+        settings = json.dumps([options.sheet, options.max_cells, options.max_bytes // 2])
+        script = Path(__file__).with_name("sheet_process.py")
+        done = subprocess.run(
+            [sys.executable, "-P", str(script), settings], input=data, capture_output=True, check=False
+        )
+        lines = io.BytesIO(done.stdout)
+        head = parse_json(lines.readline() or b"{}", name)
+        if "problem" in head:
+            raise InputError(f"{name} is {head['problem']}. {advice}")
+        if done.returncode:
+            killed = done.returncode < 0 or b"MemoryError" in done.stderr
+            problem = (
+                "asks for too much memory or time" if killed else "is not a spreadsheet that can be read"
+            )
+            raise InputError(f"{name} {problem}. {advice}")
+        height, width = head["size"]
+        check_cells(name, height, width, options.max_cells, options.max_columns)
+        if options.sheet is not None and "title" not in head:
+            raise _no_sheet(name, options.sheet, head["titles"])
+        rows = [[_value(cell) for cell in parse_json(line, name)] for line in lines]
+        at = [number for number, row in enumerate(rows, head.get("first", 1)) if row.count(None) < len(row)]
+        rows = [row for row in rows if row.count(None) < len(row)]
+        if not rows:
+            raise _empty(name)
+        return _framed(name, rows, at, _others(options, head["title"], head["titles"]), options)
+
+
+READER, APART = table_reader(read), table_reader(read_apart)
+
+
+def _value(cell: Any) -> Any:
+    return datetime.fromisoformat(cell["date"]) if isinstance(cell, dict) else None if cell == "" else cell
+
+
+def _check_repeated(name: str, packed: zipfile.ZipFile, max_cells: int) -> None:
+    """Refuse an OpenDocument whose cells, some of which stand for many, reach too far."""
+    row = column = width = 0
+    filled = False
+    with packed.open("content.xml") as xml:
+        for _, element in ElementTree.iterparse(xml):
+            kind = element.tag.rpartition("}")[2]
+            if kind in ("table-cell", "covered-table-cell"):
+                column += int(element.get(_REPEATED % "columns", 1))
+                if len(element) or any(key.endswith("value-type") for key in element.attrib):
+                    width, filled = max(width, column), True
+                element.clear()
+            elif kind == "table-row":
+                row, column = row + int(element.get(_REPEATED % "rows", 1)), 0
+                check_cells(name, row if filled else 0, width, max_cells, MAX_COLUMNS)
+                filled = False
+                element.clear()
+            elif kind == "table":
+                row = width = 0
+
+
+def _no_sheet(name: str, title: str, titles: Any) -> InputError:
+    return InputError(f"{name} has no sheet {cut(title)}; it has {listed(titles)}.")
+
+
+def _empty(name: str) -> InputError:
+    return InputError(f"{name} is empty. Give a sheet with a line of names and a row for each item.")
+
+
+def _others(options: TableOptions, title: str, titles: Any) -> tuple[str, ...]:
+    """A note on the sheets beside the one that is read, where nobody said which."""
+    other_titles = [other for other in titles if other != title]
+    if options.sheet or not other_titles:
+        return ()
+    return (f"Read is the sheet {title!r}; there are also {listed(other_titles)} (sheet=).",)
 
 
 def _table(name: str, book: Any, options: TableOptions, data: bytes) -> RawTable:
@@ -64,22 +161,16 @@ def _table(name: str, book: Any, options: TableOptions, data: bytes) -> RawTable
     ordered = sorted(book.worksheets, key=lambda sheet: bool(sheet.sheet_state != "visible"))
     sheets = {sheet.title: sheet for sheet in ordered}
     if options.sheet is not None and options.sheet not in sheets:
-        raise InputError(f"{name} has no sheet {cut(options.sheet)}; it has {listed(sheets)}.")
+        raise _no_sheet(name, options.sheet, sheets)
     candidates = [sheets[options.sheet]] if options.sheet is not None else list(sheets.values())
     for sheet in candidates:
         n_filled = _check_references(name, data, sheet, options.max_cells)
         rows, at, n_left = _rows(name, sheet, options)
         if rows:
-            other_titles = [title for title in sheets if title != sheet.title]
-            notes = (
-                ()
-                if options.sheet or not other_titles
-                else (f"Read is the sheet {sheet.title!r}; there are also {listed(other_titles)} (sheet=).",)
-            )
-            raw = _framed(name, rows, at, notes, options)
+            raw = _framed(name, rows, at, _others(options, sheet.title, sheets), options)
             n_there = n_filled - (options.header is not False)
             return replace(raw, n_there=n_there, n_left=raw.n_left + n_left)
-    raise InputError(f"{name} is empty. Give a sheet with a line of names and a row for each item.")
+    raise _empty(name)
 
 
 def _check_references(name: str, data: bytes, sheet: Any, max_cells: int) -> int:

@@ -15,7 +15,7 @@ from workbench.pools.items import plain
 from workbench.pools.labels import class_names, class_order
 from workbench.pools.notebooks import counted
 from workbench.pools.tables.columns import Column
-from workbench.pools.tables.exported import is_exported, without_provenance
+from workbench.pools.tables.exported import LABEL_STUDIO, is_exported, without_provenance
 from workbench.pools.tables.options import PICTURE_FEATURES, TableOptions
 from workbench.pools.tables.report import ColumnReport, Findings, Fix, TableReport, worst_first
 from workbench.pools.tables.second_readings import (
@@ -55,6 +55,11 @@ class Examination:
         self.known: dict[str, ColumnUse] = {}  # of an export of ours
         if is_exported(self.names):
             self._leave_provenance_out()
+        elif LABEL_STUDIO[0] in self.names:
+            self.known = {name: ColumnUse("leave out") for name in LABEL_STUDIO if name in self.names}
+            self.found.note(
+                "export", f"Left out is what Label Studio says of its annotations: {listed(self.known)}."
+            )
         self.columns: dict[str, Column] = {}
         self.counts: dict[str, int] = {}
         self.truth: Ints | None = None

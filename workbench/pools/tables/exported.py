@@ -19,6 +19,8 @@ COLUMNS = (
 """What an export says of each item, after its id and its own columns."""
 TAKEN = "source_"
 """Before the names of an item's own columns that are called like one of ours."""
+LABEL_STUDIO = ("annotation_id", "annotator", "created_at", "updated_at", "lead_time")
+"""What Label Studio's CSV and JSON-MIN say of each annotation; the first is nobody else's."""
 _NOBODYS = ("predicted", "certified", "undecided")
 _SIGN = frozenset(("id", "label", "status", "person", "source", "set", "item", "model_labels"))
 

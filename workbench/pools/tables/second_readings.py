@@ -13,7 +13,8 @@ import numpy as np
 from workbench.pools.cells import AMBIGUOUS, BLANKS, decimal_of, read_numbers, read_texts
 from workbench.pools.dates import read_dates
 from workbench.pools.tables.report import Fix
-from workbench.pools.tables.uses import CLASS_NAMES, ColumnUse, is_named_id, numbers_rows
+from workbench.pools.tables.suggestions import names_predictions
+from workbench.pools.tables.uses import CLASS_NAMES, CLASS_WORDS, ColumnUse, is_named_id, numbers_rows
 from workbench.reading import cut, listed
 
 if TYPE_CHECKING:
@@ -34,9 +35,15 @@ _WHY = {
 _FEW = 10  # labels that a column can agree with by chance
 
 
-_ITEM = re.compile(r".*(id|ids|task|hit|item|unit|subject|image|question|example)")
-_PERSON = re.compile(r".*(worker|annotator|rater|coder|judge|labell?er|person|user|participant)")
-_ANSWER = re.compile(r"(answer|output|response)\W.*|.*(answer|vote|rating|choice|judge?ment|result)")
+_ITEM = re.compile(
+    r".*(id|ids|task|hit|item|unit|subject|image|question|example|nr|nummer|aufgabe|frage|bild|beispiel)"
+)
+_PERSON = re.compile(
+    r".*(worker|annotator|rater|coder|judge|labell?er|person|user|participant|arbeiter|nutzer|teilnehmer)(in)?"
+)
+_ANSWER = re.compile(
+    r"(answer|output|response)\W.*|.*(answer|vote|rating|choice|judge?ment|result|antwort|urteil|wertung)"
+)
 
 
 class VoteColumns(NamedTuple):
@@ -294,33 +301,44 @@ def _say_one_class(table: ExaminedTable, name: str, label: str) -> None:
 
 
 def ask_for_the_class(table: ExaminedTable, uses: Mapping[str, ColumnUse]) -> None:
-    """Ask whether a last column of few words or whole numbers that repeat holds the classes.
+    """Ask which column holds the classes: one that is called so, or the last, with few values that repeat.
 
     Args:
         table: under examination; is told.
         uses: of all columns.
     """
-    last = table.names[-1]
-    use = uses[last].use
-    if not uses[last].guessed or use not in ("category", "number", "shown"):
-        return
-    if use != "category" and table.frame[last].nunique() > _MOST_CLASSES:
-        return  # before a large column becomes texts
-    texts, blank = read_texts(table.frame[last])
-    words = Counter(map(str, texts[~blank].tolist()))
-    digits = [word for word in words if word.isdigit()]
-    few = _MOST_CODES if len(digits) == len(words) else 0 if digits or use == "number" else _MOST_CLASSES
-    if 2 <= len(words) <= few and min(words.values()) > (use != "category"):
+    named = [name for name in table.names if CLASS_WORDS.fullmatch(name.strip().lower())]
+    names = [*(name for name in named if not names_predictions(name)), table.names[-1]]
+    words = {name: _class_words(table.frame[name], uses[name]) for name in names}
+    listing = [f"{name!r} ({listed(cells, 3)})" for name, cells in words.items() if cells]
+    as_now = {name: uses[name].to_json() for name, cells in words.items() if cells}
+    if as_now:
         table.found.guess(
             "class?",
-            f"Is {last!r} ({listed(list(words), 3)}) the class? As it stands it is "
-            f"{'shown beside the item' if use == 'shown' else 'a feature'}.",
-            last,
+            f"Is {' or '.join(listing)} the class? As it stands there is none.",
+            next(iter(as_now)),
             (
-                Fix("It is not", {"columns": {last: uses[last].to_json()}}),
-                Fix("It is the class", {"columns": {last: {"use": "class"}}}),
+                Fix("There is none", {"columns": as_now}),
+                *(
+                    Fix(f"{name!r} is the class", {"columns": as_now | {name: {"use": "class"}}})
+                    for name in as_now
+                ),
             ),
         )
+
+
+def _class_words(column: Any, use: ColumnUse) -> list[str]:
+    """Values of a column that may hold the classes; none of one that cannot."""
+    if not use.guessed or use.use not in ("category", "number", "shown"):
+        return []
+    if use.use != "category" and column.nunique() > _MOST_CLASSES:
+        return []  # before a large column becomes texts
+    texts, blank = read_texts(column)
+    words = Counter(map(str, texts[~blank].tolist()))
+    whole = [word for word in words if word.removeprefix("-").removesuffix(".0").isdigit()]
+    has_numbers = whole or (use.use == "number" and not words.keys() <= {"True", "False"})
+    few = _MOST_CODES if len(whole) == len(words) else 0 if has_numbers else _MOST_CLASSES
+    return list(words) if 2 <= len(words) <= few and min(words.values()) > (use.use != "category") else []
 
 
 def vote_columns(frame: Any) -> VoteColumns | None:
@@ -352,7 +370,8 @@ def vote_columns(frame: Any) -> VoteColumns | None:
 
 def _answers(column: Any, name: str) -> bool:
     word = name.strip().lower()
-    return (word in CLASS_NAMES or bool(_ANSWER.fullmatch(word))) and 1 < column.nunique() <= _MOST_CLASSES
+    is_answer = word in CLASS_NAMES or CLASS_WORDS.fullmatch(word) or _ANSWER.fullmatch(word)
+    return bool(is_answer) and 1 < column.nunique() <= _MOST_CLASSES
 
 
 def uses_of_items(frame: Any, votes: VoteColumns) -> dict[str, str]:

@@ -27,6 +27,12 @@ AUTO = "auto"
 PICTURE_ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".pgm", ".ppm")
 ID_NAMES = ("id", "_id", "uuid", "item_id", "row_id")
 CLASS_NAMES = ("target", "label", "class", "y", "category", "annotation")
+CLASS_WORDS = re.compile(
+    r"(.*[\W_])?(target|label|class|category|sentiment|survived|survival|outcome|churn|churned|exited|attrition"
+    r"|species|kind|variety|diagnosis|spam|fraud|toxic|offensive|hate|emotion|intent|topic|stance|verdict|choice"
+    r"|decision|relevant|included|approved|subscribed|default|deposit|income|quality|klasse|kategorie|ziel)s?\??"
+)
+"""Names of columns that may hold the classes, by their last word: asked about."""
 TEXT_NAMES = frozenset(
     (
         *("text", "comment", "comments", "title", "query", "review", "sentence", "tweet"),

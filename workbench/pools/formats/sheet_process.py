@@ -1,0 +1,72 @@
+"""Process of limited memory and time that reads a sheet: a workbook in, a line of JSON a row out."""
+
+import io
+import json
+import mmap
+import sys
+from datetime import date
+from typing import Any
+
+MEMORY, SECONDS = 2 << 30, 120
+"""Most bytes of this process, and most seconds of the processor's."""
+
+
+def limited() -> bool:
+    """Limit this process; False where the system has no such limit, or has it and does not hold it."""
+    try:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        mmap.mmap(-1, MEMORY).close()
+    except (ImportError, ValueError):
+        return False
+    except OSError:
+        return True
+    return False
+
+
+def main(title: str | None, max_cells: int, max_bytes: int) -> None:
+    """Write the titles of all sheets, which one is read, where it begins and how large it is; then its rows.
+
+    Args:
+        title: of the sheet; None takes the first that holds something, hidden ones last.
+        max_cells: of a sheet with more only the size is written.
+        max_bytes: most that is written.
+    """
+    if not limited():
+        print('{"problem": "read where the memory of a process can be limited, not here"}')
+        return
+    from python_calamine import CalamineWorkbook, PasswordError, SheetTypeEnum, SheetVisibleEnum
+
+    try:
+        book = CalamineWorkbook.from_filelike(io.BytesIO(sys.stdin.buffer.read()))
+    except PasswordError:
+        print('{"problem": "locked with a password"}')
+        return
+    sheets = [sheet for sheet in book.sheets_metadata if sheet.typ == SheetTypeEnum.WorkSheet]
+    sheets.sort(key=lambda sheet: bool(sheet.visible != SheetVisibleEnum.Visible))
+    head: dict[str, Any] = {"titles": [sheet.name for sheet in sheets], "size": [0, 0]}
+    for name in head["titles"] if title is None else [title] if title in head["titles"] else []:
+        sheet = book.get_sheet_by_name(name)
+        if sheet.start is None:
+            continue
+        head |= {"title": name, "first": sheet.start[0] + 1, "size": [sheet.height, sheet.width]}
+        print(json.dumps(head))
+        n_written = 0
+        for row in sheet.iter_rows() if sheet.height * sheet.width <= max_cells else ():
+            line = json.dumps(row, default=_plain)
+            n_written += len(line)
+            if n_written > max_bytes:
+                raise MemoryError
+            print(line)
+        return
+    print(json.dumps(head))
+
+
+def _plain(value: Any) -> Any:
+    return {"date": value.isoformat()} if isinstance(value, date) else str(value)
+
+
+if __name__ == "__main__":
+    main(*json.loads(sys.argv[1]))
