@@ -90,7 +90,7 @@ class Server:
 
     @property
     def url(self) -> str:
-        """Where it answers."""
+        """The address of the server."""
         return f"http://127.0.0.1:{self.port}{self.base}"
 
     @property

@@ -248,7 +248,7 @@ def coverage(place: Path, names: Sequence[str], projects: int, fits: int) -> Non
 
 
 class Stage(NamedTuple):
-    """Where a side stands after some labels.
+    """The state of a side after some labels.
 
     Attributes:
         items: labelled.

@@ -1,4 +1,4 @@
-"""Where kept and printed lines come from: commit, code, processor and load; which of them compare."""
+"""Sources of kept and printed lines: commit, code, processor and load; which of them compare."""
 
 from __future__ import annotations
 

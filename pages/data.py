@@ -192,7 +192,7 @@ def how_far(record: Any, n: int, questions: int) -> str:
 
 
 def facts_of(record: Any, about: About) -> list[str]:
-    """Where a project's items come from, when it was used and by whom."""
+    """The source of a project's items, when it was used and by whom."""
     source, people = source_of(record), about.people.get(record.id, [])
     facts = [verbatim(source, 40)] if source != record.name else []
     facts.append(f"last used {ago(record.changed or record.created)}")

@@ -80,7 +80,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Who runs what: a file stays in one process, and each half of the browsers' tests shares a server.
+    """Tests by process: a file stays in one, and each half of the browsers' tests shares a server.
 
     A process that drives a browser waits most of the time, so there is one more than a small machine has
     cores. The tests of attacks share fitted networks, and those of clusters two workers, in the same way.

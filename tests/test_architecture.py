@@ -512,7 +512,7 @@ def test_a_slow_test_says_what_it_alone_protects() -> None:
 
 
 def test_a_docstring_begins_with_what_it_is_about() -> None:
-    relative = re.compile(r"\s*(What|How|Which|Whose|Whether)\b")
+    relative = re.compile(r"\s*(What|How|Which|Who|Whose|Where|Whether)\b")
     wrong = []
     for folder in (PACKAGE, ROOT / "pages", ROOT / "benchmarks", ROOT / "tests"):
         for path in sorted(folder.rglob("*.py")):

@@ -47,7 +47,7 @@ class C:
 
 @pytest.fixture
 def marker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where code leaves its mark when a file made it run; `evilmod` lies in the present folder."""
+    """The place where code leaves its mark when a file made it run; `evilmod` lies in the present folder."""
     ran = tmp_path / "ran"
     (tmp_path / "here").mkdir()
     (tmp_path / "here" / "evilmod.py").write_text(EVIL.format(marker=str(ran)))

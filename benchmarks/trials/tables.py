@@ -253,7 +253,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def differences(truth: Truth, written: Written, decimal: str) -> list[str]:
-    """Where what is read is not what was written, in words."""
+    """Differences between what is read and what was written, in words."""
     path, options, back = written
     found = []
     n = len(truth["id"])

@@ -1,4 +1,4 @@
-"""Who opened, exported, deleted and shared what stands for its owner; one person may have so much."""
+"""The log of opened, exported, deleted and shared projects, for their owner; one person may have so much."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Who is let in: the file of a log-in, the person behind a cookie, the desk's routes, private projects."""
+"""People who are let in: the file of a log-in, a cookie's person, the desk's routes, private projects."""
 
 import asyncio
 import json

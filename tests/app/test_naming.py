@@ -1,4 +1,4 @@
-"""Who sits here is asked where another browser labelled under the same name."""
+"""A name is asked for where another browser labelled under the same one."""
 
 import pytest
 import streamlit as st

@@ -1,4 +1,4 @@
-"""Who labels, as the owner sees them on History, and how others join."""
+"""People who label, as the owner sees them on History, and how others join."""
 
 from pathlib import Path
 

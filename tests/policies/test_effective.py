@@ -1,4 +1,4 @@
-"""Who asks now: the default policy looks for classes nobody has seen, and a share is left to chance."""
+"""The policy that asks: the default looks for classes nobody has seen, and a share is left to chance."""
 
 import numpy as np
 import pytest

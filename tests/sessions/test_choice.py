@@ -1,4 +1,4 @@
-"""Who chooses: the model chooses its geometry unless the options leave nothing to choose."""
+"""The model chooses its geometry unless the options leave nothing to choose."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Who labels a project, how fast, and when last."""
+"""People who label a project, how fast, and when last."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Who did what: recorded in either kind of database, kept when the project is gone, copied with the rest."""
+"""The audit log: recorded in either kind of database, kept when the project is gone, copied with the rest."""
 
 from pathlib import Path
 

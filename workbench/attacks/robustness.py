@@ -256,7 +256,7 @@ class Robustness:
         return areas
 
     def row(self, attack: str, strength: float) -> tuple[int, int]:
-        """Where an attack and the nearest strength lie.
+        """The place of an attack and of the nearest strength.
 
         Raises:
             InputError: the attack was not measured.

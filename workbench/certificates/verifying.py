@@ -134,7 +134,7 @@ def _of_evidence(c: Certificate) -> list[str]:
 
 
 def _of_draws_and_labels(c: Certificate, rows: list[Labelled]) -> list[str]:
-    """Where labels, checks and draws do not meet."""
+    """Labels, checks and draws that do not meet."""
     twice = [item for item, count in Counter(row.item for row in rows).items() if count > 1]
     if twice:
         return [f"Item {cut(twice[0])} stands in the labels more than once."]

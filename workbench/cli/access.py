@@ -73,7 +73,7 @@ def audit_log(
     ] = None,
     count: Annotated[int, Option(help="So many of the last entries.")] = 100,
 ) -> None:
-    """Who opened, exported, shared, deleted and uploaded what, and when; newest first."""
+    """The log of what people opened, exported, shared, deleted and uploaded, and when; newest first."""
     from workbench.store import Store
 
     if count < 1:

@@ -42,7 +42,7 @@ class SaidOfItems(Closed):
 
 
 class GuessSource(Closed):
-    """Where a guess at the classes comes from."""
+    """The source of a guess at the classes."""
 
     source: Name
     on: bool

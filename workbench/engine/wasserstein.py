@@ -236,7 +236,7 @@ def data_term(mean: Any, variance: Any, codes: Any, epsilon: Any) -> Any:
 def start(
     weights: Sequence[Array], n_features: int, n_classes: int, phi: Array, noise: float, seed: int
 ) -> State:
-    """Where training begins: S_j = (I + Phi' Phi / noise)^-1 and a small last layer.
+    """The start of training: S_j = (I + Phi' Phi / noise)^-1 and a small last layer.
 
     Args:
         weights: of the network.

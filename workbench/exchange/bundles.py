@@ -144,7 +144,7 @@ class BundleFolder:
             return [Round.from_json(line) for line in lines]
 
     def progress(self) -> Checkpoint | None:
-        """Where an interrupted run stands, or None where nothing was finished yet."""
+        """The progress of an interrupted run, or None where nothing was finished yet."""
         rounds = self.rounds_kept(self.folder)
         if not rounds:
             return None

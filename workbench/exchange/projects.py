@@ -159,7 +159,7 @@ def write_project_bundle(folder: Path | str, session: Session, *, with_pool: boo
 
 
 def _folder(number: int) -> str:
-    """Where the history of a further question lies."""
+    """The folder of a further question's history."""
     return f"questions/{number}/"
 
 

@@ -1,4 +1,4 @@
-"""Where the papers' printed formulas need a correction (docs/math.md, 9): printed, right, and a number."""
+"""Corrections of the papers' printed formulas (docs/math.md, 9): printed, right, and a number."""
 
 from __future__ import annotations
 

@@ -371,7 +371,7 @@ def asked_maps(
     *,
     classes: Sequence[object] = (),
 ) -> go.Figure:
-    """Where policies looked: items in the order they were asked about.
+    """Items that policies asked about, in their order.
 
     Args:
         panels: title -> (items before the first question, items asked about in order).

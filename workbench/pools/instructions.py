@@ -129,7 +129,7 @@ def _may_carry(file: File) -> bool:
 
 
 def _text(file: File, *, asked: bool = True) -> tuple[Members | None, str, str]:
-    """Where pictures lie (members and the folder within them), and the text; "" where there is none."""
+    """The place of pictures (members and the folder within them), and the text; "" where there is none."""
     if file.is_folder or file.plain_name.endswith(".zip"):
         members = file.members()
         for file_name in _NAMES:

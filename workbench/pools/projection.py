@@ -55,7 +55,7 @@ class Plane(NamedTuple):
     scale: Floats
 
     def place(self, features: ArrayLike) -> Floats:
-        """Where new rows lie.
+        """Places of new rows.
 
         Args:
             features: [n, D].

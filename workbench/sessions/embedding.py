@@ -74,7 +74,7 @@ class NeighbourMap:
     n_judged: int
 
     def place(self, features: Array, report: Report | None = None) -> Floats:
-        """Where new rows lie; none of the points moves.
+        """Places of new rows; none of the points moves.
 
         Args:
             features: [n, D].

@@ -1,4 +1,4 @@
-"""Who labels a project: how much, how fast, and when last."""
+"""People who label a project: how much, how fast, and when last."""
 
 from __future__ import annotations
 

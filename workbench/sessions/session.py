@@ -234,7 +234,7 @@ class Session(Several):
 
     @property
     def people(self) -> Team:
-        """Who labels the project."""
+        """People who label the project."""
         return Team(self)
 
     @property

@@ -36,7 +36,7 @@ STATE_EVERY = 1.0
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where an interrupted run stands.
+    """The progress of an interrupted run.
 
     Attributes:
         rounds: the finished ones, in order from 0.
@@ -155,7 +155,7 @@ class _Labelled(NamedTuple):
 
 
 def _resumed(learner: Learner, progress: Checkpoint, callback: FitCallback | None) -> _Labelled:
-    """Where an interrupted run goes on: rounds after the last posterior kept are fitted again."""
+    """The point from which a run goes on: rounds after the last posterior kept are fitted again."""
     rounds = list(progress.rounds)
     number = rounds[-1].number + 1
     state: Mapping[str, Array] | None = progress.state

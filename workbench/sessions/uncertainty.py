@@ -1,4 +1,4 @@
-"""Where a model doubts, in chances that a person can read, and which items to label for it."""
+"""A model's doubts, in chances that a person can read, and which items to label for it."""
 
 from __future__ import annotations
 

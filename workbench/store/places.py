@@ -1,4 +1,4 @@
-"""Where a person's projects lie, and folders and files that only they may read."""
+"""The place of a person's projects, and folders and files that only they may read."""
 
 from __future__ import annotations
 

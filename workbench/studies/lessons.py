@@ -495,7 +495,7 @@ def two_measures(n_train: int, noise: float, report: OnProgress = quiet) -> Meas
 
 @dataclass(frozen=True, eq=False)
 class Looked:
-    """Where policies looked.
+    """Items that policies asked about.
 
     Attributes:
         points: [N, 2] the pool.

@@ -39,12 +39,12 @@ class RunResult:
 
 
 class Sink(Protocol):
-    """Where the rounds of one run are kept: `progress`, then `add` for each new round, then `end`."""
+    """A store of the rounds of one run: `progress`, then `add` for each new round, then `end`."""
 
     run_id: str | None
 
     def progress(self) -> Checkpoint | None:
-        """Where an earlier attempt stands."""
+        """The progress of an earlier attempt."""
 
     def add(self, finished: Round) -> None:
         """Keep a round; durable when it returns."""
@@ -136,7 +136,7 @@ def open_sink(
     study: str | None = None,
     out: Path | str | None = None,
 ) -> Sink | None:
-    """Where a run's rounds go: a folder, the database, or nowhere.
+    """The store of a run's rounds: a folder, the database, or nowhere.
 
     Args:
         spec: of the run.

@@ -362,7 +362,7 @@ def _finished(
 
 
 def _more_file(place: Path, run: RunSpec) -> Path:
-    """Where the measures lie that a bundle's rounds.csv has no column for."""
+    """The place of measures that a bundle's rounds.csv has no column for."""
     return place / "measures" / f"{folder_name(run)}.csv"
 
 

@@ -1,4 +1,4 @@
-"""Who does the work: threads of this process, or workers of a Dask cluster, started here or elsewhere."""
+"""Workers: threads of this process, or processes of a Dask cluster, started here or elsewhere."""
 
 from __future__ import annotations
 

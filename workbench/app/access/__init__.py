@@ -1,1 +1,1 @@
-"""Who comes in, to which project, and who else: log-in, tokens, sharing, the audit."""
+"""Access to the program and to a project: log-in, tokens, sharing, the audit."""

@@ -1,4 +1,4 @@
-"""Who opened, exported, shared, deleted and uploaded what: recorded where it happens, shown to owners.
+"""The audit log of what people opened, exported, shared, deleted and uploaded, as owners see it.
 
 It stands in the database (`workbench log` prints it) and, without ids, in the server's log.
 """
@@ -83,7 +83,7 @@ def exported(session: Session, file: str) -> Callable[[login.Person | None], Non
 
 
 def table(project: ProjectSummary) -> None:
-    """Who did what to a project, for its owner."""
+    """Acts of people on a project, for its owner."""
     import pandas as pd
 
     entries = Store.open().audit.entries(project=project.id, most=MOST)

@@ -94,7 +94,7 @@ def entered(project: str) -> Session:
 
 
 def person(fallback: str) -> str:
-    """Who sits at this browser: whoever logged in, else the name they gave, else the machine's user.
+    """The person at this browser: the one who logged in, else the name they gave, else the machine's user.
 
     Args:
         fallback: the machine's user.

@@ -22,7 +22,7 @@ def is_guest() -> bool:
 
 
 def base_address() -> str:
-    """Where students find this page: this machine's address in its network, instead of 127.0.0.1."""
+    """The address of this page for students: that of this machine in its network, instead of 127.0.0.1."""
     base = (st.context.url or "").partition("?")[0]
     for host in ("//127.0.0.1", "//localhost"):
         if host in base:

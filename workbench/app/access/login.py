@@ -278,7 +278,7 @@ def may_name_paths() -> bool:
 
 
 def of_page() -> Person | None:
-    """Who is logged in where the page's script runs for; None for nobody, without a log-in too."""
+    """The person who is logged in at this page; None for nobody, and without a log-in."""
     return person_of(st.user.to_dict()) if required() and hasattr(st, "user") else None
 
 
@@ -294,7 +294,7 @@ def is_encrypted() -> bool:
 
 
 def of_cookies(cookies: Mapping[str, str]) -> Person | None:
-    """Who sent a request, by the cookie that the log-in gave them.
+    """The person who sent a request, by the cookie that the log-in gave them.
 
     Args:
         cookies: of the request.
@@ -475,7 +475,7 @@ def page() -> None:
 
 
 def side() -> None:
-    """Who is logged in, and the way out; for the sidebar."""
+    """The name of the person who is logged in, and the way out; for the sidebar."""
     person = of_page()
     if person is None:
         return

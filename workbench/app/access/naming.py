@@ -62,7 +62,7 @@ def another_sits(project: str, name: str, browser: tuple[str, str], now: float) 
 
 
 def _browser() -> tuple[str, str]:
-    """Where a browser is and what it calls itself: two that are alike in both are taken for one."""
+    """The address of a browser and its own name: two that are alike in both are taken for one."""
     return str(st.context.ip_address or ""), str(st.context.headers.get("User-Agent", ""))
 
 

@@ -1,4 +1,4 @@
-"""Who labels a project together, as its owner sees them, and how others join."""
+"""People who label a project together, as its owner sees them, and how others join."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @st.fragment(run_every=5.0)
 def table(shared: Session) -> None:
-    """Who is there and how fast they are; looks again by itself."""
+    """People who are there and their speed; looks again by itself."""
     import pandas as pd
 
     with shared.log.snapshot():

@@ -1,4 +1,4 @@
-"""Who may speak with the desk's routes: signed, short-lived tokens made by the page's script."""
+"""Signed, short-lived tokens for the desk's routes, made by the page's script."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _signed(holder: Bearer) -> str:
 
 
 def bearer(token: str, *, use: str = "desk", now: float | None = None) -> Bearer | None:
-    """Who holds a token; None for one that is forged, damaged, expired or for another use.
+    """The person a token was made for; None for one that is forged, damaged, expired or for another use.
 
     Args:
         token: from `issue` or `for_pictures`.

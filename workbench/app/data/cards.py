@@ -51,7 +51,7 @@ def face(title: str, drawing: Path, lines: Sequence[str]) -> str:
 
 
 def thumbnail(project: str) -> Path:
-    """Where the picture of a project's card is, once it was opened."""
+    """The place of the picture of a project's card, once the project was opened."""
     from workbench.store import workbench_home
 
     return workbench_home() / "thumbnails" / f"{project}.png"

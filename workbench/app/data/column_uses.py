@@ -127,7 +127,7 @@ def _listed(rows: Sequence[Mapping[Any, Any]]) -> str:
 
 
 def _one(rows: Sequence[Mapping[Any, Any]], report: TableReport) -> None:
-    """Where the table has no room: a column is chosen, and what it is used for is changed below it."""
+    """The uses of columns where a table has no room: a column is chosen, its use is changed below."""
     from workbench.pools.tables.uses import USES
 
     names = [str(row["Column"]) for row in rows]

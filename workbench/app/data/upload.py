@@ -102,7 +102,7 @@ def drop_zone() -> None:
 
 
 def place_of(path: str) -> str | None:
-    """Where a path that was typed leads; None where nothing is, or it is no path at all."""
+    """The file or folder of a path that was typed; None where nothing is, or it is no path at all."""
     try:
         place = Path(path).expanduser()
         return str(place.resolve()) if place.exists() else None
@@ -348,7 +348,7 @@ def decide(options: dict[str, Any]) -> None:
 
 
 def folder_of_pictures(options: dict[str, Any]) -> None:
-    """Where the files lie that a column names: a zip that is uploaded, or a folder on this machine."""
+    """The place of the files that a column names: a zip that is uploaded, or a folder on this machine."""
     with st.container(border=True, key="pictures"):
         st.markdown("**The pictures**: a zip of them, or their folder on this machine")
         file = st.file_uploader(

@@ -60,7 +60,7 @@ def _common(session: Session) -> dict[str, Any]:
 
 
 def picture_address(session: Session) -> str:
-    """Where the pictures of a project are, with {item} in it, for whoever sits here."""
+    """The address of a project's pictures, with {item} in it, for the person at this page."""
     return f"{ADDRESS}/{session.id}/image/{{item}}?k={tokens.for_pictures(_held(session)[1])}"
 
 

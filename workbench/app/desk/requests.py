@@ -139,7 +139,7 @@ async def json_body(request: Request) -> dict[str, Any]:
 
 
 def _allowed(request: Request, token: str, use: str = "desk") -> tokens.Bearer:
-    """Who asks: this server's own page, with a token for this project."""
+    """The person who asks, from this server's own page, with a token for this project."""
     import streamlit as st
 
     host = request.headers.get("host")
@@ -158,7 +158,7 @@ def _allowed(request: Request, token: str, use: str = "desk") -> tokens.Bearer:
 
 
 def _admitted(cookies: Mapping[str, str], holder: tokens.Bearer) -> None:
-    """Where there is a log-in: whoever sends this is who the token was made for, and may open the project."""
+    """Check, where there is a log-in, that the sender is the person of the token and may open the project."""
     if not login.required():
         return
     person = login.of_cookies(cookies)
@@ -173,7 +173,7 @@ def _admitted(cookies: Mapping[str, str], holder: tokens.Bearer) -> None:
 
 
 def _shut_by(project: str, person: login.Person) -> str:
-    """Who took a project away from somebody whose page had it open; "" where it is gone, or nobody's."""
+    """The person who took a project away from somebody at its page; "" where it is gone, or nobody's."""
     from workbench.store import Store
 
     store = Store.open()

@@ -212,7 +212,7 @@ def _candidates(session: Session, of: str) -> int:
 
 
 def census(session: Session, n: int, error: float, confidence: float) -> bool:
-    """Where few labels are left, say that people had better give them all; whether it was said."""
+    """Say, where few labels are left, that people had better give them all; True if it was said."""
     from workbench.certificates import confidence_at
     from workbench.sessions.finish_state import census_words, is_census
 

@@ -140,7 +140,7 @@ def said_of(state: ProjectState, item: int) -> tuple[str, ...]:
 
 
 def who(annotator: str, payload: Mapping[str, Any]) -> str:
-    """Who answered: the person, or what answered in their place ("known classes")."""
+    """The person who answered, or what answered in their place ("known classes")."""
     return "known classes" if payload.get("source") == "oracle" else annotator
 
 

@@ -1,4 +1,4 @@
-"""Where instructions are written: a text, its pictures, how it will look at the desk, and its versions."""
+"""The editor of instructions: a text, its pictures, how it will look at the desk, and its versions."""
 
 from __future__ import annotations
 

@@ -316,12 +316,12 @@ def find(name: str) -> Lesson:
 
 
 def thumbnail(lesson: Lesson) -> Path:
-    """Where a lesson's small picture is."""
+    """The address of a lesson's small picture."""
     return TEXTS.parent / f"lesson-{lesson.name}.svg"
 
 
 def sketch(lesson: Lesson) -> Path:
-    """Where a lesson's sketch is."""
+    """The address of a lesson's sketch."""
     return TEXTS.parent / f"sketch-{lesson.name}.svg"
 
 

@@ -1,4 +1,4 @@
-"""Where a lesson stands: beside its text on a screen, filling a wall, pinned above the text on a phone."""
+"""The layout of a lesson: beside its text on a screen, filling a wall, pinned above the text on a phone."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ def pictures(
 
 
 def source(lesson: lessons.Lesson) -> None:
-    """Where a lesson is from."""
+    """The source of a lesson."""
     if lesson.source:
         st.caption(f"After {verbatim(lesson.source)}.")
 

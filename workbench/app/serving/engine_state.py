@@ -22,7 +22,7 @@ _PATIENCE = 3.0
 
 
 def engine_state() -> tuple[State, str]:
-    """Where the engine is, and why when it failed.
+    """The state of the engine, and why when it failed.
 
     Returns:
         ("cold" | "loading" | "ready" | "failed", reason). "cold" means it loads with the first fit.

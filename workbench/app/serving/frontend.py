@@ -174,7 +174,7 @@ _PICTURES: dict[str, bytes] = {}
 
 @cache
 def picture_address(file: Path) -> str:
-    """Where a browser finds a picture of ours, which it keeps; within a page it would come with each run.
+    """The address of a picture of ours, which a browser keeps; within a page it would come with each run.
 
     Args:
         file: an SVG file of the package.
@@ -254,7 +254,7 @@ def _little() -> _Little:
 
 
 def address_of(widget: str) -> str:
-    """Where a browser finds the file of a widget, from a page; "" for one that is called otherwise."""
+    """The address of a widget's file, from a page; "" for one that is called otherwise."""
     paths = [path for path in _files() if path.startswith(f"/static/js/{widget}.")]
     return f".{paths[0]}" if len(paths) == 1 else ""
 

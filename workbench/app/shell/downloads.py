@@ -223,7 +223,7 @@ _GONE = "This file is offered no more: open the page anew and press again."
 
 
 def _admitted(offer: _Offer, cookies: Mapping[str, str]) -> login.Person | None:
-    """Who takes a file: with a log-in the person it was offered to, who may still open the project.
+    """The person who takes a file: with a log-in the one it was offered to, who may still open the project.
 
     Raises:
         InputError: anybody else.

@@ -106,7 +106,7 @@ def error_so_far(found: Evaluation) -> str:
 
 
 def changes(events: Sequence[Event]) -> dict[str, int]:
-    """Where classifier or policy were changed: what was chosen -> labels of the first fit with it."""
+    """Changes of classifier or policy: what was chosen -> labels of the first fit with it."""
     from workbench.classifiers import title_of as classifier_title
     from workbench.policies.registry import title_of
 

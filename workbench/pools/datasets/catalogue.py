@@ -56,7 +56,7 @@ class CatalogueEntry:
 
     @property
     def path(self) -> Path | None:
-        """Where its file lies, or None when it is not there."""
+        """The path of its file, or None when it is not there."""
         return find_file(self.file)
 
 
@@ -100,7 +100,7 @@ def data_folders() -> list[Path]:
 
 
 def cache_folder() -> Path:
-    """Where downloads go: `WORKBENCH_DATA` when it is set, else the user's cache folder."""
+    """The folder of downloads: `WORKBENCH_DATA` when it is set, else the user's cache folder."""
     setting = os.environ.get("WORKBENCH_DATA")
     return Path(setting).expanduser() if setting else _user_cache()
 

@@ -54,7 +54,7 @@ def read_weights(path: Path, digest: str) -> dict[str, Array]:
 
 
 class _Tensor:
-    """Where a tensor lies in its storage."""
+    """The place of a tensor in its storage."""
 
     def __init__(self, storage: tuple[Any, ...], offset: int, size: tuple[int, ...], stride: Any, *_: Any):
         self.key, self.dtype = storage[2], _DTYPES[storage[1]]

@@ -38,7 +38,7 @@ _SAVED: ContextVar[Mapping[str, Any] | None] = ContextVar("saved map", default=N
 
 
 class WorkCache:
-    """Where work on features is put down piece by piece, so that a stop costs only the piece in hand.
+    """A store of work on features, piece by piece, so that a stop costs only the piece in hand.
 
     Args:
         place: a folder that the same work finds again; None keeps nothing.

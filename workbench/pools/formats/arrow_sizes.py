@@ -53,7 +53,7 @@ def _of_message(about: bytes, body: Any) -> int:
 
 
 def _field(about: bytes, table: int, number: int) -> int | None:
-    """Where a field of a table lies; None where it is left out."""
+    """The place of a table's field; None where it is left out."""
     (back,) = struct.unpack_from("<i", about, table)
     vtable = table - back
     (size,) = struct.unpack_from("<H", about, vtable)
@@ -65,7 +65,7 @@ def _field(about: bytes, table: int, number: int) -> int | None:
 
 
 def _table(about: bytes, table: int, number: int) -> int | None:
-    """Where the table or vector that a field points at lies."""
+    """The place of the table or vector that a field points at."""
     place = _field(about, table, number)
     if place is None:
         return None

@@ -87,7 +87,7 @@ def _said_encoding(data: bytes, name: str, encoding: str) -> str:
 
 
 def undecodable(data: bytes, encoding: str) -> int | None:
-    """Where a text stops being one, looked for piece by piece: a text takes up to four times its bytes."""
+    """The place where bytes stop being text, looked for piece by piece: text takes four times the memory."""
     decoder = codecs.getincrementaldecoder(encoding)()
     for start in range(0, len(data), _BLOCK):
         n_pending = len(decoder.getstate()[0])

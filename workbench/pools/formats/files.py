@@ -91,7 +91,7 @@ class File:
 
     @property
     def path(self) -> Path:
-        """Where it lies; not for uploads."""
+        """The path on this machine; not for uploads."""
         assert isinstance(self.source, Path)
         return self.source
 

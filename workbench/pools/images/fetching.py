@@ -41,7 +41,7 @@ def is_address(text: str) -> bool:
 
 
 def kept(address: str) -> Path:
-    """Where the file of an address lies once it was fetched."""
+    """The path of an address's file once it was fetched."""
     setting = os.environ.get("WORKBENCH_MEDIA")
     if setting:
         folder = Path(setting).expanduser()
