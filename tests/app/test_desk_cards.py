@@ -112,7 +112,7 @@ def test_a_face_is_made_once_and_its_picture_has_the_address_of_whoever_asks(
 def test_a_further_card_looks_at_its_own_item_and_at_those_beside_it(
     flowers: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Facts of the whole pool are asked of it once, however many cards come."""
+    """Facts about the whole pool are asked of it once, however many cards come."""
     fitted(flowers)
     asks = flowers.ask(8)
     show, shown = type(flowers.pool.items).show, []
