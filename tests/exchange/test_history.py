@@ -55,7 +55,7 @@ def lived(store: Store) -> Session:
     ann.undo()
     ann.classes.rename(CLASSES[2], "sea")
     ben.items.relabel(items[4:6], CLASSES[0])
-    grid = ann.queue.grid(CLASSES[0], 4)
+    grid = ann.predictions.grid(CLASSES[0], 4)
     ann.queue.confirm([a.id for a in grid[:3]], CLASSES[0], [a.id for a in grid[3:]])
     ann._event("requeue", items=[second.item])
     return ann

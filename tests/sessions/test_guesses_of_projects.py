@@ -58,7 +58,7 @@ def test_a_project_asks_from_its_guess_before_any_label(session, path):
     assert model.n_labelled == 0 and (model.probabilities.argmax(axis=1) == truth).mean() > 0.8
     [ask] = session.ask()
     assert ask.role == "policy" and ask.guess and ask.guess[0][0] in PETS
-    assert session.queue.grid("owl", 4)
+    assert session.predictions.grid("owl", 4)
     session.tell(ask.id, truth_of(path)[ask.item])  # one label, of one class
     assert session.refit().n_labelled == 1
     again = Session.open(session.id, annotator="ann", store=session.store)

@@ -283,16 +283,16 @@ def test_a_grid_is_confirmed_as_one_event(start: Start, store: Store, iris: Pool
     ann = start()
     bob = Session.open(ann.id, annotator="bob", store=store)
     with pytest.raises(InputError, match="no model yet"):
-        ann.queue.grid("setosa")
+        ann.predictions.grid("setosa")
     answer(ann, iris, 12)
     ann.refit()
-    asks = ann.queue.grid("setosa", 8)
+    asks = ann.predictions.grid("setosa", 8)
     assert len(asks) == 8 and {a.role for a in asks} == {"grid"}
     assert ann.model is not None
     p = ann.model.probabilities[[a.item for a in asks]]
     assert (p.argmax(axis=1) == 0).all() and (np.diff(p[:, 0]) >= 0).all()
     assert not {a.item for a in asks} & {
-        a.item for a in (*ann.ask(3), *bob.ask(8), *bob.queue.grid("setosa", 8))
+        a.item for a in (*ann.ask(3), *bob.ask(8), *bob.predictions.grid("setosa", 8))
     }
     bob.items.label(asks[0].item, "virginica")
     ids = [a.id for a in asks]
@@ -326,7 +326,7 @@ def test_items_of_a_class_are_confirmed_together_where_its_measured_precision_be
     assert model is not None and iris.truth is not None
     mine = np.flatnonzero(model.probabilities.argmax(axis=1) == 0)[:n]
     truth = np.where(np.arange(n) < right, 0, 1)
-    monkeypatch.setattr("workbench.sessions.opened.held_out", lambda *_: (mine, truth))
+    monkeypatch.setattr("workbench.sessions.predictions.held_out", lambda *_: (mine, truth))
     assert session.predictions.precision("setosa") == (n, right)
     assert ("setosa" in {one.name for one in session.predictions.classes()}) is offered
     told = (
@@ -336,17 +336,17 @@ def test_items_of_a_class_are_confirmed_together_where_its_measured_precision_be
     )
     assert told in session.predictions.precision("setosa").words("setosa")
     if offered:
-        assert session.queue.grid("setosa", 4)
+        assert session.predictions.grid("setosa", 4)
     else:
         with pytest.raises(InputError, match="90% or more"):
-            session.queue.grid("setosa", 4)
+            session.predictions.grid("setosa", 4)
 
 
 def test_confirmed_items_are_never_measured_on(start: Start, unknown: Pool, iris: Pool) -> None:
     session = start(unknown, evaluation_share=0.5)
     answer(session, iris, 20)
     session.refit()
-    asks = session.queue.grid("setosa", 10)
+    asks = session.predictions.grid("setosa", 10)
     session.queue.confirm([a.id for a in asks], "setosa")
     assert asks and not {a.item for a in asks} & set(session.fits.held_out()[0].tolist())
     assert not {a.item for a in asks} & session.state.evaluation
@@ -426,7 +426,7 @@ def test_whatever_people_do_nobody_answers_for_another(
         elif what == "again":
             session._do("requeue")
         elif what == "grid":
-            asks = session.queue.grid("setosa", n + 1)
+            asks = session.predictions.grid("setosa", n + 1)
             if asks:
                 session.queue.confirm([a.id for a in asks], "setosa")
         elif sent:

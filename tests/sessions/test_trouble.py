@@ -78,8 +78,8 @@ def test_a_grid_that_was_left_does_not_wait_for_ever(start: Start, iris: Pool) -
     answer(session, iris, 8)
     session.refit()
     name = session.classes[0]
-    first = session.queue.grid(name, 6)
-    second = session.queue.grid(name, 6)
+    first = session.predictions.grid(name, 6)
+    second = session.predictions.grid(name, 6)
     asks, waiting = session.state.asks, session.state.waiting["ann"]
     assert [asks[a.id].released for a in first] == [True] * 6 and not asks[second[0].id].released
     assert [i for i in waiting if asks[i].role == "grid"] == [a.id for a in second]

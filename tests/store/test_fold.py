@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench.store import Event, EventFold, ProjectState, fold
-from workbench.store.fold_classes import distinct_names
+from workbench.store.fold import distinct_names
 from workbench.store.layered_mapping import FEW, LayeredMapping
 
 PEOPLE = ("ann", "bob", "eve")

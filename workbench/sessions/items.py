@@ -97,18 +97,19 @@ class Items(Part):
         Raises:
             InputError: there is no such label.
         """
+        session = self._session
         if items is None:
-            state = self._session.state
+            state = session.state
             own_items = [
                 item
                 for item, votes in state.votes.items()
-                if self._session.annotator in votes
-                and not votes[self._session.annotator].first
-                and not votes[self._session.annotator].final
+                if session.annotator in votes
+                and not votes[session.annotator].first
+                and not votes[session.annotator].final
             ]
-            rng = generator(int(self._session.settings["seed"]), state.n_events, SECOND)
+            rng = generator(int(session.settings["seed"]), state.n_events, SECOND)
             items = rng.permutation(np.asarray(own_items, dtype=np.int64))[:n].tolist()
-        return self._session._event("want", items=items, text="a second pass", second=True)
+        return session._event("want", items=items, text="a second pass", second=True)
 
     def import_labels(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from functools import partial
 from heapq import nlargest
@@ -12,12 +13,15 @@ import numpy as np
 
 from workbench.arrays import Ints
 from workbench.errors import InputError
+from workbench.sessions.asking import LEASE_SECONDS, Ask
 from workbench.sessions.fitting import held_out
 from workbench.sessions.measure import ENOUGH, Evaluation
 from workbench.sessions.published import Published
 from workbench.sessions.several import Part
+from workbench.sessions.taxonomy import key_of
 from workbench.sessions.verdict import ASKED_LATELY, ModelVerdict, class_recalls
-from workbench.store import ProjectState
+from workbench.store import Event, ProjectState
+from workbench.store.retry import retried
 
 LEAST_PRECISION = 0.9
 """Measured precision below which no items of a class are shown to be confirmed together."""
@@ -124,12 +128,13 @@ class Predictions(Part):
         Raises:
             InputError: there is no fit, nothing is left to ask, or the fit is too often wrong of every class.
         """
-        published, state = self._session.fits.published(), self._session.state
+        session = self._session
+        published, state = session.fits.published(), session.state
         if published is None:
-            two = len(state.trained_classes) > 1 or self._session.stale
+            two = len(state.trained_classes) > 1 or session.stale
             wait = "the first fit is under way." if two else "label items of two classes first."
             raise InputError(f"There is no model yet: {wait}")
-        askable = self._session._questions.askable(state)
+        askable = session._questions.askable(state)
         p = published.model.probabilities_kept(published.model.in_time(askable))
         if not len(p):
             raise InputError("Nothing is left to ask.")
@@ -150,6 +155,46 @@ class Predictions(Part):
                 "items are of it: label more before many are confirmed at once."
             )
         return bearing
+
+    @retried
+    def grid(self, name: str, k: int = 24, *, lease: float = LEASE_SECONDS) -> list[Ask]:
+        """The surest items that the model takes for one class, to be confirmed together; doubtful ones first.
+
+        Args:
+            name: of the class.
+            k: how many, at most.
+            lease: seconds during which nobody else is asked about the items.
+
+        Returns:
+            Asks with the role "grid", recorded; for `queue.confirm`.
+
+        Raises:
+            InputError: no such class, no model that knows it yet, or one that is too often wrong about it.
+        """
+        session = self._session
+        published = session.fits.published()
+        if published is None:
+            raise InputError("There is no model yet: label items of two classes first.")
+        precision = self.precision(name)
+        if not precision.bears:
+            raise InputError(
+                f"{precision.words(name)} Many are confirmed at once where {LEAST_PRECISION:.0%} or more are."
+            )
+        moment = time.time()
+        with session._project.recording() as transaction:
+            state = transaction.state
+            key = key_of(state, name)
+            if key not in published.keys:
+                raise InputError(f"The model does not know class {name!r} yet; it does after the next fit.")
+            exclusions = session._questions.leased(state, moment, session.annotator)
+            exclusions |= {a.item for a in session._questions.waiting(state, session.annotator)}
+            code = published.keys.index(key)
+            waiting = (state.asks[i] for i in state.waiting.get(session.annotator, ()))
+            before = [a.id for a in waiting if a.role == "grid" and not a.released]
+            if before:  # an earlier grid that was left; what is confirmed in it all the same is taken
+                session._add(transaction, Event.released(before))
+            asks = session._questions.grid(state, k, exclusions, published, code)
+            return session._answers.lease(transaction, asks, moment, lease)
 
     @property
     def evaluation(self) -> Evaluation:
@@ -186,7 +231,8 @@ class Predictions(Part):
     @property
     def verdict(self) -> ModelVerdict:
         """Verdict on the published model, by its measured error, its own doubt and its classes."""
-        rounds, state, published = self._session.rounds, self._session.state, self._session.fits.published()
+        session = self._session
+        rounds, state, published = session.rounds, session.state, session.fits.published()
         truth, codes = self._measured_codes(published)
         keys = () if published is None else published.keys
         names = [state.class_names.get(state.resolve(key), key) for key in keys]

@@ -9,9 +9,7 @@ from workbench.errors import InputError
 from workbench.sessions.asking import LEASE_SECONDS, Ask
 from workbench.sessions.asking_items import Candidate, ItemAsk, plan
 from workbench.sessions.operations import Acknowledgement, given_id
-from workbench.sessions.predictions import LEAST_PRECISION, Predictions
 from workbench.sessions.several import Part
-from workbench.sessions.taxonomy import key_of
 from workbench.store import Event
 from workbench.store.retry import retried
 
@@ -59,45 +57,6 @@ class Queue(Part):
                 leased[one.question_name] = {ask.item: ask for ask in own_asks}
         return [ItemAsk(item.item, {name: leased[name][item.item] for name in item.asks}) for item in asks]
 
-    @retried
-    def grid(self, name: str, k: int = 24, *, lease: float = LEASE_SECONDS) -> list[Ask]:
-        """The surest items that the model takes for one class, to be confirmed together; doubtful ones first.
-
-        Args:
-            name: of the class.
-            k: how many, at most.
-            lease: seconds during which nobody else is asked about the items.
-
-        Returns:
-            Asks with the role "grid", recorded; for `confirm`.
-
-        Raises:
-            InputError: no such class, no model that knows it yet, or one that is too often wrong about it.
-        """
-        published = self._session.fits.published()
-        if published is None:
-            raise InputError("There is no model yet: label items of two classes first.")
-        precision = Predictions(self._session).precision(name)
-        if not precision.bears:
-            raise InputError(
-                f"{precision.words(name)} Many are confirmed at once where {LEAST_PRECISION:.0%} or more are."
-            )
-        moment = time.time()
-        with self._session._project.recording() as transaction:
-            state = transaction.state
-            key = key_of(state, name)
-            if key not in published.keys:
-                raise InputError(f"The model does not know class {name!r} yet; it does after the next fit.")
-            exclusions = self._session._questions.leased(state, moment, self._session.annotator)
-            exclusions |= {a.item for a in self._session._questions.waiting(state, self._session.annotator)}
-            code = published.keys.index(key)
-            waiting = (state.asks[i] for i in state.waiting.get(self._session.annotator, ()))
-            before = [a.id for a in waiting if a.role == "grid" and not a.released]
-            if before:  # an earlier grid that was left; what is confirmed in it all the same is taken
-                self._session._add(transaction, Event.released(before))
-            asks = self._session._questions.grid(state, k, exclusions, published, code)
-            return self._session._answers.lease(transaction, asks, moment, lease)
-
     def confirm(
         self,
         ask_ids: Sequence[str],
@@ -109,7 +68,7 @@ class Queue(Part):
         """Label the items of a grid as one event, which one undo takes back.
 
         Args:
-            ask_ids: questions from `grid` whose items are of the class.
+            ask_ids: questions from `predictions.grid` whose items are of the class.
             name: of the class.
             rejected: the questions whose items are not; these items stay open.
             operation: an id of the caller's, as in `Session.tell`.
@@ -148,15 +107,16 @@ class Queue(Part):
             The ids that were taken back; ones that are answered, still held, unknown, somebody else's, or
             whose item somebody else is being asked about are not among them.
         """
+        session = self._session
         asks, moment = list(dict.fromkeys(ask_ids)), time.time()
-        state = self._session.state
+        state = session.state
         records = state.asks
-        behind = first and self._session._answers.stands_behind(state, asks, moment)
+        behind = first and session._answers.stands_behind(state, asks, moment)
         leases = (i in records and not records[i].released and records[i].expires > moment for i in asks)
         if not behind and all(leases):
             return []
-        with self._session._project.recording() as transaction:
-            return self._session._answers.reclaim(transaction, asks, moment, lease, first=first)
+        with session._project.recording() as transaction:
+            return session._answers.reclaim(transaction, asks, moment, lease, first=first)
 
     @retried
     def release(self, ask_ids: Iterable[str]) -> list[str]:
@@ -171,19 +131,20 @@ class Queue(Part):
             The ids that were given back; ones that are answered, unknown or somebody else's are not
             among them. An answer that comes for one all the same is taken while its item is free.
         """
-        with self._session._project.recording() as transaction:
+        session = self._session
+        with session._project.recording() as transaction:
             asks = transaction.state.asks
             records = [asks[i] for i in dict.fromkeys(ask_ids) if i in asks]
             ids = [
                 a.id
                 for a in records
-                if a.annotator == self._session.annotator
+                if a.annotator == session.annotator
                 and a.role != "evaluation"
                 and not a.released
-                and self._session._questions.is_open(a, transaction.state)
+                and session._questions.is_open(a, transaction.state)
             ]
             if ids:
-                self._session._add(transaction, Event.released(ids))
+                session._add(transaction, Event.released(ids))
             return ids
 
     def twins(self, item: int) -> list[int]:

@@ -20,7 +20,7 @@ from workbench.sessions.guess_sources import GuessSources
 from workbench.sessions.instructions import InstructionSheet
 from workbench.sessions.items import Items
 from workbench.sessions.learner import Learner
-from workbench.sessions.log import Log
+from workbench.sessions.log import Log, Team
 from workbench.sessions.notebooks import session_html, session_words
 from workbench.sessions.opening import create_project
 from workbench.sessions.operations import made_id
@@ -33,7 +33,6 @@ from workbench.sessions.reopening import open_pool
 from workbench.sessions.rounds import Round
 from workbench.sessions.several import Several
 from workbench.sessions.spec import EARLY_SHARE, EVALUATION_SHARE, with_choice
-from workbench.sessions.team import Team
 from workbench.store import Event, Store
 from workbench.store.retry import retried
 

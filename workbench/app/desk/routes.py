@@ -216,7 +216,9 @@ def grid(project: str, person: str, body: Mapping[str, Any], token: str) -> dict
     """
     desk = questions.Desk.of(session_of(project, person), body)
     session, name, about = desk.grid(body.get("question"), body.get("class"))
-    asks = session.queue.grid(name, operations.field(body, "n", most=operations.MOST_IN_GRID, default=24))
+    asks = session.predictions.grid(
+        name, operations.field(body, "n", most=operations.MOST_IN_GRID, default=24)
+    )
     picture = f"{ADDRESS}/{project}/image/{{item}}?k={token}"
     items = [
         {
