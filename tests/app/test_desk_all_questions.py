@@ -309,7 +309,7 @@ def test_a_grid_is_of_one_question_and_one_undo(mail: Session) -> None:
 def test_a_row_that_was_on_screen_is_taken_although_another_was_asked_meanwhile(mail: Session) -> None:
     card = synced(mail)["queue"][0]
     for one in mail.questions.sessions():
-        one.release([ask for ask, held in one.state.asks.items() if held.item == card["item"]])
+        one.queue.release([ask for ask, held in one.state.asks.items() if held.item == card["item"]])
     bob = mail.as_annotator("bob")
     assert card["item"] in [ask.item for ask in bob.queue.items(40)]
     given = answers(card, {"topic": "refund", "fraud": "yes", "urgent": "no"})

@@ -22,7 +22,7 @@ def project(server: Server, n: int) -> str:
 def events(server: Server, project_id: str) -> Any:
     with store_of(server) as store:
         found = Session.open(project_id, store=store)
-        return found.events, found.state
+        return found.log.events, found.state
 
 
 def saved(page: Any) -> None:

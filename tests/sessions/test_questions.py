@@ -666,7 +666,7 @@ def test_a_skip_beside_others_labels_is_told_as_taken(store):
     again = bob.queue.items()[0]
     assert again.item == ask.item and set(again.asks) == {"topic", "fraud"}
     assert bob.tell(again, Event.skip())
-    assert all(of.events[-1].kind == "skip" for of in session.questions.sessions())
+    assert all(of.log.events[-1].kind == "skip" for of in session.questions.sessions())
 
 
 def test_what_was_taken_back_can_be_skipped_before_it_is_asked_about_again(store):
