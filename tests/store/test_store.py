@@ -238,7 +238,7 @@ def test_runs_and_comparisons_are_not_overwritten_by_a_copy(
     aside = store.restore(tmp_path / "copy.sqlite", replace=True)
     assert aside is not None and store.runs.all() == []
     before = Store.open(aside)
-    assert [r.id for r in before.runs()] == [run] and [s.id for s in before.studies()] == ["ab"]
+    assert [r.id for r in before.runs.all()] == [run] and [s.id for s in before.runs.studies()] == ["ab"]
     before.close()
     store.runs.end(run, "failed")
 
@@ -266,7 +266,7 @@ def test_a_run_of_a_machine_that_is_gone_is_interrupted_when_its_lease_ends(
     moment = datetime.fromisoformat(store.runs.get(run).updated)
     assert time.time() - moment.timestamp() < LEASE
     store.runs.end(run, "finished")
-    assert store._lease is None
+    assert store.runs._lease is None
 
 
 def test_a_lease_is_renewed_until_it_ends() -> None:
