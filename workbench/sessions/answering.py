@@ -313,7 +313,7 @@ class Answers:
         return [Event.flag(about, of.on, of.text) if of.kind == "flag" else Event.note(about, of.text)]
 
     def _confirmation(self, state: ProjectState, of: Operation) -> list[Event]:
-        """Label the items of a grid as one event; see `Session.confirm`."""
+        """Label the items of a grid as one event; see `Session.queue.confirm`."""
         key = key_of(state, of.label)
         asks = [self.asked(state, i) for i in dict.fromkeys(of.asks)]
         rejected_asks = [self.asked(state, i) for i in dict.fromkeys(of.rejected)]

@@ -409,7 +409,7 @@ def calibration(
         n_bins: of confidence.
         class_name: bins the probability of one class; None bins the largest probability.
         held_out: items [n] and class codes [n] to measure on, none of which were trained on, such as
-            a project's evaluation set (`Session.held_out`); None means the pool's test split.
+            a project's evaluation set (`Session.fits.held_out`); None means the pool's test split.
         version: how the latents are read, of `probability_versions`.
         probabilities: [n, C] for `held_out` in place of the model's own, such as `cross_validated` gives.
 

@@ -171,10 +171,10 @@ class Several:
         """Answer a question, or several about one item at once; durable before it returns.
 
         Args:
-            ask: from `ask` or `ask_items`, or the id of a question.
+            ask: from `ask` or `queue.items`, or the id of a question.
             event: as of one question: a class name, or an event; or of several: name of a question -> class,
                 True or False of a yes / no question, None for "cannot tell", or an event. To an item of
-                `ask_items` also `Event.skip()`, `Event.flag(...)` and `Event.note(...)`, which are about it.
+                `queue.items` also `Event.skip()`, `Event.flag(...)` and `Event.note(...)`, about it.
             operation: an id of the caller's: told again it is True, and nothing is repeated.
 
         Returns:
