@@ -400,7 +400,7 @@ def _rehearse(project: WholeProject, pool: Pool) -> None:
                     options, seed = dict(session.settings["options"]), int(session.settings["seed"])
                     Learner(session.pool, names[0], options, seed=seed, classes=session.classes)
                 if session.model is not None:
-                    session.model.probabilities[:1]
+                    session.model.probabilities_of(0)
                 label_table(session)
         finally:
             store.close()
