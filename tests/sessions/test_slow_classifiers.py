@@ -69,6 +69,25 @@ def test_a_slow_classifier_scores_as_many_items_as_there_is_time_for(start: Call
     np.testing.assert_array_equal(again.model.scored.items, model.scored.items)
 
 
+def test_many_labels_and_none_open_among_the_scored_cost_nothing(start: Callable[..., Session]) -> None:
+    session = start("three-gaussians", pool_options={"n_items": 3000}, classifier=SLOW)
+    trainable = session.pool.trainable.tolist()
+    names = session.pool.classes
+    session.items.import_labels([(i, names[i % 3]) for i in trainable[:600]], "a file")
+    session.refit()
+    assert InContextClassifier.seconds == pytest.approx(0.05 * 128)  # no labelled item beyond these
+    model = session.model
+    assert model is not None and model.scored is not None
+    rest = np.intersect1d(model.scored.items, session.pool.trainable).tolist()
+    session.items.import_labels([(i, names[i % 3]) for i in rest], "another file")
+    with pytest.raises(InputError, match="wait for the next fit"):
+        session.predictions.classes()
+    session.items.import_labels([(i, names[i % 3]) for i in trainable], "the rest")
+    with pytest.raises(InputError, match="Nothing is left to ask"):
+        session.predictions.classes()
+    assert model.predict_proba(np.empty(0, dtype=np.int64)).shape == (0, 3)
+
+
 def test_a_quick_one_scores_all_of_them(
     start: Callable[..., Session], monkeypatch: pytest.MonkeyPatch
 ) -> None:

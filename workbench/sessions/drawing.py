@@ -86,7 +86,7 @@ def query_among(model: FittedModel, rows: Ints | None, closed: Ints, ask: Callab
     """
     if rows is None:
         return ask(model.belief(closed))
-    items = np.union1d(rows, model.items)  # some policies want the labelled ones beside them
+    items = np.union1d(rows, model.in_time(model.items))  # some policies want the labelled ones beside them
     answer = ask(model.belief_at(items))
     return answer._replace(
         indices=items[answer.indices], utilities=spread(answer.utilities, items, len(model.pool))

@@ -199,6 +199,8 @@ class FittedModel:
 
     def predict_proba(self, items: Ints) -> Floats:
         """[n, C] class probabilities of some items, computed anew."""
+        if not items.size:  # scikit-learn's classifiers refuse no rows
+            return np.empty((0, len(self.classes)))
         p = np.asarray(self.estimator.predict_proba(self.features[items], **self._guess(items)))
         return check_sums(p)
 
@@ -244,7 +246,7 @@ class FittedModel:
         """[n, C] class probabilities of some items; those of the whole pool only where somebody made them."""
         if self.known_probabilities is not None:
             return self.probabilities[items]
-        if self.scored is not None and items.size:
+        if self.scored is not None:
             places = np.searchsorted(self.scored.items, items).clip(max=self.scored.items.size - 1)
             p, rest = self.scored.probabilities[places], self.scored.items[places] != items
             if rest.any():

@@ -137,7 +137,11 @@ class Predictions(Part):
         askable = session._questions.askable(state)
         p = published.model.probabilities_kept(published.model.in_time(askable))
         if not len(p):
-            raise InputError("Nothing is left to ask.")
+            raise InputError(
+                "The model has scored no open item in its time: wait for the next fit."
+                if askable.size
+                else "Nothing is left to ask."
+            )
         n_classes, code = p.shape[1], p.argmax(axis=1)
         counts = np.bincount(code, minlength=n_classes)
         sure = np.bincount(code, weights=p.max(axis=1) ** 4, minlength=n_classes)
