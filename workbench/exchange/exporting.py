@@ -54,37 +54,42 @@ def export_to(
 
     Args:
         session: of the project; a bundle needs one with its pool.
-        format: a key of `FORMATS`, "bundle", or "predictor": the model as a folder that needs NumPy alone.
+        format: a key of `FORMATS`, "bundle", "model", or "predictor": the model as a folder that needs NumPy
+            alone.
         path: of the file or folder; folders above it are made.
         what: a key of `SCOPES`.
         replace: write over another file that is there; a file of a project's pool is never written.
         store: whose projects' files are kept; the session's unless given.
 
     Returns:
-        How many rows; of a bundle or a predictor, labels.
+        How many rows; of a folder, labels.
 
     Raises:
-        InputError: as `write_labels`, `write_predictor` and `chosen_file`; a folder that holds something.
+        InputError: as `write_labels`, `write_predictor` and `chosen_file`; a folder that holds something, or
+            cannot be written.
     """
-    if format == BUNDLE:
-        if not may_be_written(path):
-            raise InputError(f"{path} is there already; choose another folder.")
+    if format in (BUNDLE, MODEL, PREDICTOR):
         if isinstance(session, StoredLabels):
-            raise InputError("A bundle holds the pool, and the pool is not at hand.")
-        write_project_bundle(path, session)
-        return session.state.n_labelled
-    if format == PREDICTOR:
-        if isinstance(session, StoredLabels):
-            raise InputError("A predictor needs the pool's features, and the pool is not at hand.")
-        from workbench.exchange.predictor import predictor_of, write_predictor
-
-        write_predictor(path, predictor_of(session))
-        return session.model.n_labelled if session.model is not None else 0
-    if format == MODEL:
-        if isinstance(session, StoredLabels):
-            raise InputError("A model is of a pool, and the pool is not at hand.")
-        save_model_of(session, path, replace=replace)
-        return session.model.n_labelled if session.model is not None else 0
+            raise InputError(f"A {format} is made with the pool, and the pool is not at hand.")
+        try:
+            _write_folder(session, format, path, replace)
+        except OSError as error:
+            raise InputError(f"{path} cannot be written: {error.strerror or error}.") from error
+        model = None if format == BUNDLE else session.model
+        return session.state.n_labelled if model is None else model.n_labelled
     store = getattr(session, "store", None) if store is None else store
     with chosen_file(path, protected=() if store is None else files_in_use(store), replace=replace) as file:
         return write_labels(file, session, format, what)
+
+
+def _write_folder(session: Session, format: str, path: Path, replace: bool) -> None:
+    if format == MODEL:
+        save_model_of(session, path, replace=replace)
+    elif format == PREDICTOR:
+        from workbench.exchange.predictor import predictor_of, write_predictor
+
+        write_predictor(path, predictor_of(session))
+    elif may_be_written(path):
+        write_project_bundle(path, session)
+    else:
+        raise InputError(f"{path} is there already; choose another folder.")
