@@ -193,8 +193,11 @@ def test_labels_tables_files_and_the_model_come_out(tmp_path: Path) -> None:
         session.export("bundle", tmp_path / "bundle")
     with pytest.raises(InputError, match=r"There is no format 'xls'\. Known: csv"):
         session.export("xls", tmp_path / "a.xls")
-    with pytest.raises(InputError, match="cannot be written"):
-        session.export("csv", tmp_path / "deep" / "labels.csv" / "below.csv")
+    for form in ("csv", "bundle", "model", "predictor"):
+        with pytest.raises(InputError, match="cannot be written"):
+            session.export(form, tmp_path / "deep" / "labels.csv" / "below.csv")
+    with pytest.raises(InputError, match="cannot be written: File exists"):
+        session.export("model", tmp_path / "deep" / "labels.csv")
     from workbench.exchange import load_model
 
     rows = frame().head(7).drop(columns="label")
@@ -214,8 +217,10 @@ def test_answers_that_answer_nothing_are_refused() -> None:
             session.tell(*wrong)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="middle"):
         session.tell(question, "middle")
-    with pytest.raises(InputError, match="There is no item 60"):
-        session.items.show(N)
+    for act in (session.items.show, session.predictions.of, session.queue.twins):
+        for none in (N, -1, "a", 1.5):
+            with pytest.raises(InputError, match=f"There is no item {none}; the pool has {N}"):
+                act(none)  # type: ignore[operator]
 
 
 def test_a_run_takes_what_load_pool_takes() -> None:

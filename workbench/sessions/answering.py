@@ -469,7 +469,7 @@ class Answers:
         Raises:
             InputError: the pool has none of this number.
         """
-        if not 0 <= int(item) < len(self._project.pool):
+        if not (isinstance(item, int | np.integer) and 0 <= item < len(self._project.pool)):
             raise InputError(f"There is no item {item}; the pool has {len(self._project.pool)}.")
         return int(item)
 

@@ -82,9 +82,13 @@ class Predictions(Part):
     """The published fit as it speaks of items: `Session.predictions`."""
 
     def of(self, item: int) -> dict[str, float]:
-        """Predictions of the published fit for an item: name of a class as it is now -> probability."""
-        predictor = self.predictor()
-        return {} if predictor is None else predictor(item)
+        """Predictions of the published fit for an item: name of a class as it is now -> probability.
+
+        Raises:
+            InputError: there is no such item.
+        """
+        index, predictor = self._session._answers.checked(item), self.predictor()
+        return {} if predictor is None else predictor(index)
 
     def predictor(self, *, all_items: bool = False) -> Callable[[int], dict[str, float]] | None:
         """`of` by the fit and the classes as they are at this moment; None before the first fit.

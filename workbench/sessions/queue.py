@@ -148,8 +148,13 @@ class Queue(Part):
             return ids
 
     def twins(self, item: int) -> list[int]:
-        """Copies of an item that wait for a label."""
-        return self._session._questions.open_twins(self._session.state, item)
+        """Copies of an item that wait for a label.
+
+        Raises:
+            InputError: there is no such item.
+        """
+        session = self._session
+        return session._questions.open_twins(session.state, session._answers.checked(item))
 
     @property
     def n_left(self) -> int:
