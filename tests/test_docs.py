@@ -34,6 +34,19 @@ def test_links_of_a_page_lead_somewhere(page: Path) -> None:
             assert anchor in anchors(led), f"{page.name} links to {target}, which has no such heading"
 
 
+def test_what_the_reference_is_made_of_is_there() -> None:
+    names = [name for page in PAGES for name in re.findall(r"^::: ([\w.]+)", page.read_text("utf-8"), re.M)]
+    wrong = []
+    for name in names:
+        place = ROOT / name.replace(".", "/")
+        if place.with_suffix(".py").is_file() or (place / "__init__.py").is_file():
+            continue
+        module = place.parent.with_suffix(".py")
+        if not module.is_file() or not re.search(rf"^(class|def) {place.name}\b", module.read_text(), re.M):
+            wrong.append(name)
+    assert names and wrong == []
+
+
 def test_no_text_cites_what_a_reader_cannot_open() -> None:
     wrong = []
     patterns = [r"\bMATH\.m" + "d", r"\bDESIGN\.m" + "d", r"\bpapers? 00" + r"\d", r"\.\./share" + "d"]
