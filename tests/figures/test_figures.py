@@ -445,6 +445,7 @@ def test_images_of_any_sizes_and_modes_share_a_sheet_of_tiles() -> None:
     tiles = [tile(wide, 30), tile(grey, 30), tile(clear, 30)]
     assert (tiles[0][12, 15] == 9).all() and (tiles[0][2, 15] == 128).all() and (tiles[1] == 200).all()
     assert (tiles[2][15, 15] == 7).all(), "transparency is left out"
+    assert (tile(np.full((2, 500), 250, np.uint8), 30) == 250).any(axis=0).all(), "a thin one is there"
     assert sheet(tiles, 2).shape == (61, 61, 3)
 
 
