@@ -71,7 +71,7 @@ def inspect(item: int, view: Any, values: Any, title: str, *, offered: bool) -> 
         label = session.state.labels.get(item)
         words = f"labelled {verbatim(label, 40)}" if label is not None else "not labelled"
         if np.isfinite(values[item]):
-            words += f" · {verbatim(title).lower()} **{mapping.shown_as(name, float(values[item]))}**"
+            words += f" · {verbatim(title)}: **{mapping.shown_as(name, float(values[item]))}**"
         st.markdown(words)
         gallery((item,), view.model, offered=offered)
         from workbench.figures.bars import class_probabilities
@@ -164,7 +164,7 @@ def measure_name(key: str = "measure", without: str = "") -> tuple[str, str, str
     policy = str(session.settings["policy"])
     kinds = {DOUBT_FIRST: "Doubt, in per cent"} if DOUBT in offered else {}
     if policy in offered:
-        kinds[ASKED_BY] = f"What is asked by: {offered[policy].lower()}"
+        kinds[ASKED_BY] = f"What is asked by: {offered[policy]}"
     kinds[MORE] = "More measures"
     kind = st.radio(
         "Colour by",

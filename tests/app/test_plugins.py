@@ -79,9 +79,11 @@ def test_the_desk_asks_by_it_and_says_why(project: Session) -> None:
 def test_a_map_is_coloured_by_it(project: Session) -> None:
     test = open_page("uncertainty", project.id)
     kinds = next(box for box in test.radio if str(box.key).startswith("measure-kind"))
-    assert "What is asked by: nearness" in kinds.options
+    assert "What is asked by: Nearness" in kinds.options
     kinds.set_value("more").run()
     assert "far-out" in offered(test, "measure")
+    next(box for box in test.selectbox if box.label == "Measure").select("entropy").run()
+    assert any("· Entropy: **" in words.value for words in test.markdown)
 
 
 def test_the_lesson_that_asks_many_policies_offers_it(project: Session) -> None:

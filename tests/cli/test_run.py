@@ -7,12 +7,14 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from tests.cli.calls import FAST, ROOT, call, process, refused, table
 from tests.sessions.fakes import FAKE, PAUSING
+from workbench.cli import runs
 from workbench.store import Store
 
 
@@ -118,3 +120,12 @@ def test_the_same_with_the_real_engine(tmp_path: Path) -> None:
     killed(arguments, tmp_path / "b", after=14)
     assert process(*arguments, "--out", tmp_path / "b").returncode == 0
     assert_same(tmp_path / "a", tmp_path / "b")
+
+
+def test_the_bar_moves_where_colours_are_asked_for_without_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    with runs._progress(2, quiet=False) as progress:
+        progress.round(SimpleNamespace(n_labelled=5, error=0.1, n_test=30))  # type: ignore[arg-type]
+    assert "5 labels" in capsys.readouterr().err

@@ -271,6 +271,17 @@ def test_names_of_classes_that_lie_together_stand_above_each_other() -> None:
     assert shifts["<b>far</b>"] == shifts["<b>a</b>"]
 
 
+def test_a_name_stands_over_no_other_that_was_moved() -> None:
+    # of a row of three the outer two have room beside each other, and so has the one above
+    middles = np.array([[0.0, 0.0], [0.1, 0.0], [0.2, 0.0], [0.1, 0.05], [1.0, 1.0]])
+    points, labels = np.repeat(middles, 3, axis=0), np.repeat(np.arange(5), 3)
+    fig = pool_map(points, classes=list("abcde"), labels=labels, height=620)
+    names = [note for note in fig.layout.annotations if note.text in {f"<b>{name}</b>" for name in "abcde"}]
+    heights = [500 * note.y + note.yshift for note in names]
+    for i, j in itertools.combinations(range(5), 2):
+        assert abs(names[i].x - names[j].x) >= 0.16 or abs(heights[i] - heights[j]) >= 19
+
+
 def test_every_point_of_the_map_carries_its_item() -> None:
     points, values, labels = map_arrays()
     fig = pool_map(points, values=values, classes=list("abc"), labels=labels)
@@ -445,6 +456,7 @@ def test_images_of_any_sizes_and_modes_share_a_sheet_of_tiles() -> None:
     tiles = [tile(wide, 30), tile(grey, 30), tile(clear, 30)]
     assert (tiles[0][12, 15] == 9).all() and (tiles[0][2, 15] == 128).all() and (tiles[1] == 200).all()
     assert (tiles[2][15, 15] == 7).all(), "transparency is left out"
+    assert (tile(np.full((2, 500), 250, np.uint8), 30) == 250).any(axis=0).all(), "a thin one is there"
     assert sheet(tiles, 2).shape == (61, 61, 3)
 
 

@@ -525,5 +525,7 @@ class _Progress:
 @contextmanager
 def _progress(total: int, quiet: bool) -> Iterator[_Progress]:
     """A bar on a terminal's stderr; elsewhere only what takes long is told."""
+    from rich.console import Console
+
     with steps(quiet) as report:
-        yield _Progress(report if quiet or sys.stderr.isatty() else None, total)
+        yield _Progress(report if quiet or Console(stderr=True).is_terminal else None, total)

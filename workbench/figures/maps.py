@@ -239,17 +239,20 @@ def _draw_names(
         if len(of_class) < _FEWEST_NAMED:
             continue
         middle = of_class[np.square(of_class - np.median(of_class, axis=0)).sum(axis=1).argmin()]
+        shift, place = 14, middle
+        while any((abs(place - other) < room).all() for other in places):
+            shift, place = shift + 20, place + room * [0, 1.01]
+        places.append(place)
         fig.add_annotation(
             x=middle[0],
             y=middle[1],
             text=f"<b>{theme.text(parts.class_name(classes, int(code)), 16)}</b>",
             showarrow=False,
-            yshift=14 + 20 * sum((abs(middle - place) < room).all() for place in places),
+            yshift=shift,
             font={"size": 12, "color": "white"},
             bgcolor="rgba(27, 31, 36, 0.72)",
             borderpad=2,
         )
-        places.append(middle)
 
 
 def _draw_marks(

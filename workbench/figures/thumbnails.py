@@ -36,7 +36,10 @@ def tile(image: Array, side: int) -> Array:
     from PIL import Image, ImageOps
 
     picture = Image.fromarray(image).convert("RGB")
-    return np.asarray(ImageOps.pad(picture, (side, side), Image.Resampling.BICUBIC, "#808080"))
+    # a line of pixels stays one, however long it is
+    size = [max(1, round(n * side / max(picture.size))) for n in picture.size]
+    fitted = picture.resize(size, reducing_gap=2.0)
+    return np.asarray(ImageOps.pad(fitted, (side, side), color="#808080"))
 
 
 def sheet(images: Sequence[Array], columns: int, *, gap: int = 1, ground: int = 255) -> Array:
