@@ -1,9 +1,13 @@
 """Cells as other programs write them: numbers, dates and what stands for nothing."""
 
+import json
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from workbench.errors import InputError
 from workbench.pools import inspect_table, load_pool
 from workbench.pools.dates import date_format, read_dates
 
@@ -192,3 +196,15 @@ def test_a_filled_column_that_is_left_out_is_told_with_a_cell_and_its_ways_back(
     for fix in told.fixes[:1]:
         assert "weight" in load_pool(data, file_name="a.csv", **fix.options).uses
     assert any(p.code == "constant" and "'same'" in p.message for p in report.problems)
+
+
+def test_a_refusal_names_whole_options_which_settle_it():
+    classes = {name: [*"01"] for name in ("Survived", "Income class", "Churn", "Kind", "Spam")}
+    numbers = {f"value {i}": ["1,5", "2,25", ""] for i in range(8)}
+    data = column([*"abcde"], **classes, **numbers).replace(b"label", b"deck")
+    with pytest.raises(InputError, match="strict=False takes every guess") as caught:
+        load_pool(data, file_name="my.csv", columns="auto", strict=True)
+    message = str(caught.value)
+    assert "..." not in message and "'Churn' is the class" in message
+    for option in re.findall(r"columns=(\{.*?\}\}) \(", message):
+        assert inspect_table(data, file_name="my.csv", columns=json.loads(option)).ready
