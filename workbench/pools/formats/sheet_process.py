@@ -4,6 +4,7 @@ import io
 import json
 import mmap
 import sys
+from contextlib import suppress
 from datetime import date
 from typing import Any
 
@@ -16,10 +17,11 @@ def limited() -> bool:
     try:
         import resource
 
-        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        for kind, most in ((resource.RLIMIT_CPU, SECONDS), (resource.RLIMIT_AS, MEMORY)):
+            with suppress(ValueError):  # it is limited to less
+                resource.setrlimit(kind, (most, most))
         mmap.mmap(-1, MEMORY).close()
-    except (ImportError, ValueError):
+    except ImportError:
         return False
     except OSError:
         return True
@@ -37,8 +39,11 @@ def main(title: str | None, max_cells: int, max_bytes: int) -> None:
     if not limited():
         print('{"problem": "read where the memory of a process can be limited, not here"}')
         return
-    from python_calamine import CalamineWorkbook, PasswordError, SheetTypeEnum, SheetVisibleEnum
-
+    try:
+        from python_calamine import CalamineWorkbook, PasswordError, SheetTypeEnum, SheetVisibleEnum
+    except ImportError:
+        print('{"problem": "read by the package python-calamine, which is not installed"}')
+        return
     try:
         book = CalamineWorkbook.from_filelike(io.BytesIO(sys.stdin.buffer.read()))
     except PasswordError:

@@ -102,7 +102,7 @@ def read_apart(file: File, options: TableOptions) -> RawTable:
             raise InputError(f"{name} {problem}. {advice}")
         height, width = head["size"]
         check_cells(name, height, width, options.max_cells, options.max_columns)
-        if options.sheet is not None and "title" not in head:
+        if options.sheet is not None and options.sheet not in head["titles"]:
             raise _no_sheet(name, options.sheet, head["titles"])
         rows = [[_value(cell) for cell in parse_json(line, name)] for line in lines]
         at = [number for number, row in enumerate(rows, head.get("first", 1)) if row.count(None) < len(row)]

@@ -90,7 +90,8 @@ class Examination:
         for note in raw.notes:
             self.found.note("read", note)
         if len(self.frame) == 0:
-            self.found.error("no rows", f"{raw.name} has a header but no rows. Add a row for each item.")
+            words = f"{raw.name} has a header but no rows. Add a row for each item."
+            self.found.error("no rows", " ".join((words, *raw.notes)))
             return
         if len(self.frame) == 1:
             self.found.error("one row", f"{raw.name} has a single row; a pool needs at least 2 items.")
