@@ -208,3 +208,14 @@ def test_a_refusal_names_whole_options_which_settle_it():
     assert "..." not in message and "'Churn' is the class" in message
     for option in re.findall(r"columns=(\{.*?\}\}) \(", message):
         assert inspect_table(data, file_name="my.csv", columns=json.loads(option)).ready
+
+
+@pytest.mark.parametrize("name", ["x", "name"])
+def test_a_table_without_features_names_a_column_to_learn_from(name):
+    cells = [f"w{i}" for i in range(40)] if name == "name" else [0.5, 1.5] * 20
+    data = f"{name},y\n" + "".join(f"{cell},{'ab'[i % 2]}\n" for i, cell in enumerate(cells))
+    with pytest.raises(InputError, match=r"is left to learn from.* Say columns=") as caught:
+        load_pool(data.encode(), file_name="my.csv", columns="auto")
+    (option,) = re.findall(r"columns=(\{.*?\}\}) \(Learn from", str(caught.value))
+    pool = load_pool(data.encode(), file_name="my.csv", columns=json.loads(option))
+    assert pool.n_features

@@ -37,17 +37,17 @@ def main(title: str | None, max_cells: int, max_bytes: int) -> None:
         max_bytes: most that is written.
     """
     if not limited():
-        print('{"problem": "read where the memory of a process can be limited, not here"}')
+        print('{"problem": "is read where the memory of a process can be limited, not here"}')
         return
     try:
         from python_calamine import CalamineWorkbook, PasswordError, SheetTypeEnum, SheetVisibleEnum
     except ImportError:
-        print('{"problem": "read by the package python-calamine, which is not installed"}')
+        print('{"problem": "is read by the package python-calamine, which is not installed"}')
         return
     try:
         book = CalamineWorkbook.from_filelike(io.BytesIO(sys.stdin.buffer.read()))
     except PasswordError:
-        print('{"problem": "locked with a password"}')
+        print('{"problem": "is locked with a password"}')
         return
     sheets = [sheet for sheet in book.sheets_metadata if sheet.typ == SheetTypeEnum.WorkSheet]
     sheets.sort(key=lambda sheet: bool(sheet.visible != SheetVisibleEnum.Visible))

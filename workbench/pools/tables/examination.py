@@ -134,10 +134,15 @@ class Examination:
 
             self.pictures = find_pictures(self, by_use["picture"])
         elif not features:
-            self.found.error(
+            self.found.choice(
                 "no features",
                 f"No column of {raw.name} is left to learn from. Use one as a number, a category, a date, "
                 "text or pictures.",
+                fixes=tuple(
+                    Fix(f"Learn from {problem.column!r}", problem.fixes[-1].options)
+                    for problem in self.found.problems
+                    if problem.code in ("copy", "left out")
+                ),
             )
         else:
             self._read_features(features)

@@ -157,20 +157,17 @@ def refusal(problems: Sequence[Problem]) -> str:
     Args:
         problems: worst first, at least one.
     """
-    told: list[str] = []
+    told, more = "", len(problems)
     for problem in problems[: _MOST_TOLD if problems[0].severity == "guess" else 1]:
-        words = problem.message
+        words, say = f"{told} {problem.message}", " Say"
         for fix in problem.fixes:
-            way = (
-                f"{words}{' Say' if words == problem.message else ';'} {_written(fix.options)} ({fix.label})"
-            )
-            words = way if len(way) < _LONGEST else words
-        words += "." * (words != problem.message)
-        if told and len(" ".join(told) + words) > _LONGEST:
+            way = f"{words}{say} {_written(fix.options)} ({fix.label})"
+            if len(way) < _LONGEST:
+                words, say = way, ";"
+        if told and len(words) > _LONGEST:
             break
-        told.append(words)
-    more = len(problems) - len(told)
-    return " ".join(told) + (f" ({counted(more, 'further problem')} of this kind or another.)" * (more > 0))
+        told, more = words + "." * (say == ";"), more - 1
+    return told[1:] + (f" ({counted(more, 'further problem')} of this kind or another.)" * (more > 0))
 
 
 def _written(options: Mapping[str, Any]) -> str:
