@@ -213,6 +213,16 @@ def test_a_process_that_may_take_less_than_a_reader_reads_a_spreadsheet(monkeypa
     assert len(load_pool(spreadsheet("xls"), file_name="a.xls")) == 9
 
 
+@pytest.mark.parametrize("write", [xls, lambda rows: ods(("a", rows))])
+def test_rows_of_a_spreadsheet_have_the_numbers_that_people_see(write):
+    rows = [[None] * 3] * 4 + [
+        [None, "a", "b"],
+        *([None, "bad" if i == 3 else f"{i / 2}", i % 3] for i in range(20)),
+    ]
+    report = inspect_table(write(rows), file_name=f"a.{'xls' if write is xls else 'ods'}", columns="auto")
+    assert any("'bad' on row 9)" in problem.message for problem in report.problems)
+
+
 def test_a_sheet_without_cells_is_there_and_empty():
     data = ods(("a", [["a", "b"], [1, 2]]), ("b", []))
     with pytest.raises(InputError, match=r"a\.ods is empty"):

@@ -29,7 +29,7 @@ def limited() -> bool:
 
 
 def main(title: str | None, max_cells: int, max_bytes: int) -> None:
-    """Write the titles of all sheets, which one is read, where it begins and how large it is; then its rows.
+    """Write the titles of all sheets, which one is read and how large it is; then its rows.
 
     Args:
         title: of the sheet; None takes the first that holds something, hidden ones last.
@@ -56,7 +56,7 @@ def main(title: str | None, max_cells: int, max_bytes: int) -> None:
         sheet = book.get_sheet_by_name(name)
         if sheet.start is None:
             continue
-        head |= {"title": name, "first": sheet.start[0] + 1, "size": [sheet.height, sheet.width]}
+        head |= {"title": name, "size": [sheet.height, sheet.width]}
         print(json.dumps(head))
         n_written = 0
         for row in sheet.iter_rows() if sheet.height * sheet.width <= max_cells else ():

@@ -104,7 +104,7 @@ def read_apart(file: File, options: TableOptions) -> RawTable:
         if options.sheet is not None and options.sheet not in head["titles"]:
             raise _no_sheet(name, options.sheet, head["titles"])
         rows = {}
-        for number, line in enumerate(lines, head.get("first", 1)):
+        for number, line in enumerate(lines, start=1):
             cells = parse_json(line, name)
             if cells.count("") < len(cells):
                 rows[number] = list(map(_value, cells))
