@@ -219,3 +219,6 @@ def test_a_table_without_features_names_a_column_to_learn_from(name):
     (option,) = re.findall(r"columns=(\{.*?\}\}) \(Learn from", str(caught.value))
     pool = load_pool(data.encode(), file_name="my.csv", columns=json.loads(option))
     assert pool.n_features
+    with pytest.raises(InputError, match="text or pictures") as caught:  # a name that nobody types
+        load_pool(data.replace(name, "Zz" * 150, 1).encode(), file_name="my.csv", columns="auto")
+    assert str(caught.value).count("Zz") <= 100

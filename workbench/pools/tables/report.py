@@ -162,7 +162,7 @@ def refusal(problems: Sequence[Problem]) -> str:
         words, say = f"{told} {problem.message}", " Say"
         for fix in problem.fixes:
             way = f"{words}{say} {_written(fix.options)} ({fix.label})"
-            if len(way) < _LONGEST:
+            if len(way) < _LONGEST and way == shortened(way):
                 words, say = way, ";"
         if told and len(words) > _LONGEST:
             break
