@@ -44,6 +44,11 @@ def test_our_own_sentences_pass_but_never_repeat_a_long_input() -> None:
         raise InputError(f"Column {'z' * 5000!r} is empty. Fill it in.")
     assert str(caught.value).count("z") <= 200
     assert str(caught.value).startswith("Column 'zz") and str(caught.value).endswith("is empty. Fill it in.")
+    options = '"name": "use", ' * 20
+    known = f"Is 'Kind?' or the items' 'x' so? Say columns={{{options}}} ('x' is). 'y' is empty."
+    with pytest.raises(InputError) as caught, reading("a.csv"):  # between two quoted words nothing is quoted
+        raise InputError(known)
+    assert str(caught.value) == known
     assert cut("z" * 5000).count("z") < 60 and listed(["z" * 5000] * 50).count("z") < 200
 
 

@@ -18,7 +18,7 @@ ECHO = 200
 _ODD = re.compile("[\0\ud800-\udfff]")
 _ESCAPED = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 _ADDRESS = re.compile(r"\s*<[\w.]+ object at 0x[0-9a-fA-F]+>")  # in memory, where nobody can look
-_QUOTED = re.compile(rf"'(?:[^'\\]|\\.){{{ECHO},}}'|\"(?:[^\"\\]|\\.){{{ECHO},}}\"", re.DOTALL)
+_QUOTED = re.compile(r"(?<!\w)b?(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")", re.DOTALL)
 
 
 @contextmanager

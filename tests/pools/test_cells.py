@@ -1,9 +1,13 @@
 """Cells as other programs write them: numbers, dates and what stands for nothing."""
 
+import json
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from workbench.errors import InputError
 from workbench.pools import inspect_table, load_pool
 from workbench.pools.dates import date_format, read_dates
 
@@ -192,3 +196,29 @@ def test_a_filled_column_that_is_left_out_is_told_with_a_cell_and_its_ways_back(
     for fix in told.fixes[:1]:
         assert "weight" in load_pool(data, file_name="a.csv", **fix.options).uses
     assert any(p.code == "constant" and "'same'" in p.message for p in report.problems)
+
+
+def test_a_refusal_names_whole_options_which_settle_it():
+    classes = {name: [*"01"] for name in ("Survived", "Income class", "Churn", "Kind", "Spam")}
+    numbers = {f"value {i}": ["1,5", "2,25", ""] for i in range(8)}
+    data = column([*"abcde"], **classes, **numbers).replace(b"label", b"deck")
+    with pytest.raises(InputError, match="strict=False takes every guess") as caught:
+        load_pool(data, file_name="my.csv", columns="auto", strict=True)
+    message = str(caught.value)
+    assert "..." not in message and "'Churn' is the class" in message
+    for option in re.findall(r"columns=(\{.*?\}\}) \(", message):
+        assert inspect_table(data, file_name="my.csv", columns=json.loads(option)).ready
+
+
+@pytest.mark.parametrize("name", ["x", "name"])
+def test_a_table_without_features_names_a_column_to_learn_from(name):
+    cells = [f"w{i}" for i in range(40)] if name == "name" else [0.5, 1.5] * 20
+    data = f"{name},y\n" + "".join(f"{cell},{'ab'[i % 2]}\n" for i, cell in enumerate(cells))
+    with pytest.raises(InputError, match=r"is left to learn from.* Say columns=") as caught:
+        load_pool(data.encode(), file_name="my.csv", columns="auto")
+    (option,) = re.findall(r"columns=(\{.*?\}\}) \(Learn from", str(caught.value))
+    pool = load_pool(data.encode(), file_name="my.csv", columns=json.loads(option))
+    assert pool.n_features
+    with pytest.raises(InputError, match="text or pictures") as caught:  # a name that nobody types
+        load_pool(data.replace(name, "Zz" * 150, 1).encode(), file_name="my.csv", columns="auto")
+    assert str(caught.value).count("Zz") <= 100

@@ -189,14 +189,47 @@ def test_a_spreadsheet_that_asks_for_more_memory_than_it_may_is_refused(monkeypa
     far = ods(("a", [["a", "b"], [1, 2]]), trailing=f"{repeated}</table:table-cell></table:table-row>")
     with pytest.raises(InputError, match="1,048,572 rows x 901 columns"):
         load_pool(far, file_name="a.ods")
-    without = (
-        "import sys; sys.modules['resource'] = None; from workbench.pools.formats import sheet_process; "
+    run = subprocess.run
+    for module, words in (
+        ("resource", "where the memory of a process can be limited, not here"),
+        ("python_calamine", "by the package python-calamine, which is not installed"),
+    ):
+        without = f"import sys; sys.modules[{module!r}] = None; from workbench.pools.formats import "
+        call = [sys.executable, "-c", f"{without}sheet_process; sheet_process.main(None, 9, 9)"]
+        answer = run(call, capture_output=True, check=True)
+        monkeypatch.setattr(subprocess, "run", lambda *_, answer=answer, **options: answer)
+        with pytest.raises(InputError, match=rf"is read {words}\. Save it"):
+            load_pool(data, file_name="a.xls")
+
+
+def test_a_process_that_may_take_less_than_a_reader_reads_a_spreadsheet(monkeypatch):
+    run, own = subprocess.run, "import resource, runpy, sys; sys.argv = sys.argv[1:]; "
+    own += "resource.setrlimit(resource.RLIMIT_AS, (10**9,) * 2); "
+    own += "resource.setrlimit(resource.RLIMIT_CPU, (60, 60)); "
+    own += "runpy.run_path(sys.argv[0], run_name='__main__')"
+    monkeypatch.setattr(
+        subprocess, "run", lambda call, **options: run([call[0], "-c", own, *call[2:]], **options)
     )
-    call = [sys.executable, "-c", f"{without}sheet_process.main(None, 9, 9)"]
-    answer = subprocess.run(call, capture_output=True, check=True)
-    monkeypatch.setattr(subprocess, "run", lambda *arguments, **options: answer)
-    with pytest.raises(InputError, match=r"where the memory of a process can be limited, not here\. Save it"):
-        load_pool(data, file_name="a.xls")
+    assert len(load_pool(spreadsheet("xls"), file_name="a.xls")) == 9
+
+
+@pytest.mark.parametrize("write", [xls, lambda rows: ods(("a", rows))])
+def test_rows_of_a_spreadsheet_have_the_numbers_that_people_see(write):
+    rows = [[None] * 3] * 4 + [
+        [None, "a", "b"],
+        *([None, "bad" if i == 3 else f"{i / 2}", i % 3] for i in range(20)),
+    ]
+    report = inspect_table(write(rows), file_name=f"a.{'xls' if write is xls else 'ods'}", columns="auto")
+    assert any("'bad' on row 9)" in problem.message for problem in report.problems)
+
+
+def test_a_sheet_without_cells_is_there_and_empty():
+    data = ods(("a", [["a", "b"], [1, 2]]), ("b", []))
+    with pytest.raises(InputError, match=r"a\.ods is empty"):
+        load_pool(data, file_name="a.ods", sheet="b")
+    cover = ods(("Cover", [["My report"]]), ("Data", [["a", "b"], [1, 2]]))
+    with pytest.raises(InputError, match=r"no rows\..* the sheet 'Cover'; there are also 'Data' \(sheet=\)"):
+        load_pool(cover, file_name="a.ods")
 
 
 def test_json_lines_and_lists_of_objects_are_tables():

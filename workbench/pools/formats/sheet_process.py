@@ -4,6 +4,7 @@ import io
 import json
 import mmap
 import sys
+from contextlib import suppress
 from datetime import date
 from typing import Any
 
@@ -16,10 +17,11 @@ def limited() -> bool:
     try:
         import resource
 
-        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        for kind, most in ((resource.RLIMIT_CPU, SECONDS), (resource.RLIMIT_AS, MEMORY)):
+            with suppress(ValueError):  # it is limited to less
+                resource.setrlimit(kind, (most, most))
         mmap.mmap(-1, MEMORY).close()
-    except (ImportError, ValueError):
+    except ImportError:
         return False
     except OSError:
         return True
@@ -27,7 +29,7 @@ def limited() -> bool:
 
 
 def main(title: str | None, max_cells: int, max_bytes: int) -> None:
-    """Write the titles of all sheets, which one is read, where it begins and how large it is; then its rows.
+    """Write the titles of all sheets, which one is read and how large it is; then its rows.
 
     Args:
         title: of the sheet; None takes the first that holds something, hidden ones last.
@@ -35,14 +37,17 @@ def main(title: str | None, max_cells: int, max_bytes: int) -> None:
         max_bytes: most that is written.
     """
     if not limited():
-        print('{"problem": "read where the memory of a process can be limited, not here"}')
+        print('{"problem": "is read where the memory of a process can be limited, not here"}')
         return
-    from python_calamine import CalamineWorkbook, PasswordError, SheetTypeEnum, SheetVisibleEnum
-
+    try:
+        from python_calamine import CalamineWorkbook, PasswordError, SheetTypeEnum, SheetVisibleEnum
+    except ImportError:
+        print('{"problem": "is read by the package python-calamine, which is not installed"}')
+        return
     try:
         book = CalamineWorkbook.from_filelike(io.BytesIO(sys.stdin.buffer.read()))
     except PasswordError:
-        print('{"problem": "locked with a password"}')
+        print('{"problem": "is locked with a password"}')
         return
     sheets = [sheet for sheet in book.sheets_metadata if sheet.typ == SheetTypeEnum.WorkSheet]
     sheets.sort(key=lambda sheet: bool(sheet.visible != SheetVisibleEnum.Visible))
@@ -51,7 +56,7 @@ def main(title: str | None, max_cells: int, max_bytes: int) -> None:
         sheet = book.get_sheet_by_name(name)
         if sheet.start is None:
             continue
-        head |= {"title": name, "first": sheet.start[0] + 1, "size": [sheet.height, sheet.width]}
+        head |= {"title": name, "size": [sheet.height, sheet.width]}
         print(json.dumps(head))
         n_written = 0
         for row in sheet.iter_rows() if sheet.height * sheet.width <= max_cells else ():

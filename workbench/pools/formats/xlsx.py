@@ -92,24 +92,26 @@ def read_apart(file: File, options: TableOptions) -> RawTable:
         )
         lines = io.BytesIO(done.stdout)
         head = parse_json(lines.readline() or b"{}", name)
-        if "problem" in head:
-            raise InputError(f"{name} is {head['problem']}. {advice}")
-        if done.returncode:
-            killed = done.returncode < 0 or b"MemoryError" in done.stderr
-            problem = (
-                "asks for too much memory or time" if killed else "is not a spreadsheet that can be read"
-            )
+        problem = head.get("problem")
+        if done.returncode < 0 or b"MemoryError" in done.stderr:
+            problem = "asks for too much memory or time"
+        elif done.returncode:
+            problem = "is not a spreadsheet that can be read"
+        if problem:
             raise InputError(f"{name} {problem}. {advice}")
         height, width = head["size"]
         check_cells(name, height, width, options.max_cells, options.max_columns)
-        if options.sheet is not None and "title" not in head:
+        if options.sheet is not None and options.sheet not in head["titles"]:
             raise _no_sheet(name, options.sheet, head["titles"])
-        rows = [[_value(cell) for cell in parse_json(line, name)] for line in lines]
-        at = [number for number, row in enumerate(rows, head.get("first", 1)) if row.count(None) < len(row)]
-        rows = [row for row in rows if row.count(None) < len(row)]
+        rows = {}
+        for number, line in enumerate(lines, start=1):
+            cells = parse_json(line, name)
+            if cells.count("") < len(cells):
+                rows[number] = list(map(_value, cells))
         if not rows:
             raise _empty(name)
-        return _framed(name, rows, at, _others(options, head["title"], head["titles"]), options)
+        others = _others(options, head["title"], head["titles"])
+        return _framed(name, list(rows.values()), list(rows), others, options)
 
 
 READER, APART = table_reader(read), table_reader(read_apart)

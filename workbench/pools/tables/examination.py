@@ -90,7 +90,8 @@ class Examination:
         for note in raw.notes:
             self.found.note("read", note)
         if len(self.frame) == 0:
-            self.found.error("no rows", f"{raw.name} has a header but no rows. Add a row for each item.")
+            words = f"{raw.name} has a header but no rows. Add a row for each item."
+            self.found.error("no rows", " ".join((words, *raw.notes)))
             return
         if len(self.frame) == 1:
             self.found.error("one row", f"{raw.name} has a single row; a pool needs at least 2 items.")
@@ -133,10 +134,15 @@ class Examination:
 
             self.pictures = find_pictures(self, by_use["picture"])
         elif not features:
-            self.found.error(
+            self.found.choice(
                 "no features",
                 f"No column of {raw.name} is left to learn from. Use one as a number, a category, a date, "
                 "text or pictures.",
+                fixes=tuple(
+                    Fix(f"Learn from {problem.column!r}", problem.fixes[-1].options)
+                    for problem in self.found.problems
+                    if problem.code in ("copy", "left out")
+                ),
             )
         else:
             self._read_features(features)

@@ -9,10 +9,11 @@ from typing import Any, Literal
 
 from workbench.pools.notebooks import counted
 from workbench.pools.tables.uses import ColumnUse
-from workbench.reading import shortened
+from workbench.reading import ECHO, shortened
 
 _OF_READING = ("ragged", "header", "quotes", "folder", "files")
 _MOST_TOLD = 3  # guesses that a refusal tells
+_LONGEST = 4 * ECHO  # what is longer than five is cut
 
 
 @dataclass(frozen=True)
@@ -151,18 +152,22 @@ def worst_first(problems: Sequence[Problem]) -> list[Problem]:
 
 
 def refusal(problems: Sequence[Problem]) -> str:
-    """Words of a refusal: what is wrong, with the options that settle each of it.
+    """Words of a refusal: what is wrong, with the options that settle each of it, none of them cut.
 
     Args:
         problems: worst first, at least one.
     """
-    n_told = _MOST_TOLD if problems[0].severity == "guess" else 1
-    words = []
-    for problem in problems[:n_told]:
-        ways = "; ".join(f"{_written(fix.options)} ({fix.label})" for fix in problem.fixes)
-        words += [problem.message, *([f"Say {ways}."] if ways else [])]
-    more = len(problems) - n_told
-    return " ".join(words) + (f" ({counted(more, 'further problem')} of this kind or another.)" * (more > 0))
+    told, more = "", len(problems)
+    for problem in problems[: _MOST_TOLD if problems[0].severity == "guess" else 1]:
+        words, say = f"{told} {problem.message}", " Say"
+        for fix in problem.fixes:
+            way = f"{words}{say} {_written(fix.options)} ({fix.label})"
+            if len(way) < _LONGEST and way == shortened(way):
+                words, say = way, ";"
+        if told and len(words) > _LONGEST:
+            break
+        told, more = words + "." * (say == ";"), more - 1
+    return told[1:] + (f" ({counted(more, 'further problem')} of this kind or another.)" * (more > 0))
 
 
 def _written(options: Mapping[str, Any]) -> str:

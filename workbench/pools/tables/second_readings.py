@@ -319,10 +319,7 @@ def ask_for_the_class(table: ExaminedTable, uses: Mapping[str, ColumnUse]) -> No
             next(iter(as_now)),
             (
                 Fix("There is none", {"columns": as_now}),
-                *(
-                    Fix(f"{name!r} is the class", {"columns": as_now | {name: {"use": "class"}}})
-                    for name in as_now
-                ),
+                *(Fix(f"{name!r} is the class", {"columns": {name: {"use": "class"}}}) for name in as_now),
             ),
         )
 
