@@ -323,7 +323,8 @@ def test_what_finish_says_of_the_rest_is_no_more_than_what_was_measured(
     n: int, wrong: int, expected: str, words: str
 ) -> None:
     found = Evaluation.of(n, wrong, "evaluation set")
-    session: Any = SimpleNamespace(evaluation=found, verdict=ModelVerdict(found, 0.0))
+    predictions = SimpleNamespace(evaluation=found, verdict=ModelVerdict(found, 0.0))
+    session: Any = SimpleNamespace(predictions=predictions)
     error = certificate_plan._expected(session, certificate_plan.MODEL)[0]
     assert error.replace("\u00a0", " ") == expected
     assert words in certificate_plan.lead(session, certificate_plan.MODEL, 87)

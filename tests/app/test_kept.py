@@ -178,7 +178,7 @@ def test_the_log_tells_the_error_of_few_items_as_a_range(home: Path, n_test: int
     session = Session.create("iris", annotator="ann")
     fit = Round(number=0, n_labelled=4, n_test=n_test, error=1.0)
     event = SimpleNamespace(kind="round", payload=fit.to_json(), annotator="ann", item=None, time="2026")
-    shown = SimpleNamespace(events=[event], pool=session.pool)
+    shown = SimpleNamespace(log=SimpleNamespace(events=[event]), pool=session.pool)
     assert history.event_rows(shown, session.state, 9)[0]["Class or change"] == f"number 0, 4 labels, {told}"
     assert repr(fit) == f"<Round 0: 4 labels, {told}>"
 

@@ -21,7 +21,7 @@ class InContextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     seconds = 0.0
     """That all predictions so far took, by `seconds_a_row`; the test's clock."""
-    seconds_a_row = 0.05
+    seconds_a_row, seconds_a_call = 0.05, 0.0
     failures: Iterator[bool] = iter(())
 
     def __init__(self, device: str = "auto", n_estimators: int = 8, random_state: Any = None) -> None:
@@ -37,9 +37,9 @@ class InContextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict_proba(self, X: Any) -> Any:
-        type(self).seconds += self.seconds_a_row * len(X)
+        type(self).seconds += self.seconds_a_call + self.seconds_a_row * len(X)
         distances = ((np.asarray(X)[:, None] - self.rows_[None]) ** 2).sum(axis=2)
-        weights = np.exp(-distances / distances.mean())
+        weights = np.exp(-distances / distances.mean(axis=1, keepdims=True))
         p = np.stack([weights[:, self.codes_ == c].sum(axis=1) for c in self.classes_], axis=1)
         return p / p.sum(axis=1, keepdims=True)
 
@@ -57,7 +57,7 @@ def test_a_slow_classifier_scores_as_many_items_as_there_is_time_for(start: Call
     assert session.refit() is not None
     model = session.model
     assert model is not None and model.scored is not None and "probabilities" not in model.__dict__
-    assert model.scored.items.size == 128  # 6.4 s, and twice as many would take longer than 5
+    assert model.scored.items.size in (99, 100)  # 5 s
     np.testing.assert_allclose(model.scored.probabilities, model.predict_proba(model.scored.items))
     (ask,) = [ask for ask in session.ask(6) if ask.role == "policy"][:1]
     assert model.among is not None and ask.item in model.among
@@ -75,7 +75,7 @@ def test_many_labels_and_none_open_among_the_scored_cost_nothing(start: Callable
     names = session.pool.classes
     session.items.import_labels([(i, names[i % 3]) for i in trainable[:600]], "a file")
     session.refit()
-    assert InContextClassifier.seconds == pytest.approx(0.05 * 128)  # no labelled item beyond these
+    assert InContextClassifier.seconds == pytest.approx(5.0, abs=0.06)  # no labelled item beyond these
     model = session.model
     assert model is not None and model.scored is not None
     rest = np.intersect1d(model.scored.items, session.pool.trainable).tolist()
@@ -88,10 +88,12 @@ def test_many_labels_and_none_open_among_the_scored_cost_nothing(start: Callable
     assert model.predict_proba(np.empty(0, dtype=np.int64)).shape == (0, 3)
 
 
+@pytest.mark.parametrize(("a_row", "a_call"), [(1e-4, 0.0), (1e-5, 1.0)])
 def test_a_quick_one_scores_all_of_them(
-    start: Callable[..., Session], monkeypatch: pytest.MonkeyPatch
+    start: Callable[..., Session], monkeypatch: pytest.MonkeyPatch, a_row: float, a_call: float
 ) -> None:
-    monkeypatch.setattr(InContextClassifier, "seconds_a_row", 1e-4)
+    monkeypatch.setattr(InContextClassifier, "seconds_a_row", a_row)
+    monkeypatch.setattr(InContextClassifier, "seconds_a_call", a_call)
     session = start("three-gaussians", pool_options={"n_items": 3000}, classifier=SLOW)
     answer(session, session.pool, 12)
     session.refit()

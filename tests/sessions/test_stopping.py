@@ -62,7 +62,12 @@ def test_a_model_that_names_one_class_for_everything_is_never_told_to_stop() -> 
 
 def test_the_line_under_the_desk_does_not_count_rounds_of_one_class() -> None:
     def model(*codes: int) -> Any:
-        return SimpleNamespace(probabilities=np.eye(2)[list(codes)], classes=("a", "b"), estimator=None)
+        return SimpleNamespace(
+            probabilities=np.eye(2)[list(codes)],
+            classes=("a", "b"),
+            estimator=None,
+            in_time=lambda items: items,
+        )
 
     assert "changed" not in signs_of(model(0, 0, 0), model(0, 0, 0))
     assert signs_of(model(0, 1, 0), model(0, 0, 0))["changed"] == pytest.approx(1 / 3)

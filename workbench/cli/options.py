@@ -1,7 +1,5 @@
 """Options that several commands take."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from typer import Argument, Option

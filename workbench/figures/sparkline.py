@@ -1,7 +1,5 @@
 """A line the size of a word, as SVG: small enough for a sidebar."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

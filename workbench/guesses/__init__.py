@@ -4,8 +4,6 @@ A `Guess` is a prior mean (docs/math.md, 13): how much it counts is learnt from 
 is a function of a pool's items and of what is given; nothing is stored.
 """
 
-from __future__ import annotations
-
 from workbench.guesses.columns import is_empty, likely_columns, of_classes, unknown_names
 from workbench.guesses.guess import Agreement, Guess, stacked, standardised
 from workbench.guesses.names import names_say_something

@@ -16,7 +16,7 @@ ASKED_AMONG = 20_000
 """How many open items a new project of more than `latents.MANY` chooses its questions among."""
 ANSWER_SECONDS = 5.0
 """The time in which somebody else's classifier scores a pool; what it has not scored by then waits."""
-_FIRST = 128  # items scored at first, each further block has as many as all before it
+_FIRST = 16  # items scored at first; a further block has at most four times as many as the one before
 
 
 def drawn(askable: Ints, seed: int, number: int, most: int) -> Ints | None:
@@ -58,15 +58,21 @@ def scored_in_time(
         turn[rng.permutation(group)] = np.arange(group.size)
     order = np.argsort(turn, kind="stable")
     blocks: list[Floats] = []
-    began, n = perf_counter(), 0
+    n, size, left = 0, _FIRST, seconds
+    a_row = last = 0.0
     while n < n_items:
-        block = order[n : n + max(_FIRST, n)]
+        block, began = order[n : n + size], perf_counter()
         blocks.append(model.predict_proba(block))
-        n += block.size
-        elapsed = perf_counter() - began
-        if elapsed * n_items / n <= seconds:
+        spent = perf_counter() - began
+        # a call may take its time whatever it is of; what the second takes more is its rows
+        more = block.size - len(blocks[-2]) if len(blocks) > 1 else block.size
+        a_row = (spent - last) / more if more > 0 and spent >= last else spent / block.size
+        n, left, last = n + block.size, left - spent, spent
+        room = left - max(spent - a_row * block.size, 0.0)
+        if a_row * (n_items - n) <= room:
             return None
-        if 2 * elapsed > seconds:
+        size = min(4 * block.size, int(room / a_row)) if a_row and room > 0 else 0
+        if not size:
             break
     sort = np.argsort(order[:n])
     return Scored(order[:n][sort], np.concatenate(blocks)[sort])

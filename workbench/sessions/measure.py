@@ -116,7 +116,7 @@ def signs_of(
     codes = p.argmax(axis=1)
     # a model that names one class for everything has not begun to learn, so its standing still says nothing
     if before is not None and before.classes == model.classes and (codes != codes[:1]).any():
-        rows = np.arange(len(model.pool)) if items is None else items
+        rows = np.arange(len(p)) if items is None else items
         both = np.isin(rows, before.in_time(rows))
         old = before.probabilities if items is None and both.all() else before.probabilities_at(rows[both])
         if both.any():

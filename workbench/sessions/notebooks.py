@@ -1,7 +1,5 @@
 """Look of sessions and rounds in a notebook."""
 
-from __future__ import annotations
-
 from html import escape
 from math import isfinite
 from typing import Any

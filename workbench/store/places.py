@@ -1,7 +1,5 @@
 """The place of a person's projects, and folders and files that only they may read."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

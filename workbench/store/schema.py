@@ -3,8 +3,6 @@
 Texts have no length: SQLite looks at none, so that only PostgreSQL would refuse what is too long.
 """
 
-from __future__ import annotations
-
 from sqlalchemy import (
     JSON,
     BigInteger,

@@ -5,8 +5,6 @@ a page, and a page is not to be run by a worker. So a small program starts them;
 one that started it closes the pipe between them, or dies.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Ways for others to a page of this server: its address in the network, and a QR code of it."""
 
-from __future__ import annotations
-
 import socket
 from functools import lru_cache
 from urllib.parse import urlencode

@@ -1,7 +1,5 @@
 """Guesses of a class, before the picture is shown; kept in this process, the oldest dropped first."""
 
-from __future__ import annotations
-
 import re
 import threading
 from collections import OrderedDict

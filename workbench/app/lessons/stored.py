@@ -3,8 +3,6 @@
 Arrays and plain records, no pickle. A state that is not in the file is computed when somebody asks.
 """
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """Files that people bring: checked, kept where the project finds them again, never trusted."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Texts on their way to features, and their limits."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

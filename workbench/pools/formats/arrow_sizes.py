@@ -4,8 +4,6 @@ A compressed batch holds, before each of its buffers, the length that it unpacks
 much whatever it is. The lengths' places stand in the message before the batch, a FlatBuffers table.
 """
 
-from __future__ import annotations
-
 import struct
 from typing import Any
 
