@@ -375,7 +375,7 @@ def test_rows_are_counted_apart_from_the_reader_of_the_cells(name, monkeypatch):
     monkeypatch.setattr(source_table.RawTable, "accounted", lambda table: found.append(table) or check(table))
     assert len(read_rows(WITH_NINE[name], file_name=name)) == 9
     (table,) = found
-    assert table.n_there == 9 + table.queue.n_left
+    assert table.n_there == 9 + table.n_left
     with pytest.raises(InputError, match=r"[89] of them came"):
         check(dataclasses.replace(table, frame=table.frame.iloc[1:]))
 
