@@ -46,22 +46,21 @@ def project_id() -> str | None:
 
 def choose(project: str | None) -> None:
     """Make a project the current one, or leave it with None."""
-    if project is None:
-        st.session_state.pop(_MIRROR, None)
-        st.query_params.pop(PARAMETER, None)
-    else:
-        st.session_state[_MIRROR] = project
-        st.query_params[PARAMETER] = project
+    _keep_in_address(PARAMETER, _MIRROR, project)
 
 
 def show(parameter: str, token: str | None) -> None:
     """Have a page show something by its id in the address; None goes back to its form."""
-    if token is None:
+    _keep_in_address(parameter, parameter, token)
+
+
+def _keep_in_address(parameter: str, key: str, value: str | None) -> None:
+    if value is None:
         st.query_params.pop(parameter, None)
-        st.session_state.pop(parameter, None)
+        st.session_state.pop(key, None)
     else:
-        st.query_params[parameter] = token
-        st.session_state[parameter] = token
+        st.query_params[parameter] = value
+        st.session_state[key] = value
 
 
 def shown(parameter: str) -> str | None:

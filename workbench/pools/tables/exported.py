@@ -20,7 +20,7 @@ COLUMNS = (
 TAKEN = "source_"
 """Before the names of an item's own columns that are called like one of ours."""
 LABEL_STUDIO = ("annotation_id", "annotator", "created_at", "updated_at", "lead_time")
-"""What Label Studio's CSV and JSON-MIN say of each annotation; the first is nobody else's."""
+"""Columns of Label Studio's CSV and JSON-MIN about each annotation; the first is nobody else's."""
 _NOBODYS = ("predicted", "certified", "undecided")
 _SIGN = frozenset(("id", "label", "status", "person", "source", "set", "item", "model_labels"))
 
