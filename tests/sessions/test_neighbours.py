@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -253,6 +255,34 @@ def test_until_the_graph_is_there_the_choice_is_among_what_exists(monkeypatch, t
     assert ended.problem == "cancelled" and not ended.ready()
     alone = Learner(pool, options={"choice": "auto"}, making=ended).fit(items, codes, number=0)
     assert alone.smoothing == Smoothing()
+
+
+_ENDS_EARLY = """
+from workbench.sessions import smoothing
+from workbench.progress import tell
+
+class Endless:
+    def is_kept(self):
+        return False
+
+    def __len__(self):
+        return smoothing.AT_ONCE + 1
+
+    def make(self):
+        try:
+            while True:
+                tell(0.5, "")
+        finally:
+            print("the graph was left in peace")
+
+smoothing.NeighbourhoodBuild(Endless()).ready()
+"""
+
+
+def test_a_program_that_ends_lets_the_graph_come_to_its_next_step():
+    # a thread that is cut short in a library's C++ takes the program down with "exception not rethrown"
+    ended = subprocess.run([sys.executable, "-c", _ENDS_EARLY], capture_output=True, text=True, timeout=300)
+    assert (ended.returncode, ended.stdout) == (0, "the graph was left in peace\n"), ended.stderr
 
 
 def _noisy_units(rows=240):

@@ -6,7 +6,7 @@ import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from threading import Event, Lock, Thread
+from threading import Event, Lock, Thread, main_thread
 from typing import Any
 
 import numpy as np
@@ -212,7 +212,7 @@ class NeighbourhoodBuild:
             return True
         with self._lock:
             if self._begun is None and not self.problem:
-                self._begun = Thread(target=self._make, name="neighbours", daemon=True)
+                self._begun = Thread(target=self._make, name="neighbours")
                 self._begun.start()
         return False
 
@@ -250,7 +250,8 @@ class NeighbourhoodBuild:
 
     def _report(self, fraction: float, message: str) -> None:
         self.fraction = fraction
-        if self._ended.is_set():
+        # a program that ends waits for this thread, which a library's C++ must not be cut short in
+        if self._ended.is_set() or not main_thread().is_alive():
             raise _Cancelled
 
 
