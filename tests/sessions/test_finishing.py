@@ -352,6 +352,20 @@ def test_the_machines_labels_in_sets_of_the_surest(tmp_path):
     assert session.checks.certificate().holds
 
 
+def test_what_is_left_for_the_machine_is_counted_without_predictions(tmp_path, monkeypatch):
+    session, truth = made(tmp_path)
+    with pytest.raises(InputError, match="There is no model"):
+        session.checks.n_candidates()
+    session.change_model(classifier=FAKE)
+    for item in (1, 2, 3, 4, 5, 6):
+        session.items.label(item, truth[item])
+    session.refit()
+    of_model, of_column = (len(session.checks.candidates(of).items) for of in ("model", "column:llm"))
+    monkeypatch.setattr("workbench.sessions.fitted_model.FittedModel.predict_proba", None)
+    assert session.checks.n_candidates() == of_model == 294
+    assert session.checks.n_candidates("column:llm") == of_column == 294
+
+
 def test_checks_go_with_a_bundle_and_come_back(tmp_path):
     session, truth = made(tmp_path, n=120)
     session.checks.start(0.2, 0.9, of="column:llm", per_class=True)

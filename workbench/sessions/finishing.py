@@ -30,6 +30,7 @@ from workbench.sessions.checks import (
     n_answered,
 )
 from workbench.sessions.finish_state import FinishState, finish_state_of, last_frozen, void_because
+from workbench.sessions.published import Published
 from workbench.sessions.several import Part
 from workbench.store import Check, Event, ProjectState
 from workbench.store.retry import retried
@@ -55,16 +56,9 @@ class Checks(Part):
         """
         session = self._session
         state = session.state
-        open_ = np.ones(len(session.pool), dtype=bool)
-        open_[np.fromiter(state.codes, dtype=np.int64, count=len(state.codes))] = False
-        items = session.pool.trainable[open_[session.pool.trainable]]
         if of != MODEL:
-            return self._of_column(of, items)
-        published = session.fits.published(state)
-        if published is None:
-            raise InputError("There is no model to label the rest: label items of two classes first.")
-        if not items.size:
-            raise InputError("Every item has a label of a person's: nothing is left for the machine.")
+            return self._of_column(of, self._unlabelled())
+        items, published = self._of_model()
         p = published.model.probabilities_at(items)
         measured, truth = session.fits.held_out(state)
         q = published.model.probabilities_at(measured) if measured.size else np.empty((0, p.shape[1]))
@@ -72,6 +66,27 @@ class Checks(Part):
         return _surest_first(
             MODEL, items, p.argmax(axis=1), p.max(axis=1), published.keys, published.model.number, calibration
         )
+
+    def n_candidates(self, of: str = MODEL) -> int:
+        """Number of `candidates`, for which no model predicts; the same errors."""
+        return len(self._of_model()[0] if of == MODEL else self.candidates(of).items)
+
+    def _unlabelled(self) -> Ints:
+        """Items of the pool that no person has labelled."""
+        pool, codes = self._session.pool, self._session.state.codes
+        open_ = np.ones(len(pool), dtype=bool)
+        open_[np.fromiter(codes, dtype=np.int64, count=len(codes))] = False
+        return pool.trainable[open_[pool.trainable]]
+
+    def _of_model(self) -> tuple[Ints, Published]:
+        """Items that the model would label, and its predictions."""
+        published = self._session.fits.published(self._session.state)
+        if published is None:
+            raise InputError("There is no model to label the rest: label items of two classes first.")
+        items = self._unlabelled()
+        if not items.size:
+            raise InputError("Every item has a label of a person's: nothing is left for the machine.")
+        return items, published
 
     def _of_column(self, of: str, items: Ints) -> Candidates:
         session = self._session

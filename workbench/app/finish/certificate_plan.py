@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Literal
 
 import streamlit as st
 
-from workbench.app.serving.caching import computed
 from workbench.app.serving.jobs import HOUR, Job, manager
 from workbench.app.shell import frame, labelling_speed, widgets
 from workbench.app.words.glossary import explain
@@ -122,8 +121,7 @@ def start(session: Session) -> None:
             "Whose labels", offered, default=offered[0], format_func=title_of, key="finish-of", required=True
         )
     try:
-        fit = session.model.uid if of == MODEL and session.model is not None else ""
-        n = computed(_candidates, session, of, at=(fit, session.state.n_events))
+        n = session.checks.n_candidates(of)
     except InputError as problem:
         st.info(verbatim(problem), icon=":material/check_circle:")
         return
@@ -204,11 +202,6 @@ def _percent(label: str, scale: tuple[float, float, float, float], key: str, ter
         help=explain(term),
     )
     return percent / 100.0
-
-
-def _candidates(session: Session, of: str) -> int:
-    """Number of labels that would be frozen."""
-    return len(session.checks.candidates(of).items)
 
 
 def census(session: Session, n: int, error: float, confidence: float) -> bool:
