@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.label_efficiency import rows_of
 from workbench.arrays import Array, Ints
 from workbench.metrics import macro_f1
 from workbench.pools import load_pool
-from workbench.pools.building import number_pool
 from workbench.pools.pool import Pool
 from workbench.sessions import simulate
 from workbench.sessions.start import diverse_items
@@ -53,15 +53,12 @@ def thinned(name: str, seed: int) -> tuple[Pool, int]:
     """
     rng = np.random.default_rng([seed, 7])
     pool = load_pool(f"pmlb:{name}")
-    X, truth = np.asarray(pool.features), np.asarray(pool.truth)
+    truth = np.asarray(pool.truth)
     rare = int(rng.choice(np.unique(truth)))
     others = rng.permutation(np.flatnonzero(truth != rare))[: round(ROWS * (1 - SHARE))]
     few = rng.permutation(np.flatnonzero(truth == rare))[: round(len(others) * SHARE / (1 - SHARE))]
     rows = rng.permutation(np.concatenate([others, few]))
-    columns = tuple(f"x{column}" for column in range(X.shape[1]))
-    return number_pool(name, X[rows], truth[rows], tuple(map(str, pool.classes)), columns).split(
-        seed, 1 / 3
-    ), rare
+    return rows_of(pool, rows).split(seed, 1 / 3), rare
 
 
 def of_order(truth: Ints, asked: Sequence[int], rare: int, f1: float = float("nan")) -> Rare:

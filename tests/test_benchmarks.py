@@ -130,6 +130,30 @@ def test_a_cliff_is_the_largest_share_of_the_mean_error_that_goes_in_one_step() 
     assert largest_fall([[0.1, 0.2]]) == 0.0
 
 
+def test_a_pool_of_so_many_rows_is_the_same_for_each_side() -> None:
+    from benchmarks.label_efficiency import capped
+    from workbench.pools import load_pool
+
+    pool = load_pool("iris")
+    assert capped(pool, 0, 3) is pool and capped(pool, 150, 3) is pool
+    part, again, other = (capped(pool, 60, seed) for seed in (3, 3, 4))
+    assert len(part) == 60 and part.classes == pool.classes
+    np.testing.assert_array_equal(part.features, again.features)
+    assert not np.array_equal(part.features, other.features)
+    rows, drawn = (set(zip(map(tuple, p.features.tolist()), p.truth, strict=True)) for p in (pool, part))  # type: ignore[arg-type]
+    assert drawn <= rows
+
+
+def test_the_early_side_looks_ahead_up_to_forty_labels() -> None:
+    from benchmarks.label_efficiency import early
+    from tests.policies.helpers import belief, rng
+    from workbench.policies import utilities
+
+    for n_labelled, name in ((39, "expected-error-reduction"), (40, "margin")):
+        b = belief(n_labelled=n_labelled)
+        np.testing.assert_array_equal(early(b, rng()), utilities(name, b, rng()))
+
+
 def test_sides_of_label_efficiency_are_the_inverse_when_exchanged() -> None:
     rng = np.random.default_rng(0)
     one, other = ({k: rng.integers(0, 40, 12) / 97 for k in ("area", "final")} for _ in range(2))

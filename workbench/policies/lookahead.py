@@ -127,11 +127,9 @@ def _gap_covariance(belief: Belief, rows: Ints, targets: Ints, pair: Ints, far_p
         alike = factors[: len(rows)] @ factors[len(rows) :].T
         near, far = (np.sqrt(np.asarray(variance[i], dtype=np.float64)).T for i in (rows, targets))
         per_class = near[:, :, None] * far[:, None, :] * alike
-    e, e_far = (np.zeros((mean.shape[1], len(i))) for i in (rows, targets))
-    for sign, place in ((1.0, 0), (-1.0, 1)):
-        e[pair[:, place], np.arange(len(rows))] += sign
-        e_far[far_pair[:, place], np.arange(len(targets))] += sign
-    result: Floats = np.einsum("cm,ct,cmt->mt", e, e_far, per_class)
+    unit = np.eye(mean.shape[1])
+    e, e_far = (unit[codes[:, 0]] - unit[codes[:, 1]] for codes in (pair, far_pair))
+    result: Floats = np.einsum("mc,tc,cmt->mt", e, e_far, per_class)
     return result
 
 
