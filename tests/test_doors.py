@@ -61,7 +61,7 @@ ALLOWED = {
     "exchange/labels.py": "bytes",
     "exchange/predictor_parts.py": "copied into a predict.py, whose user names the file; pickles are refused",
     "pools/formats/huggingface.py": "bytes",
-    "pools/formats/xlsx.py": "bytes",
+    "pools/formats/sheet_scan.py": "bytes",
     "pools/formats/idx.py": "a File",
     "pools/formats/arrays.py": "a File, mapped",
     "pools/formats/parquet.py": "a File",

@@ -106,7 +106,9 @@ def ods(*sheets: tuple[str, Sequence[Sequence[Any]]], trailing: str = "") -> byt
             return "<table:table-cell/>"
         kind, text = "string", escape(str(value))
         about = ""
-        if isinstance(value, bool):
+        if value == "#N/A":
+            about = ' office:string-value="" calcext:value-type="error"'
+        elif isinstance(value, bool):
             kind, about = "boolean", f' office:boolean-value="{text.lower()}"'
         elif isinstance(value, int | float):
             kind, about = "float", f' office:value="{text}"'
@@ -128,7 +130,7 @@ def ods(*sheets: tuple[str, Sequence[Sequence[Any]]], trailing: str = "") -> byt
     )
     names = "".join(
         f' xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
-        for name in ("office", "table", "text")
+        for name in ("office", "table", "text", "calcext")
     )
     content = (
         f'<?xml version="1.0"?><office:document-content{names}><office:body><office:spreadsheet>{tables}'
@@ -158,6 +160,8 @@ def xls(rows: Sequence[Sequence[Any]]) -> bytes:
         at = struct.pack("<3H", row, column, isinstance(value, date))
         if value is None:
             return b""
+        if value == "#N/A":
+            return record(0x205, at, bytes([42, 1]))
         if isinstance(value, bool):
             return record(0x205, at, bytes([value, 0]))
         if isinstance(value, date):

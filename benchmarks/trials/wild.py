@@ -233,6 +233,15 @@ def classes() -> list[Wild]:
             says=("'Survived' ('0', '1') or 'Embarked'",),
         ),
         Wild("churn.csv", table(churn), {"Churn": "category"}, findings=("class?",), says=("Is 'Churn'",)),
+        *(
+            Wild(
+                f"{name}.csv",
+                table({"x": X, name: AB, "z": X[::-1]}),
+                {name: "category"},
+                says=(f"Is '{name}'",),
+            )
+            for name in ("isFraud", "LoanStatus", "label_text", "species_name", "class_name", "Is fraud?")
+        ),
         Wild("plane.csv", table(plane), {"x": "number", "y": "number"}, findings=("class?",)),
         Wild("xy.csv", table({"x": X, "y": AB}), of_y, classes=("a", "b")),
         Wild("intents.csv", table(intents, n=600), {"text": "text", **of_label}, n=600),
@@ -455,6 +464,12 @@ def votes() -> list[Wild]:
         Wild("toloka.tsv", table(toloka, "\t"), {"INPUT:text": "text"}, **asked),
         Wild("crowd.csv", table(crowd), {}, **asked),
         Wild("aufgaben.csv", table(german), {}, **asked),
+        Wild(
+            "annotator.csv",
+            table({k.replace("Bewerter", "Annotator/in"): v for k, v in german.items()}),
+            {},
+            **asked,
+        ),
         Wild("shop.csv", table({**shop, "x": X, "category": AB}), {"category": "class"}, quiet=("votes",)),
     ]
 

@@ -10,6 +10,7 @@ import pytest
 from workbench.errors import InputError
 from workbench.pools import inspect_table, load_pool
 from workbench.pools.dates import date_format, read_dates
+from workbench.pools.tables import second_readings
 
 N = 60
 
@@ -75,6 +76,28 @@ def test_the_decimal_sign_is_that_of_the_whole_table(cells, delimiter, others, v
             "1.235 is 1235",
             "1.235 is 1.235",
         ]
+
+
+def test_a_first_look_tries_no_dates_on_numbers_and_compares_the_head_of_a_column_with_the_classes(
+    monkeypatch,
+):
+    rng, n_rows = np.random.default_rng(0), 3_000
+    frame = pd.DataFrame(rng.random((n_rows, 8)).round(4)).add_prefix("v")
+    frame = frame.assign(group=rng.choice(["u", "v"], n_rows), label=rng.choice(["a", "b"], n_rows))
+    data, heads, read_texts = frame.to_csv(index=False).encode(), [], second_readings.read_texts
+
+    def no_dates(*arguments, **options):
+        raise AssertionError("a column of numbers was tried as one of dates")
+
+    def noted(column, *arguments):
+        heads.append(len(column))
+        return read_texts(column, *arguments)
+
+    monkeypatch.setattr(pd, "to_datetime", no_dates)
+    monkeypatch.setattr(second_readings, "read_texts", noted)
+    report = inspect_table(data, file_name="a.csv", columns="auto")
+    assert [column.use.use for column in report.columns] == ["number"] * 8 + ["category", "class"]
+    assert heads and max(heads) <= 50
 
 
 def test_digits_after_a_zero_are_codes():

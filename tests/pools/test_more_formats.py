@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import gzip
 import io
 import json
 import re
@@ -9,7 +10,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
-from datetime import date
+from datetime import date, datetime, time, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import ClassVar
@@ -77,7 +78,7 @@ def test_a_workbook_is_a_table():
         load_pool(workbook({"a": []}), file_name="a.xlsx")
     with pytest.raises(InputError, match=r"limit is 20"):
         load_pool(data, file_name="a.xlsx", max_cells=20)
-    with pytest.raises(InputError, match=r"not an Excel workbook"):
+    with pytest.raises(InputError, match=r"not a spreadsheet that can be read"):
         load_pool(b"PK\x03\x04 nothing", file_name="a.xlsx")
 
 
@@ -89,14 +90,13 @@ def test_a_workbook_that_unpacks_to_more_is_refused_before_it_is_read():
         load_pool(stream.getvalue(), file_name="a.xlsx", max_bytes=1 << 20)
 
 
-def edited(data: bytes, edit: Callable[[str], str]) -> bytes:
+def edited(data: bytes, edit: Callable[[str], str], part: str = "xl/worksheets/sheet1.xml") -> bytes:
     """A workbook with another first sheet."""
     stream = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as new:
         for info in old.infolist():
             text = old.read(info)
-            sheet = info.filename == "xl/worksheets/sheet1.xml"
-            new.writestr(info.filename, edit(text.decode()).encode() if sheet else text)
+            new.writestr(info.filename, edit(text.decode()).encode() if info.filename == part else text)
     return stream.getvalue()
 
 
@@ -106,23 +106,27 @@ LAST = '<row r="9"'
 @pytest.mark.parametrize(
     ("there", "match"),
     [
-        ('<row r="1000000000"', r"row '1000000000'; Excel has 1,048,576 rows"),
-        ('<row r="1e300"', r"row '1e300'"),
-        ('<row r="0"', "row '0'"),
-        ('<row r="12"><c r="XFE12"><v>1</v></c></row><row r="13"', "cell 'XFE12'"),
-        ('<row r="12"><c r="A9999999"><v>1</v></c></row><row r="13"', "cell 'A9999999'"),
-        ('<row><c r="XFD"/></row>' + LAST, "cell 'XFD'"),
-        ('<row><c r="XFD9"/></row>' * 4_000 + '<row r="5000"', "limit is 15,000,000, empty ones"),
+        ('<row r="1000000000"', r"'1000000000'; Excel has 1,048,576 rows"),
+        ('<row r="1e300"', "'1e300'"),
+        ('<row r="0"', "place '0'"),
+        ('<row r="12"><c r="XFE12"><v>1</v></c></row><row r="13"', "place 'XFE12'"),
+        ('<row r="12"><c r="A9999999"><v>1</v></c></row><row r="13"', "place 'A9999999'"),
+        ('<row><c r="XFD"/></row>' + LAST, "not a spreadsheet that can be read"),
+        ('<row><c r="XFD1048576"><v>1</v></c></row><row r="5000"', "1,048,576 rows x 16,384 columns"),
+        (
+            '<row><c r="XFD1048576" t="inlineStr"><is><t/></is></c></row><row r="5000"',
+            "1,048,576 rows x 16,384 columns",
+        ),
     ],
 )
 def test_a_row_or_a_cell_beyond_excels_last_is_refused_before_the_reader_goes_there(
     there, match, monkeypatch
 ):
     def read(*arguments, **options):
-        raise AssertionError("the reader was asked")
+        raise RuntimeError("the reader was asked")
 
     data = edited(workbook({"a": ROWS}), lambda text: text.replace(LAST, there))
-    monkeypatch.setattr("openpyxl.worksheet._read_only.ReadOnlyWorksheet._cells_by_row", read)
+    monkeypatch.setattr(subprocess, "run", read)
     with pytest.raises(InputError, match=match):
         load_pool(data, file_name="a.xlsx")
 
@@ -195,7 +199,7 @@ def test_a_spreadsheet_that_asks_for_more_memory_than_it_may_is_refused(monkeypa
         ("python_calamine", "by the package python-calamine, which is not installed"),
     ):
         without = f"import sys; sys.modules[{module!r}] = None; from workbench.pools.formats import "
-        call = [sys.executable, "-c", f"{without}sheet_process; sheet_process.main(None, 9, 9)"]
+        call = [sys.executable, "-c", f"{without}sheet_process; sheet_process.main(None, 9, 9, True)"]
         answer = run(call, capture_output=True, check=True)
         monkeypatch.setattr(subprocess, "run", lambda *_, answer=answer, **options: answer)
         with pytest.raises(InputError, match=rf"is read {words}\. Save it"):
@@ -230,6 +234,75 @@ def test_a_sheet_without_cells_is_there_and_empty():
     cover = ods(("Cover", [["My report"]]), ("Data", [["a", "b"], [1, 2]]))
     with pytest.raises(InputError, match=r"no rows\..* the sheet 'Cover'; there are also 'Data' \(sheet=\)"):
         load_pool(cover, file_name="a.ods")
+
+
+@pytest.mark.parametrize("ending", ["xlsx", "xls", "ods"])
+def test_an_error_in_a_cell_is_empty_and_told_in_every_format(ending):
+    rows = [["x", "label"], *([i / 2, "ab"[i % 2]] for i in range(20)), ["#N/A", "a"], [1.5, "#N/A"]]
+    rows.append(["#N/A", "#N/A"])
+    data = {"xlsx": lambda rows: workbook({"a": rows}), "xls": xls, "ods": lambda rows: ods(("a", rows))}
+    frame = read_rows(data[ending](rows), file_name=f"a.{ending}")
+    assert frame["x"].isna().tolist() == [False] * 20 + [True, False]
+    assert frame["label"].tolist()[19:] == ["b", "a", ""]
+    (note,) = frame.attrs["notes"]
+    assert "An error (#N/A, #DIV/0!) counts as empty: 4 cells" in note
+
+
+def test_formulas_without_a_value_are_told():
+    rows = [["x", "y", "label"], *([i / 2, "=A2" if i % 2 else 1, "=A2"] for i in range(20))]
+    data = workbook({"a": rows})
+    with pytest.raises(InputError, match=r"'label' is empty on every row\. 20 formulas of 'label' without"):
+        load_pool(data, file_name="a.xlsx", target="label")
+    notes = " ".join(load_pool(data, file_name="a.xlsx").notes)
+    assert "10 formulas of 'y' without a value count as empty" in notes
+    assert "20 formulas of 'label' without a value count as empty" in notes
+    text = '<table:table-cell office:value-type="string"><text:p>=A2</text:p></table:table-cell>'
+    bare = '<table:table-cell table:formula="of:"/>'
+    data = edited(ods(("a", rows)), lambda content: content.replace(text, bare), "content.xml")
+    assert any("20 formulas of 'label'" in note for note in load_pool(data, file_name="a.ods").notes)
+
+
+def test_a_spreadsheet_is_what_its_bytes_say():
+    rows = [["id", "x", "label"], *([f"u{i}", i / 2, "ab"[i % 2]] for i in range(20))]
+    lines = "\n".join("\t".join(map(str, row)) for row in rows)
+    files = {
+        "a.xlsx": [xls(rows), ods(("a", rows)), xlsb(rows)],
+        "a.ods": [workbook({"a": rows})],
+        "a.xls": [workbook({"a": rows}), lines.encode(), lines.encode("utf-16"), gzip.compress(xls(rows))],
+    }
+    for name, contents in files.items():
+        for data in contents:
+            frame = read_rows(data, file_name=name)
+            assert frame["id"].tolist() == [f"u{i}" for i in range(20)]
+            assert frame["x"].astype(float).tolist() == [i / 2 for i in range(20)]
+    for page in (b"<html><table><tr><td>x\t1", b'\xef\xbb\xbf\n<?xml version="1.0"?><Workbook>'):
+        with pytest.raises(InputError, match="is a web page or XML under a spreadsheet's name"):
+            load_pool(page, file_name="a.xls")
+
+
+def test_an_excel_workbook_is_read_where_no_process_can_be_limited(monkeypatch):
+    run, own = subprocess.run, "import sys, runpy; sys.modules['resource'] = None; sys.argv = sys.argv[1:]; "
+    own += "runpy.run_path(sys.argv[0], run_name='__main__')"
+    monkeypatch.setattr(
+        subprocess, "run", lambda call, **options: run([call[0], "-c", own, *call[2:]], **options)
+    )
+    assert len(load_pool(workbook({"a": ROWS}), file_name="a.xlsx", columns="auto")) == 8
+    with pytest.raises(InputError, match="where the memory of a process can be limited, not here"):
+        load_pool(spreadsheet("ods"), file_name="a.ods")
+
+
+def test_cells_of_a_workbook_are_read_as_excel_shows_them():
+    values = [datetime(2024, 1, 2, 3, 4, 5), date(2024, 1, 2), time(10, 30), timedelta(days=1, seconds=7384)]
+    values += [True, 1, 0.1, 12_345_678_901, " a ", "x_x000D_\ny", "", None, "b"]
+    frame = read_rows(workbook({"a": [["n", "cell"], *enumerate(values)]}), file_name="a.xlsx")
+    texts = ["2024-01-02T03:04:05", "2024-01-02T00:00:00", "10:30:00", "1 day, 2:03:04", "True", "1", "0.1"]
+    assert frame["cell"].tolist() == [*texts, "12345678901", " a ", "x\r\ny", "", "", "b"]
+
+
+def test_rows_of_a_workbook_that_the_reader_loses_are_missed():
+    moved = edited(workbook({"a": ROWS}), lambda text: text.replace(LAST, '<row r="2"').replace('9"', '2"'))
+    with pytest.raises(InputError, match="of them came"):
+        load_pool(moved, file_name="a.xlsx")
 
 
 def test_json_lines_and_lists_of_objects_are_tables():

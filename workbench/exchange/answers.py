@@ -26,7 +26,7 @@ from workbench.pools.tables.exported import TAKEN
 from workbench.pools.tables.pictures import found_by_path
 from workbench.reading import cut, json_lines, letters, listed, parse_json, valid_text
 
-_FRAMES = ("csv", "xlsx", "spreadsheet", "arrow", "arff", "stata", "sas")
+_FRAMES = ("csv", "xlsx", "arrow", "arff", "stata", "sas")
 IMPORTS = (*_FRAMES, "parquet", "jsonl", "npz", "label-studio", "huggingface", "coco")
 """Formats of files; "csv" is any table of texts, "jsonl" also a JSON list of objects."""
 LABEL_STUDIO = "label-studio"

@@ -30,7 +30,7 @@ PREDICTED = "questions-predictions"
 """The same of every item, with prediction and confidence of each question that has a model."""
 CARRIED_BY = ("csv", "jsonl", "label-studio", "huggingface")
 """Formats of such exports."""
-READ_FROM = ("csv", "xlsx", "spreadsheet", "jsonl", "parquet", "label-studio", "huggingface")
+READ_FROM = ("csv", "xlsx", "jsonl", "parquet", "label-studio", "huggingface")
 """Formats of files that answer several questions."""
 _SAID_YES, _SAID_NO = ("yes", "true", "1", "1.0"), ("no", "false", "0", "0.0")
 

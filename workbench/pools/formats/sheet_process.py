@@ -28,15 +28,16 @@ def limited() -> bool:
     return False
 
 
-def main(title: str | None, max_cells: int, max_bytes: int) -> None:
+def main(title: str | None, max_cells: int, max_bytes: int, limits_needed: bool) -> None:
     """Write the titles of all sheets, which one is read and how large it is; then its rows.
 
     Args:
         title: of the sheet; None takes the first that holds something, hidden ones last.
         max_cells: of a sheet with more only the size is written.
         max_bytes: most that is written.
+        limits_needed: whether nothing is read where the system limits no process.
     """
-    if not limited():
+    if not limited() and limits_needed:
         print('{"problem": "is read where the memory of a process can be limited, not here"}')
         return
     try:
@@ -51,22 +52,23 @@ def main(title: str | None, max_cells: int, max_bytes: int) -> None:
         return
     sheets = [sheet for sheet in book.sheets_metadata if sheet.typ == SheetTypeEnum.WorkSheet]
     sheets.sort(key=lambda sheet: bool(sheet.visible != SheetVisibleEnum.Visible))
-    head: dict[str, Any] = {"titles": [sheet.name for sheet in sheets], "size": [0, 0]}
-    for name in head["titles"] if title is None else [title] if title in head["titles"] else []:
+    titles = [sheet.name for sheet in sheets]
+    head: dict[str, Any] = {"titles": titles, "size": [0, 0]}
+    lines, n_written = [""], 0
+    for name in titles if title is None else [title] if title in titles else []:
         sheet = book.get_sheet_by_name(name)
-        if sheet.start is None:
+        if sheet.end is None:
             continue
-        head |= {"title": name, "size": [sheet.height, sheet.width]}
-        print(json.dumps(head))
-        n_written = 0
-        for row in sheet.iter_rows() if sheet.height * sheet.width <= max_cells else ():
-            line = json.dumps(row, default=_plain)
-            n_written += len(line)
+        n_rows, n_columns = sheet.end[0] + 1, sheet.end[1] + 1
+        head |= {"title": name, "size": [n_rows, n_columns]}
+        for row in sheet.iter_rows() if n_rows * n_columns <= max_cells else ():
+            lines.append(json.dumps(row, default=_plain) if row.count("") < len(row) else "")
+            n_written += len(lines[-1])
             if n_written > max_bytes:
                 raise MemoryError
-            print(line)
-        return
-    print(json.dumps(head))
+        break
+    lines[0] = json.dumps(head)
+    print("\n".join(lines))
 
 
 def _plain(value: Any) -> Any:

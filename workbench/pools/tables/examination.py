@@ -212,7 +212,9 @@ class Examination:
         if self.options.unlabelled is None:
             self._ask_what_is_empty(name, counts)
         if not counts:
-            self.found.error("target", f"The target column {name!r} is empty on every row.", name)
+            words = [f"The target column {name!r} is empty on every row."]
+            words += [problem.message for problem in self.raw.problems if problem.column == name]
+            self.found.error("target", " ".join(words), name)
             return
         classes = class_order(sorted(counts))
         self.counts = {key: counts[key] for key in classes}

@@ -14,7 +14,14 @@ from workbench.pools.cells import AMBIGUOUS, BLANKS, decimal_of, read_numbers, r
 from workbench.pools.dates import read_dates
 from workbench.pools.tables.report import Fix
 from workbench.pools.tables.suggestions import names_predictions
-from workbench.pools.tables.uses import CLASS_NAMES, CLASS_WORDS, ColumnUse, is_named_id, numbers_rows
+from workbench.pools.tables.uses import (
+    CLASS_NAMES,
+    CLASS_WORDS,
+    ColumnUse,
+    is_named_id,
+    name_words,
+    numbers_rows,
+)
 from workbench.reading import cut, listed
 
 if TYPE_CHECKING:
@@ -39,10 +46,12 @@ _ITEM = re.compile(
     r".*(id|ids|task|hit|item|unit|subject|image|question|example|nr|nummer|aufgabe|frage|bild|beispiel)"
 )
 _PERSON = re.compile(
-    r".*(worker|annotator|rater|coder|judge|labell?er|person|user|participant|arbeiter|nutzer|teilnehmer)(in)?"
+    r".*(worker|annotator|rater|coder|judge|labell?er|person|user|participant|arbeiter|nutzer|teilnehmer|bewerter)"
+    r"( ?in)?"
 )
 _ANSWER = re.compile(
-    r"(answer|output|response)\W.*|.*(answer|vote|rating|choice|judge?ment|result|antwort|urteil|wertung)"
+    r"(answer|output|response) .*"
+    r"|.*(answer|vote|rating|choice|judge?ment|result|annotation|antwort|urteil|wertung)"
 )
 
 
@@ -307,7 +316,7 @@ def ask_for_the_class(table: ExaminedTable, uses: Mapping[str, ColumnUse]) -> No
         table: under examination; is told.
         uses: of all columns.
     """
-    named = [name for name in table.names if CLASS_WORDS.fullmatch(name.strip().lower())]
+    named = [name for name in table.names if CLASS_WORDS.fullmatch(name_words(name))]
     names = [*(name for name in named if not names_predictions(name)), table.names[-1]]
     words = {name: _class_words(table.frame[name], uses[name]) for name in names}
     listing = [f"{name!r} ({listed(cells, 3)})" for name, cells in words.items() if cells]
@@ -344,31 +353,27 @@ def vote_columns(frame: Any) -> VoteColumns | None:
     Args:
         frame: pandas DataFrame.
     """
-    n, names = (
-        len(frame),
-        {name: re.sub(r"[\W_]?(id|name)s?$", "", name.strip().lower()) for name in frame.columns},
-    )
-    persons = [name for name, word in names.items() if _PERSON.fullmatch(word)]
-    persons = [name for name in persons if 1 < frame[name].nunique() <= n / 2]
-    answers = [name for name in frame.columns if name not in persons and _answers(frame[name], name)]
+    n, names = len(frame), {name: re.sub(r" ?(id|name)s?$", "", name_words(name)) for name in frame}
+    persons = [
+        name for name, word in names.items() if _PERSON.fullmatch(word) and 1 < frame[name].nunique() <= n / 2
+    ]
+    answers = [name for name in names if name not in persons and _answers(frame[name], name)]
     for person in persons[:1] if answers else ():
-        for item in frame.columns:
-            word = item.strip().lower()
+        for item in frame:
             if (
-                item in (person, answers[0])
-                or not _ITEM.fullmatch(word)
-                or not 1 < frame[item].nunique() <= n / 1.5
+                item not in (person, answers[0])
+                and _ITEM.fullmatch(name_words(item))
+                and 1 < frame[item].nunique() <= n / 1.5
+                and frame.duplicated([item, person]).mean() < 0.1
             ):
-                continue
-            if frame.duplicated([item, person]).mean() < 0.1:
                 return VoteColumns(item, person, answers[0])
     return None
 
 
 def _answers(column: Any, name: str) -> bool:
-    word = name.strip().lower()
-    is_answer = word in CLASS_NAMES or CLASS_WORDS.fullmatch(word) or _ANSWER.fullmatch(word)
-    return bool(is_answer) and 1 < column.nunique() <= _MOST_CLASSES
+    words = name_words(name)
+    is_answer = bool(CLASS_WORDS.fullmatch(words) or _ANSWER.fullmatch(words))
+    return is_answer and 1 < column.nunique() <= _MOST_CLASSES
 
 
 def uses_of_items(frame: Any, votes: VoteColumns) -> dict[str, str]:

@@ -11,11 +11,11 @@ import numpy as np
 
 from workbench.pools.cells import is_text, read_numbers, read_texts
 from workbench.pools.tables.options import TableOptions
-from workbench.pools.tables.uses import ID_NAMES, ColumnUse, guessed, numbers_rows
+from workbench.pools.tables.uses import ID_NAMES, ColumnUse, guessed, name_words, numbers_rows
 
 LIKELY_CLASSES = 200
 PREDICTIONS = re.compile(
-    r"(prediction|predicted|pred|suggestion|suggested|guess)|\w+_(prediction|pred|suggestion)"
+    r"(prediction|predicted|pred|suggestion|suggested|guess)|\w+_(prediction|pred|suggestion)|model_(label|class)"
     r"|(llm|gpt|predicted|suggested)_(?!conf|score|certain|prob|id|time|cost|model|version|reason|rational"
     r"|expla|respon|output|raw|text|prompt|token|latency|second|comment|note|summary|log)\w+"
 )
@@ -25,8 +25,7 @@ _HEAD, _SAMPLE = 200, 20_000
 
 def names_predictions(column: str) -> bool:
     """Tell whether a column's name says that it holds predictions: a guess, never the truth."""
-    name = "_".join(str(column).replace("_", " ").split()).casefold()
-    return PREDICTIONS.fullmatch(name) is not None
+    return PREDICTIONS.fullmatch(name_words(column).replace(" ", "_")) is not None
 
 
 def resolved(

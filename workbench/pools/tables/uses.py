@@ -28,11 +28,12 @@ PICTURE_ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".t
 ID_NAMES = ("id", "_id", "uuid", "item_id", "row_id")
 CLASS_NAMES = ("target", "label", "class", "y", "category", "annotation")
 CLASS_WORDS = re.compile(
-    r"(.*[\W_])?(target|label|class|category|sentiment|survived|survival|outcome|churn|churned|exited|attrition"
+    r"(.* )?(target|label|class|category|sentiment|survived|survival|outcome|churn|churned|exited|attrition"
     r"|species|kind|variety|diagnosis|spam|fraud|toxic|offensive|hate|emotion|intent|topic|stance|verdict|choice"
-    r"|decision|relevant|included|approved|subscribed|default|deposit|income|quality|klasse|kategorie|ziel)s?\??"
+    r"|decision|relevant|included|approved|subscribed|default|deposit|income|quality|loan status|klasse"
+    r"|kategorie|ziel)s?( text| name)?"
 )
-"""Names of columns that may hold the classes, by their last word: asked about."""
+"""Words of the names of columns that may hold the classes (`name_words`): asked about."""
 TEXT_NAMES = frozenset(
     (
         *("text", "comment", "comments", "title", "query", "review", "sentence", "tweet"),
@@ -146,10 +147,15 @@ def uses_of(said: Any) -> dict[str, ColumnUse]:
     return {str(name): ColumnUse.of(str(name), value) for name, value in said.items()}
 
 
+def name_words(name: str) -> str:
+    """Words of a column's name: "isFraud", "is_fraud" and "Is fraud?" are "is fraud"."""
+    spaced = re.sub(r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", str(name))
+    return " ".join(re.findall(r"[^\W\d_]+|#", spaced)).lower()
+
+
 def is_named_id(name: str) -> bool:
     """True if a column says by its name that it holds ids."""
-    low = name.strip().lower()
-    return low in ID_NAMES or low.endswith(("_id", " id", "uuid"))
+    return f" {name_words(name)}".endswith((" id", "uuid"))
 
 
 def numbers_rows(frame: Any, name: str) -> bool:
@@ -175,8 +181,7 @@ def numbers_rows(frame: Any, name: str) -> bool:
         if not is_whole or len(np.unique(values)) < len(values):
             return False
     # by the last word: a "number of rooms" is a quantity
-    words = re.findall(r"[a-z#]+", str(name).lower())
-    numbered = bool(words) and words[-1] in _NUMBERED
+    numbered = not _NUMBERED.isdisjoint(name_words(name).split()[-1:])
     nameless = str(name) == "column_1" and "column_2" not in frame.columns
     return nameless or numbered or bool((np.abs(np.diff(values)) == 1).all())
 
@@ -191,7 +196,7 @@ def guessed(name: str, column: Any, decimal: str, most: int, taken: set[str]) ->
         most: most categories of a column.
         taken: uses that other columns have; ids, classes and pictures are one column each.
     """
-    low = name.strip().lower()
+    low, name_parts = name.strip().lower(), name_words(name).split()
     step = max(1, len(column) // _SAMPLE)
     # a class may be called None or NA: that stays a class, and is told of
     texts, blank = read_texts(column.iloc[::step], ("",) if low in CLASS_NAMES else BLANKS)
@@ -232,8 +237,7 @@ def guessed(name: str, column: Any, decimal: str, most: int, taken: set[str]) ->
         return ColumnUse("leave out")  # infinite throughout
     if readable.any() and numeric.sum() >= MOST * (~cells.blank).sum() and not (codes and not few):
         is_whole = bool((cells.values[readable] % 1 == 0).all())
-        name_words = low.replace("_", " ").split()
-        coded = is_whole and (any(word in name_words for word in _CODES) or name_words[-1:] == ["number"])
+        coded = is_whole and (not _CODES.isdisjoint(name_parts) or name_parts[-1:] == ["number"])
         if is_whole and np.abs(cells.values[readable]).max() >= EXACT:
             return ColumnUse("shown")  # numbers would lose their last digits
         if codes or (coded and few):
@@ -249,10 +253,9 @@ def guessed(name: str, column: Any, decimal: str, most: int, taken: set[str]) ->
     if len(different) > _MOST_CODES and np.mean([bool(_CODED.fullmatch(t)) for t in different]) >= MOST:
         return ColumnUse("shown")  # one of many agents, branches, machines
     words = np.mean([1 if code else len(text.split()) for code, text in zip(spaced, filled, strict=True)])
-    ends = re.findall(r"[a-z]+", low)[-1:]
     # texts may come several times each, since several people answered
     has_many = len(different) > max(_FEW_TEXTS, len(filled) // 8 if words >= 3 else 0)
-    if has_many and (TEXT_NAMES & set(ends) or (words >= 3 and len(different) >= 2 * _FEWEST)):
+    if has_many and (TEXT_NAMES & {*name_parts[-1:]} or (words >= 3 and len(different) >= 2 * _FEWEST)):
         return ColumnUse.of(name, "text")
     if few and np.mean([len(text) for text in filled]) <= 40:
         return ColumnUse.of(name, "category")
