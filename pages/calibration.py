@@ -11,8 +11,7 @@ import streamlit as st
 from workbench.app.access import current
 from workbench.app.lessons import lessons, teaching
 from workbench.app.serving import evaluation
-from workbench.app.shell import frame, labelling_speed, widgets
-from workbench.app.shell.downloads import figure_downloads
+from workbench.app.shell import downloads, frame, labelling_speed, widgets
 from workbench.app.words.glossary import explain, used_in
 from workbench.app.words.text import calibration_meaning, calibration_sentence, one_line, plural, verbatim
 from workbench.classifiers import protocols
@@ -208,8 +207,8 @@ def reliability(shown: Calibration, event: str) -> None:
     fig.update_layout(margin_t=40)
     # both axes are shares: as wide as high, or nearly
     with st.container(width=640):
-        widgets.figure(fig, "cal-reliability", "Share right against confidence, in bins, with 95 % intervals")
-    figure_downloads(fig, "workbench-reliability", "save-cal-reliability")
+        alt = "Share right against confidence, in bins, with 95 % intervals"
+        downloads.figure(fig, "cal-reliability", alt, "workbench-reliability")
     st.caption(
         "Above the dotted line it is too modest, below it promises too much. Grey: fewer than "
         "five items, which say next to nothing. Bars: 95 % intervals of the share right; a bin where "
@@ -222,8 +221,8 @@ def confidences(h: ConfidenceHistogram) -> None:
     from workbench.figures.reliability import confidence_histogram
 
     fig = confidence_histogram(h, height=420)
-    widgets.figure(fig, "cal-histogram", "Number of items by confidence, right and wrong ones")
-    figure_downloads(fig, "workbench-confidence", "save-cal-histogram")
+    alt = "Number of items by confidence, right and wrong ones"
+    downloads.figure(fig, "cal-histogram", alt, "workbench-confidence")
     st.caption(f"Mean confidence minus accuracy: {h.over_confidence:+.3f}.")
 
 

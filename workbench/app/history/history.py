@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from workbench.app.history.decisions import WHY, who
-from workbench.app.words.text import plural
+from workbench.app.words.text import percent, plural
 from workbench.classifiers import title_of as classifier_title
 from workbench.policies.registry import title_of
 from workbench.reading import cut
@@ -96,7 +96,7 @@ def _change(event: Any, state: Any) -> str:
         return ", ".join(sources) or "none"
     if kind == "checks-started":
         promise = payload["promise"]
-        words = f"at most {promise['error']:.1%} wrong, attempt {promise['attempt']}"
+        words = f"at most {percent(promise['error'])} wrong, attempt {promise['attempt']}"
         return f"{plural(promise['size'], 'label')} frozen, {words}"
     if kind == "certified":
         return str(payload["certificate"].get("sentence", ""))

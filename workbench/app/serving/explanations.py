@@ -11,6 +11,7 @@ from weakref import proxy
 import numpy as np
 
 from workbench.app.serving.caching import computed, kept
+from workbench.app.words.text import percent
 from workbench.arrays import Array, Floats, Ints
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def why(session: Session, ask: Ask) -> Reason:
     model = session.model
     if ask.role == "uniform":
         share = float(session.settings["uniform_share"])
-        words = f"Drawn at random, as {share:.0%} of the questions are whatever the policy. "
+        words = f"Drawn at random, as {percent(share, 0)} of the questions are whatever the policy. "
         words += "The model learns from it."
         return plain(words)
     if ask.role == "cold-start" or model is None:
@@ -116,7 +117,7 @@ def none_stands_out(best: float, n_classes: int, n_labelled: int) -> str:
         n_classes: that the model has.
         n_labelled: how many of them have a label it could learn from.
     """
-    words = f"No class stands out yet: the likeliest of {n_classes:,} gets {best:.0%}. "
+    words = f"No class stands out yet: the likeliest of {n_classes:,} gets {percent(best, 0)}. "
     if missing := n_classes - n_labelled:
         words += f"{missing:,} of them {'has' if missing == 1 else 'have'} no label so far. "
     return words + "Go by what you see, not by its guess."

@@ -326,6 +326,12 @@ def _failure(words: str, name: str) -> Response:
     return PlainTextResponse(f"{words}\n", headers=headers)
 
 
+def figure(fig: Any, key: str, alt: str, stem: str) -> None:
+    """A figure with a text for those who cannot see it, and below it the menu that offers it."""
+    widgets.figure(fig, key, alt)
+    figure_downloads(fig, stem, f"save-{key}")
+
+
 def figure_downloads(fig: Any, stem: str, key: str) -> None:
     """A menu that offers a figure as HTML, and as PNG and SVG where a browser can draw them.
 

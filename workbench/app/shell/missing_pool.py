@@ -85,7 +85,7 @@ def panel(project: str) -> None:
                 f"labels-alone-{project}",
                 disabled=not labels.state.n_labelled,
                 taken=lambda who: auditing.record(
-                    "exported", project=project, called=record.name, detail="labels, without the pool", by=who
+                    "exported", project, record.name, "labels, without the pool", by=who
                 ),
                 help="Item, id, label, annotator, time and note; not the items' own columns.",
             )

@@ -79,7 +79,8 @@ def _panel(job: Job, key: str, height: int, again: bool) -> None:
 
 def bar(job: Job, key: str, *, title: str = "", cancel: bool = True) -> None:
     """Progress of a job, and the button that cancels it."""
-    words = "Stopping…" if job.cancelling else job.message or "Waiting for its turn"
+    waits = f"Waiting for another job to end: {job.waits_for}" if job.waits_for else job.message
+    words = "Stopping…" if job.cancelling else waits or "Waiting for its turn"
     with row(f"{key}-bar", gap="medium"):
         st.progress(job.fraction, text=verbatim(title + words))
         if cancel:
@@ -120,7 +121,7 @@ def grid(rows: Any, key: str, alt: str, **more: Any) -> None:
     """A table of rows, with a text for those who cannot see it; further arguments are of `st.dataframe`."""
     import pandas as pd
 
-    st.dataframe(pd.DataFrame(rows), hide_index=True, key=key, alt=alt, **more)
+    st.dataframe(pd.DataFrame(rows), hide_index=True, key=key, alt=alt, **{"placeholder": ""} | more)
 
 
 def style(css: str) -> None:
