@@ -1,7 +1,5 @@
 """Data: choose a pool, bring your own, or go on with a project."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Help: the pages of the documentation, without the network."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from workbench.app.access import current

@@ -1,7 +1,5 @@
 """History: decisions to look at again, how far people agree, every fit, and the way out of the program."""
 
-from __future__ import annotations
-
 from typing import Any
 from zlib import crc32
 

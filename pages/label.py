@@ -1,7 +1,5 @@
 """Label: one item, the keys, why this one, and how well it goes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import streamlit as st

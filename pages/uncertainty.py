@@ -1,7 +1,5 @@
 """Uncertainty: the pool on a plane, coloured by what the model does not know."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -6,8 +6,6 @@ for what should not have happened, 130 when stopped. WORKBENCH_DEBUG=1 shows tra
 Importing this module costs a tenth of a second: each command imports what it needs.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import sys

@@ -1,7 +1,5 @@
 """`workbench doctor`: what is installed, where things lie, and whether a fit works."""
 
-from __future__ import annotations
-
 import os
 import platform
 import shutil

@@ -1,7 +1,5 @@
 """Learning curves, with a band over seeds, and values that the stopping rule looks at, by labels."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

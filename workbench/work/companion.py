@@ -4,8 +4,6 @@ What it imports and holds stays out of this process; where it dies, only the cal
 ends with this process, however that ends, and where it is told so once nobody has called for a while.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 import pickle

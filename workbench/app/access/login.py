@@ -4,8 +4,6 @@ Streamlit does the protocol (`st.login`) and keeps a signed cookie; here is what
 routes ask about it. Without a log-in everybody is the local person and everything is open to them.
 """
 
-from __future__ import annotations
-
 import fnmatch
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Owner of a project and people who may open it, on its row of the Data page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 

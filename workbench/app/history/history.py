@@ -1,7 +1,5 @@
 """Tables of the History page: every event in words, every fit with its measures."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import islice
 from typing import Any

@@ -1,7 +1,5 @@
 """The part People of History: what several people mean together, and how each of them does."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Keys of a project for programs, in a dialog of the Data page."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from workbench.app.access import auditing, current, login

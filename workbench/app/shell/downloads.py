@@ -1,7 +1,5 @@
 """Files to take away: buttons whose file is made when it is asked for, and a figure's menu of them."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import mimetypes

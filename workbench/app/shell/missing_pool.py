@@ -1,7 +1,5 @@
 """A project whose pool was moved or changed: its labels, and the way back to its file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """Small things several pages show."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
