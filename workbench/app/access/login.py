@@ -414,7 +414,7 @@ class Entrance(Layer):
     Pages come over the socket, and their script asks for the log-in itself. Programs show a key instead.
     """
 
-    _INSIDE = ("/media/", "/_stcore/upload_file", "/api/")
+    _INSIDE = ("/media/", "/_stcore/upload_file", "/_stcore/metrics", "/api/")
     _PROGRAMS = "/api/v1/"
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:

@@ -10,6 +10,7 @@ import streamlit as st
 from workbench.app.compare import robustness
 from workbench.app.compare.attack_form import ALONE, CONTROL, model_title, opened_project
 from workbench.app.compare.attack_images import closely, drawn, pictures
+from workbench.app.compare.comparison_sources import title_of_pool
 from workbench.app.shell import downloads, widgets
 from workbench.app.words.glossary import explain
 from workbench.app.words.text import percent, plural, verbatim
@@ -83,7 +84,7 @@ def facts(outcome: AttackOutcome) -> list[str]:
         model_title(spec.classifier),
         f"the own model of {verbatim(spec.project, 60)}"
         if spec.project
-        else verbatim(robustness.pools().get(spec.pool, spec.pool), 60),
+        else verbatim(robustness.pools().get(spec.pool) or title_of_pool(spec.pool), 60),
         plural(outcome.n_train, "label")
         + (f", fitted in {outcome.fit_seconds:.1f} s" if outcome.fit_seconds else ""),
         f"{n} attacked, {percent(outcome.clean_accuracy)} right before"
@@ -191,7 +192,7 @@ def results(outcome: AttackOutcome) -> None:
         downloads.button(
             "Results (zip)",
             lambda out: out.write(outcome.archive()),
-            f"attack-{outcome.spec.pool.replace(':', '-')}-{outcome.spec.seed}.zip",
+            f"attack-{title_of_pool(outcome.spec.pool).replace(':', '-')}-{outcome.spec.seed}.zip",
             "download-attack",
             help="The table, every image's scores, and the settings with seed and versions.",
         )

@@ -52,7 +52,7 @@ def at_one_round(found: comparison.Comparison, results: StudyResult) -> None:
             comparison_results.curves(results, policies, "error"),
             measure="Test error",
             height=280,
-            marks={"this round": float(row.n_labelled)},
+            marks=[("this round", float(row.n_labelled))],
         )
         alt = "Test error against the number of labels, this round marked"
         downloads.figure(fig, "round-curve", alt, f"curve-round-{number}")

@@ -187,7 +187,7 @@ def bundle(path: str) -> None:
         st.session_state.pop(OPENING, None)
         raise
     if project is not None:
-        auditing.record("made", *project, "from a bundle")
+        auditing.record("made", project[0], project[1], "from a bundle")
         leave()
         current.choose(project[0])
         st.switch_page(frame.page("label"), query_params={current.PARAMETER: project[0]})

@@ -11,7 +11,7 @@ from weakref import proxy
 import numpy as np
 
 from workbench.app.serving.caching import computed, kept
-from workbench.app.words.text import percent
+from workbench.app.words.text import PER_CENT, percent
 from workbench.arrays import Array, Floats, Ints
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def why(session: Session, ask: Ask) -> Reason:
     from workbench.sessions.policy import asking_policy
 
     def plain(words: str) -> Reason:
-        return Reason(ask.role, words.replace("%", " %"), float("nan"), 0, 0)
+        return Reason(ask.role, words, float("nan"), 0, 0)
 
     if ask.role in _WHY:
         return plain(_WHY[ask.role])
@@ -100,8 +100,7 @@ def why(session: Session, ask: Ask) -> Reason:
         if best is not None and entry.shares and best[0] < SAYS_SOMETHING:
             words = none_stands_out(best[0], len(model.classes), len(state.trained_classes))
         else:
-            words = entry.sentence(explanation.utility, best)
-        words = words.replace("%", " %")
+            words = entry.sentence(explanation.utility, best).replace("%", PER_CENT)
     if searching:
         words = f"{searching[0].upper()}{searching[1:]}. {words}"
     return Reason(

@@ -155,7 +155,7 @@ def split(spec: Sequence[float], key: str, *, below: int = 1150) -> Sequence[Any
     """
     style(
         f"@media (max-width: {below}px) {{ .st-key-{key} > [data-testid=stLayoutWrapper] >"
-        " [data-testid=stHorizontalBlock] { flex-wrap: wrap; }"
+        " [data-testid=stHorizontalBlock] { flex-wrap: wrap; row-gap: 1rem; }"
         f" .st-key-{key} > [data-testid=stLayoutWrapper] > [data-testid=stHorizontalBlock] >"
         " [data-testid=stColumn] { min-width: 100%; } }"
     )
