@@ -54,11 +54,10 @@ def labels_table(session: Any) -> None:
         st.markdown("No item is labelled yet.")
         frame.link("label", "Label the first one", ":material/arrow_forward:")
         return
-    table = history.whole_numbers(rows[:MOST])
     if len(rows) > MOST:
         st.caption(f"The first {MOST:,} of {len(rows):,}.")
     with st.container(key="labels"):
-        widgets.grid(table, "labels-table", "The labelled items", height=460)
+        widgets.grid(history.whole_numbers(rows[:MOST]), "labels-table", "The labelled items", height=460)
 
 
 def fits_table(session: Any) -> None:

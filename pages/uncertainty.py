@@ -413,8 +413,12 @@ def functions(view: Any, item: int) -> None:
         shown=sorted(map(int, codes)),
         height=600,
     )
-    alt = "Latent functions with 95 % bands and class probabilities along one feature"
-    downloads.figure(fig, "class-bands", alt, "workbench-class-functions")
+    downloads.figure(
+        fig,
+        "class-bands",
+        "Latent functions with 95 % bands and class probabilities along one feature",
+        "workbench-class-functions",
+    )
     st.caption(
         f"The {plural(len(codes), 'most probable class', 'most probable classes')} of the item shown here, "
         "along one feature; its other features stay as they are. The dashed line is the item. "

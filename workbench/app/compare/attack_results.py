@@ -60,16 +60,11 @@ def shown(outcome: AttackOutcome) -> None:
             st.caption(ALONE, help=explain("leans on neighbours"))
     with gallery:
         pictures(outcome, k, names, attack, strength)
-    with st.expander("How it grows with the strength", key="attack-grows", on_change="rerun") as box:
-        if box.open:
-            curves(outcome, k, names, strength)
-    with st.expander("How well it notices, and by what", key="attack-notices", on_change="rerun") as box:
-        if box.open:
-            choose_detector(names)
-            detection(outcome, k, names, attack, strength)
-    with st.expander("One image, looked at closely", key="attack-closely", on_change="rerun") as box:
-        if box.open:
-            closely(outcome, attack, strength)
+    widgets.folded("How it grows with the strength", "attack-grows", curves, outcome, k, names, strength)
+    widgets.folded(
+        "How well it notices, and by what", "attack-notices", detection, outcome, k, names, attack, strength
+    )
+    widgets.folded("One image, looked at closely", "attack-closely", closely, outcome, attack, strength)
     with st.container(border=True, key="caution"):
         st.markdown(CAUTION)
     st.caption(" · ".join(facts(outcome)))
@@ -213,6 +208,7 @@ def detection(outcome: AttackOutcome, k: int, names: dict[str, str], attack: str
     """Separation of attacked images from clean ones."""
     from workbench.attacks.robustness import confusion_at, roc, threshold_at
 
+    choose_detector(names)
     result, detector = outcome.robustness, list(names.values())[k]
     st.header("Whether they are noticed", help=explain("AUC", "detector"))
     successful = st.session_state.get("attack-worked", False)

@@ -54,8 +54,12 @@ def at_one_round(found: comparison.Comparison, results: StudyResult) -> None:
             height=280,
             marks=[("this round", float(row.n_labelled))],
         )
-        alt = "Test error against the number of labels, this round marked"
-        downloads.figure(fig, "round-curve", alt, f"curve-round-{number}")
+        downloads.figure(
+            fig,
+            "round-curve",
+            "Test error against the number of labels, this round marked",
+            f"curve-round-{number}",
+        )
         _reliability_and_map(model, int(number))
 
 
@@ -96,8 +100,12 @@ def _reliability_and_map(model: Any, number: int) -> None:
     left, right = widgets.split([1, 1], "round-panels")
     with left:
         fig = reliability_diagram(honest.table, height=_ROUND_HEIGHT)
-        alt = "Accuracy against confidence on the test items of this round"
-        downloads.figure(fig, "round-reliability", alt, f"reliability-round-{number}")
+        downloads.figure(
+            fig,
+            "round-reliability",
+            "Accuracy against confidence on the test items of this round",
+            f"reliability-round-{number}",
+        )
     with right:
         name = "variation-ratio" if model.latent is not None else "entropy"
         view = insight.pool_map(model, name, limit=4000)
@@ -110,8 +118,12 @@ def _reliability_and_map(model: Any, number: int) -> None:
             labels=_labels_of(model),
             height=_ROUND_HEIGHT,
         )
-        alt = "The pool on its plane, coloured by uncertainty, labels marked"
-        downloads.figure(fig, "round-map", alt, f"map-round-{number}")
+        downloads.figure(
+            fig,
+            "round-map",
+            "The pool on its plane, coloured by uncertainty, labels marked",
+            f"map-round-{number}",
+        )
 
 
 def _labels_of(model: Any) -> Any:

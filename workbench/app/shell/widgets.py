@@ -127,6 +127,13 @@ def style(css: str) -> None:
     st.html(f"<style>{css}</style>")
 
 
+def folded(label: str, key: str, draw: Callable[..., object], *given: Any) -> None:
+    """A box that draws its content while it is open: what is closed is neither computed nor sent."""
+    with st.expander(label, key=key, on_change="rerun") as box:
+        if box.open:
+            draw(*given)
+
+
 def row(key: str | None = None, *, align: Literal["center", "bottom"] = "center", **more: Any) -> Any:
     """A container whose elements stand side by side; further arguments are those of `st.container`."""
     return st.container(horizontal=True, vertical_alignment=align, key=key, **more)
