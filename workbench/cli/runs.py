@@ -496,6 +496,7 @@ class _Progress:
         self._report, self._total, self._n_rounds = report, total, 0
         self._words = "loading"
         self._timing, self._quarter = TimeLeft(), -1
+        self._show("loading the model's libraries")
 
     def round(self, finished: Round) -> None:
         """A round has ended."""
