@@ -243,8 +243,10 @@ def kept_for_measuring(settings: Any) -> str:
         return ""
     first = f"{percent(early, 0)} of the questions until 20 are answered, then " if early > share else ""
     whole = "them" if first else "the questions"
-    words = f", so {first}{percent(share, 0)} of {whole} are drawn at random into an evaluation set"
-    return f"{words} that the model never learns from"
+    return (
+        f", so {first}{percent(share, 0)} of {whole} are drawn at random into an evaluation set that the "
+        "model never learns from"
+    )
 
 
 def early_signs(session: Any) -> None:

@@ -25,7 +25,6 @@ _LIBRARIES = (
     "sqlalchemy",
     "setuptools",
 )
-_WIDTH = 14  # of the longest name of a line
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
@@ -64,8 +63,8 @@ def doctor() -> None:
 
 
 def _print_line(*cells: object) -> None:
-    width = _WIDTH if sys.stdout.isatty() else 0
-    print(str(cells[0]).ljust(width), *cells[1:], sep="\t", flush=True)
+    name = str(cells[0])
+    print(name.ljust(14) if sys.stdout.isatty() else name, *cells[1:], sep="\t", flush=True)
 
 
 def _import_name() -> tuple[str, str, str]:
