@@ -43,21 +43,22 @@ def doctor() -> None:
     with ThreadPoolExecutor(1) as beside:  # the engine is imported there while the rest is looked at
         fit = beside.submit(companion.call, f"{__name__}:tiny_fit")
         is_known = (3, 11) <= sys.version_info[:2] < (3, 14)
-        say("workbench", __version__)
-        say("python", sys.version.split()[0], "" if is_known else "needs 3.11, 3.12 or 3.13")
-        say("system", platform.platform())
-        for name in _LIBRARIES:
-            installed = version_of(name)
-            say(name, installed or "-", "" if installed else "not installed: run `make run` again")
-        for check in (_import_name, _home, _database, _data, _browser):
-            say(*check())
-        for subject, value in _threads():
-            say(subject, value)
         try:
+            say("workbench", __version__)
+            say("python", sys.version.split()[0], "" if is_known else "needs 3.11, 3.12 or 3.13")
+            say("system", platform.platform())
+            for name in _LIBRARIES:
+                installed = version_of(name)
+                say(name, installed or "-", "" if installed else "not installed: run `make run` again")
+            for check in (_import_name, _home, _database, _data, _browser):
+                say(*check())
+            for subject, value in _threads():
+                say(subject, value)
             say(*fit.result())
         except DiedError as died:  # such as one whose processor lacks what TensorFlow was built for
             say("tiny fit", "-", f"its process {died}")
-        companion.end()
+        finally:
+            companion.end()
     if any(problems):
         raise Exit(1)
 
