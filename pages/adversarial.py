@@ -1,7 +1,5 @@
 """Adversarial: attack an image model, and see whether its uncertainty notices."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from workbench.app.access import current

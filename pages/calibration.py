@@ -11,8 +11,7 @@ import streamlit as st
 from workbench.app.access import current
 from workbench.app.lessons import lessons, teaching
 from workbench.app.serving import evaluation
-from workbench.app.shell import frame, labelling_speed, widgets
-from workbench.app.shell.downloads import figure_downloads
+from workbench.app.shell import downloads, frame, labelling_speed, widgets
 from workbench.app.words.glossary import explain, used_in
 from workbench.app.words.text import calibration_meaning, calibration_sentence, one_line, plural, verbatim
 from workbench.classifiers import protocols
@@ -187,16 +186,19 @@ def readings(session: Session, model: FittedModel, found: tuple[Any, Any, Any, s
     with picture:
         reliability(calibration, event)
     # what is closed is not sent: each move of the slider would draw it anew
-    with st.expander("How sure it is, of how many items", key="cal-confidence", on_change="rerun") as box:
-        if box.open:
-            confidences(h)
-    with st.expander("In numbers", key="cal-in-numbers", on_change="rerun") as box:
-        if box.open:
-            numbers(calibration, len(items))
+    widgets.folded("How sure it is, of how many items", "cal-confidence", confidences, h)
+    widgets.folded("In numbers", "cal-in-numbers", numbers, calibration, len(items))
     if len(versions) > 1:
-        with st.expander("Other ways to read the same model", key="cal-readings", on_change="rerun") as box:
-            if box.open:
-                other_readings(model, items, codes, versions, bins)
+        widgets.folded(
+            "Other ways to read the same model",
+            "cal-readings",
+            other_readings,
+            model,
+            items,
+            codes,
+            versions,
+            bins,
+        )
 
 
 def reliability(shown: Calibration, event: str) -> None:
@@ -208,8 +210,12 @@ def reliability(shown: Calibration, event: str) -> None:
     fig.update_layout(margin_t=40)
     # both axes are shares: as wide as high, or nearly
     with st.container(width=640):
-        widgets.figure(fig, "cal-reliability", "Share right against confidence, in bins, with 95 % intervals")
-    figure_downloads(fig, "workbench-reliability", "save-cal-reliability")
+        downloads.figure(
+            fig,
+            "cal-reliability",
+            "Share right against confidence, in bins, with 95 % intervals",
+            "workbench-reliability",
+        )
     st.caption(
         "Above the dotted line it is too modest, below it promises too much. Grey: fewer than "
         "five items, which say next to nothing. Bars: 95 % intervals of the share right; a bin where "
@@ -222,8 +228,9 @@ def confidences(h: ConfidenceHistogram) -> None:
     from workbench.figures.reliability import confidence_histogram
 
     fig = confidence_histogram(h, height=420)
-    widgets.figure(fig, "cal-histogram", "Number of items by confidence, right and wrong ones")
-    figure_downloads(fig, "workbench-confidence", "save-cal-histogram")
+    downloads.figure(
+        fig, "cal-histogram", "Number of items by confidence, right and wrong ones", "workbench-confidence"
+    )
     st.caption(f"Mean confidence minus accuracy: {h.over_confidence:+.3f}.")
 
 

@@ -238,7 +238,7 @@ def begin_with(source: comparison_sources.Source, classifier: str) -> tuple[str,
             "Begin with a guess, and once without",
             source.guesses,
             selection_mode="multi",
-            format_func=comparison_sources.guess_title,
+            format_func=lambda source: verbatim(comparison_sources.guess_title(source)),
             key="compare-guesses",
             help="What is known before any label. The same runs without it are made as well, and both stand "
             "side by side.",

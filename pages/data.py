@@ -1,7 +1,5 @@
 """Data: choose a pool, bring your own, or go on with a project."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -237,7 +235,7 @@ def more_of(record: Any) -> None:
     if st.button("Duplicate", key=f"duplicate-{record.id}", icon=":material/content_copy:", width="stretch"):
         auditing.room_for_project()
         copy = store.duplicate_project(record.id, f"{record.name} (copy)"[:80], owner=login.key_of_page())
-        auditing.record("copied", project=record.id, called=record.name, detail=copy.name)
+        auditing.record("copied", record.id, record.name, copy.name)
         st.rerun()
     if not login.may_change(record):
         return
@@ -280,7 +278,7 @@ def delete(record: Any) -> None:
             current.forget(record.id)
             Store.open().delete_project(record.id)
             words = plural(n_labelled, "label")
-            auditing.record("deleted", project=record.id, called=record.name, detail=words)
+            auditing.record("deleted", record.id, record.name, words)
             thumbnail(record.id).unlink(missing_ok=True)
             st.rerun()
         if st.button("Keep it", type="primary", key="keep-it"):

@@ -1,7 +1,5 @@
 """Finish: what the machine labels, what that is worth, and the checks that say so."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from workbench.app import desk

@@ -1,13 +1,12 @@
 """Help: the pages of the documentation, without the network."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from workbench.app.access import current
 from workbench.app.shell import frame, widgets
 from workbench.app.words import help
 from workbench.app.words.glossary import explain
+from workbench.app.words.text import verbatim
 from workbench.errors import InputError
 
 PAGE = "page"
@@ -40,7 +39,7 @@ def body() -> None:
     try:
         page = help.read(name)
     except InputError as error:
-        st.warning(str(error))
+        st.warning(verbatim(error))
         page = help.read(help.FIRST)
     st.header(page.title, anchor=False)
     st.markdown(page.text)

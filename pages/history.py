@@ -1,7 +1,5 @@
 """History: decisions to look at again, how far people agree, every fit, and the way out of the program."""
 
-from __future__ import annotations
-
 from typing import Any
 from zlib import crc32
 
@@ -29,10 +27,10 @@ def events_table(session: Any, state: Any) -> None:
     if len(rows) == MOST:
         st.caption(f"The newest {MOST:,}; the bundle has them all.")
     with st.container(key="events"):
-        st.dataframe(
+        widgets.grid(
             history.whole_numbers(rows),
-            hide_index=True,
-            key="events-table",
+            "events-table",
+            "Every decision, newest first",
             height=460,
             # in pixels: at 1,024 all up to the time are seen, on a phone who gave which class to what
             column_config={
@@ -47,8 +45,6 @@ def events_table(session: Any, state: Any) -> None:
                     help="Labels the model had seen when the item was shown.", width=85
                 ),
             },
-            placeholder="",
-            alt="Every decision, newest first",
         )
 
 
@@ -58,17 +54,13 @@ def labels_table(session: Any) -> None:
         st.markdown("No item is labelled yet.")
         frame.link("label", "Label the first one", ":material/arrow_forward:")
         return
-    table = history.whole_numbers(rows[:MOST])
     if len(rows) > MOST:
         st.caption(f"The first {MOST:,} of {len(rows):,}.")
     with st.container(key="labels"):
-        alt = "The labelled items"
-        st.dataframe(table, hide_index=True, key="labels-table", height=460, placeholder="", alt=alt)
+        widgets.grid(history.whole_numbers(rows[:MOST]), "labels-table", "The labelled items", height=460)
 
 
 def fits_table(session: Any) -> None:
-    import pandas as pd
-
     if not session.rounds:
         st.markdown(frame.first_fit(session))
         return
@@ -93,14 +85,8 @@ def fits_table(session: Any) -> None:
         help="How many it was measured on; with fewer than 20 there is no figure",
     )
     with st.container(key="fits"):
-        st.dataframe(
-            pd.DataFrame(rows),
-            hide_index=True,
-            key="fits-table",
-            height="content" if len(rows) <= 12 else 460,
-            column_config=figures,
-            alt="Every fit",
-        )
+        height: Any = "content" if len(rows) <= 12 else 460
+        widgets.grid(rows, "fits-table", "Every fit", height=height, column_config=figures)
     stopping.of_project(session)
 
 
@@ -298,8 +284,6 @@ def look_twice(state: Any) -> None:
 
 def people_view(shared: Any, state: Any) -> None:
     """Agreement of people, and the items on which they differ."""
-    import pandas as pd
-
     if not shared and not state.conflicts:
         st.markdown("Nobody has labelled an item that somebody else labelled too.")
         return
@@ -321,11 +305,10 @@ def people_view(shared: Any, state: Any) -> None:
             }
             for a, b, pair_agreement in pairs
         ]
-        st.dataframe(
-            pd.DataFrame(rows),
-            hide_index=True,
-            key="agreement-pairs",
-            alt="Agreement of each two people",
+        widgets.grid(
+            rows,
+            "agreement-pairs",
+            "Agreement of each two people",
             column_config={
                 "Agree": st.column_config.NumberColumn(format="%.0f %%"),
                 "Kappa": st.column_config.NumberColumn(format="%.2f"),

@@ -1,7 +1,5 @@
 """Label: one item, the keys, why this one, and how well it goes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import streamlit as st
@@ -229,9 +227,8 @@ def rival_line(job: Any) -> None:
     if job is None:
         return
     if job.active:
-        how_far = (
-            f"{percent(job.fraction, 0)} done" if job.started else "they wait for those of another project"
-        )
+        waits_for = job.waits_for or ("" if job.started else "those of another project")
+        how_far = f"they wait for: {waits_for}" if waits_for else f"{percent(job.fraction, 0)} done"
         st.caption(f"Random questions from the same start: {how_far}")
         return
     with widgets.row("rival-again"):
@@ -244,9 +241,12 @@ def kept_for_measuring(settings: Any) -> str:
     share, early = float(settings["evaluation_share"]), float(settings["early_share"])
     if not share:
         return ""
-    first = f"{early:.0%} of the questions until 20 are answered, then " if early > share else ""
-    words = f", so {first}{share:.0%} of {'them' if first else 'the questions'} are drawn at random into an"
-    return words.replace("%", " %") + " evaluation set that the model never learns from"
+    first = f"{percent(early, 0)} of the questions until 20 are answered, then " if early > share else ""
+    whole = "them" if first else "the questions"
+    return (
+        f", so {first}{percent(share, 0)} of {whole} are drawn at random into an evaluation set that the "
+        "model never learns from"
+    )
 
 
 def early_signs(session: Any) -> None:

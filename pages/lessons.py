@@ -1,7 +1,5 @@
 """Lessons: a question, a picture that reacts to a slider, and what to look for."""
 
-from __future__ import annotations
-
 from typing import Any
 from urllib.parse import urlencode
 

@@ -1,7 +1,5 @@
 """Uncertainty: the pool on a plane, coloured by what the model does not know."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 
@@ -13,11 +11,10 @@ from workbench.app.access import current
 from workbench.app.data import forms
 from workbench.app.history import decisions
 from workbench.app.serving.caching import computed
-from workbench.app.shell import frame, widgets
-from workbench.app.shell.downloads import figure_downloads
+from workbench.app.shell import downloads, frame, widgets
 from workbench.app.uncertainty import mapping, pointer, selection
 from workbench.app.words.glossary import explain
-from workbench.app.words.text import one_line, plural, show_kept_error, verbatim
+from workbench.app.words.text import one_line, percent, plural, show_kept_error, verbatim
 from workbench.classifiers import title_of
 from workbench.errors import InputError
 from workbench.sessions.uncertainty import DOUBT
@@ -293,7 +290,7 @@ def chart(fig: Any, key: str, alt: str) -> None:
         act=partial(selection.act, session),
         turn=st.session_state.get("map-turn", 0),
     )
-    figure_downloads(fig, f"workbench-{key.partition('-')[0]}", f"save-{key}")
+    downloads.figure_downloads(fig, f"workbench-{key.partition('-')[0]}", f"save-{key}")
 
 
 def neighbours_toggle() -> bool:
@@ -307,7 +304,7 @@ def neighbours_toggle() -> bool:
         help=explain("leans on neighbours"),
     )
     if making.running:
-        st.caption(f"The graph of neighbours is being made: {making.fraction:.0%}.")
+        st.caption(f"The graph of neighbours is being made: {percent(making.fraction, 0)}.")
     elif making.neighbourhood.too_few:
         st.caption(f"No lines: {verbatim(making.neighbourhood.too_few)}.")
     elif is_on and len(making.neighbourhood) > mapping.MOST_LINES:
@@ -416,10 +413,12 @@ def functions(view: Any, item: int) -> None:
         shown=sorted(map(int, codes)),
         height=600,
     )
-    widgets.figure(
-        fig, "class-bands", "Latent functions with 95 % bands and class probabilities along one feature"
+    downloads.figure(
+        fig,
+        "class-bands",
+        "Latent functions with 95 % bands and class probabilities along one feature",
+        "workbench-class-functions",
     )
-    figure_downloads(fig, "workbench-class-functions", "save-class-bands")
     st.caption(
         f"The {plural(len(codes), 'most probable class', 'most probable classes')} of the item shown here, "
         "along one feature; its other features stay as they are. The dashed line is the item. "

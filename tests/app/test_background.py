@@ -119,6 +119,20 @@ def test_a_comparison_that_is_cancelled_in_a_fit_ends_and_goes_on_later(
     assert companion.call("tests.sessions.fakes:pid") == first
 
 
+def test_a_job_that_waits_for_the_process_says_for_whom(companion: Companion) -> None:
+    companion.call("tests.sessions.fakes:pid", begin=lambda: "Random questions")
+    job, told = Job("a", "b", "Comparison"), []
+
+    class Busy:
+        busy, task = True, companion.task
+
+        def call(self, *_: Any, begin: Any, **__: Any) -> None:
+            told.extend([job.waits_for, begin(), job.waits_for])
+
+    jobs.compute(job, "compared", where=Busy)  # type: ignore[arg-type]
+    assert told == ["Random questions", "Comparison", ""]
+
+
 def test_a_job_of_the_server_is_computed_beside_it(home: Path) -> None:
     given = spec(FAKE)
     job = comparison.job_of(comparison.start(given))

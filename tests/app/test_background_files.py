@@ -42,10 +42,12 @@ def ended() -> Iterator[None]:
 class Dies:
     """A process that ends at its first calls."""
 
+    busy = False
+
     def __init__(self, times: int) -> None:
         self.left, self.calls = times, 0
 
-    def call(self, target: str, *given: Any, hear: Any = None, stop: Any = None) -> Any:
+    def call(self, target: str, *given: Any, hear: Any = None, stop: Any = None, begin: Any = None) -> Any:
         self.calls += 1
         if self.calls <= self.left:
             raise DiedError("ended by signal 9")

@@ -61,8 +61,8 @@ def test_where_no_class_stands_out_the_reason_says_so_and_not_two_equal_per_cent
     [[_, best], *_] = cards.card([session], ItemAsk(ask.item, {session.question_name: ask}), "/{item}")[
         "guess"
     ]
-    assert f"gets {100 * best:.0f} %" in words
-    assert "gets 1%. 3 of them have no label" in explanations.none_stands_out(0.013, 77, 74)
+    assert f"gets {100 * best:.0f}\u00a0%" in words
+    assert "gets 1\u00a0%. 3 of them have no label" in explanations.none_stands_out(0.013, 77, 74)
     assert "no label" not in explanations.none_stands_out(0.013, 77, 77)
 
 

@@ -38,11 +38,11 @@ def test_a_job_says_its_share_and_what_is_left() -> None:
     job = Job("a", "b", "Attack")
     told = Countdown(job, lambda: next(moments))
     told(0.0, "fitting")
-    assert job.message == "0% · fitting"
+    assert job.message == "0\u00a0% · fitting"
     told(0.1, "fitting")
-    assert job.message == "10% · fitting", "a second says nothing of the rest"
+    assert job.message == "10\u00a0% · fitting", "a second says nothing of the rest"
     told(0.25, "attacking")
-    assert job.message == "25% · attacking · about 30 s left" and job.fraction == 0.25
+    assert job.message == "25\u00a0% · attacking · about 30 s left" and job.fraction == 0.25
     job.cancel()
     with pytest.raises(Cancelled):
         Countdown(job)(0.5, "attacking")

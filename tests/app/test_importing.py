@@ -86,3 +86,7 @@ def test_a_file_answers_all_questions_of_a_project_and_brings_further_ones(
         "fraud": {0: "yes", 1: "no"},
         "late": {0: "yes", 1: "yes"},
     }
+    # brought back with one cell changed: what it would change is told apart from what is the same
+    changed = file.replace(b"b,high,late", b"b,low,late").replace(b"x9,low,fraud\n", b"")
+    test.file_uploader(key="import-file").set_value(("back.csv", changed, "text/csv")).run()
+    assert not test.exception and "1 answer of the file: another than here" in texts(test)

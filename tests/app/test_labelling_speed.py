@@ -161,8 +161,14 @@ def test_a_change_of_model_is_marked_where_it_first_was_fitted() -> None:
         Event.round({"number": 2, "n_labelled": 10}),
         Event.model_changed("large-margin", {}, "margin"),
     ]
-    ((words, at),) = labelling_speed.changes(events).items()
-    assert words == f"{CLASSIFIERS['large-margin'].title}, Random" and at == 9, "the names of the menus"
+    (mark,) = labelling_speed.changes(events)
+    assert mark == (f"{CLASSIFIERS['large-margin'].title}, Random", 9), "the names of the menus"
+    events += [
+        Event.round({"number": 3, "n_labelled": 20}),
+        Event.model_changed("large-margin", {}, "random"),
+        Event.round({"number": 4, "n_labelled": 30}),
+    ]
+    assert [at for _, at in labelling_speed.changes(events)] == [9, 20, 30], "one that comes back is a change"
 
 
 def test_what_labels_are_for_and_what_is_left_count_each_item_once(tmp_path: Path, store: Store) -> None:

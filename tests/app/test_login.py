@@ -396,6 +396,7 @@ def test_a_room_that_is_not_yours_is_answered_as_if_there_were_none(
     ("path", "inside"),
     [
         ("/media/ab.png", True),
+        ("/_stcore/metrics", True),
         ("//media/ab.png", True),
         ("/_stcore/upload_file/a/b", True),
         ("/api/desk/x/sync", True),

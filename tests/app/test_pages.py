@@ -13,7 +13,9 @@ from streamlit.testing.v1 import AppTest
 
 from tests.sessions.fakes import FAKE
 from workbench.app.access import current
+from workbench.app.label import oracle
 from workbench.app.serving import explanations
+from workbench.app.serving.jobs import Job
 from workbench.app.words.text import percent
 from workbench.sessions import Session
 from workbench.sessions.oracle import ArrayOracle
@@ -300,6 +302,25 @@ def test_a_pool_of_two_features_keeps_its_own_plane_and_has_regions(home: Path) 
     assert regions.codes.shape == p.shape[:2]
     at = np.array([[regions.x[3], regions.y[5]]])
     assert regions.codes[5, 3] == session.model.estimator.predict_proba(at).argmax()
+
+
+def test_class_functions_say_that_they_go_without_neighbours(labelled: Session) -> None:
+    test = open_page("uncertainty", labelled.id)
+    test.session_state["map-view"] = "Class functions"
+    test.run()
+    assert not test.exception and labelled.model is not None
+    leans = labelled.model.smoothing.strength != "none"
+    assert ("The lines go without that" in texts(test)) == leans
+
+
+def test_random_questions_say_what_they_wait_for(labelled: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = Job(labelled.id, "rival", "Random questions")
+    monkeypatch.setattr(oracle, "baseline", lambda *_: ([], job))
+    assert "they wait for: those of another project" in texts(open_page("label", labelled.id))
+    job.started, job.waits_for = 1.0, "Comparison"
+    assert "they wait for: Comparison" in texts(open_page("label", labelled.id))
+    job.waits_for, job.fraction = "", 0.25
+    assert "Random questions from the same start: 25" in texts(open_page("label", labelled.id))
 
 
 def test_the_budget_begins_above_what_is_labelled_and_no_engine_is_promised(home: Path) -> None:

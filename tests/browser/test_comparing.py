@@ -21,12 +21,12 @@ def test_a_comparison_survives_a_reload_and_is_cancelled(page: Any, server: Serv
     page.wait_for_function("location.search.includes('comparison=')")
     # until the first rounds are drawn
     page.wait_for_function(
-        "/^[1-9]\\d?%/.test(document.querySelector('.st-key-comparison-bar')?.innerText ?? '')",
+        "/^[1-9]\\d?\\s%/.test(document.querySelector('.st-key-comparison-bar')?.innerText ?? '')",
     )
     page.reload()
     page.wait_for_selector(".st-key-comparison-bar")
     words = page.locator(".st-key-comparison-bar").inner_text()
-    assert not words.startswith("0%"), words
+    assert not words.startswith("0\u00a0%"), words
     page.wait_for_selector(".js-plotly-plot")
     page.click(".st-key-comparison-cancel button")
     page.locator(".st-key-comparison-rest", has_text="What was finished is kept").wait_for()

@@ -337,6 +337,16 @@ def test_seventy_seven_classes_are_searched_by_their_words(page: Any, server: Se
     assert dict(zip(table["id"], table["label"], strict=True)) == given
 
 
+@pytest.mark.slow  # alone: a small window
+def test_at_200_per_cent_an_item_and_its_answers_stand_on_one_screen(page: Any, server: Server) -> None:
+    start_digits(page, server)
+    page.set_viewport_size({"width": 700, "height": 500})
+    page.wait_for_function(
+        f"() => [...{DESK}.querySelectorAll('.answer')]"
+        ".every(e => e.getBoundingClientRect().bottom <= innerHeight)"
+    )
+
+
 @pytest.mark.slow  # alone: two browsers at one project at the same time
 def test_two_named_people_get_different_items(browser: Any, server: Server) -> None:
     pages = []

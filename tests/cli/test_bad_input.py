@@ -10,6 +10,7 @@ import pytest
 from tests.cli.calls import FAST, call, process, refused
 from tests.sessions.fakes import FAKE
 from workbench import cli
+from workbench.cli.operands import print_table
 
 
 @pytest.mark.parametrize(
@@ -27,6 +28,13 @@ from workbench import cli
         (["run", "--pool-set", "noise=1"], "Pool 'digits' has no option 'noise'."),
         (["run", "--budget", "-1"], "The budget must not be negative; got -1."),
         (["run", "--budget", "many"], "Invalid value for '--budget'"),
+        (["run", "--seed", "-1"], "Invalid value for '--seed'"),
+        (["new", "iris", "--seed", "-1"], "Invalid value for '--seed'"),
+        (["run", "--pool", "~nosuch/x"], "Could not determine home directory. Write the path without ~."),
+        (
+            ["export", "nobody", "--format", "bundle", "--what", "finished"],
+            "A bundle holds all that there is",
+        ),
         (["run", "--batch", "0"], "The batch must be at least 1; got 0."),
         (["run", "--test-fraction", "2"], "The test fraction must lie between 0 and 1; got 2.0."),
         (["run", "--initial", "lots"], "Unknown initial labels 'lots'."),
@@ -52,6 +60,22 @@ def test_bad_input_is_one_message_and_exit_2(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert refused(capsys, *arguments).startswith(message)
+
+
+def test_the_end_of_what_is_typed_is_a_stop(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asked(_: object) -> int:
+        raise EOFError
+
+    monkeypatch.setattr(cli, "run", asked)
+    assert call("audit") == cli.STOPPED
+    assert capsys.readouterr().err.startswith("Stopped.")
+
+
+def test_a_tab_in_a_name_makes_no_cell(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(("name", "labels"), [("a\tb", 3)])
+    assert capsys.readouterr().out == "name\tlabels\na b\t3\n"
 
 
 @pytest.mark.parametrize(

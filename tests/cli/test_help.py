@@ -12,6 +12,7 @@ from workbench.cli.commands import app
 from workbench.cli.operands import parse_settings
 from workbench.errors import InputError
 from workbench.store import Store
+from workbench.work.companion import Companion, DiedError
 
 
 def test_help_is_there_for_every_command_and_loads_nothing() -> None:
@@ -107,6 +108,19 @@ def test_doctor_fits_and_finds(capsys: pytest.CaptureFixture[str], home: Path) -
     out = capsys.readouterr().out
     assert str(home) in out and "accuracy" in out and "tensorflow\t" in out
     Store.open().close()
+
+
+def test_doctor_goes_on_where_the_fit_ends_its_process(
+    capsys: pytest.CaptureFixture[str], home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def call_there(*_: object) -> None:
+        raise DiedError("ended by signal 4")
+
+    monkeypatch.setattr(Companion, "call", call_there)
+    assert call("doctor") == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "what\tfound\tverdict" and lines[-2].startswith("threads set\t")
+    assert lines[-1] == "tiny fit\t-\tits process ended by signal 4"
 
 
 def test_doctor_sees_another_package_of_our_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -91,7 +91,7 @@ def test_a_report_is_a_folder_that_explains_itself(tmp_path: Path, monkeypatch: 
         "| x\\|y | 0.1235 |",
         "1 more rows in tables/t.csv",
         "[Interactive](figures/f.html)",
-        "No pictures as PNG",
+        "No picture as PNG of f. no browser",
     ):
         assert words in text.replace("    - ", "- ")
     assert (tmp_path / "r" / "tables" / "t.csv").read_text() == "a,b\nx|y,0.123456\nz,\n"
@@ -99,6 +99,26 @@ def test_a_report_is_a_folder_that_explains_itself(tmp_path: Path, monkeypatch: 
     page = (tmp_path / "r" / "figures" / "f.html").read_text()
     assert 'src="plotly.min.js"' in page and "https://cdn" not in page
     assert (tmp_path / "r" / "figures" / "plotly.min.js").stat().st_size > 1_000_000
+
+
+def test_a_figure_that_cannot_be_drawn_is_named_and_costs_its_own_picture_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import plotly.graph_objects as go
+
+    def images(figures: list[go.Figure], kind: str) -> list[bytes]:
+        if any(figure.layout.title.text == "bad" for figure in figures):
+            raise InputError("The browser could not draw this figure.")
+        return [kind.encode() for _ in figures]
+
+    monkeypatch.setattr("workbench.figures.export.why_no_images", lambda: "")
+    monkeypatch.setattr("workbench.figures.export.images", images)
+    figures = [Figure(name, name, go.Figure(layout_title_text=name)) for name in ("good", "bad", "last")]
+    path = write_report(Report("r", [finding(True)], [], figures), tmp_path, name="n", command="c", seconds=1)
+    assert sorted(file.stem for file in (tmp_path / "figures").glob("*.png")) == ["good", "last"]
+    text = path.read_text()
+    assert "No picture as PNG of bad. The browser could not draw it." in text
+    assert "figures/last.png" in text and "figures/bad.png" not in text and "figures/bad.html" in text
 
 
 def test_every_name_leads_to_a_function() -> None:

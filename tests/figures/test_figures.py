@@ -117,7 +117,7 @@ def test_missing_values_are_left_out_of_a_curve() -> None:
 
 
 def test_a_curve_of_one_fit_counts_whole_labels() -> None:
-    marks = {"one model": 20.0, "another model": 21.0}
+    marks = [("one model", 20.0), ("another model", 21.0)]
     marked = learning_curve([summarise("you", [([12, 40], [0.2, 0.1])])], marks=marks)
     assert len({note.yshift for note in marked.layout.annotations}) == 2, "words over each other"
     one = learning_curve([summarise("you", [([12], [0.2])])])

@@ -9,7 +9,7 @@ from tests.oracles import step
 from tests.sessions.conftest import answer
 from workbench.errors import InputError
 from workbench.pools.pool import Pool
-from workbench.sessions import ArrayOracle, Evaluation, Session
+from workbench.sessions import ArrayOracle, Evaluation, Session, insight
 
 Start = Callable[..., Session]
 
@@ -48,6 +48,9 @@ def test_a_tenth_of_the_questions_measures_where_there_is_no_truth(
     wrong = int((session.model.probabilities[held].argmax(axis=1) != truth[held]).sum())
     assert (measured.n, measured.wrong, measured.source) == (len(held), wrong, "evaluation set")
     assert session.rounds[-1].n_test == len(held) and session.rounds[-1].error == measured.error
+    # the map's words and Calibration's compare the same two numbers, so they agree
+    calibrated = insight.calibration(session.model, held_out=session.fits.held_out()).verdict
+    assert session.predictions.verdict.doubt == pytest.approx(1.0 - calibrated.confidence)
 
 
 def test_more_questions_measure_until_twenty_are_answered(start: Start, unknown: Pool, iris: Pool) -> None:

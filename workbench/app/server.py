@@ -1,7 +1,5 @@
 """The server: options, themes, headers, the engine's warm-up, `serve`."""
 
-from __future__ import annotations
-
 import logging
 import os
 import re

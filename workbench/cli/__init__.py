@@ -6,8 +6,6 @@ for what should not have happened, 130 when stopped. WORKBENCH_DEBUG=1 shows tra
 Importing this module costs a tenth of a second: each command imports what it needs.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import sys
@@ -38,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             raise
         _say(str(error))
         code = 2
-    except (Cancelled, KeyboardInterrupt):
+    except (Cancelled, KeyboardInterrupt, EOFError):  # also Ctrl-D at a question
         _say("Stopped. What was kept (--out, --keep, a project) stays; the same command goes on.")
         code = STOPPED
     except BrokenPipeError:
@@ -99,6 +97,8 @@ def _of_the_machine(error: Exception) -> str:
         if isinstance(cause, OSError) and cause.errno in _OF_THE_MACHINE:
             where = f"{cause.filename}: " if cause.filename else ""
             return f"{where}{cause.strerror}. {_OF_THE_MACHINE[cause.errno]}"
+        if "home directory" in str(cause):  # of a path that begins with ~ and a name
+            return f"{cause} Write the path without ~."
         message = str(getattr(cause, "orig", ""))  # SQLAlchemy's way of handing on the driver's error
         if message and type(cause).__name__ in ("OperationalError", "DatabaseError"):
             return f"The database cannot be used: {' '.join(message.split())[:300]}. {_SPACE}"

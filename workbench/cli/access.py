@@ -1,7 +1,5 @@
 """`workbench access`, `key` and `log`: who and what may open a project, and what was done with it."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from typer import Argument, Option

@@ -1,7 +1,5 @@
 """The commands: each reads its options and calls one function of the package."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Annotated
 

@@ -1,17 +1,16 @@
 """`workbench doctor`: what is installed, where things lie, and whether a fit works."""
 
-from __future__ import annotations
-
 import os
 import platform
 import shutil
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import distributions, packages_distributions
+from typing import Any
 
 from typer import Exit
 
-from workbench.cli.operands import print_table
 from workbench.versions import version_of
 
 _LIBRARIES = (
@@ -32,30 +31,41 @@ _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 def doctor() -> None:
     """Check this installation: versions, folders, browser, threads, one tiny fit."""
     from workbench import __version__
+    from workbench.work.companion import Companion, DiedError
 
-    rows: list[tuple[str, str, str]] = []
-    fine = True
+    problems, companion = [], Companion("doctor")
 
-    def found(subject: str, value: object, problem: str = "") -> None:
-        nonlocal fine
-        fine = fine and not problem
-        rows.append((subject, str(value), problem or "ok"))
+    def say(subject: str, value: object, problem: str = "") -> None:
+        problems.append(problem)
+        _print_line(subject, value, problem or "ok")
 
-    inside = (3, 11) <= sys.version_info[:2] < (3, 14)
-    found("workbench", __version__)
-    found("python", sys.version.split()[0], "" if inside else "needs 3.11, 3.12 or 3.13")
-    found("system", platform.platform())
-    for name in _LIBRARIES:
-        installed = version_of(name)
-        found(name, installed or "-", "" if installed else "not installed: run `make run` again")
-    for subject, value, problem in (_import_name(), _home(), _database(), _data(), _browser()):
-        found(subject, value, problem)
-    for subject, value in _threads():
-        found(subject, value)
-    found(*_fit())
-    print_table(("what", "found", "verdict"), rows)
-    if not fine:
+    _print_line("what", "found", "verdict")
+    with ThreadPoolExecutor(1) as beside:  # the engine is imported there while the rest is looked at
+        fit = beside.submit(companion.call, f"{__name__}:tiny_fit")
+        is_known = (3, 11) <= sys.version_info[:2] < (3, 14)
+        try:
+            say("workbench", __version__)
+            say("python", sys.version.split()[0], "" if is_known else "needs 3.11, 3.12 or 3.13")
+            say("system", platform.platform())
+            for name in _LIBRARIES:
+                installed = version_of(name)
+                say(name, installed or "-", "" if installed else "not installed: run `make run` again")
+            for check in (_import_name, _home, _database, _data, _browser):
+                say(*check())
+            for subject, value in _threads():
+                say(subject, value)
+            say(*fit.result())
+        except DiedError as died:  # such as one whose processor lacks what TensorFlow was built for
+            say("tiny fit", "-", f"its process {died}")
+        finally:
+            companion.end()
+    if any(problems):
         raise Exit(1)
+
+
+def _print_line(*cells: object) -> None:
+    name = str(cells[0])
+    print(name.ljust(14) if sys.stdout.isatty() else name, *cells[1:], sep="\t", flush=True)
 
 
 def _import_name() -> tuple[str, str, str]:
@@ -117,8 +127,8 @@ def _threads() -> list[tuple[str, str]]:
     ]
 
 
-def _fit() -> tuple[str, str, str]:
-    """One fit on iris, with the import of the engine apart."""
+def tiny_fit(say: Any) -> tuple[str, str, str]:
+    """One fit on iris, with the import of the engine apart; `say` is not used."""
     import numpy as np
 
     from workbench.classifiers import make_classifier

@@ -1,7 +1,5 @@
 """`workbench app`, and what there is on this machine: pools, classifiers, policies, help."""
 
-from __future__ import annotations
-
 import inspect
 from pathlib import Path
 from typing import Annotated

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from workbench.cli.operands import check_out, deliver, feature_sets, parse_settings, typed
-from workbench.cli.options import PoolSet, Read, Replace, TrustCode
+from workbench.cli.options import PoolSet, Read, Replace, Seed, TrustCode
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def score(
     top: Annotated[int, Option(help="How many items to print.")] = 100,
     pool_set: PoolSet = None,
     read: Read = None,
-    seed: Annotated[int, Option(help="Breaks ties.")] = 0,
+    seed: Seed = 0,
     scheduler: Annotated[str | None, Option(help="Address of a Dask scheduler.")] = None,
     out: Annotated[Path | None, Option(help="CSV to write; printed unless given.")] = None,
     replace: Replace = False,

@@ -182,7 +182,7 @@ def _text(value: object) -> str:
         return "-"
     if isinstance(value, float):
         return f"{value:.4g}"
-    return str(value)
+    return " ".join(str(value).split("\t"))
 
 
 def share_or_worth(text: str) -> float | str:

@@ -40,6 +40,7 @@ TrustCode = Annotated[
     bool,
     Option("--trust-code", help="Let the file name code (package.module:name), which then runs."),
 ]
+Seed = Annotated[int, Option(min=0, help="Of everything random.")]
 Fraction = Annotated[float, Option(help="Share of items kept for measuring.")]
 Measured = Annotated[int, Option(help="At most so many of these, always the same ones; 0 is all.")]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="No progress, and of the results the shortest form.")]

@@ -25,7 +25,18 @@ from workbench.cli.operands import (
     typed,
     without_guesses,
 )
-from workbench.cli.options import Guess, OfQuestion, PoolSet, Project, Read, Replace, Set, Target, TrustCode
+from workbench.cli.options import (
+    Guess,
+    OfQuestion,
+    PoolSet,
+    Project,
+    Read,
+    Replace,
+    Seed,
+    Set,
+    Target,
+    TrustCode,
+)
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -73,7 +84,7 @@ def new_project(
     copies: Annotated[
         bool, Option("--copies/--all", help="Ask about copies once, or about every item.")
     ] = True,
-    seed: Annotated[int, Option(help="Of everything random.")] = 0,
+    seed: Seed = 0,
 ) -> None:
     """Start a project that people label in the app."""
     from workbench.policies.effective import DEFAULT_POLICY
@@ -312,7 +323,10 @@ def export_project(
     from workbench.sessions import Session
 
     typed(trust_code=trust_code)
-    if format not in (BUNDLE, PREDICTOR):  # these are folders, and refuse what is there themselves
+    if format in (BUNDLE, PREDICTOR):
+        if what != "labels":
+            raise InputError(f"A {format} holds all that there is: leave --what out.")
+    else:  # those are folders, and refuse what is there themselves
         check_out(out, replace=replace)
     record, store = project_named(project, question)
     session: Any

@@ -29,6 +29,7 @@ from workbench.cli.options import (
     Measured,
     PoolSet,
     Quiet,
+    Seed,
     Selector,
     Set,
     Target,
@@ -65,7 +66,7 @@ def run(
     uniform_share: Annotated[
         float, Option(help="Share of the questions drawn uniformly, whatever the policy.")
     ] = 0.0,
-    seed: Annotated[int, Option(help="Of everything random.")] = 0,
+    seed: Seed = 0,
     test_fraction: Fraction = 0.2,
     measured: Measured = 0,
     asked_among: Annotated[
@@ -335,14 +336,14 @@ def run_comparison(
     groups = curves(result)
     titles = {name: answered_title(name) if is_answered(name) else name for name in spec.pools}
     columns, rows = _summary(groups, titles)
+    if out is not None:  # before it is printed: where that fails, the file is there
+        write_whole(out / "summary.csv", csv_text(columns, rows))
     print_table(columns, rows)
     for group in groups:
         sentence = headline(group)
         if sentence:
             # not among the columns, which other programs read
             print(f"{titles[group.pool]}, {group.classifier}: {sentence}", file=sys.stderr)
-    if out is not None:
-        write_whole(out / "summary.csv", csv_text(columns, rows))
     n_pools = len({group.pool for group in groups})
     if n_pools > 1 and len(spec.policies) > 1:
         ranking = rank_policies(groups)
@@ -495,6 +496,7 @@ class _Progress:
         self._report, self._total, self._n_rounds = report, total, 0
         self._words = "loading"
         self._timing, self._quarter = TimeLeft(), -1
+        self._show("loading the model's libraries")
 
     def round(self, finished: Round) -> None:
         """A round has ended."""

@@ -197,6 +197,8 @@ def write_report(
     Returns:
         The path of report.md.
     """
+    from workbench.figures import export
+
     place = Path(folder)
     (place / "tables").mkdir(parents=True, exist_ok=True)
     (place / "figures").mkdir(parents=True, exist_ok=True)
@@ -224,16 +226,16 @@ def write_report(
     for table in report.tables:
         write_whole(place / "tables" / f"{table.name}.csv", csv_text(table.columns, table.rows))
         lines += [f"## {table.title}", "", *_markdown(table), ""]
-    endings = write_figures(report.figures, place / "figures") if report.figures else []
+    undrawn = write_figures(report.figures, place / "figures") if report.figures else []
     for figure in report.figures:
         lines += [f"## {figure.title}", ""]
-        if "png" in endings:
+        if figure not in undrawn:
             lines += [f"![{figure.title}](figures/{figure.name}.png)", ""]
         lines += [f"[Interactive](figures/{figure.name}.html)", ""]
-    if report.figures and "png" not in endings:
-        report.notes.append(
-            "No pictures as PNG: that needs the kaleido package and a Chrome or Chromium. HTML is there."
-        )
+    if undrawn:
+        names = ", ".join(figure.name for figure in undrawn)
+        why = export.why_no_images() or "The browser could not draw it."
+        report.notes.append(f"No picture as PNG of {names}. {why} HTML is there.")
     if report.notes:
         lines += ["## Notes", "", *(f"- {note}" for note in report.notes), ""]
     write_whole(place / "report.md", "\n".join(lines).rstrip() + "\n")
@@ -259,7 +261,7 @@ def write_report(
     return place / "report.md"
 
 
-def write_figures(figures: Sequence[Figure], folder: Path) -> list[str]:
+def write_figures(figures: Sequence[Figure], folder: Path) -> list[Figure]:
     """Write figures as HTML, and as PNG where that can be done; Plotly lies beside, once a folder.
 
     Args:
@@ -267,7 +269,7 @@ def write_figures(figures: Sequence[Figure], folder: Path) -> list[str]:
         folder: where they are written.
 
     Returns:
-        The endings written.
+        Those of which there is no PNG.
     """
     from workbench.figures import export
 
@@ -276,13 +278,25 @@ def write_figures(figures: Sequence[Figure], folder: Path) -> list[str]:
         write_whole(plotly, script)
     for figure in figures:
         write_whole(folder / f"{figure.name}.html", export.html(figure.figure, figure.name, shared=True))
+    if export.why_no_images():
+        return list(figures)
     try:
-        pictures = export.images([figure.figure for figure in figures], "png")
-    except InputError:
-        return ["html"]
+        pictures: list[bytes] = export.images([figure.figure for figure in figures], "png")
+    except InputError:  # of one: each has a browser of its own
+        pictures = [_png(figure) for figure in figures]
     for picture, figure in zip(pictures, figures, strict=True):
-        write_whole(folder / f"{figure.name}.png", picture)
-    return ["html", "png"]
+        if picture:
+            write_whole(folder / f"{figure.name}.png", picture)
+    return [figure for picture, figure in zip(pictures, figures, strict=True) if not picture]
+
+
+def _png(figure: Figure) -> bytes:
+    from workbench.figures import export
+
+    try:
+        return export.image(figure.figure, "png")
+    except InputError:
+        return b""
 
 
 def _markdown(table: Table) -> list[str]:

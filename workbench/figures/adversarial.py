@@ -1,7 +1,5 @@
 """Attacks on images: accuracy and suspicion against strength, and how well attacked images are told apart."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

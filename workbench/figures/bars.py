@@ -1,7 +1,5 @@
 """Class probabilities of one item, as bars."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,8 +1,6 @@
 """Learning curves, with a band over seeds, and values that the stopping rule looks at, by labels."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -124,7 +122,7 @@ def learning_curve(
     measure: str = "Test error",
     share: bool = True,
     height: int = 400,
-    marks: Mapping[str, float] | None = None,
+    marks: Sequence[tuple[str, float]] = (),
     saving: Saving | None = None,
 ) -> go.Figure:
     """A measure against labels, one line a policy, the baseline in grey.
@@ -134,7 +132,7 @@ def learning_curve(
         measure: title of the y axis.
         share: whether values are shares, shown in percent.
         height: in pixels.
-        marks: text -> number of labels, for vertical marks.
+        marks: text and number of labels of each vertical mark.
         saving: a gap between two curves.
 
     Returns:
@@ -158,7 +156,7 @@ def learning_curve(
     begin = min(float(c.labels.min()) for c in curves)
     if end - begin < FEW_LABELS:  # else the axis counts in halves and fifths of a label
         fig.update_xaxes(dtick=1, range=[begin - 0.5, end + 0.5])
-    for row, (words, at) in enumerate((marks or {}).items()):
+    for row, (words, at) in enumerate(marks):
         fig.add_vline(
             x=at,
             line={"color": theme.NEUTRAL, "dash": "dot", "width": 1},

@@ -1,7 +1,5 @@
 """Previews of a page's figures for places that are still empty: drawn beforehand by `make lessons`."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Figures as files: HTML that needs no network, PNG and SVG where a browser can draw them."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Sequence

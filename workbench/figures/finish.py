@@ -1,7 +1,5 @@
 """Cost of a finish and its certainty: answers against the allowed error, and the bound as it falls."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

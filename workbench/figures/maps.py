@@ -1,7 +1,5 @@
 """The pool on a plane: every item coloured by a measure, labelled items marked, decision regions behind."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

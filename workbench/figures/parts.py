@@ -1,7 +1,5 @@
 """Parts that several figures are made of: panels, lines, class marks, error bars, colour bars, sizes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 

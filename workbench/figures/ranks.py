@@ -1,7 +1,5 @@
 """Figures about ranks, pairs of methods, times, and functions on a line."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

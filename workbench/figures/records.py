@@ -1,7 +1,5 @@
 """Records that studies measure and figures draw; no Plotly here."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

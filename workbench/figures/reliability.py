@@ -1,7 +1,5 @@
 """Reliability: how often the model is right against how sure it says it is."""
 
-from __future__ import annotations
-
 import numpy as np
 import plotly.graph_objects as go
 

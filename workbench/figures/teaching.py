@@ -1,7 +1,5 @@
 """Figures that teach: likelihoods over the noise, calibration side by side, probability maps, bands."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

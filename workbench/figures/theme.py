@@ -1,7 +1,5 @@
 """Colours, symbols and layout shared by every figure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
 from typing import Any

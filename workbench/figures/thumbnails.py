@@ -1,7 +1,5 @@
 """Images of items: pixels made large enough to see, and sheets of several."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -211,19 +211,19 @@ class Predictions(Part):
         On the test split where the pool has truth, else on the evaluation set; before 20 items
         `.enough` is False and the error says nothing.
         """
-        return self._evaluation(*self._measured_codes(self._session.fits.published()))
+        return self._evaluation(*self._measured(self._session.fits.published())[:2])
 
-    def _measured_codes(self, published: Published | None) -> tuple[Ints, Ints]:
-        """[n] codes of the measured items, and those that a published model gives them."""
+    def _measured(self, published: Published | None) -> tuple[Ints, Ints, float]:
+        """[n] codes of the measured items, those that a published model gives them, and its mean doubt."""
         none = np.empty(0, dtype=np.int64)
         if published is None:
-            return none, none
+            return none, none, math.nan
         model = published.model
         items, truth = self._held_out(self._session.state, published)
         if not items.size:
-            return none, none
+            return none, none, math.nan
         p = model.probabilities_at(items) if self._is_drawn else model.probabilities_kept(items)
-        return truth, p.argmax(axis=1)
+        return truth, p.argmax(axis=1), 1.0 - float(p.max(axis=1).mean())
 
     @property
     def _is_drawn(self) -> bool:
@@ -240,8 +240,8 @@ class Predictions(Part):
     def verdict(self) -> ModelVerdict:
         """Verdict on the published model, by its measured error, its own doubt and its classes."""
         session = self._session
-        rounds, state, published = session.rounds, session.state, session.fits.published()
-        truth, codes = self._measured_codes(published)
+        state, published = session.state, session.fits.published()
+        truth, codes, doubt = self._measured(published)
         keys = () if published is None else published.keys
         names = [state.class_names.get(state.resolve(key), key) for key in keys]
         event_ids = (vote.event for vote in state.standing.values() if vote.role == "policy")
@@ -251,7 +251,7 @@ class Predictions(Part):
         ]
         return ModelVerdict(
             self._evaluation(truth, codes),
-            rounds[-1].signs.get("uncertainty", math.nan) if rounds else math.nan,
+            doubt,
             class_recalls(
                 state.classes,
                 state.labels.values(),

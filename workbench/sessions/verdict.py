@@ -117,7 +117,7 @@ class ModelVerdict:
 
     Attributes:
         measured: its error on items that it never learnt from.
-        doubt: the share that the model itself expects to be wrong; NaN where it is not known.
+        doubt: the share of the measured items that the model itself expects to be wrong; NaN without any.
         classes: each in labels, measured items and questions; empty where it is not known.
     """
 

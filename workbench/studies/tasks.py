@@ -363,11 +363,14 @@ def random_runs(
 
     trust_typed(classifier, options)
     report, pool, runs = Report(say), opened(database, project).pool, Points()
+    batch = max(4, settings["budget"] // 25)  # random questions need no fits: some 25 draw the curve
     for seed in range(seeds):
         labels: list[int] = []
         errors: list[float] = []
         runs.append((labels, errors))
-        for record in simulate(pool, classifier, "random", options=options, batch=2, seed=seed, **settings):
+        for record in simulate(
+            pool, classifier, "random", options=options, batch=batch, seed=seed, **settings
+        ):
             labels.append(record.n_labelled)
             errors.append(record.error)
             fraction = (seed + (record.n_labelled - labels[0]) / settings["budget"]) / seeds

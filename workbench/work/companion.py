@@ -4,8 +4,6 @@ What it imports and holds stays out of this process; where it dies, only the cal
 ends with this process, however that ends, and where it is told so once nobody has called for a while.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 import pickle
@@ -44,7 +42,7 @@ class _WrongError(Exception):
 class Companion:
     """A process that is started when it is first needed, and again after it died.
 
-    Calls of several threads follow each other.
+    Calls of several threads follow each other; `task` is what the present one said it is, for those who wait.
 
     Args:
         name: of what it does.
@@ -67,7 +65,7 @@ class Companion:
         self._idle = idle
         self._turn = threading.Lock()
         self._writing = threading.Lock()
-        self._calls = 0
+        self.task, self._calls = "", 0
         self._timer: threading.Timer | None = None
         # how many messages came, and whether the thread of a call waits for the next one
         self._received, self._listening = 0, False
@@ -90,6 +88,7 @@ class Companion:
         *given: Any,
         hear: Callable[[Any], bool | None] | None = None,
         stop: Callable[[], bool] | None = None,
+        begin: Callable[[], str] | None = None,
     ) -> Any:
         """Call a function there.
 
@@ -101,6 +100,7 @@ class Companion:
                 the process.
             stop: asked again and again whether the call is to stop. It is told so, and has `PATIENCE` seconds
                 for it; one that still waits for its turn does not begin.
+            begin: called when its turn comes; returns the `task` that others wait for meanwhile.
 
         Returns:
             What the function returned.
@@ -111,6 +111,7 @@ class Companion:
             Exception: whatever the function raised; of an error that cannot be pickled its words.
         """
         with self._in_turn(stop), self._alone(stop):
+            self.task = "" if begin is None else begin()
             process = self._started()
             try:
                 with self._watched(process, stop):

@@ -1,7 +1,5 @@
 """Give out jobs, a window at a time, and hear of what becomes of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import CancelledError
 from queue import Empty, SimpleQueue

@@ -1,7 +1,5 @@
 """Memory that is free in this process and not yet given back to the system."""
 
-from __future__ import annotations
-
 import ctypes
 import sys
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Time left, told from how far something has come."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Workers: threads of this process, or processes of a Dask cluster, started here or elsewhere."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait

@@ -30,10 +30,10 @@ _log.setLevel(logging.INFO)
 
 def record(
     what: Deed,
-    *,
     project: str | None = None,
     called: str = "",
     detail: str = "",
+    *,
     octets: int | None = None,
     by: login.Person | None = None,
     name: str = "",
@@ -68,7 +68,7 @@ def opened(session: Session) -> None:
     session_ids = st.session_state.setdefault("audited", set())
     if session.id not in session_ids:
         session_ids.add(session.id)
-        record("opened", project=session.id, called=session.project.name)
+        record("opened", session.id, session.project.name)
 
 
 def exported(session: Session, file: str) -> Callable[[login.Person | None], None]:
@@ -79,7 +79,7 @@ def exported(session: Session, file: str) -> Callable[[login.Person | None], Non
         file: its name.
     """
     project, title, name = session.id, session.project.name, session.annotator
-    return lambda person: record("exported", project=project, called=title, detail=file, by=person, name=name)
+    return lambda person: record("exported", project, title, file, by=person, name=name)
 
 
 def table(project: ProjectSummary) -> None:

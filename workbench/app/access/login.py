@@ -4,8 +4,6 @@ Streamlit does the protocol (`st.login`) and keeps a signed cookie; here is what
 routes ask about it. Without a log-in everybody is the local person and everything is open to them.
 """
 
-from __future__ import annotations
-
 import fnmatch
 import hashlib
 import json
@@ -416,7 +414,7 @@ class Entrance(Layer):
     Pages come over the socket, and their script asks for the log-in itself. Programs show a key instead.
     """
 
-    _INSIDE = ("/media/", "/_stcore/upload_file", "/api/")
+    _INSIDE = ("/media/", "/_stcore/upload_file", "/_stcore/metrics", "/api/")
     _PROGRAMS = "/api/v1/"
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:

@@ -1,7 +1,5 @@
 """Owner of a project and people who may open it, on its row of the Data page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
@@ -116,7 +114,7 @@ def _form(record: ProjectSummary, person: login.Person, names: Mapping[str, str]
             store.share_project(record.id, person.key, access or "private", members)
             member_names = [names.get(key, key) for key in members] if access == "shared" else []
             words = " with ".join([access or "private", *([", ".join(member_names)] if member_names else [])])
-            auditing.record("shared", project=record.id, called=record.name, detail=words, by=person)
+            auditing.record("shared", record.id, record.name, words, by=person)
             st.session_state[_saved(record)] = st.session_state.get(_saved(record), 0) + 1
             st.toast(
                 f"Saved: {WORDS[access or 'private'][0].lower()}"

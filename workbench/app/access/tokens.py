@@ -1,7 +1,5 @@
 """Signed, short-lived tokens for the desk's routes, made by the page's script."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import secrets

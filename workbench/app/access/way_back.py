@@ -1,7 +1,5 @@
 """The way back after a log-in: the page that somebody asked for, in a cookie until they are let in."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 SUBJECTS = {"project": "This project's model", "fresh": "A model fitted for this"}
 CONTROL = "noise"
+_STEPS = (0, 1 / 6, 1 / 3, 1 / 2, 2 / 3, 1)  # of the strongest attack
 ALONE = (
     "A picture that was tampered with has no neighbours, so the model is fitted without them: it is wrong "
     "more often than at the desk."
@@ -145,15 +146,15 @@ def form() -> None:
                 begin(
                     project,
                     pool,
-                    classifier,
-                    tuple(attacks),
-                    strongest,
-                    n_train,
-                    n_test,
-                    loss,
-                    steps,
-                    softmax,
-                    seed,
+                    classifier=classifier,
+                    n_train=n_train,
+                    n_test=int(n_test),
+                    strengths=tuple(float(round(strongest * share, 4)) for share in _STEPS),
+                    attacks=tuple(attacks),
+                    loss="" if loss == "cross-entropy" else loss,
+                    steps=steps,
+                    softmax=softmax,
+                    seed=seed,
                 )
             except InputError as error:
                 show_error(error)
@@ -239,20 +240,8 @@ def own_model(opened: Session, classifier: str) -> None:
         st.caption(ALONE, help=explain("leans on neighbours"))
 
 
-def begin(
-    project: Session | None,
-    pool: str,
-    classifier: str,
-    attacks: tuple[str, ...],
-    strongest: float,
-    n_train: int,
-    n_test: int,
-    loss: str,
-    steps: int,
-    softmax: bool,
-    seed: int,
-) -> None:
-    """Start an experiment and show it.
+def begin(project: Session | None, pool: str, **named: Any) -> None:
+    """Start an experiment and show it; further arguments are of `AttackSpec`.
 
     Raises:
         InputError: a pool whose pixels cannot be moved, or a project without a model.
@@ -272,18 +261,9 @@ def begin(
             "attack has no pixel to move. Bring the images again on Data with pixels as features, or choose "
             "other images."
         )
-    strengths = tuple(float(round(strongest * share, 4)) for share in (0, 1 / 6, 1 / 3, 1 / 2, 2 / 3, 1))
     spec = AttackSpec(
         pool=pool if opened is None else str(opened.project.pool["name"]),
-        classifier=classifier,
-        n_train=int(n_train),
-        n_test=int(n_test),
-        strengths=strengths,
-        attacks=attacks,
-        loss="" if loss == "cross-entropy" else loss,
-        steps=int(steps),
-        softmax=softmax,
-        seed=int(seed),
         project="" if project is None else str(project.project.name),
+        **named,
     )
     current.show(robustness.PARAMETER, robustness.start(spec, project, fresh))

@@ -9,7 +9,7 @@ import streamlit as st
 
 from workbench.app.shell import downloads, widgets
 from workbench.app.words.glossary import explain
-from workbench.app.words.text import verbatim
+from workbench.app.words.text import percent, verbatim
 from workbench.figures import adversarial as figures
 
 if TYPE_CHECKING:
@@ -20,9 +20,8 @@ SHARES = ("variation-ratio", "variation-ratio-mc", "least-confident")
 
 
 def drawn(fig: Any, key: str, alt: str) -> None:
-    """A figure with the buttons that save it."""
-    widgets.figure(fig, key, alt)
-    downloads.figure_downloads(fig, f"attack-{key}", f"save-{key}")
+    """A figure with the menu that saves it."""
+    downloads.figure(fig, key, alt, f"attack-{key}")
 
 
 def detector_words(title: str) -> str:
@@ -62,10 +61,11 @@ def pictures(outcome: AttackOutcome, k: int, names: dict[str, str], attack: str,
             true = int(result.truth[item])
             answer = f":{'green' if after == true else 'red'}[{name(after)}]"
             st.markdown(f"**{name(true)}**, said {name(before)}, now **{answer}**")
-            form = "{:.0%}" if result.detectors[k] in SHARES else "{:.3f}"
-            doubt = (form.format(v) for v in (result.clean_scores[k, item], result.scores[a, s, k, item]))
-            # eight stand in a row at 1,024 pixels, and a pair of per cents is not torn apart
-            st.caption(" → ".join(doubt).replace("%", "\u202f%").replace(" ", "\u00a0"))
+            is_share = result.detectors[k] in SHARES
+            scores = result.clean_scores[k, item], result.scores[a, s, k, item]
+            doubt = (percent(score, 0) if is_share else f"{score:.3f}" for score in scores)
+            # eight stand in a row at 1,024 pixels, and a pair is not torn apart
+            st.caption("\u00a0→\u00a0".join(doubt))
     st.caption(
         "Above the clean image, what was added (grey is nothing), and the image tampered with. Below what it "
         f"is, what the model said and says now, and its {detector_words(detector)} before and after: the "

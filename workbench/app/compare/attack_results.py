@@ -10,6 +10,7 @@ import streamlit as st
 from workbench.app.compare import robustness
 from workbench.app.compare.attack_form import ALONE, CONTROL, model_title, opened_project
 from workbench.app.compare.attack_images import closely, drawn, pictures
+from workbench.app.compare.comparison_sources import title_of_pool
 from workbench.app.shell import downloads, widgets
 from workbench.app.words.glossary import explain
 from workbench.app.words.text import percent, plural, verbatim
@@ -59,16 +60,11 @@ def shown(outcome: AttackOutcome) -> None:
             st.caption(ALONE, help=explain("leans on neighbours"))
     with gallery:
         pictures(outcome, k, names, attack, strength)
-    with st.expander("How it grows with the strength", key="attack-grows", on_change="rerun") as box:
-        if box.open:
-            curves(outcome, k, names, strength)
-    with st.expander("How well it notices, and by what", key="attack-notices", on_change="rerun") as box:
-        if box.open:
-            choose_detector(names)
-            detection(outcome, k, names, attack, strength)
-    with st.expander("One image, looked at closely", key="attack-closely", on_change="rerun") as box:
-        if box.open:
-            closely(outcome, attack, strength)
+    widgets.folded("How it grows with the strength", "attack-grows", curves, outcome, k, names, strength)
+    widgets.folded(
+        "How well it notices, and by what", "attack-notices", detection, outcome, k, names, attack, strength
+    )
+    widgets.folded("One image, looked at closely", "attack-closely", closely, outcome, attack, strength)
     with st.container(border=True, key="caution"):
         st.markdown(CAUTION)
     st.caption(" · ".join(facts(outcome)))
@@ -83,7 +79,7 @@ def facts(outcome: AttackOutcome) -> list[str]:
         model_title(spec.classifier),
         f"the own model of {verbatim(spec.project, 60)}"
         if spec.project
-        else verbatim(robustness.pools().get(spec.pool, spec.pool), 60),
+        else verbatim(robustness.pools().get(spec.pool) or title_of_pool(spec.pool), 60),
         plural(outcome.n_train, "label")
         + (f", fitted in {outcome.fit_seconds:.1f} s" if outcome.fit_seconds else ""),
         f"{n} attacked, {percent(outcome.clean_accuracy)} right before"
@@ -191,7 +187,7 @@ def results(outcome: AttackOutcome) -> None:
         downloads.button(
             "Results (zip)",
             lambda out: out.write(outcome.archive()),
-            f"attack-{outcome.spec.pool.replace(':', '-')}-{outcome.spec.seed}.zip",
+            f"attack-{title_of_pool(outcome.spec.pool).replace(':', '-')}-{outcome.spec.seed}.zip",
             "download-attack",
             help="The table, every image's scores, and the settings with seed and versions.",
         )
@@ -212,6 +208,7 @@ def detection(outcome: AttackOutcome, k: int, names: dict[str, str], attack: str
     """Separation of attacked images from clean ones."""
     from workbench.attacks.robustness import confusion_at, roc, threshold_at
 
+    choose_detector(names)
     result, detector = outcome.robustness, list(names.values())[k]
     st.header("Whether they are noticed", help=explain("AUC", "detector"))
     successful = st.session_state.get("attack-worked", False)

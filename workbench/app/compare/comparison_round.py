@@ -52,10 +52,14 @@ def at_one_round(found: comparison.Comparison, results: StudyResult) -> None:
             comparison_results.curves(results, policies, "error"),
             measure="Test error",
             height=280,
-            marks={"this round": float(row.n_labelled)},
+            marks=[("this round", float(row.n_labelled))],
         )
-        widgets.figure(fig, "round-curve", "Test error against the number of labels, this round marked")
-        downloads.figure_downloads(fig, f"curve-round-{number}", "save-round-curve")
+        downloads.figure(
+            fig,
+            "round-curve",
+            "Test error against the number of labels, this round marked",
+            f"curve-round-{number}",
+        )
         _reliability_and_map(model, int(number))
 
 
@@ -96,10 +100,12 @@ def _reliability_and_map(model: Any, number: int) -> None:
     left, right = widgets.split([1, 1], "round-panels")
     with left:
         fig = reliability_diagram(honest.table, height=_ROUND_HEIGHT)
-        widgets.figure(
-            fig, "round-reliability", "Accuracy against confidence on the test items of this round"
+        downloads.figure(
+            fig,
+            "round-reliability",
+            "Accuracy against confidence on the test items of this round",
+            f"reliability-round-{number}",
         )
-        downloads.figure_downloads(fig, f"reliability-round-{number}", "save-round-reliability")
     with right:
         name = "variation-ratio" if model.latent is not None else "entropy"
         view = insight.pool_map(model, name, limit=4000)
@@ -112,8 +118,12 @@ def _reliability_and_map(model: Any, number: int) -> None:
             labels=_labels_of(model),
             height=_ROUND_HEIGHT,
         )
-        widgets.figure(fig, "round-map", "The pool on its plane, coloured by uncertainty, labels marked")
-        downloads.figure_downloads(fig, f"map-round-{number}", "save-round-map")
+        downloads.figure(
+            fig,
+            "round-map",
+            "The pool on its plane, coloured by uncertainty, labels marked",
+            f"map-round-{number}",
+        )
 
 
 def _labels_of(model: Any) -> Any:

@@ -43,10 +43,12 @@ def ranks(several: list[StudyResult], measure: str) -> None:
     tested = n >= FEWEST_POOLS
     difference = ranking.critical_difference if tested else float("nan")
     fig = critical_difference_diagram(titles, ranking.mean_ranks, difference)
-    widgets.figure(
-        fig, "comparison-ranks", "Mean rank of each policy; bars join those that are not told apart"
+    downloads.figure(
+        fig,
+        "comparison-ranks",
+        "Mean rank of each policy; bars join those that are not told apart",
+        "mean-ranks",
     )
-    downloads.figure_downloads(fig, "mean-ranks", "save-ranks")
     if not tested:
         st.caption(f"A test wants {FEWEST_POOLS} pools or more.")
         return

@@ -99,5 +99,4 @@ def shown(labels: list[int], rules: list[Any], *, key: str = "stop") -> None:
     first = None if rule.first is None else labels[rule.first]
     title = "Share of the sample whose class changed"
     fig = stopping_panels(np.asarray(labels), [Panel(title, rule.values, rule.limit, first, share=True)])
-    widgets.figure(fig, f"{key}-panels", "Share of predictions that changed, after each round")
-    downloads.figure_downloads(fig, "stopping", f"save-{key}ping")
+    downloads.figure(fig, f"{key}-panels", "Share of predictions that changed, after each round", "stopping")

@@ -374,7 +374,7 @@ def start(
             raise
         show_error(error)
         return
-    auditing.record("made", project=session.id, called=session.project.name)
+    auditing.record("made", session.id, session.project.name)
     current.keep(session)
     current.choose(session.id)
     then()

@@ -187,7 +187,7 @@ def bundle(path: str) -> None:
         st.session_state.pop(OPENING, None)
         raise
     if project is not None:
-        auditing.record("made", project=project[0], called=project[1], detail="from a bundle")
+        auditing.record("made", project[0], project[1], "from a bundle")
         leave()
         current.choose(project[0])
         st.switch_page(frame.page("label"), query_params={current.PARAMETER: project[0]})
@@ -489,7 +489,7 @@ def preview(pool: Any) -> None:
 
         st.markdown(f"**{verbatim(pool.title, 60)}** · {verbatim(pool.description)}")
         rows = pd.DataFrame(pool.features[:8, :40], columns=list(pool.feature_map.columns[:40]))
-        st.dataframe(rows, hide_index=True, key="preview", alt="First rows")
+        widgets.grid(rows, "preview", "First rows")
         if classes:
             st.caption(classes)
     for note in pool.notes:

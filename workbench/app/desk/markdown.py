@@ -5,8 +5,6 @@ of code, rules; strong and emphasised words, code, links to http, https and mail
 project keeps. Whatever else stands in the text, tags and scripts among it, is shown as it was typed.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

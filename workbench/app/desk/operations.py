@@ -5,8 +5,6 @@ that names the field; nothing is guessed from what is malformed. It carries the 
 done in, so that what waited in a browser is never taken for somebody else's.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Gate of every request of the desk: who asks, how much at a time, and how a refusal is said."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

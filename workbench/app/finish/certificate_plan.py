@@ -118,7 +118,12 @@ def start(session: Session) -> None:
     of = offered[0]
     if len(offered) > 1:
         of = st.segmented_control(
-            "Whose labels", offered, default=offered[0], format_func=title_of, key="finish-of", required=True
+            "Whose labels",
+            offered,
+            default=offered[0],
+            format_func=lambda of: verbatim(title_of(of)),
+            key="finish-of",
+            required=True,
         )
     try:
         n = session.checks.n_candidates(of)

@@ -20,6 +20,7 @@ from workbench.exchange.labels import OF_IMAGES
 from workbench.exchange.questions import CARRIED_BY as OF_QUESTIONS
 from workbench.exchange.questions import PREDICTED, QUESTIONS, Answers
 from workbench.exchange.rows import PAIRS
+from workbench.reading import listed
 
 if TYPE_CHECKING:
     from workbench.studies.tasks import Looked
@@ -330,7 +331,7 @@ def _choices(plan: ImportPlan, classes: Sequence[str], ids: Sequence[object]) ->
         )
     out = False
     if plan.unknown:
-        head = ", ".join(plan.unknown[:3]) + (" ..." if len(plan.unknown) > 3 else "")
+        head = listed(plan.unknown, 3, quote=False)
         out = st.checkbox(
             f"Leave out {plural(len(plan.unknown), 'row')} of items that are not here: {verbatim(head, 120)}",
             key="import-leave-out",

@@ -1,13 +1,13 @@
 """Tables of the History page: every event in words, every fit with its measures."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
+from functools import partial
 from itertools import islice
 from typing import Any
 
 from workbench.app.history.decisions import WHY, who
-from workbench.app.words.text import plural
+from workbench.app.words.acts import class_name
+from workbench.app.words.text import percent, plural
 from workbench.classifiers import title_of as classifier_title
 from workbench.policies.registry import title_of
 from workbench.reading import cut
@@ -58,9 +58,7 @@ def _change(event: Any, state: Any) -> str:
     """The class an event gives, or what it changed."""
     payload, kind = event.payload, event.kind
 
-    def name(key: Any) -> str:
-        return str(state.class_names.get(state.resolve(str(key)), key))
-
+    name = partial(class_name, state)
     if kind in ("label", "resolved"):
         return name(payload["class"])
     if kind == "class-added":
@@ -96,7 +94,7 @@ def _change(event: Any, state: Any) -> str:
         return ", ".join(sources) or "none"
     if kind == "checks-started":
         promise = payload["promise"]
-        words = f"at most {promise['error']:.1%} wrong, attempt {promise['attempt']}"
+        words = f"at most {percent(promise['error'])} wrong, attempt {promise['attempt']}"
         return f"{plural(promise['size'], 'label')} frozen, {words}"
     if kind == "certified":
         return str(payload["certificate"].get("sentence", ""))

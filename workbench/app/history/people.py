@@ -1,7 +1,5 @@
 """The part People of History: what several people mean together, and how each of them does."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -9,7 +7,7 @@ import streamlit as st
 
 from workbench.app.access import login
 from workbench.app.shell import widgets
-from workbench.app.words.text import plural, verbatim
+from workbench.app.words.text import percent, plural, verbatim
 from workbench.sessions.people import LEARNT_FROM, PeopleReport, PersonReport, shown_people
 from workbench.store.events import SOURCE
 
@@ -81,7 +79,7 @@ def learnt_words(report: PeopleReport) -> str:
     if report.n_open:
         words += (
             f"; {report.n_open:,} {'is' if report.n_open == 1 else 'are'} too unsure to learn from "
-            f"(below {LEARNT_FROM:.0%})"
+            f"(below {percent(LEARNT_FROM, 0)})"
         )
     return words + "."
 
@@ -115,10 +113,10 @@ def _row(name: str, person: PersonReport) -> dict[str, Any]:
         "Labels": person.n_labels,
         "Shared": person.n_shared,
         "Agrees with the others": 100 * person.agreement if shared else None,
-        "Between": f"{person.low:.0%} and {person.high:.0%}" if shared else "",
+        "Between": f"{percent(person.low, 0)} and {percent(person.high, 0)}" if shared else "",
         "Takes for another": "; ".join(f"{a} for {b} ({n})" for a, b, n in person.confusions),
         "Seconds a label": None if math.isnan(person.seconds) else person.seconds,
-        "Over time": "" if person.drift is None else f"{person.drift[0]:.0%}, then {person.drift[1]:.0%}",
+        "Over time": ", then ".join(percent(share, 0) for share in person.drift or ()),
     }
 
 

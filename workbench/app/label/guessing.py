@@ -12,6 +12,7 @@ from workbench.app.serving.jobs import DAY, manager
 from workbench.app.shell import background_files, widgets
 from workbench.app.words.text import one_line, percent, plural, refused, show_error, show_kept_error, verbatim
 from workbench.errors import InputError
+from workbench.reading import listed
 from workbench.sessions.guessing import source_words, takes_guess, weight_words
 from workbench.sessions.people import picked_words
 
@@ -71,7 +72,7 @@ def _source(session: Session, report: SourceReport, n_labelled: int, place: int,
         f"**{verbatim(title, 80)}**",
         f"guess-{session.id}-{place}",
         lambda: _is_on(session, report.source),
-        lambda on: _turn(session, report.source, on),
+        lambda on: _edit(session, report.source, on=on),
     )
     takes = takes_guess(session.settings["classifier"])
     parts = [f"Weight now: **{weight_words(report.weight, n_labelled, report.on and takes)}**"]
@@ -125,11 +126,7 @@ def _map(session: Session, report: SourceReport, name: str, key: str) -> None:
     mapping = {**report.mapping, name: st.session_state[key]}
     if not mapping[name]:
         del mapping[name]
-    sources = list(session.settings.get("guesses") or ())
-    _change(
-        session,
-        [{**entry, "mapping": mapping} if entry["source"] == report.source else entry for entry in sources],
-    )
+    _edit(session, report.source, mapping=mapping)
 
 
 def _another(session: Session, present_sources: list[str]) -> None:
@@ -167,7 +164,7 @@ def _file(session: Session) -> None:
     with st.container(border=True, key="guess-plan"):
         st.markdown(f"**It would say: {verbatim(plan.words(), 300)}.**")
         if plan.unknown:
-            examples = ", ".join(plan.unknown[:3]) + (" ..." if len(plan.unknown) > 3 else "")
+            examples = listed(plan.unknown, 3, quote=False)
             st.caption(f"Rows left out, as no item here is called so: {verbatim(examples, 120)}")
         mapping = _named(session, plan)
         with st.container(horizontal=True, key="guess-plan-buttons"):
@@ -277,9 +274,9 @@ def _is_on(session: Session, source: str) -> bool:
     return any(entry["source"] == source and entry.get("on", True) for entry in sources)
 
 
-def _turn(session: Session, source: str, on: bool) -> None:
+def _edit(session: Session, source: str, **changes: Any) -> None:
     sources = list(session.settings.get("guesses") or ())
-    _change(session, [{**entry, "on": on} if entry["source"] == source else entry for entry in sources])
+    _change(session, [entry | changes if entry["source"] == source else entry for entry in sources])
 
 
 def _add(session: Session, source: str) -> None:

@@ -1,7 +1,5 @@
 """Figures of lessons: (result, values of the controls) -> pictures, what came out, the guess's answer."""
 
-from __future__ import annotations
-
 from math import log
 from typing import Any, NamedTuple
 

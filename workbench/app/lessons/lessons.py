@@ -5,8 +5,6 @@ them in the address. What a state shows is computed once in a process, by whoeve
 of thirty shares it while each keeps a state of their own.
 """
 
-from __future__ import annotations
-
 import threading
 import tomllib
 from collections import OrderedDict

@@ -4,8 +4,6 @@ A text is paragraphs apart by empty lines. In them `[words](part)` lights a part
 pointed at, `{name}` is the control of that name, `*words*` introduces a term.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

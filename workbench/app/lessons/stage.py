@@ -1,7 +1,5 @@
 """The layout of a lesson: beside its text on a screen, filling a wall, pinned above the text on a phone."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Shared parts of the Lessons page and the Calibration page's experiments."""
 
-from __future__ import annotations
-
 import secrets
 from typing import Any
 from urllib.parse import urlencode

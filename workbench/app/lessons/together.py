@@ -73,7 +73,7 @@ def begin() -> None:
     session = Session.create(POOL, name="A class labels digits", owner=owner)
     if owner:
         Store.open().share_project(session.id, owner, "open")
-    auditing.record("made", project=session.id, called=session.project.name, detail="a room of a class")
+    auditing.record("made", session.id, session.project.name, "a room of a class")
     current.keep(session)
     st.query_params[ROOM] = session.id
 
@@ -153,7 +153,8 @@ def curve(shared: Session) -> None:
     fig.update_layout(font_size=18, legend_font_size=17)
     widgets.figure(fig, "together-curve", "Test error against labels: the class beside random questions")
     if job is not None and job.active:
-        st.caption(f"Random questions: {percent(job.fraction, 0)} computed")
+        waits = f"they wait for: {job.waits_for}" if job.waits_for else f"{percent(job.fraction, 0)} computed"
+        st.caption(f"Random questions: {waits}")
     elif job is not None:
         st.caption(f"Random questions could not be computed: {verbatim(job.error)}")
         widgets.try_again(job, "rival-try-again")

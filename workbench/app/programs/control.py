@@ -1,7 +1,5 @@
 """Keys of a project for programs, in a dialog of the Data page."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from workbench.app.access import auditing, current, login
@@ -73,7 +71,7 @@ def _keys(store: Store, record: ProjectSummary) -> None:
             if st.button("Revoke", key=f"revoke-{key.id}", type="tertiary", icon=":material/key_off:"):
                 store.keys.revoke(record.id, key.id)
                 detail = f"key {key.id} of {key.name} revoked"
-                auditing.record("opened to programs", project=record.id, called=record.name, detail=detail)
+                auditing.record("opened to programs", record.id, record.name, detail)
                 st.rerun(scope="fragment")
 
 
@@ -99,4 +97,4 @@ def _make(record: ProjectSummary, form: str, key_ids: tuple[str, ...]) -> None:
         )
         st.session_state[_MADE] = st.session_state.get(_MADE, {}) | {api_key.id: secret}
         detail = f"key {api_key.id} for {api_key.name}"
-        auditing.record("opened to programs", project=record.id, called=record.name, detail=detail)
+        auditing.record("opened to programs", record.id, record.name, detail)

@@ -1,7 +1,5 @@
 """Values that pages and cards look at again and again: computed once, and kept while they are looked at."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

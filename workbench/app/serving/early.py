@@ -8,8 +8,6 @@ Streamlit asks for its server below the page's own address first, and is told th
 knows which part of the address is a page; what stands before it, a proxy's own path too, is said here.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """The engine's state: TensorFlow costs seconds to import, so that is begun while people read."""
 
-from __future__ import annotations
-
 import gc
 import os
 import sys

@@ -11,6 +11,7 @@ from weakref import proxy
 import numpy as np
 
 from workbench.app.serving.caching import computed, kept
+from workbench.app.words.text import PER_CENT, percent
 from workbench.arrays import Array, Floats, Ints
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def why(session: Session, ask: Ask) -> Reason:
     from workbench.sessions.policy import asking_policy
 
     def plain(words: str) -> Reason:
-        return Reason(ask.role, words.replace("%", " %"), float("nan"), 0, 0)
+        return Reason(ask.role, words, float("nan"), 0, 0)
 
     if ask.role in _WHY:
         return plain(_WHY[ask.role])
@@ -71,7 +72,7 @@ def why(session: Session, ask: Ask) -> Reason:
     model = session.model
     if ask.role == "uniform":
         share = float(session.settings["uniform_share"])
-        words = f"Drawn at random, as {share:.0%} of the questions are whatever the policy. "
+        words = f"Drawn at random, as {percent(share, 0)} of the questions are whatever the policy. "
         words += "The model learns from it."
         return plain(words)
     if ask.role == "cold-start" or model is None:
@@ -99,8 +100,7 @@ def why(session: Session, ask: Ask) -> Reason:
         if best is not None and entry.shares and best[0] < SAYS_SOMETHING:
             words = none_stands_out(best[0], len(model.classes), len(state.trained_classes))
         else:
-            words = entry.sentence(explanation.utility, best)
-        words = words.replace("%", " %")
+            words = entry.sentence(explanation.utility, best).replace("%", PER_CENT)
     if searching:
         words = f"{searching[0].upper()}{searching[1:]}. {words}"
     return Reason(
@@ -116,7 +116,7 @@ def none_stands_out(best: float, n_classes: int, n_labelled: int) -> str:
         n_classes: that the model has.
         n_labelled: how many of them have a label it could learn from.
     """
-    words = f"No class stands out yet: the likeliest of {n_classes:,} gets {best:.0%}. "
+    words = f"No class stands out yet: the likeliest of {n_classes:,} gets {percent(best, 0)}. "
     if missing := n_classes - n_labelled:
         words += f"{missing:,} of them {'has' if missing == 1 else 'have'} no label so far. "
     return words + "Go by what you see, not by its guess."

@@ -10,8 +10,6 @@ import map; a browser that knows no such map asks for them one by one.
 Through a network scripts go compressed, at a third of their size.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json

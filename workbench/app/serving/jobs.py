@@ -19,6 +19,7 @@ from functools import cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from workbench.app.words.text import percent
 from workbench.errors import Cancelled, InputError
 from workbench.progress import duration
 from workbench.work.companion import Companion, DiedError
@@ -64,6 +65,7 @@ class Job:
         message: what it is doing.
         result: what the work returned.
         partial: what the work has published so far, if it does.
+        waits_for: title of the job that the process beside the server is at, while this one waits for it.
         error: a sentence for people when it failed.
         details: the traceback, for the log.
         about: whatever who submitted it wants to find again.
@@ -78,7 +80,7 @@ class Job:
         self.fraction, self.message = 0.0, ""
         self.result: Any = None
         self.partial: Any = None
-        self.error = self.details = ""
+        self.error = self.details = self.waits_for = ""
         self.about: Any = None
         self.started = self.ended = 0.0
         self._cancel = threading.Event()
@@ -157,7 +159,7 @@ class Countdown:
         while now - self._marks[0][0] > 30:
             self._marks.popleft()
         start, before = self._marks[0]
-        words = [f"{fraction:.0%}", message]
+        words = [percent(fraction, 0), message]
         # two seconds of work say something of the rest
         if now - start >= 2 and fraction > before:
             words.append(f"about {duration((1 - fraction) * (now - start) / (fraction - before))} left")
@@ -402,6 +404,10 @@ def compute(
                 job.report(*report)
         return job.should_stop()
 
+    def begin() -> str:
+        job.waits_for = ""
+        return job.title
+
     if not uses_processes():
         from workbench.sessions.fit_process import keep
         from workbench.studies import tasks
@@ -414,8 +420,12 @@ def compute(
     settings = {} if session is None else session.settings
     call = typed({name: settings.get(name) for name in ("classifier", "options", "policy")}), target, given
     for tried in range(1, tries + 1):
+        process = where()
+        job.waits_for = process.task if process.busy else ""
         try:
-            return where().call("workbench.studies.tasks:called", *call, hear=heard, stop=job.should_stop)
+            return process.call(
+                "workbench.studies.tasks:called", *call, hear=heard, stop=job.should_stop, begin=begin
+            )
         except DiedError as died:
             if tried == tries:
                 often = f", {tries} times" if tries > 1 else ""

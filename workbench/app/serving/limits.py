@@ -3,8 +3,6 @@
 Nothing is lost: whoever is told to wait keeps what they have done in their browser, and it is sent again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import math
 import time

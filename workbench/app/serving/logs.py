@@ -1,7 +1,5 @@
 """The app's log: one JSON object a line, four files of a megabyte at most, no ids and no secrets in it."""
 
-from __future__ import annotations
-
 import json
 import logging
 import re

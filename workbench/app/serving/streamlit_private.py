@@ -6,8 +6,6 @@ moved is taken for gone: the app goes on with what is public, and where no publi
 they are nobody.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Files to take away: buttons whose file is made when it is asked for, and a figure's menu of them."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import mimetypes
@@ -324,6 +322,12 @@ def _failure(words: str, name: str) -> Response:
         "cache-control": "no-store",
     }
     return PlainTextResponse(f"{words}\n", headers=headers)
+
+
+def figure(fig: Any, key: str, alt: str, stem: str) -> None:
+    """A figure with a text for those who cannot see it, and below it the menu that offers it."""
+    widgets.figure(fig, key, alt)
+    figure_downloads(fig, stem, f"save-{key}")
 
 
 def figure_downloads(fig: Any, stem: str, key: str) -> None:

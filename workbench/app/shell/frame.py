@@ -415,9 +415,12 @@ def engine(side: Any) -> None:
             _engine_line()
 
 
+def _refit() -> Job | None:
+    return manager().get(current.project_id() or "", "refit")
+
+
 def _moving() -> bool:
-    project = current.project_id()
-    refit = manager().get(project, "refit") if project else None
+    refit = _refit()
     return engine_state.engine_state()[0] == "loading" or (refit is not None and refit.active)
 
 
@@ -439,9 +442,7 @@ def _fitting(refit: Job) -> None:
 
 
 def _engine_line() -> str:
-    state, reason = engine_state.engine_state()
-    project = current.project_id()
-    refit = manager().get(project, "refit") if project else None
+    (state, reason), refit = engine_state.engine_state(), _refit()
     if state == "failed":
         st.caption(f":red[●] Engine failed to load: {verbatim(reason, 200)}")
     elif refit is not None and refit.active:

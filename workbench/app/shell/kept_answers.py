@@ -1,7 +1,5 @@
 """Answers that wait in a browser for a project that its person may not open any more."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from workbench.app.access import login

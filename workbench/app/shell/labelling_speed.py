@@ -105,21 +105,21 @@ def error_so_far(found: Evaluation) -> str:
     return f"likely between {ends} so far ({so_far})" if found.hinted else f"not known yet ({so_far})"
 
 
-def changes(events: Sequence[Event]) -> dict[str, int]:
-    """Changes of classifier or policy: what was chosen -> labels of the first fit with it."""
+def changes(events: Sequence[Event]) -> list[tuple[str, int]]:
+    """Changes of classifier or policy: what was chosen, and the labels of the first fit with it."""
     from workbench.classifiers import title_of as classifier_title
     from workbench.policies.registry import title_of
 
-    label_counts: dict[str, int] = {}
+    marks: list[tuple[str, int]] = []
     waiting = ""
     for event in events:
         if event.kind == "model-changed":
             classifier, policy = str(event.payload["classifier"]), str(event.payload["policy"])
             waiting = f"{classifier_title(classifier)}, {title_of(policy)}"
         elif event.kind == "round" and waiting:
-            label_counts[waiting] = int(event.payload["n_labelled"])
+            marks.append((waiting, int(event.payload["n_labelled"])))
             waiting = ""
-    return label_counts
+    return marks
 
 
 def advice(rounds: Sequence[Round], verdict: ModelVerdict) -> str:

@@ -1,7 +1,5 @@
 """A project whose pool was moved or changed: its labels, and the way back to its file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import streamlit as st
@@ -85,7 +83,7 @@ def panel(project: str) -> None:
                 f"labels-alone-{project}",
                 disabled=not labels.state.n_labelled,
                 taken=lambda who: auditing.record(
-                    "exported", project=project, called=record.name, detail="labels, without the pool", by=who
+                    "exported", project, record.name, "labels, without the pool", by=who
                 ),
                 help="Item, id, label, annotator, time and note; not the items' own columns.",
             )

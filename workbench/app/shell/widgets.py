@@ -1,7 +1,5 @@
 """Small things several pages show."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -79,7 +77,8 @@ def _panel(job: Job, key: str, height: int, again: bool) -> None:
 
 def bar(job: Job, key: str, *, title: str = "", cancel: bool = True) -> None:
     """Progress of a job, and the button that cancels it."""
-    words = "Stopping…" if job.cancelling else job.message or "Waiting for its turn"
+    waits = f"Waiting for another job to end: {job.waits_for}" if job.waits_for else job.message
+    words = "Stopping…" if job.cancelling else waits or "Waiting for its turn"
     with row(f"{key}-bar", gap="medium"):
         st.progress(job.fraction, text=verbatim(title + words))
         if cancel:
@@ -120,12 +119,19 @@ def grid(rows: Any, key: str, alt: str, **more: Any) -> None:
     """A table of rows, with a text for those who cannot see it; further arguments are of `st.dataframe`."""
     import pandas as pd
 
-    st.dataframe(pd.DataFrame(rows), hide_index=True, key=key, alt=alt, **more)
+    st.dataframe(pd.DataFrame(rows), hide_index=True, key=key, alt=alt, **{"placeholder": ""} | more)
 
 
 def style(css: str) -> None:
     """A few rules no option covers; selectors start with one of our own keys."""
     st.html(f"<style>{css}</style>")
+
+
+def folded(label: str, key: str, draw: Callable[..., object], *given: Any) -> None:
+    """A box that draws its content while it is open: what is closed is neither computed nor sent."""
+    with st.expander(label, key=key, on_change="rerun") as box:
+        if box.open:
+            draw(*given)
 
 
 def row(key: str | None = None, *, align: Literal["center", "bottom"] = "center", **more: Any) -> Any:
@@ -156,7 +162,7 @@ def split(spec: Sequence[float], key: str, *, below: int = 1150) -> Sequence[Any
     """
     style(
         f"@media (max-width: {below}px) {{ .st-key-{key} > [data-testid=stLayoutWrapper] >"
-        " [data-testid=stHorizontalBlock] { flex-wrap: wrap; }"
+        " [data-testid=stHorizontalBlock] { flex-wrap: wrap; row-gap: 1rem; }"
         f" .st-key-{key} > [data-testid=stLayoutWrapper] > [data-testid=stHorizontalBlock] >"
         " [data-testid=stColumn] { min-width: 100%; } }"
     )

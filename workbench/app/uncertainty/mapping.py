@@ -154,11 +154,11 @@ def layout(pool: Pool, columns: tuple[int, int] | None = None) -> Layout:
     if plane.explained is None:
         return Layout(plane.points, plane.names, True, "", plane.place)
     share = plane.explained
-    axes = (f"{WIDEST} ({share[0]:.0%})", f"the next widest ({share[1]:.0%})")
+    axes = (f"{WIDEST} ({percent(share[0], 0)})", f"the next widest ({percent(share[1], 0)})")
     if share.sum() > 0:
         note = (
-            f"A projection: the two directions of largest spread hold {share.sum():.0%} of the variance, "
-            "so items that look close may be far apart."
+            f"A projection: the two directions of largest spread hold {percent(share.sum(), 0)} of the "
+            "variance, so items that look close may be far apart."
         )
     else:
         note = "All items have the same values, so they lie on one point: no model can tell them apart."
@@ -444,7 +444,7 @@ def hover_words(model: FittedModel) -> list[str]:
     pool, p = model.pool, np.asarray(model.probabilities)
     best = p.argmax(axis=1)
     classes = [theme.text(name, 24) for name in model.classes]
-    predictions = [f"predicted {classes[c]} ({p[i, c]:.0%})" for i, c in enumerate(best)]
+    predictions = [f"predicted {classes[c]} ({percent(p[i, c], 0)})" for i, c in enumerate(best)]
     if pool.kind == "image" or len(pool) > HOVERED:
         return predictions
     if pool.kind == "text":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workbench.app.words.text import plural
@@ -18,6 +19,11 @@ _CLASSES = {
     "class-removed": "class {} removed",
     "class-described": "what is said of class {}",
 }
+
+
+def class_name(state: ProjectState, key: Any) -> str:
+    """The name that a class of an event has now."""
+    return str(state.class_names.get(state.resolve(str(key)), key))
 
 
 def items_of(event: Event) -> list[int]:
@@ -37,8 +43,7 @@ def in_words(session: Session, event: Event) -> str:
     """
     state, payload, kind = session.state, event.payload, event.kind
 
-    def named(key: Any) -> str:
-        return str(state.class_names.get(state.resolve(str(key)), key))
+    named = partial(class_name, state)
 
     subject = _named_items(session, items_of(event))
     if kind in ("label", "relabelled", "confirmed"):

@@ -1,7 +1,5 @@
 """Terms that pages explain on hover; one file for all pages, glossary.toml."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from functools import cache

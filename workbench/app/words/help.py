@@ -1,7 +1,5 @@
 """The help pages, read from the wheel or the checkout: what they are called and what they say."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from functools import cache
