@@ -149,7 +149,7 @@ def test_a_run_asks_about_one_of_each_group_and_measures_on_no_copy(initial: Any
 
 def test_a_project_finds_its_groups_again(start: Start, copies: Pool) -> None:
     session = start(copies, classes=["a", "b"])
-    again = Session(session.store, session.store.project(session.id), copies, "ben")
+    again = Session._first(session.store, session.store.project(session.id), copies, "ben")
     assert (
         again.items.twins.groups == session.items.twins.groups
         and "20 items are copies" in again.items.twins.say()

@@ -13,7 +13,8 @@ steps = st.lists(st.tuples(st.sampled_from(["set", "set", "delete", "copy"]), ke
 
 
 def same(one: LayeredMapping[int, int], plain: dict[int, int]) -> None:
-    assert list(one) == list(plain) and list(one.items()) == list(plain.items())
+    assert list(one) == list(plain) == list(one.keys()) and one.keys() == plain.keys()
+    assert list(one.items()) == list(plain.items())
     assert list(one.values()) == list(plain.values()) and list(reversed(one)) == list(reversed(plain))
     assert len(one) == len(plain) and one == plain and plain == one and repr(one) == repr(plain)
     assert {**one} == plain and one != {**plain, 99: 1} and one != 3

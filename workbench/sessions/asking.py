@@ -382,7 +382,9 @@ class Questions:
 
     def _worth_of_new(self, published: Published, item: int, annotator: str) -> float:
         """Value of a person's answer about an unlabelled item, in accuracy of what is known of it."""
-        p = published.model.probabilities_of(item)
+        p = published.model.quick_probabilities(item)
+        if p is None:
+            p = np.full(len(published.keys), 1 / len(published.keys))
         answers = self._answers if len(p) == self._answers.n_classes else Answers(len(p))
         return float(worth_asking(p[None], answers.confusion(annotator))[0])
 
@@ -433,8 +435,13 @@ def is_unchecked(state: ProjectState, ask: AskRecord, name: str) -> bool:
 
 
 def guess_of(published: Published, item: int) -> tuple[tuple[str, float], ...]:
-    """The likeliest classes of an item, as they are recorded with a question about it."""
-    p = published.model.probabilities_of(item)
+    """The likeliest classes of an item, as they are recorded with a question about it; none where not scored.
+
+    Everybody waits for whoever asks: nothing is predicted here that a slow classifier had no time for.
+    """
+    p = published.model.quick_probabilities(item)
+    if p is None:
+        return ()
     best = np.argsort(-p, kind="stable")[:GUESSED]
     return tuple((published.keys[c], round(float(p[c]), 4)) for c in best.tolist())
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterator, Mapping, ValuesView
+from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
+from itertools import chain
 from typing import Any, TypeVar
 
 K = TypeVar("K")
@@ -71,16 +72,17 @@ class LayeredMapping(Mapping[K, V]):
         return len(self._base) - len(self._gone) + len(self._added)
 
     def __iter__(self) -> Iterator[K]:
-        if self._gone:
-            removed_keys = self._gone
-            yield from (key for key in self._base if key not in removed_keys)
-        else:
-            yield from self._base
-        yield from self._added
+        removed_keys = self._gone
+        base = (key for key in self._base if key not in removed_keys) if removed_keys else self._base
+        return chain(base, self._added)
 
     def __reversed__(self) -> Iterator[K]:
         yield from reversed(self._added)
         yield from (key for key in reversed(self._base) if key not in self._gone)
+
+    def keys(self) -> KeysView[K]:
+        """Keys, in order."""
+        return _Keys(self)
 
     def items(self) -> ItemsView[K, V]:
         """Keys and values, in order."""
@@ -110,6 +112,13 @@ class LayeredMapping(Mapping[K, V]):
 
     def __repr__(self) -> str:
         return repr(dict(self.items()))
+
+
+class _Keys(KeysView[K]):
+    _mapping: LayeredMapping[K, Any]
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._mapping)
 
 
 class _Items(ItemsView[K, V]):
