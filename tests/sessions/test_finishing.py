@@ -231,7 +231,7 @@ def test_a_check_that_is_taken_back_comes_up_again_and_nowhere_else(tmp_path):
     assert first.item not in [a.item for a in session.ask(2)]
     session.redo()
     assert session.checks.state().wrong == 1
-    session._event("correct", item=first.item, label=truth[first.item])
+    session.items._event("correct", item=first.item, label=truth[first.item])
     assert session.checks.state().wrong == 0
 
 

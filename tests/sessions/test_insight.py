@@ -77,7 +77,7 @@ def test_maps_hold_every_item_or_an_even_sample_with_the_labelled(model: FittedM
     whole = insight.pool_map(model, "margin")
     assert whole.items.size == 200 and whole.plane.own and np.isfinite(whole.values).all()
     assert (whole.labels >= 0).sum() == model.n_labelled and whole.test.sum() == model.pool.test.test.size  # type: ignore[union-attr]
-    part = insight.pool_map(model, "margin", limit=50, plane=whole.plane)
+    part = insight.pool_map(model, "margin", limit=50)
     assert set(model.items.tolist()) <= set(part.items.tolist()) and part.items.size <= 50 + model.n_labelled
     np.testing.assert_allclose(part.values, whole.values[part.items], rtol=1e-9)
 

@@ -733,8 +733,8 @@ def test_a_row_that_is_sent_again_is_told_as_before(store):
         lambda session: session.items.import_labels([5], "f"),
         lambda session: session.items.import_labels([(1.5, "refund")], "f"),
         lambda session: session.items.import_labels([(1, "refund", "", "", False, 0)], "f"),
-        lambda session: session._do("requeue", items=5),
-        lambda session: session._do("requeue", items=["3"]),
+        lambda session: session.items._do("requeue", items=5),
+        lambda session: session.items._do("requeue", items=["3"]),
     ],
     ids=["twice", "no pair", "no item", "too long", "no items", "a text"],
 )

@@ -447,7 +447,7 @@ def test_a_round_gets_the_next_number_when_it_is_written(store: Store) -> None:
     id_ = project(store)
     for n in range(3):
         with store.recording(id_) as recorder:
-            assert recorder.add_round({"number": 7, "n": n}, {"x": np.full(2, n)}) == n
+            assert recorder.add_round({"number": 7, "n": n}, {"x": np.full(2, n)}, id_) == n
     assert [(r.number, r.record) for r in store.rounds.all(id_, after=0)] == [
         (1, {"number": 1, "n": 1}),
         (2, {"number": 2, "n": 2}),
@@ -455,7 +455,7 @@ def test_a_round_gets_the_next_number_when_it_is_written(store: Store) -> None:
     assert [n for n in range(3) if store.rounds.state(id_, n)] == [2]
     assert store.rounds.get(id_, 1) == {"number": 1, "n": 1} and store.rounds.get(id_, 9) is None
     with pytest.raises(RuntimeError), store.recording(id_) as recorder:
-        recorder.add_round({}, {})
+        recorder.add_round({}, {}, id_)
         raise RuntimeError
     assert len(store.rounds.all(id_)) == 3
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 from workbench.errors import InputError, StorageError
 from workbench.sessions.open_session import OpenSession
-from workbench.sessions.operations import SKIPPED, Acknowledgement, Operation, checked, taken_id
+from workbench.sessions.operations import SKIPPED, Acknowledgement, Operation, check_of_client, taken_id
 from workbench.sessions.questions import unknown_question
 from workbench.store import Event
 from workbench.store.retry import retried
@@ -50,12 +50,11 @@ class Execution:
     @retried
     def apply(self, operations: Sequence[Operation]) -> list[Acknowledgement]:
         """See `Session.apply`."""
-        refused = [_checked(operation) for operation in operations]
+        for operation in operations:
+            if not isinstance(operation, Operation):
+                raise InputError(f"What was done is said by an Operation; got {operation!r:.80}.")
         with self._writing() as sessions:
-            return [
-                why or self._operate(operation, sessions[1:])
-                for operation, why in zip(operations, refused, strict=True)
-            ]
+            return [self._operate(operation, sessions[1:], True) for operation in operations]
 
     @contextmanager
     def _writing(self, *also: OpenSession, alone: bool = False) -> Iterator[list[OpenSession]]:
@@ -72,9 +71,16 @@ class Execution:
         with self._log.together(), self._log.whole():  # who come at once share a transaction
             yield list({session.id: session for session in sessions}.values())
 
-    def _operate(self, operation: Operation, others: Sequence[OpenSession]) -> Acknowledgement:
+    def _operate(
+        self,
+        operation: Operation,
+        others: Sequence[OpenSession],
+        is_client: bool = False,
+    ) -> Acknowledgement:
         """Do an operation; `others` are the sessions of the other questions."""
         try:
+            if is_client:
+                check_of_client(operation)
             with self._log.whole():
                 return self._done(operation, others)
         except StorageError:
@@ -188,7 +194,7 @@ class Execution:
         return left_out
 
     def _amend(
-        self, answers: Sequence[tuple[OpenSession, Event]], operation: Operation, fresh: Container[str]
+        self, answers: Sequence[tuple[OpenSession, Event]], operation: Operation, fresh: set[str]
     ) -> None:
         """Answer several questions about an item again that this annotator answered before."""
         for session, event in answers:
@@ -245,17 +251,6 @@ class Execution:
                 step = replace(Event(operation.kind, {"of": top.id, **about}), question=top.question)
                 events.append(self._answers.record(transaction, [step], operation.id, operation.more))
         return Acknowledgement(operation.id, "saved", about=of_act[0], event=events[0])
-
-
-def _checked(operation: Operation) -> Acknowledgement | None:
-    """That an operation is refused, where it is none of a client's."""
-    try:
-        checked(operation)
-    except InputError as error:
-        if not isinstance(operation, Operation):
-            raise
-        return Acknowledgement(operation.id, "refused", str(error))
-    return None
 
 
 def _stands(session: OpenSession, item: int, answer: Any) -> bool:

@@ -331,18 +331,15 @@ def nearest_among(points: Array, items: Ints, item: int, k: int) -> tuple[Ints, 
     return best, distances[best]
 
 
-def pool_map(
-    model: FittedModel, name: str = "variation-ratio", *, plane: Plane | None = None, limit: int = 20_000
-) -> PoolMap:
+def pool_map(model: FittedModel, name: str = "variation-ratio", *, limit: int = 20_000) -> PoolMap:
     """The pool on a plane, coloured by a measure.
 
     Args:
         model: of the round.
         name: as for `measure`.
-        plane: the layout, where it was computed before; it depends on the pool alone.
         limit: most items; above it an even sample is drawn that keeps the labelled ones.
     """
-    layout = project(model.pool) if plane is None else plane
+    layout = project(model.pool)
     n = len(model.pool)
     items = np.arange(n)
     if n > limit:

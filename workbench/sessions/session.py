@@ -296,7 +296,7 @@ class Session(OpenSession):
         Learner(self.pool, name, new_options, seed=int(settings["seed"]), classes=self.classes)
         trust_typed(classifier or "", policy or "", dict(options or {}))
         value = {"classifier": name, "options": new_options, "policy": chooses}
-        return self._event("model", value=value)
+        return Part(self)._event("model", value=value)
 
     def refit(self, callback: FitCallback | None = None) -> Round | None:
         """Fit the model on the labels as they are now, score the pool and publish the result.
@@ -401,21 +401,15 @@ class Session(OpenSession):
             What was taken back, or None.
         """
         if of is None:
-            return self._do("undo").about
+            return Part(self)._do("undo").about
         states = self._project.log.states().values()
         tops = (state.undoable.get(self.annotator) for state in states)
         act = next((top.act for top in tops if top is not None and top.id == of), None)
-        return None if act is None else self._do("undo", takes=act).about
+        return None if act is None else Part(self)._do("undo", takes=act).about
 
     def redo(self) -> Event | None:
         """Put back what the annotator's last undo took; returns it, or None when there is nothing."""
-        return self._do("redo").about
-
-    def _do(self, kind: str, **fields: Any) -> Acknowledgement:
-        return Part(self)._do(kind, **fields)
-
-    def _event(self, kind: str, **fields: Any) -> Event:
-        return Part(self)._event(kind, **fields)
+        return Part(self)._do("redo").about
 
     # --- outputs ------------------------------------------------------------------------------
 

@@ -613,6 +613,7 @@ class EventFold:
             learnable=f"{self._learnable % 2**64:016x}",
             places=self._places,
             most_places=self._most_places,
+            n_shared=len(self._several),
             n_events=len(self.events),
             last_event=self.last_event,
         )

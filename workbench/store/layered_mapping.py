@@ -135,6 +135,15 @@ class _Values(ValuesView[V]):
         return (value for _, value in self._mapping.pairs())
 
 
+def changed_keys(before: Any, now: Any) -> list[Any] | None:
+    """Keys at which two versions of a dictionary differ; None where they share nothing."""
+    base = getattr(before, "_base", None)
+    if base is None or base is not getattr(now, "_base", None):
+        return None
+    layers = (layer for of in (before, now) for layer in (of._changed, of._gone, of._added))
+    return [key for key in dict.fromkeys(chain(*layers)) if before.get(key) is not now.get(key)]
+
+
 def another(known: Any) -> Any:
     """A version of a dictionary, list or set that can be changed while somebody keeps the one before."""
     return LayeredMapping(known).copy() if isinstance(known, dict) and len(known) > FEW else known.copy()

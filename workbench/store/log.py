@@ -200,22 +200,22 @@ class Recorder:
             counts = {id_: n for id_, n in self._counted.items() if id_ not in touched}
             _insert(self._connection, self._project_id, self.added, counts | self.n_labelled)
 
-    def add_round(self, record: Mapping[str, Any], state: Mapping[str, Array], question: str = "") -> int:
+    def add_round(self, record: Mapping[str, Any], state: Mapping[str, Array], question: str) -> int:
         """Store a finished round of a question; the states of earlier ones are dropped.
 
         Args:
             record: JSON; its "number" is set to the one the round gets.
             state: the posterior as plain arrays.
-            question: id of the question; the first one unless given.
+            question: its id.
 
         Returns:
             The number: the next one at the moment of writing, whatever was read before the fit.
         """
         from sqlalchemy import func, select
 
-        owner, c = question or self._project_id, tables().rounds.c
-        newest = select(func.max(c.number)).where(c.owner == owner)
-        added = [number for of, number, _, _ in self._rounds if of == owner]
+        c = tables().rounds.c
+        newest = select(func.max(c.number)).where(c.owner == question)
+        added = [number for of, number, _, _ in self._rounds if of == question]
         if added:
             number = added[-1] + 1
         else:
@@ -225,7 +225,7 @@ class Recorder:
                 self.failed = True
                 raise
             number = 0 if last is None else int(last) + 1
-        self._rounds.append((owner, number, dict(record) | {"number": number}, arrays_to_bytes(state)))
+        self._rounds.append((question, number, dict(record) | {"number": number}, arrays_to_bytes(state)))
         return number
 
 
